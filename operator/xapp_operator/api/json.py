@@ -1,0 +1,34 @@
+"""The type of decoded JSON, used wherever an object of the cluster crosses a module border undecoded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+Json: TypeAlias = "str | int | float | bool | None | list[Json] | dict[str, Json]"
+JsonObject: TypeAlias = dict[str, Json]
+FrozenObject: TypeAlias = Mapping[str, Json]
+
+
+def obj(value: Json | None, key: str) -> JsonObject:
+    """Return `value[key]` when both are objects, else an empty object."""
+    inner = value.get(key) if isinstance(value, dict) else None
+    return inner if isinstance(inner, dict) else {}
+
+
+def items(value: Json | None, key: str) -> list[JsonObject]:
+    """Return the objects in the list `value[key]`, or none."""
+    inner = value.get(key) if isinstance(value, dict) else None
+    return [item for item in inner if isinstance(item, dict)] if isinstance(inner, list) else []
+
+
+def text(value: Json | None, key: str, default: str = "") -> str:
+    """Return `value[key]` when it is a string, else `default`."""
+    inner = value.get(key) if isinstance(value, dict) else None
+    return inner if isinstance(inner, str) else default
+
+
+def integer(value: Json | None, key: str, default: int = 0) -> int:
+    """Return `value[key]` when it is an integer, else `default`."""
+    inner = value.get(key) if isinstance(value, dict) else None
+    return inner if isinstance(inner, int) and not isinstance(inner, bool) else default

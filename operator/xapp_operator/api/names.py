@@ -1,0 +1,39 @@
+"""Every name that clients and clusters rely on: group, kinds, labels, annotations, finalizer, Secret types."""
+
+from __future__ import annotations
+
+from typing import Final
+
+GROUP: Final = "xapp-operator.io"
+VERSION: Final = "v1alpha1"
+API_VERSION: Final = f"{GROUP}/{VERSION}"
+
+XAPP_KIND: Final = "XApp"
+XAPP_PLURAL: Final = "xapps"
+REPOSITORY_KIND: Final = "ChartRepository"
+REPOSITORY_PLURAL: Final = "chartrepositories"
+
+FIELD_MANAGER: Final = "xapp-operator"
+FINALIZER: Final = f"{GROUP}/finalizer"
+CHART_SECRET_TYPE: Final = f"{GROUP}/chart"
+CHART_SECRET_KEY: Final = "chart.tgz"
+
+LABEL_XAPP: Final = f"{GROUP}/xapp"
+LABEL_ORGANIZATION: Final = f"{GROUP}/organization"
+LABEL_TEAM: Final = f"{GROUP}/team"
+LABEL_VERSION: Final = f"{GROUP}/version"
+LABEL_COMPONENT: Final = f"{GROUP}/component"
+LABEL_CHART_DIGEST: Final = f"{GROUP}/chart-digest"
+LABEL_VALUES_DIGEST: Final = f"{GROUP}/values-digest"
+LABEL_ATTEMPT: Final = f"{GROUP}/attempt"
+
+ANNOTATION_RECONCILE_AT: Final = f"{GROUP}/reconcile-at"
+ANNOTATION_RETRY_AT: Final = f"{GROUP}/retry-at"
+ANNOTATION_FORCE_AT: Final = f"{GROUP}/force-at"
+ANNOTATION_TEST_AT: Final = f"{GROUP}/test-at"
+ANNOTATION_ROLLBACK_TO: Final = f"{GROUP}/rollback-to"
+
+HELM_RELEASE_NAME: Final = "meta.helm.sh/release-name"
+HELM_RELEASE_NAMESPACE: Final = "meta.helm.sh/release-namespace"
+HELM_SECRET_TYPE: Final = "helm.sh/release.v1"  # noqa: S105 - a type, not a secret
+HELM_SECRET_PREFIX: Final = "sh.helm.release.v1."  # noqa: S105

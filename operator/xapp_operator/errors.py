@@ -1,0 +1,231 @@
+"""The error tree of the whole package.
+
+Every error that may reach a person is one of these. A class knows what HTTP status it has at the gateway, what condition
+reason it has on an XApp, and whether trying again without a change can help (`permanent`). The message says what was
+refused, the rule, and the mend; it never carries a secret, a value of a user, or a local path.
+
+    XAppError                         500
+    ├── InputError                    422
+    │   ├── MalformedRequest          400   a parameter, a body that is not JSON
+    │   ├── NotAcceptedMedia          415   not multipart
+    │   ├── TooLarge                  413   over a byte cap
+    │   ├── FormInvalid               422   the deployment form, an XApp's spec
+    │   ├── ValuesInvalid             422   ValuesInvalid: not YAML, not an object, against the schema
+    │   └── ChartInvalid              422   ChartInvalid: the archive, its templates, its dependencies
+    ├── ChartSourceError              422   ChartPullFailed
+    │   ├── ChartNotFound             422   no such chart or version (permanent)
+    │   ├── AddressRefused            422   the repository's address is not allowed (permanent)
+    │   ├── DigestMismatch            422   other bytes than the digest says (permanent)
+    │   └── SourceUnavailable         502   network, 5xx, time-out (passing)
+    ├── HelmError                     502   InstallFailed, UpgradeFailed … by the step
+    │   ├── HelmTimeout               504
+    │   └── ReleaseTooLarge           422   ChartInvalid (permanent)
+    ├── KubeError                     502
+    │   ├── Unauthenticated           401
+    │   ├── AccessDenied              403   AccessDenied (permanent)
+    │   ├── NotFound                  404
+    │   ├── Conflict                  409   a concurrent write (passing)
+    │   ├── AlreadyExists             409
+    │   ├── Invalid                   422   refused by the API server's schema or admission (permanent)
+    │   ├── WatchExpired              410   the resource version is too old: list again
+    │   └── ApiUnavailable            503   the API server does not answer (passing)
+    └── RequestRefused                403   foreign Origin
+        ├── WrongHost                 421
+        ├── NotFoundHere              404   no such record, path
+        ├── IdentityConflict          409   the name belongs to another identity or url
+        └── NotReady                  503   the caches are not in sync yet
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One refused field: `field` is a dotted path (`values.image.tag`, `xAppForm.version`)."""
+
+    field: str
+    message: str
+
+
+class XAppError(Exception):
+    """The root. `permanent` errors set Stalled; the others set Reconciling and are tried again."""
+
+    status: ClassVar[int] = 500
+    title: ClassVar[str] = "Internal error"
+    reason: ClassVar[str | None] = None
+    permanent: bool = False
+
+    def __init__(self, message: str, *, errors: tuple[FieldError, ...] = (), permanent: bool | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.errors = errors
+        if permanent is not None:
+            self.permanent = permanent
+
+
+class InputError(XAppError):
+    """Something a caller sent is against a rule."""
+
+    status = 422
+    title = "Invalid input"
+    permanent = True
+
+
+class MalformedRequest(InputError):
+    status = 400
+    title = "Malformed request"
+
+
+class NotAcceptedMedia(InputError):
+    status = 415
+    title = "Unsupported media type"
+
+
+class TooLarge(InputError):
+    status = 413
+    title = "Content too large"
+
+
+class FormInvalid(InputError):
+    title = "Invalid deployment form"
+    reason = "ValuesInvalid"
+
+
+class ValuesInvalid(InputError):
+    title = "Invalid values"
+    reason = "ValuesInvalid"
+
+
+class ChartInvalid(InputError):
+    title = "Invalid chart"
+    reason = "ChartInvalid"
+
+
+class ChartSourceError(XAppError):
+    """The chart could not be had from where the XApp says it lies."""
+
+    status = 422
+    title = "Chart not available"
+    reason = "ChartPullFailed"
+
+
+class ChartNotFound(ChartSourceError):
+    title = "Chart not found"
+    permanent = True
+
+
+class AddressRefused(ChartSourceError):
+    title = "Repository address refused"
+    permanent = True
+
+
+class DigestMismatch(ChartSourceError):
+    title = "Chart digest mismatch"
+    permanent = True
+
+
+class SourceUnavailable(ChartSourceError):
+    status = 502
+    title = "Chart source unavailable"
+
+
+class HelmError(XAppError):
+    """Helm refused or failed; the message is helm's own, trimmed and redacted."""
+
+    status = 502
+    title = "Helm failed"
+
+
+class HelmTimeout(HelmError):
+    status = 504
+    title = "Helm timed out"
+
+
+class ReleaseTooLarge(HelmError):
+    status = 422
+    title = "Release too large"
+    reason = "ChartInvalid"
+    permanent = True
+
+
+class KubeError(XAppError):
+    """The Kubernetes API answered with an error; `status` is what the gateway passes on."""
+
+    status = 502
+    title = "Kubernetes API error"
+
+
+class Unauthenticated(KubeError):
+    status = 401
+    title = "Not signed in"
+    permanent = True
+
+
+class AccessDenied(KubeError):
+    status = 403
+    title = "Access denied"
+    reason = "AccessDenied"
+    permanent = True
+
+
+class NotFound(KubeError):
+    status = 404
+    title = "Not found"
+
+
+class Conflict(KubeError):
+    status = 409
+    title = "Conflict"
+
+
+class AlreadyExists(KubeError):
+    status = 409
+    title = "Already exists"
+
+
+class Invalid(KubeError):
+    status = 422
+    title = "Refused by the cluster"
+    permanent = True
+
+
+class WatchExpired(KubeError):
+    status = 410
+    title = "Resource version too old"
+
+
+class ApiUnavailable(KubeError):
+    status = 503
+    title = "Kubernetes API unavailable"
+
+
+class RequestRefused(XAppError):
+    """The gateway itself refuses the request, before or beside the cluster."""
+
+    status = 403
+    title = "Request refused"
+    permanent = True
+
+
+class WrongHost(RequestRefused):
+    status = 421
+    title = "Misdirected request"
+
+
+class NotFoundHere(RequestRefused):
+    status = 404
+    title = "Not found"
+
+
+class IdentityConflict(RequestRefused):
+    status = 409
+    title = "Conflict"
+    reason = "AccessDenied"
+
+
+class NotReady(RequestRefused):
+    status = 503
+    title = "Not ready"
