@@ -1,0 +1,52 @@
+"""Chart archives built from strings, so that a test shows the whole chart it speaks about.
+
+Lives beside the tests and imports nothing of the package: an archive is made here without the code that reads it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tarfile
+from collections.abc import Mapping
+
+CONFIGMAP_TEMPLATE = """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {{ .Release.Name }}
+data:
+  greeting: {{ .Values.greeting | quote }}
+"""
+
+
+def tar_gz(entries: Mapping[str, str | bytes]) -> bytes:
+    """Return a gzipped tar of regular files, path → content, the same bytes for the same entries."""
+    tarred = io.BytesIO()
+    with tarfile.open(fileobj=tarred, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for path, content in entries.items():
+            data = content.encode() if isinstance(content, str) else content
+            member = tarfile.TarInfo(path)
+            member.size = len(data)
+            member.mode = 0o644
+            archive.addfile(member, io.BytesIO(data))
+    return gzip.compress(tarred.getvalue(), mtime=0)
+
+
+def chart_archive(
+    files: Mapping[str, str | bytes] | None = None,
+    *,
+    name: str = "hello",
+    version: str = "0.1.0",
+    app_version: str = "1.0",
+) -> bytes:
+    """Return a packed chart (.tgz) with the files given, paths relative to the chart's folder.
+
+    A Chart.yaml is written unless `files` brings one. Without `files` the chart has one ConfigMap, named like the
+    release, with the value `greeting` in it.
+    """
+    if files is None:
+        files = {"values.yaml": "greeting: hello\n", "templates/configmap.yaml": CONFIGMAP_TEMPLATE}
+    chart_yaml = f"apiVersion: v2\nname: {name}\nversion: {version}\nappVersion: {app_version!r}\ntype: application\n"
+    whole: dict[str, str | bytes] = {"Chart.yaml": chart_yaml, **files}
+    return tar_gz({f"{name}/{path}": content for path, content in whole.items()})
