@@ -1,8 +1,8 @@
 """The error tree of the whole package.
 
-Every error that may reach a person is one of these. A class knows what HTTP status it has at the gateway, what condition
-reason it has on an XApp, and whether trying again without a change can help (`permanent`). The message says what was
-refused, the rule, and the mend; it never carries a secret, a value of a user, or a local path.
+Every error that may reach a person is one of these. A class knows its HTTP status at the gateway, its condition reason
+on an XApp, and whether trying again without a change can help (`permanent`). The message says what was refused, the
+rule, and the mend; it never carries a secret, a value of a user, or a local path.
 
     XAppError                         500
     ├── InputError                    422

@@ -16,7 +16,7 @@ REPOSITORY_PLURAL: Final = "chartrepositories"
 FIELD_MANAGER: Final = "xapp-operator"
 FINALIZER: Final = f"{GROUP}/finalizer"
 CHART_SECRET_TYPE: Final = f"{GROUP}/chart"
-CHART_SECRET_KEY: Final = "chart.tgz"
+CHART_SECRET_KEY: Final = "chart.tgz"  # noqa: S105 - a key, not a secret
 
 LABEL_XAPP: Final = f"{GROUP}/xapp"
 LABEL_ORGANIZATION: Final = f"{GROUP}/organization"

@@ -1,0 +1,85 @@
+"""Conditions and their reasons, by kstatus: Ready is always there; Reconciling and Stalled only while True."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from enum import StrEnum
+from typing import Final, Literal
+
+from xapp_operator.api.models import MESSAGE_MAX, Condition
+
+READY: Final = "Ready"
+RELEASED: Final = "Released"
+DRIFTED: Final = "Drifted"
+TEST_SUCCESS: Final = "TestSuccess"
+RECONCILING: Final = "Reconciling"
+STALLED: Final = "Stalled"
+
+_ORDER = (READY, RECONCILING, STALLED, RELEASED, DRIFTED, TEST_SUCCESS)
+
+
+_WORDS: dict[bool | None, Literal["True", "False", "Unknown"]] = {True: "True", False: "False", None: "Unknown"}
+
+
+class Reason(StrEnum):
+    """Every reason a condition may have."""
+
+    INSTALL_SUCCEEDED = "InstallSucceeded"
+    INSTALL_FAILED = "InstallFailed"
+    UPGRADE_SUCCEEDED = "UpgradeSucceeded"
+    UPGRADE_FAILED = "UpgradeFailed"
+    ROLLBACK_SUCCEEDED = "RollbackSucceeded"
+    ROLLBACK_FAILED = "RollbackFailed"
+    UNINSTALL_FAILED = "UninstallFailed"
+    PROGRESSING = "Progressing"
+    HEALTH_CHECK_FAILED = "HealthCheckFailed"
+    CHART_PULL_FAILED = "ChartPullFailed"
+    CHART_INVALID = "ChartInvalid"
+    VALUES_INVALID = "ValuesInvalid"
+    DEPENDENCY_NOT_READY = "DependencyNotReady"
+    ACCESS_DENIED = "AccessDenied"
+    SUSPENDED = "Suspended"
+    UNLOCKED = "Unlocked"
+
+
+class ConditionSet:
+    """The conditions being written, started from the ones that are there, so that unchanged ones keep their times."""
+
+    def __init__(self, previous: Iterable[Condition], *, generation: int, now: datetime) -> None:
+        self._by_type = {condition.type: condition for condition in previous}
+        self._generation = generation
+        self._now = now
+
+    def set(self, kind: str, *, status: bool | None, reason: str, message: str) -> None:
+        """Set condition `kind`; `status` None is Unknown. The transition time moves only with the status."""
+        word = _WORDS[status]
+        before = self._by_type.get(kind)
+        moved = before is None or before.status != word
+        self._by_type[kind] = Condition.model_construct(
+            type=kind,
+            status=word,
+            observed_generation=self._generation,
+            last_transition_time=self._now if moved or before is None else before.last_transition_time,
+            reason=reason,
+            message=trim(message),
+        )
+
+    def drop(self, *kinds: str) -> None:
+        """Remove the conditions named."""
+        for kind in kinds:
+            self._by_type.pop(kind, None)
+
+    def get(self, kind: str) -> Condition | None:
+        """Return condition `kind`, if it is there."""
+        return self._by_type.get(kind)
+
+    def listed(self) -> list[Condition]:
+        """Return all conditions, Ready first."""
+        known = [self._by_type[kind] for kind in _ORDER if kind in self._by_type]
+        return known + [condition for kind, condition in self._by_type.items() if kind not in _ORDER]
+
+
+def trim(message: str, limit: int = MESSAGE_MAX) -> str:
+    """Return `message` cut to `limit` characters, the cut shown by an ellipsis."""
+    return message if len(message) <= limit else message[: limit - 1] + "…"

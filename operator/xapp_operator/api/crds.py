@@ -1,0 +1,302 @@
+"""Generation of the CRDs and of the namespace policy under `crds/` from the pydantic models.
+
+`python -m xapp_operator.api.crds DIR` writes the files; a test fails when they are stale. The schema is structural
+(Kubernetes: "Specifying a structural schema"): references inlined, no `null`, no titles, defaults only on `status`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import cast
+
+import yaml
+
+from xapp_operator.api.base import RULES, Model, Rule
+from xapp_operator.api.json import Json, JsonObject, obj
+from xapp_operator.api.models import NAME_MAX, RELEASE_NAME_MAX, XApp
+from xapp_operator.api.names import (
+    API_VERSION,
+    GROUP,
+    REPOSITORY_KIND,
+    REPOSITORY_PLURAL,
+    VERSION,
+    XAPP_KIND,
+    XAPP_PLURAL,
+)
+from xapp_operator.api.repository import ChartRepository
+
+HEADER = "# Generated from operator/xapp_operator/api: run `make crds` after a change there.\n"
+
+_RELEASE_OF = "(has({0}.spec.releaseName) ? {0}.spec.releaseName : {0}.metadata.name)"
+_XAPP_RULES = (
+    Rule(
+        f"self.metadata.name.size() <= {NAME_MAX}",
+        f"metadata.name must be at most {NAME_MAX} characters, because it is a label value: shorten it",
+    ),
+    Rule(
+        f"self.metadata.name.size() <= {RELEASE_NAME_MAX} || has(self.spec.releaseName)",
+        f"metadata.name over {RELEASE_NAME_MAX} characters is no release name: shorten it, or set spec.releaseName",
+    ),
+    Rule(
+        f"{_RELEASE_OF.format('self')} == {_RELEASE_OF.format('oldSelf')}",
+        "spec.releaseName cannot be changed (default: metadata.name): create a new XApp instead",
+    ),
+    Rule(
+        "has(self.spec.releaseName) || self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+        "(\\\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",
+        "metadata.name is no Helm release name: set spec.releaseName",
+    ),
+)
+
+_Column = tuple[str, str, str, int]
+_READY = '.status.conditions[?(@.type=="Ready")]'
+_XAPP_COLUMNS: tuple[_Column, ...] = (
+    ("xApp", "string", ".spec.xAppName", 0),
+    ("Version", "string", ".spec.version", 0),
+    ("Ready", "string", f"{_READY}.status", 0),
+    ("Phase", "string", ".status.phase", 0),
+    ("Health", "string", ".status.health.status", 0),
+    ("Revision", "integer", ".status.release.revision", 0),
+    ("Age", "date", ".metadata.creationTimestamp", 0),
+    ("Namespace", "string", ".spec.namespace", 1),
+    ("Chart", "string", ".status.release.chart", 1),
+    ("Message", "string", f"{_READY}.message", 1),
+)
+_REPOSITORY_COLUMNS: tuple[_Column, ...] = (
+    ("URL", "string", ".spec.url", 0),
+    ("Ready", "string", f"{_READY}.status", 0),
+    ("Charts", "integer", ".status.charts", 0),
+    ("Fetched", "date", ".status.lastFetched", 0),
+    ("Age", "date", ".metadata.creationTimestamp", 0),
+    ("Message", "string", f"{_READY}.message", 1),
+)
+
+
+def xapp_crd() -> JsonObject:
+    """Return the CustomResourceDefinition of XApp."""
+    return _crd(
+        XApp, kind=XAPP_KIND, plural=XAPP_PLURAL, singular="xapp", short="xa", rules=_XAPP_RULES, columns=_XAPP_COLUMNS
+    )
+
+
+def repository_crd() -> JsonObject:
+    """Return the CustomResourceDefinition of ChartRepository."""
+    return _crd(
+        ChartRepository,
+        kind=REPOSITORY_KIND,
+        plural=REPOSITORY_PLURAL,
+        singular="chartrepository",
+        short="chartrepo",
+        rules=(),
+        columns=_REPOSITORY_COLUMNS,
+    )
+
+
+def namespace_policy() -> list[Json]:
+    """Return the ValidatingAdmissionPolicy, and its binding, that hold spec.namespace to metadata.namespace.
+
+    CEL rules of a CRD cannot see metadata.namespace (Kubernetes: only name and generateName are visible there).
+    """
+    name = f"xapp-namespace.{GROUP}"
+    policy: JsonObject = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": name},
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": {
+                "resourceRules": [
+                    {
+                        "apiGroups": [GROUP],
+                        "apiVersions": [VERSION],
+                        "operations": ["CREATE", "UPDATE"],
+                        "resources": [XAPP_PLURAL],
+                    }
+                ]
+            },
+            "validations": [
+                {
+                    "expression": "object.spec.__namespace__ == object.metadata.__namespace__",
+                    "messageExpression": "'spec.namespace is ' + object.spec.__namespace__ + ', but the XApp is in ' + "
+                    "object.metadata.__namespace__ + ': an xApp is installed in the namespace of its XApp, "
+                    "make the two equal'",
+                    "message": "spec.namespace must equal metadata.namespace: an xApp is installed in the namespace of "
+                    "its XApp",
+                    "reason": "Invalid",
+                }
+            ],
+        },
+    }
+    binding: JsonObject = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": name},
+        "spec": {"policyName": name, "validationActions": ["Deny"]},
+    }
+    return [policy, binding]
+
+
+def files() -> dict[str, str]:
+    """Return file name → content of everything under `crds/`."""
+    return {
+        f"{GROUP}_{XAPP_PLURAL}.yaml": _dump([xapp_crd()]),
+        f"{GROUP}_{REPOSITORY_PLURAL}.yaml": _dump([repository_crd()]),
+        "namespace-policy.yaml": _dump(namespace_policy()),
+        "kustomization.yaml": _dump(
+            [
+                {
+                    "apiVersion": "kustomize.config.k8s.io/v1beta1",
+                    "kind": "Kustomization",
+                    "resources": [
+                        f"{GROUP}_{XAPP_PLURAL}.yaml",
+                        f"{GROUP}_{REPOSITORY_PLURAL}.yaml",
+                        "namespace-policy.yaml",
+                    ],
+                }
+            ]
+        ),
+    }
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Write the files into the folder named first."""
+    (folder,) = sys.argv[1:] if argv is None else argv
+    for name, content in files().items():
+        (Path(folder) / name).write_text(content, encoding="utf-8")
+    return 0
+
+
+def _dump(documents: list[Json]) -> str:
+    return HEADER + yaml.safe_dump_all(documents, sort_keys=False, width=120, allow_unicode=True)
+
+
+def _crd(
+    model: type[Model],
+    *,
+    kind: str,
+    plural: str,
+    singular: str,
+    short: str,
+    rules: tuple[Rule, ...],
+    columns: tuple[_Column, ...],
+) -> JsonObject:
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{GROUP}"},
+        "spec": {
+            "group": GROUP,
+            "scope": "Namespaced",
+            "names": {
+                "kind": kind,
+                "listKind": f"{kind}List",
+                "plural": plural,
+                "singular": singular,
+                "shortNames": [short],
+                "categories": ["all"],
+            },
+            "versions": [
+                {
+                    "name": VERSION,
+                    "served": True,
+                    "storage": True,
+                    "subresources": {"status": {}},
+                    "additionalPrinterColumns": [_column(column) for column in columns],
+                    "schema": {"openAPIV3Schema": _root_schema(model, kind=kind, rules=rules)},
+                }
+            ],
+        },
+    }
+
+
+def _column(column: _Column) -> JsonObject:
+    name, kind, path, priority = column
+    entry: JsonObject = {"name": name, "type": kind, "jsonPath": path}
+    if priority:
+        entry["priority"] = priority
+    return entry
+
+
+def _root_schema(model: type[Model], *, kind: str, rules: tuple[Rule, ...]) -> JsonObject:
+    raw = cast("JsonObject", model.model_json_schema(by_alias=True))
+    definitions = obj(raw, "$defs")
+    properties = obj(raw, "properties")
+    status = cast("JsonObject", _structural(properties["status"], definitions))
+    status["default"] = {"observedGeneration": -1}
+    root: JsonObject = {
+        "type": "object",
+        "description": raw["description"],
+        "required": ["spec"],
+        "properties": {
+            "apiVersion": {"type": "string", "description": f"Always {API_VERSION}."},
+            "kind": {"type": "string", "description": f"Always {kind}."},
+            "metadata": {"type": "object"},
+            "spec": _structural(properties["spec"], definitions),
+            "status": status,
+        },
+    }
+    if rules:
+        root[RULES] = [cast("Json", rule.as_schema()) for rule in rules]
+    return root
+
+
+_DROPPED = frozenset({"title", "default", "$defs", "propertyNames"})
+
+
+def _structural(schema: Json, definitions: JsonObject) -> Json:
+    """Return `schema` without references, nulls, titles and defaults."""
+    if not isinstance(schema, dict):
+        return schema
+    merged = _inline(schema, definitions)
+    if merged.get("x-kubernetes-int-or-string"):
+        merged.pop("anyOf", None)
+    result: JsonObject = {}
+    for key, value in _kept(merged):
+        result[key] = _TRANSFORMS.get(key, _same)(value, definitions)
+    if "enum" in result:
+        result.setdefault("type", "string")
+    return result
+
+
+def _kept(schema: JsonObject) -> Iterator[tuple[str, Json]]:
+    for key, value in schema.items():
+        if key == "const":
+            yield "enum", [value]
+        elif key not in _DROPPED:
+            yield key, value
+
+
+def _inline(schema: JsonObject, definitions: JsonObject) -> JsonObject:
+    """Return `schema` with its `$ref`, and the one branch of its `anyOf` that is not null, merged in."""
+    merged = dict(schema)
+    reference = merged.pop("$ref", None)
+    if isinstance(reference, str):
+        target = definitions[reference.rsplit("/", 1)[-1]]
+        merged = {**_inline(cast("JsonObject", target), definitions), **merged}
+    branches = merged.get("anyOf")
+    if isinstance(branches, list):
+        present = [branch for branch in branches if isinstance(branch, dict) and branch.get("type") != "null"]
+        if len(present) == 1:
+            del merged["anyOf"]
+            merged = {**_inline(present[0], definitions), **merged}
+    return merged
+
+
+def _same(value: Json, definitions: JsonObject) -> Json:
+    return value
+
+
+def _each_value(value: Json, definitions: JsonObject) -> Json:
+    return {name: _structural(inner, definitions) for name, inner in cast("JsonObject", value).items()}
+
+
+_TRANSFORMS: dict[str, Callable[[Json, JsonObject], Json]] = {
+    "properties": _each_value,
+    "items": _structural,
+    "additionalProperties": _structural,
+}
+
+if __name__ == "__main__":
+    raise SystemExit(main())

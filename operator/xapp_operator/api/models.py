@@ -1,0 +1,476 @@
+"""The `XApp` resource: the one interface of the operator, as pydantic models.
+
+The models are the source of the CRD under `crds/` (see `crds.py`); what is described here is what `kubectl explain`
+says. The rules are checked by the API server, so that a bad manifest fails at `kubectl apply`.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field
+
+from xapp_operator.api.base import FreeObject, Model, Rule, rules
+from xapp_operator.api.json import JsonObject
+
+REMOTE = "Remote Chart Repository"
+UPLOAD = "Upload Chart"
+
+NAME_MAX = 63
+RELEASE_NAME_MAX = 53
+SERVICES_MAX = 50
+MESSAGE_MAX = 1024
+
+DEFAULT_TIMEOUT = "5m"
+DEFAULT_MAX_HISTORY = 5
+
+_DURATION_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_DURATION_RULE = Rule(
+    "self.matches('^([0-9]+(\\\\.[0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s')"
+    " && duration(self) <= duration('24h')",
+    "must be a duration between 1s and 24h, such as 90s, 5m or 1h30m",
+)
+_FIXED = "is part of the xApp's identity and cannot be changed: create a new XApp instead"
+_IDENTITY_RULE = Rule("self.matches('[A-Za-z0-9]')", "must contain at least one letter or digit (a-z, 0-9)")
+_RELEASE_NAME_RULE = Rule(
+    "self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",
+    "must be a Helm release name: lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit",
+)
+
+ObjectName = Annotated[str, Field(min_length=1, max_length=253)]
+
+
+def parse_duration(text: str) -> float:
+    """Return the seconds of a duration such as `1h30m` (Go's notation); raises ValueError when it is none."""
+    parts = re.findall(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)", text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        raise ValueError(f"{text!r} is no duration such as 90s, 5m or 1h30m")
+    return sum(float(number) * _DURATION_UNITS[unit] for number, unit in parts)
+
+
+class Phase(StrEnum):
+    """The phase is for people; machines read conditions."""
+
+    PENDING = "Pending"
+    DEPLOYING = "Deploying"
+    DEPLOYED = "Deployed"
+    DEGRADED = "Degraded"
+    FAILED = "Failed"
+    UNINSTALLING = "Uninstalling"
+    SUSPENDED = "Suspended"
+
+
+class HealthStatus(StrEnum):
+    """The four words of health, for a resource and for the whole xApp."""
+
+    HEALTHY = "Healthy"
+    PROGRESSING = "Progressing"
+    DEGRADED = "Degraded"
+    UNKNOWN = "Unknown"
+
+
+class KeyRef(Model):
+    """One key of a Secret or ConfigMap in the XApp's namespace."""
+
+    name: ObjectName = Field(description="Name of the object, in the XApp's namespace.")
+    key: ObjectName = Field(description="Key inside the object's data.")
+
+
+class Archive(Model):
+    """Where the chart archive of an uploaded chart lies."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            Rule(
+                "has(self.secretRef) != has(self.configMapRef)",
+                "archive needs exactly one of secretRef and configMapRef",
+            )
+        )
+    )
+
+    secret_ref: KeyRef | None = Field(
+        None, description="Secret that holds the packaged chart (.tgz). The gateway makes one from an upload."
+    )
+    config_map_ref: KeyRef | None = Field(
+        None, description="ConfigMap whose binaryData holds the packaged chart (.tgz), for GitOps repositories."
+    )
+    digest: str | None = Field(
+        None,
+        description="sha256:<hex> of the archive. Checked when given; a mismatch is Stalled.",
+        json_schema_extra=rules(
+            Rule("self.matches('^sha256:[0-9a-f]{64}$')", "must be sha256: followed by 64 lower-case hex digits")
+        ),
+        max_length=71,
+    )
+
+
+class ValuesRef(Model):
+    """A Secret or ConfigMap whose key holds a values file."""
+
+    kind: Literal["Secret", "ConfigMap"] = Field(description="Secret or ConfigMap.")
+    name: ObjectName = Field(description="Name of the object, in the XApp's namespace.")
+    key: ObjectName = Field("values.yaml", description="Key that holds the values file (YAML). Default values.yaml.")
+    optional: bool = Field(False, description="true: a missing object or key is no error. Default false.")  # noqa: FBT003
+
+
+class DriftDetection(Model):
+    """What to do when objects of the release differ from the manifest."""
+
+    mode: Literal["disabled", "warn", "enabled"] = Field(
+        "warn", description="disabled, warn (condition Drifted and an event) or enabled (correct it). Default warn."
+    )
+
+
+class Upgrade(Model):
+    """What to do when an upgrade fails for good."""
+
+    on_failure: Literal["rollback", "none"] = Field(
+        "rollback",
+        description="rollback: return to the last good revision; none: stay and be Stalled. Default rollback.",
+    )
+
+
+class HelmTests(Model):
+    """Whether the chart's helm tests run."""
+
+    enabled: bool = Field(False, description="Run the chart's test hooks after install and upgrade. Default false.")  # noqa: FBT003
+
+
+class Dependency(Model):
+    """Another XApp in the same namespace that must be Ready first."""
+
+    name: ObjectName = Field(description="metadata.name of the other XApp.")
+
+
+def _required_with_remote(field: str) -> Rule:
+    return Rule(
+        f"self.method != '{REMOTE}' || has(self.{field})",
+        f"{field} is required with method '{REMOTE}': add it, or use method '{UPLOAD}' with archive",
+        f".{field}",
+        "FieldValueRequired",
+    )
+
+
+def _forbidden_with_upload(field: str) -> Rule:
+    return Rule(
+        f"self.method != '{UPLOAD}' || !has(self.{field})",
+        f"{field} is forbidden with method '{UPLOAD}': remove it, or use method '{REMOTE}'",
+        f".{field}",
+        "FieldValueForbidden",
+    )
+
+
+class XAppSpec(Model):
+    """What should run: the deployment form, and what goes beyond it."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            *(_required_with_remote(field) for field in ("chartName", "url", "repoName")),
+            *(_forbidden_with_upload(field) for field in ("chartName", "url", "repoName", "chartVersion")),
+            Rule(
+                f"self.method != '{UPLOAD}' || has(self.archive)",
+                f"archive is required with method '{UPLOAD}': name the Secret or ConfigMap that holds the .tgz",
+                ".archive",
+                "FieldValueRequired",
+            ),
+            Rule(
+                f"self.method != '{REMOTE}' || !has(self.archive)",
+                f"archive is forbidden with method '{REMOTE}': remove it, or use method '{UPLOAD}'",
+                ".archive",
+                "FieldValueForbidden",
+            ),
+        )
+    )
+
+    x_app_name: str = Field(
+        description="Name of the xApp. Part of its identity: cannot be changed.",
+        min_length=1,
+        max_length=253,
+        json_schema_extra=rules(_IDENTITY_RULE, Rule("self == oldSelf", f"xAppName {_FIXED}")),
+    )
+    organization: str = Field(
+        description="Organization that provides the xApp. Part of its identity: cannot be changed.",
+        min_length=1,
+        max_length=253,
+        json_schema_extra=rules(_IDENTITY_RULE, Rule("self == oldSelf", f"organization {_FIXED}")),
+    )
+    team: str = Field(
+        description="Team inside the organization. Part of the xApp's identity: cannot be changed.",
+        min_length=1,
+        max_length=253,
+        json_schema_extra=rules(_IDENTITY_RULE, Rule("self == oldSelf", f"team {_FIXED}")),
+    )
+    version: str = Field(
+        description="Version of the xApp, dotted numeric (0.2.1). With a remote chart also the chart's version, "
+        "unless chartVersion says otherwise.",
+        min_length=1,
+        max_length=63,
+        json_schema_extra=rules(
+            Rule("self.matches('^[0-9]+(\\\\.[0-9]+)*$')", "must be dotted numeric, such as 0.2.1 (no letters, no v)")
+        ),
+    )
+    owner: str = Field(description="Person or group that answers for this xApp.", min_length=1, max_length=253)
+    method: Literal["Remote Chart Repository", "Upload Chart"] = Field(
+        description="Where the chart comes from: 'Remote Chart Repository' needs chartName, url and repoName; "
+        "'Upload Chart' needs archive, which the gateway fills from an uploaded file."
+    )
+    namespace: str = Field(
+        description="Where the chart is installed: always the XApp's own namespace.",
+        min_length=1,
+        max_length=63,
+        json_schema_extra=rules(Rule("self == oldSelf", f"namespace {_FIXED}")),
+    )
+    chart_name: str | None = Field(
+        None,
+        description="Chart in the repository. Required with 'Remote Chart Repository', forbidden otherwise.",
+        min_length=1,
+        max_length=253,
+    )
+    url: str | None = Field(
+        None,
+        description="Address of the chart repository: http://, https:// or oci://. Required with 'Remote Chart "
+        "Repository', forbidden otherwise.",
+        min_length=1,
+        max_length=2048,
+        json_schema_extra=rules(
+            Rule(
+                "self.matches('^(https?|oci)://[^/?#]+')", "must begin with http://, https:// or oci:// and name a host"
+            ),
+            Rule(
+                "!self.matches('^[a-z]+://[^/?#]*@')",
+                "must not carry credentials: put them into a Secret that the ChartRepository's secretRef names",
+            ),
+        ),
+    )
+    repo_name: str | None = Field(
+        None,
+        description="Name under which the address is saved as a ChartRepository in this namespace. Required with "
+        "'Remote Chart Repository', forbidden otherwise.",
+        max_length=63,
+        json_schema_extra=rules(
+            Rule(
+                "self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
+                "must be a name of lower-case letters, digits and '-', beginning and ending with a letter or digit",
+            )
+        ),
+    )
+    chart_version: str | None = Field(
+        None,
+        description="Version of the chart: exact (0.2.1) or a range ('>=0.2 <1', '~1.4', '^2'). Default: version.",
+        min_length=1,
+        max_length=253,
+    )
+    archive: Archive | None = Field(
+        None, description="Where the uploaded chart lies. Required with 'Upload Chart', forbidden otherwise."
+    )
+    values: FreeObject | None = Field(
+        None, description="Values of the chart, as an object: what one would write into a values file."
+    )
+    values_from: list[ValuesRef] | None = Field(
+        None,
+        description="Values files in Secrets and ConfigMaps, merged in order below values.",
+        max_length=32,
+    )
+    release_name: str | None = Field(
+        None,
+        description="Name of the Helm release. Default: metadata.name. Cannot be changed.",
+        min_length=1,
+        max_length=RELEASE_NAME_MAX,
+        json_schema_extra=rules(_RELEASE_NAME_RULE),
+    )
+    service_account_name: str | None = Field(
+        None, description="Service account, in this namespace, as which Helm acts.", min_length=1, max_length=253
+    )
+    adopt: bool = Field(
+        False,  # noqa: FBT003
+        description="true: take over an existing release of that name, and existing objects. Default false.",
+    )
+    suspend: bool = Field(
+        False,  # noqa: FBT003
+        description="true: change nothing until it is false again; deletion still works. Default false.",
+    )
+    timeout: str = Field(
+        DEFAULT_TIMEOUT,
+        description="For one step of Helm, and for becoming healthy after it. Default 5m.",
+        max_length=32,
+        json_schema_extra=rules(_DURATION_RULE),
+    )
+    max_history: int = Field(DEFAULT_MAX_HISTORY, description="Revisions that are kept. Default 5.", ge=1, le=100)
+    drift_detection: DriftDetection = Field(
+        DriftDetection(), description="What to do when objects differ from the manifest."
+    )
+    deletion_policy: Literal["Uninstall", "Orphan"] = Field(
+        "Uninstall", description="What deleting the XApp does to the release: Uninstall, or Orphan (leave it running)."
+    )
+    upgrade: Upgrade = Field(Upgrade(), description="What to do when an upgrade fails for good.")
+    test: HelmTests = Field(HelmTests(), description="Helm tests of the chart.")
+    depends_on: list[Dependency] | None = Field(
+        None, description="Other XApps in this namespace that must be Ready first.", max_length=32
+    )
+
+    @property
+    def timeout_seconds(self) -> float:
+        """Return `timeout` in seconds."""
+        return parse_duration(self.timeout)
+
+    @property
+    def user_values(self) -> JsonObject:
+        """Return the user's own values, an empty object when there are none."""
+        return self.values or {}
+
+
+class Condition(Model):
+    """A condition as Kubernetes' API conventions define it; kstatus reads Ready, Reconciling and Stalled."""
+
+    type: str = Field(description="Ready, Released, Drifted, TestSuccess, Reconciling or Stalled.", max_length=316)
+    status: Literal["True", "False", "Unknown"] = Field(description="True, False or Unknown.")
+    observed_generation: int | None = Field(None, description="metadata.generation this was said of.")
+    last_transition_time: datetime = Field(description="When status last changed.")
+    reason: str = Field(description="One word for machines.", max_length=1024)
+    message: str = Field(description="A sentence for people, with the root cause.", max_length=32768)
+
+
+class ReleaseStatus(Model):
+    """The Helm release as it is now."""
+
+    name: str | None = Field(None, description="Name of the release.")
+    namespace: str | None = Field(None, description="Namespace of the release.")
+    revision: int | None = Field(None, description="Number of the revision in force.")
+    chart: str | None = Field(None, description="Name of the chart.")
+    chart_version: str | None = Field(None, description="Version of the chart.")
+    app_version: str | None = Field(None, description="The chart's appVersion.")
+    chart_digest: str | None = Field(None, description="First 40 hex digits of the archive's sha256.")
+    values_digest: str | None = Field(None, description="First 40 hex digits of the sha256 of the merged values.")
+    first_deployed: datetime | None = Field(None, description="When the release was first installed.")
+    last_deployed: datetime | None = Field(None, description="When this revision was installed.")
+
+
+class Revision(Model):
+    """One revision of the release."""
+
+    revision: int = Field(description="Number of the revision.")
+    status: str = Field(description="Helm's word: deployed, superseded, failed …")
+    chart: str | None = Field(None, description="Name of the chart.")
+    chart_version: str | None = Field(None, description="Version of the chart.")
+    app_version: str | None = Field(None, description="The chart's appVersion.")
+    chart_digest: str | None = Field(None, description="First 40 hex digits of the archive's sha256.")
+    values_digest: str | None = Field(None, description="First 40 hex digits of the sha256 of the merged values.")
+    action: str | None = Field(None, description="Install, Upgrade or Rollback.")
+    deployed_at: datetime | None = Field(None, description="When it was installed.")
+    description: str | None = Field(None, description="Helm's own sentence about it.", max_length=MESSAGE_MAX)
+
+
+class Health(Model):
+    """Health of the whole xApp, judged from the live objects."""
+
+    status: HealthStatus = Field(HealthStatus.UNKNOWN, description="Healthy, Progressing, Degraded or Unknown.")
+    message: str | None = Field(None, description="The culprit and its reason.", max_length=MESSAGE_MAX)
+
+
+class ServicePort(Model):
+    """One port of a Service."""
+
+    name: str | None = None
+    port: int
+    target_port: int | str | None = Field(None, json_schema_extra={"x-kubernetes-int-or-string": True})
+    node_port: int | None = None
+    protocol: str | None = None
+    app_protocol: str | None = None
+
+
+class ServiceStatus(Model):
+    """One Service of the xApp."""
+
+    name: str
+    type: str | None = None
+    cluster_ip: str | None = Field(None, alias="clusterIP")
+    ports: list[ServicePort] = Field(default_factory=list, max_length=100)
+
+
+class Resources(Model):
+    """How many objects of the release there are, and how many of them are healthy."""
+
+    total: int = Field(0, description="Objects in the manifest.")
+    ready: int = Field(0, description="Objects that exist and are healthy.")
+
+
+class LastAttempt(Model):
+    """The last step that Helm was asked for."""
+
+    generation: int | None = None
+    chart_digest: str | None = None
+    values_digest: str | None = None
+    action: str | None = None
+    outcome: str | None = Field(None, description="Running, Succeeded, Failed or Unhealthy.")
+    permanent: bool | None = Field(None, description="true: trying the same again cannot help.")
+    message: str | None = Field(None, description="Helm's own error, trimmed.", max_length=MESSAGE_MAX)
+    reason: str | None = Field(None, description="The condition reason of a failure.")
+    count: int | None = None
+    first_at: datetime | None = None
+    last_at: datetime | None = None
+
+
+class Handled(Model):
+    """The last value of each annotation that was acted on."""
+
+    reconcile_at: str | None = Field(None, max_length=MESSAGE_MAX)
+    retry_at: str | None = Field(None, max_length=MESSAGE_MAX)
+    force_at: str | None = Field(None, max_length=MESSAGE_MAX)
+    test_at: str | None = Field(None, max_length=MESSAGE_MAX)
+    rollback_to: str | None = Field(None, max_length=MESSAGE_MAX)
+
+
+class XAppStatus(Model):
+    """What is, as the operator last saw it."""
+
+    observed_generation: int = Field(-1, description="Generation of the spec that this status is about.")
+    phase: Phase | None = Field(None, description="For people; machines read conditions.")
+    conditions: list[Condition] | None = Field(
+        None,
+        description="Ready, Released, Drifted, TestSuccess; Reconciling and Stalled only while True.",
+        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
+    )
+    release: ReleaseStatus | None = Field(None, description="The Helm release.")
+    history: list[Revision] | None = Field(None, description="Revisions, newest first.", max_length=100)
+    health: Health | None = Field(None, description="Health of the live objects.")
+    services: list[ServiceStatus] | None = Field(None, description="Services and ports.", max_length=SERVICES_MAX)
+    resources: Resources | None = Field(None, description="Objects of the release, and how many are healthy.")
+    last_attempt: LastAttempt | None = Field(None, description="The last step that Helm was asked for.")
+    held_revision: int | None = Field(None, description="Revision held by rollback-to until the spec changes.")
+    handled: Handled | None = Field(None, description="Annotations acted on.")
+
+
+class Metadata(Model):
+    """The part of an object's metadata that the operator reads."""
+
+    name: str
+    namespace: str = ""
+    uid: str = ""
+    generation: int = 0
+    resource_version: str = ""
+    creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
+    labels: dict[str, str] = Field(default_factory=dict)
+    annotations: dict[str, str] = Field(default_factory=dict)
+    finalizers: list[str] = Field(default_factory=list)
+
+
+class XApp(Model):
+    """An xApp: an application beside a near-RT RIC, shipped as a Helm chart, deployed and watched by xapp-operator."""
+
+    metadata: Metadata
+    spec: XAppSpec
+    status: XAppStatus = Field(default_factory=XAppStatus)
+
+    @property
+    def release_name(self) -> str:
+        """Return the name of the Helm release: `spec.releaseName`, or else `metadata.name`."""
+        return self.spec.release_name or self.metadata.name
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Return (namespace, name), the key of queue and caches."""
+        return self.metadata.namespace, self.metadata.name
