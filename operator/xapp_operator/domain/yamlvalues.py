@@ -1,0 +1,336 @@
+"""The one loader of values, for operator and gateway: a values file means here what it means to helm.
+
+Helm 4 reads values with sigs.k8s.io/yaml, which is go.yaml.in/yaml/v2 (YAML 1.1 with its own scalar rules) followed by
+encoding/json (every number a float64). PyYAML's own resolver disagrees on `22:22`, `2020-01-01`, `1e3`, `0o10` and `y`,
+so only its scanner and parser (libyaml, in C) are used; scalars are read by `yamlscalars` and objects are built here,
+event by event, so that every bound is checked before memory is spent. Stricter than helm on purpose: duplicate keys, a
+second document and bytes that are not UTF-8 are refused. tests/integration/domain compares all this with the real helm.
+
+It lives in `domain` because both processes must read a values file alike; it does no I/O.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Final, NoReturn
+
+from yaml import MarkedYAMLError, YAMLError
+from yaml._yaml import CParser
+from yaml.events import (
+    AliasEvent,
+    CollectionStartEvent,
+    Event,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+    StreamEndEvent,
+)
+from yaml.reader import ReaderError
+
+from xapp_operator.api.json import Json, JsonObject
+from xapp_operator.domain import yamlscalars
+from xapp_operator.domain.yamlscalars import ScalarRefused
+from xapp_operator.errors import FieldError, ValuesInvalid
+
+MAX_DEPTH: Final = 100
+"""Objects and lists may lie this deep in each other."""
+
+MAX_NODES: Final = 100_000
+"""Scalars, lists and objects of one file, those that an alias repeats counted again; keys are not counted."""
+
+MAX_KEY_BYTES: Final = 1_000
+"""Helm's parser does not recognise a key beyond 1,024 bytes, quotes and escapes included."""
+
+_MOST_BYTES_OF_A_CHARACTER: Final = 6  # \u0085
+_SURROGATES: Final = range(0xD800, 0xE000)
+_UNSAFE_IN_YAML: Final = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
+_KEY_SHOWN: Final = 60
+
+
+def load_values(data: bytes | str, *, what: str, max_bytes: int) -> JsonObject:
+    """Return the object that helm would read from a values file.
+
+    `what` names the input in errors (`values`, `valuesFrom[0]`). `max_bytes` bounds the file, and also the text that it
+    holds once its aliases are expanded. An empty file, or one of comments only, is an empty object. Whole numbers are
+    `int`, those beyond 64 bits `float`.
+
+    Raises ValuesInvalid, with line and column, never with what is written there.
+    """
+    text = _text(data, what=what, max_bytes=max_bytes)
+    try:
+        return _Builder(text, what=what, max_bytes=max_bytes).stream()
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        position = _position(mark.line, mark.column) if mark else "somewhere"
+        raise _refusal(what, f"is not YAML: {position}: {error.problem}. Correct the syntax there.") from None
+    except YAMLError as error:
+        line = text.encode()[: error.position].count(b"\n") + 1 if isinstance(error, ReaderError) else 1
+        raise _refusal(
+            what, f"is not YAML: line {line}: a control character. Write it as an escape in a double-quoted string."
+        ) from None
+
+
+def load_json(data: bytes | str, *, what: str) -> Json:
+    """Return decoded JSON (RFC 8259), numbers held as `load_values` holds them; the caller bounds its size.
+
+    Raises ValuesInvalid for what is not JSON, for duplicate keys, numbers beyond a float64, lone surrogates, bytes that
+    are not UTF-8, and more than MAX_DEPTH levels.
+    """
+    text = _text(data, what=what, max_bytes=None)
+    try:
+        value = _decoded(text, what=what)
+        if "\\u" in text:
+            json.dumps(value, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        position = _position(error.lineno - 1, error.colno - 1)
+        raise _refusal(what, f"is not JSON: {position}: {error.msg}. Correct the syntax there.") from None
+    except ScalarRefused:
+        raise _refusal(what, "has a number that no 64-bit float can hold. Write it as a string.") from None
+    except UnicodeEncodeError:
+        raise _refusal(what, "has half of a surrogate pair in a \\u escape. Give both halves.") from None
+    except RecursionError:
+        raise _too_deep(what) from None
+    if _deeper_than(value, MAX_DEPTH):
+        raise _too_deep(what)
+    return value
+
+
+def _decoded(text: str, *, what: str) -> Json:
+    def members(pairs: list[tuple[str, Json]]) -> JsonObject:
+        result: JsonObject = {}
+        for key, value in pairs:
+            if key in result:
+                shown = json.dumps(key[:_KEY_SHOWN])
+                raise _refusal(what, f"has the key {shown} twice in one object. Give it once.")
+            result[key] = value
+        return result
+
+    def constant(name: str) -> Json:
+        raise _refusal(what, f"has {name}, which JSON cannot carry. Leave it out or write it as a string.")
+
+    value: Json = json.loads(
+        text,
+        object_pairs_hook=members,
+        parse_int=yamlscalars.number,
+        parse_float=yamlscalars.number,
+        parse_constant=constant,
+    )
+    return value
+
+
+def dump_values(values: JsonObject) -> bytes:
+    """Return `values` as one line of JSON that helm's YAML parser reads back as the same values.
+
+    Raises ValuesInvalid for a key that helm's parser cannot recognise (MAX_KEY_BYTES).
+    """
+    text = json.dumps(values, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    if len(text) * _MOST_BYTES_OF_A_CHARACTER > MAX_KEY_BYTES:
+        _check_keys(values)
+    return _yaml_safe(text).encode()
+
+
+def _yaml_safe(text: str) -> str:
+    """Escape what JSON allows and YAML 1.1 does not, or reads as a line break."""
+    return _UNSAFE_IN_YAML.sub(_escape, text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    return "\\ufffd" if code in _SURROGATES else f"\\u{code:04x}"
+
+
+def _check_keys(value: Json) -> None:
+    if isinstance(value, dict):
+        for key, member in value.items():
+            if len(key) * _MOST_BYTES_OF_A_CHARACTER > MAX_KEY_BYTES:
+                size = len(_yaml_safe(json.dumps(key, ensure_ascii=False)).encode())
+                if size > MAX_KEY_BYTES:
+                    raise _refusal("values", f"has a key of {size:,} bytes; at most {MAX_KEY_BYTES:,}. Shorten it.")
+            _check_keys(member)
+    elif isinstance(value, list):
+        for member in value:
+            _check_keys(member)
+
+
+def _text(data: bytes | str, *, what: str, max_bytes: int | None) -> str:
+    raw = data.encode("utf-8", "replace") if isinstance(data, str) else data
+    if max_bytes is not None and len(raw) > max_bytes:
+        raise _refusal(what, f"has {len(raw):,} bytes; at most {max_bytes:,} are allowed. Make it smaller.")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise _refusal(what, f"is not UTF-8: line {line}. Save the file as UTF-8.") from None
+
+
+def _deeper_than(value: Json, levels: int) -> bool:
+    if isinstance(value, dict):
+        return levels == 0 or any(_deeper_than(member, levels - 1) for member in value.values())
+    if isinstance(value, list):
+        return levels == 0 or any(_deeper_than(member, levels - 1) for member in value)
+    return False
+
+
+def _position(line: int, column: int) -> str:
+    return f"line {line + 1}, column {column + 1}"
+
+
+def _refusal(what: str, sentence: str) -> ValuesInvalid:
+    return ValuesInvalid(f"{what} {sentence}", errors=(FieldError(field=what, message=sentence),))
+
+
+def _too_deep(what: str) -> ValuesInvalid:
+    return _refusal(what, f"is nested more than {MAX_DEPTH} levels deep. Flatten it.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Anchored:
+    """A value that an alias may repeat, with what repeating it costs."""
+
+    value: Json
+    nodes: int
+    size: int
+
+
+class _Builder:
+    """Builds one object from libyaml's events, and counts while it builds."""
+
+    def __init__(self, text: str, *, what: str, max_bytes: int) -> None:
+        self._parser = CParser(text)
+        self._what = what
+        self._max_bytes = max_bytes
+        self._nodes = 0
+        self._size = 0
+        self._anchors: dict[str, _Anchored | None] = {}
+
+    def stream(self) -> JsonObject:
+        result: JsonObject | None = None
+        self._next()  # the start of the stream
+        while not isinstance(event := self._next(), StreamEndEvent):
+            self._anchors.clear()
+            root = self._next()
+            value = self._value(root, 1)
+            self._next()  # the end of the document
+            if value is None:
+                continue
+            if result is not None:
+                self._refuse(event, "a second document begins. Put all values into one document.")
+            if not isinstance(value, dict):
+                self._refuse(root, "values must be an object, lines of `key: value`.")
+            result = value
+        return result or {}
+
+    def _next(self) -> Event:
+        return self._parser.get_event() or StreamEndEvent()
+
+    def _value(self, event: Event, depth: int) -> Json:
+        self._count(event, 1)
+        if isinstance(event, ScalarEvent):
+            return self._scalar(event)
+        if isinstance(event, AliasEvent):
+            return self._alias(event, depth)
+        if not isinstance(event, CollectionStartEvent):
+            self._refuse(event, "a value is missing.")
+        if depth > MAX_DEPTH:
+            self._refuse(event, f"more than {MAX_DEPTH} levels deep. Flatten the values.")
+        nodes, size = self._nodes, self._size
+        if event.anchor:
+            self._anchors[event.anchor] = None
+        value: Json = self._mapping(depth) if isinstance(event, MappingStartEvent) else self._sequence(depth)
+        if event.anchor:
+            self._anchors[event.anchor] = _Anchored(value, self._nodes - nodes, self._size - size)
+        return value
+
+    def _scalar(self, event: ScalarEvent) -> Json:
+        self._size += len(event.value)
+        try:
+            value = yamlscalars.read(tag=event.tag, text=event.value, plain=event.implicit[0])
+        except ScalarRefused as refused:
+            self._refuse(event, f"{refused}. Write it in quotes, or correct it.")
+        if event.anchor:
+            self._anchors[event.anchor] = _Anchored(value, 0, len(event.value))
+        return value
+
+    def _sequence(self, depth: int) -> list[Json]:
+        result: list[Json] = []
+        while not isinstance(event := self._next(), SequenceEndEvent):
+            result.append(self._value(event, depth + 1))
+        return result
+
+    def _mapping(self, depth: int) -> JsonObject:
+        result: JsonObject = {}
+        lines: dict[str, int] = {}
+        while not isinstance(event := self._next(), MappingEndEvent):
+            if isinstance(event, ScalarEvent) and _is_merge(event):
+                self._merge(result, depth)
+                continue
+            key = self._key(event)
+            if key in lines:
+                self._refuse(event, f"a key that line {lines[key] + 1} has given already. Give it once.")
+            lines[key] = event.start_mark.line if event.start_mark else 0
+            result[key] = self._value(self._next(), depth + 1)
+        return result
+
+    def _key(self, event: Event) -> str:
+        try:
+            if isinstance(event, ScalarEvent):
+                self._size += len(event.value)
+                if event.anchor:
+                    self._scalar(event)
+                return yamlscalars.read_key(tag=event.tag, text=event.value, plain=event.implicit[0])
+            value = self._alias(event, 1) if isinstance(event, AliasEvent) else []
+            if isinstance(value, dict | list):
+                self._refuse(event, "a key that is a list or an object. Use a string.")
+            return yamlscalars.key_of(value)
+        except ScalarRefused as refused:
+            self._refuse(event, f"{refused}. Write the key in quotes, or correct it.")
+
+    def _merge(self, result: JsonObject, depth: int) -> None:
+        """Apply a merge key `<<` as go-yaml does: where it stands, so that it overrides the keys before it."""
+        event = self._next()
+        value = self._value(event, depth)
+        sources = value if isinstance(event, SequenceStartEvent) and isinstance(value, list) else [value]
+        for source in reversed(sources):
+            if not isinstance(source, dict):
+                self._refuse(event, "the merge key `<<` takes an object or a list of objects. Give it one.")
+            result.update(source)
+
+    def _alias(self, event: AliasEvent, depth: int) -> Json:
+        name = event.anchor or ""
+        anchored = self._anchors.get(name)
+        if anchored is None:
+            inside = "inside the value that it repeats" if name in self._anchors else "without its anchor before it"
+            self._refuse(event, f"an alias {inside}. Write the value out.")
+        self._count(event, anchored.nodes)
+        self._size += anchored.size
+        if self._size > self._max_bytes:
+            self._refuse(event, f"with its aliases expanded the text has more than {self._max_bytes:,} bytes.")
+        if _deeper_than(anchored.value, MAX_DEPTH - depth + 1):
+            self._refuse(event, f"more than {MAX_DEPTH} levels deep. Flatten the values.")
+        return _copy(anchored.value)
+
+    def _count(self, event: Event, nodes: int) -> None:
+        self._nodes += nodes
+        if self._nodes > MAX_NODES:
+            self._refuse(event, f"more than {MAX_NODES:,} values, aliases expanded. Use fewer, or fewer aliases.")
+
+    def _refuse(self, event: Event, sentence: str) -> NoReturn:
+        mark = event.start_mark
+        position = _position(mark.line, mark.column) if mark else "the end"
+        raise _refusal(self._what, f"is refused at {position}: {sentence}")
+
+
+def _is_merge(event: ScalarEvent) -> bool:
+    return event.value == "<<" and (event.implicit[0] or event.tag == yamlscalars.TAG_MERGE)
+
+
+def _copy(value: Json) -> Json:
+    if isinstance(value, dict):
+        return {key: _copy(member) for key, member in value.items()}
+    if isinstance(value, list):
+        return [_copy(member) for member in value]
+    return value
