@@ -23,9 +23,11 @@ rule, and the mend; it never carries a secret, a value of a user, or a local pat
     ├── KubeError                     502
     │   ├── Unauthenticated           401
     │   ├── AccessDenied              403   AccessDenied (permanent)
+    │   ├── QuotaExceeded             403   a ResourceQuota is used up (passing)
     │   ├── NotFound                  404
     │   ├── Conflict                  409   a concurrent write (passing)
     │   ├── AlreadyExists             409
+    │   ├── NamespaceTerminating      409   nothing new may be made in it (passing)
     │   ├── Invalid                   422   refused by the API server's schema or admission (permanent)
     │   ├── WatchExpired              410   the resource version is too old: list again
     │   └── ApiUnavailable            503   the API server does not answer (passing)
@@ -171,6 +173,11 @@ class AccessDenied(KubeError):
     permanent = True
 
 
+class QuotaExceeded(KubeError):
+    status = 403
+    title = "Quota exceeded"
+
+
 class NotFound(KubeError):
     status = 404
     title = "Not found"
@@ -184,6 +191,11 @@ class Conflict(KubeError):
 class AlreadyExists(KubeError):
     status = 409
     title = "Already exists"
+
+
+class NamespaceTerminating(KubeError):
+    status = 409
+    title = "Namespace is being deleted"
 
 
 class Invalid(KubeError):

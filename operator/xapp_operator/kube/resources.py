@@ -1,0 +1,108 @@
+"""The kinds of objects that this package reads and writes, and their paths at the API server.
+
+Lives in `kube` because only this layer knows the URLs of the Kubernetes API; the layers above name a `Resource` and
+never build a path. Kinds that a chart brings along are found by `discovery.Discovery`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import quote
+
+from xapp_operator.api.names import GROUP, REPOSITORY_KIND, REPOSITORY_PLURAL, VERSION, XAPP_KIND, XAPP_PLURAL
+from xapp_operator.errors import Invalid
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One kind as the API server serves it; `group` is empty for the core API."""
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool = True
+
+    @property
+    def api_version(self) -> str:
+        """Return what stands in `apiVersion` of its objects."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def full_name(self) -> str:
+        """Return `<plural>.<group>`, the name that RBAC messages and `kubectl` use."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    def path(self, *, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
+        """Return the path of the collection, or of one object.
+
+        Args:
+            namespace: of the object; None lists all namespaces, and is the only value for a cluster-scoped kind.
+            name: of the object; required with `subresource`.
+            subresource: such as `status` or `log`.
+
+        Raises:
+            Invalid: for a name or namespace that would leave its place in the path.
+        """
+        parts = ["/apis", self.group, self.version] if self.group else ["/api", self.version]
+        if namespace is not None and self.namespaced:
+            parts += ["namespaces", _segment(namespace)]
+        parts.append(self.plural)
+        if name is not None:
+            if self.namespaced and namespace is None:
+                raise ValueError(f"{self.full_name} is namespaced: an object of it needs a namespace")
+            parts.append(_segment(name))
+        if subresource is not None:
+            if name is None:
+                raise ValueError("a subresource belongs to one object: give its name")
+            parts.append(subresource)
+        return "/".join(parts)
+
+
+def _segment(text: str) -> str:
+    # The rule of Kubernetes for path segments (apimachinery, path.IsValidPathSegmentName).
+    if text in {"", ".", ".."} or "/" in text or "%" in text:
+        raise Invalid(f"{text!r} is no name of a Kubernetes object: it must not be empty, '.', '..' or hold '/' or '%'")
+    return quote(text, safe="")
+
+
+XAPPS: Final = Resource(GROUP, VERSION, XAPP_PLURAL, XAPP_KIND)
+CHART_REPOSITORIES: Final = Resource(GROUP, VERSION, REPOSITORY_PLURAL, REPOSITORY_KIND)
+
+CONFIGMAPS: Final = Resource("", "v1", "configmaps", "ConfigMap")
+EVENTS: Final = Resource("", "v1", "events", "Event")
+NAMESPACES: Final = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
+NODES: Final = Resource("", "v1", "nodes", "Node", namespaced=False)
+PODS: Final = Resource("", "v1", "pods", "Pod")
+PVCS: Final = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
+SECRETS: Final = Resource("", "v1", "secrets", "Secret")
+SERVICES: Final = Resource("", "v1", "services", "Service")
+SERVICEACCOUNTS: Final = Resource("", "v1", "serviceaccounts", "ServiceAccount")
+
+DAEMONSETS: Final = Resource("apps", "v1", "daemonsets", "DaemonSet")
+DEPLOYMENTS: Final = Resource("apps", "v1", "deployments", "Deployment")
+REPLICASETS: Final = Resource("apps", "v1", "replicasets", "ReplicaSet")
+STATEFULSETS: Final = Resource("apps", "v1", "statefulsets", "StatefulSet")
+CRONJOBS: Final = Resource("batch", "v1", "cronjobs", "CronJob")
+JOBS: Final = Resource("batch", "v1", "jobs", "Job")
+HPAS: Final = Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
+PDBS: Final = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
+INGRESSES: Final = Resource("networking.k8s.io", "v1", "ingresses", "Ingress")
+LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease")
+
+CRDS: Final = Resource(
+    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
+)
+CLUSTER_ROLES: Final = Resource("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", namespaced=False)
+CLUSTER_ROLE_BINDINGS: Final = Resource(
+    "rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False
+)
+ROLES: Final = Resource("rbac.authorization.k8s.io", "v1", "roles", "Role")
+ROLE_BINDINGS: Final = Resource("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
+SELF_SUBJECT_ACCESS_REVIEWS: Final = Resource(
+    "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False
+)
+SELF_SUBJECT_REVIEWS: Final = Resource(
+    "authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", namespaced=False
+)
