@@ -1,0 +1,118 @@
+"""The command line: ``python -m tests.localcluster up|down|status|kubeconfig|run|tools``."""
+
+import argparse
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import FrameType
+
+from tests.localcluster.binaries import Binaries
+from tests.localcluster.cluster import (
+    DEFAULT_DIRECTORY,
+    ClusterFailed,
+    ClusterNotRunning,
+    ClusterRunning,
+    LocalCluster,
+)
+from tests.localcluster.gobuild import BuildFailed
+from tests.localcluster.progress import to_stderr
+from tests.localcluster.tools import TOOLS
+from tests.localcluster.waiting import DeadlineExceeded
+
+_INTERRUPTED = 130
+
+
+def main(arguments: list[str]) -> int:
+    """Run one command and return the exit status."""
+    options = _parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, _as_interrupt)
+    try:
+        return _run(options)
+    except (ClusterRunning, ClusterNotRunning, ClusterFailed, BuildFailed, DeadlineExceeded, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+
+
+def _run(options: argparse.Namespace) -> int:
+    if options.command == "tools":
+        for name, path in Binaries().resolve(options.names or TOOLS).items():
+            print(f"{name}\t{path}")
+        return 0
+    cluster = LocalCluster(options.dir, nodes={"simulated": getattr(options, "nodes", 0)})
+    match options.command:
+        case "up":
+            return _up(cluster, foreground=options.foreground)
+        case "down":
+            return _down(cluster)
+        case "status":
+            return _status(cluster)
+        case "kubeconfig":
+            print(cluster.access().kubeconfig)
+            return 0
+        case _:
+            with cluster as access:
+                return subprocess.run(options.argv, env=access.env, check=False).returncode
+
+
+def _up(cluster: LocalCluster, *, foreground: bool) -> int:
+    begin = time.monotonic()
+    access = cluster.start(detached=not foreground)
+    to_stderr(f"ready after {time.monotonic() - begin:.1f} s: {access.server}")
+    to_stderr(f"export KUBECONFIG={access.kubeconfig}")
+    if foreground:
+        try:
+            signal.pause()
+        finally:
+            cluster.stop()
+    return 0
+
+
+def _down(cluster: LocalCluster) -> int:
+    begin = time.monotonic()
+    stopped = cluster.stop()
+    to_stderr(f"stopped in {time.monotonic() - begin:.1f} s" if stopped else "no cluster was running")
+    return 0
+
+
+def _status(cluster: LocalCluster) -> int:
+    state = cluster.state()
+    print(f"server\t{state.server}")
+    for name, identity in {"supervisor": state.supervisor, **state.processes}.items():
+        print(f"{name}\t{identity.pid}\t{'running' if identity.alive else 'ended'}")
+    return 0
+
+
+def _as_interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.localcluster", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    descriptions = {
+        "up": "start a cluster and leave it running",
+        "down": "stop it; also cleans up after a crash",
+        "status": "tell what runs",
+        "kubeconfig": "print the path of the administrator's kubeconfig",
+        "run": "start a cluster, run a command with KUBECONFIG set, stop the cluster",
+    }
+    for name, description in descriptions.items():
+        command = commands.add_parser(name, help=description, description=description)
+        command.add_argument("--dir", type=Path, default=DEFAULT_DIRECTORY, help="folder of the cluster")
+        if name in {"up", "run"}:
+            command.add_argument("--nodes", type=int, default=2, help="number of simulated nodes")
+        if name == "up":
+            command.add_argument("--foreground", action="store_true", help="stay, and stop the cluster on Ctrl-C")
+        if name == "run":
+            command.add_argument("argv", nargs="+", metavar="COMMAND")
+    tools = commands.add_parser("tools", help="find, download or build the programs and print where they are")
+    tools.add_argument("names", nargs="*", choices=[[], *TOOLS], metavar="NAME", help="default: all")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

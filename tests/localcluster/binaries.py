@@ -1,0 +1,121 @@
+"""Where the programs come from: the machine, the cache, a release, or a build, the first that works.
+
+The cache lies outside the checkout and is shared by all checkouts of a user. It is keyed by tool, version and
+platform, filled under a lock, and a program appears in it by an atomic rename, so that nobody runs half a file.
+"""
+
+import os
+import platform
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+
+from tests.localcluster import gobuild
+from tests.localcluster.download import DownloadFailed, fetch_release
+from tests.localcluster.filelock import lock
+from tests.localcluster.progress import Progress, to_stderr
+from tests.localcluster.tools import TOOLS, Tool
+
+_LOCK_SECONDS = 90 * 60
+
+Producer = Callable[[Sequence[Tool], Path], Mapping[str, Path]]
+"""Makes tools of one module in the given folder and tells where each lies."""
+
+
+def cache_root() -> Path:
+    """Return the cache folder of this project, outside every checkout."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "xapp-operator"
+
+
+def platform_key() -> tuple[str, str]:
+    """Return Go's names of this operating system and processor, such as ("linux", "amd64")."""
+    machine = platform.machine().lower()
+    arch = {"x86_64": "amd64", "aarch64": "arm64"}.get(machine, machine)
+    return platform.system().lower(), arch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binaries:
+    """Finds programs by name and makes those that are missing."""
+
+    root: Path = field(default_factory=cache_root)
+    progress: Progress = to_stderr
+    producers: tuple[Producer, ...] | None = None
+    """Tried one after the other for what the cache lacks; default: the release, then the Go build."""
+
+    def resolve(self, names: Iterable[str]) -> dict[str, Path]:
+        """Return the path of each named program, made first where it is missing.
+
+        Raises KeyError for an unknown name, BuildFailed when nothing worked.
+        """
+        wanted = [TOOLS[name] for name in names]
+        missing = sorted((tool for tool in wanted if self.find(tool) is None), key=lambda tool: tool.module)
+        for module, tools in groupby(missing, key=lambda tool: tool.module):
+            self._fill(module, list(tools))
+        found = {tool.name: self.find(tool) for tool in wanted}
+        return {name: path for name, path in found.items() if path}
+
+    def find(self, tool: Tool) -> Path | None:
+        """Return the program when KUBEBUILDER_ASSETS or the cache has it."""
+        assets = os.environ.get("KUBEBUILDER_ASSETS")
+        if assets and tool.in_kubebuilder_assets and os.access(Path(assets) / tool.name, os.X_OK):
+            return Path(assets) / tool.name
+        cached = self.cached_path(tool)
+        return cached if os.access(cached, os.X_OK) else None
+
+    def cached_path(self, tool: Tool) -> Path:
+        """Return the place of the program in the cache, whether it is there or not."""
+        return self.root / "tools" / f"{tool.name}-{tool.version}" / "-".join(platform_key()) / tool.name
+
+    def _fill(self, module: str, tools: list[Tool]) -> None:
+        def tell_waiting() -> None:
+            self.progress(f"waiting for another process that fetches or builds {module} …")
+
+        scratch_root = self.root / "tools" / f".{module}.tmp"
+        with lock(self.root / "tools" / f".{module}.lock", timeout=_LOCK_SECONDS, on_wait=tell_waiting):
+            shutil.rmtree(scratch_root, ignore_errors=True)
+            try:
+                self._produce([tool for tool in tools if self.find(tool) is None], scratch_root)
+            finally:
+                shutil.rmtree(scratch_root, ignore_errors=True)
+
+    def _produce(self, tools: list[Tool], scratch_root: Path) -> None:
+        producers = (self._download, self._build) if self.producers is None else self.producers
+        for producer in producers:
+            if not tools:
+                return
+            scratch_root.mkdir(parents=True, exist_ok=True)
+            made = producer(tools, Path(tempfile.mkdtemp(dir=scratch_root)))
+            for tool in tools:
+                if tool.name in made:
+                    self._keep(tool, made[tool.name])
+            tools = [tool for tool in tools if tool.name not in made]
+
+    def _keep(self, tool: Tool, program: Path) -> None:
+        program.chmod(0o755)
+        target = self.cached_path(tool)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        program.replace(target)
+
+    def _download(self, tools: Sequence[Tool], scratch: Path) -> dict[str, Path]:
+        os_name, arch = platform_key()
+        made: dict[str, Path] = {}
+        for tool in tools:
+            if tool.release is None:
+                continue
+            folder = scratch / tool.name
+            folder.mkdir()
+            self.progress(f"downloading {tool.name} {tool.version} …")
+            try:
+                made[tool.name] = fetch_release(tool.release, os_name=os_name, arch=arch, folder=folder)
+            except DownloadFailed as error:
+                self.progress(f"no release of {tool.name} {tool.version} to be had ({error})")
+        return made
+
+    def _build(self, tools: Sequence[Tool], scratch: Path) -> dict[str, Path]:
+        go = gobuild.find_go(cache=self.root, progress=self.progress)
+        return gobuild.build(tools, go=go, folder=scratch, progress=self.progress)

@@ -1,0 +1,213 @@
+"""The local cluster from outside: start it, find it, break it, stop it."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+from tests.localcluster.access import Cluster
+from tests.localcluster.binaries import Binaries
+from tests.localcluster.client import ApiClient
+from tests.localcluster.filelock import is_locked
+from tests.localcluster.layout import Layout
+from tests.localcluster.order import READY_SECONDS, STOP_SECONDS, Order
+from tests.localcluster.processes import Identity, kill_leftovers
+from tests.localcluster.progress import Progress, to_stderr
+from tests.localcluster.state import State
+from tests.localcluster.tools import CONTROL_PLANE
+from tests.localcluster.waiting import wait_until
+
+ROOT = Path(__file__).resolve().parents[2]
+DEFAULT_DIRECTORY = ROOT / ".local"
+DEFAULT_NODES: Mapping[str, int] = {"simulated": 2}
+_STOP_DEADLINE_SECONDS = 2 * STOP_SECONDS
+
+
+class ClusterRunning(Exception):
+    """A cluster already runs in this folder."""
+
+
+class ClusterNotRunning(Exception):
+    """No cluster runs in this folder."""
+
+
+class ClusterFailed(Exception):
+    """The cluster did not start; the message says which part and why."""
+
+
+class LocalCluster:
+    """One control plane in one folder; a context manager starts and stops it.
+
+    ``nodes`` tells how many nodes of which kind. The folder holds everything of the cluster; two clusters need two
+    folders and nothing else.
+    """
+
+    def __init__(
+        self,
+        directory: Path = DEFAULT_DIRECTORY,
+        *,
+        nodes: Mapping[str, int] = DEFAULT_NODES,
+        binaries: Binaries | None = None,
+        progress: Progress = to_stderr,
+    ) -> None:
+        self.layout = Layout(directory.resolve())
+        self._nodes = dict(nodes)
+        self._progress = progress
+        self._binaries = binaries or Binaries(progress=progress)
+
+    def start(self, *, owner: Identity | None = None, detached: bool = False) -> Cluster:
+        """Start the cluster, wait until pods would run, and return the way in.
+
+        It ends when ``owner`` (default: this process) ends, or lives on until stop when ``detached``. Raises
+        ClusterRunning, ClusterFailed, BuildFailed.
+        """
+        if self.running:
+            _refuse("running", {}, self.layout.root)
+        programs = self._binaries.resolve([*CONTROL_PLANE, "helm"])
+        order = Order(
+            directory=str(self.layout.root),
+            binaries={name: str(path) for name, path in programs.items()},
+            nodes=self._nodes,
+            owner=None if detached else owner or Identity.current(),
+        )
+        self.layout.root.mkdir(parents=True, exist_ok=True)
+        with subprocess.Popen(
+            [sys.executable, "-m", "tests.localcluster.supervisor"],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        ) as process:
+            self._follow(process, order)
+        return self.access()
+
+    def stop(self) -> bool:
+        """End the cluster and every process of it; tell whether there was one.
+
+        What a crashed run left behind is ended too.
+        """
+        was_running = self.running
+        if was_running:
+            wait_until(self._recorded, timeout=READY_SECONDS, what="the supervisor to record itself")
+        state = self._recorded()
+        if state is None:
+            return False
+        if was_running:
+            _end(state.supervisor)
+        kill_leftovers(state.identities)
+        return was_running
+
+    @property
+    def running(self) -> bool:
+        """Whether a supervisor is at work in the folder, ready or not."""
+        return is_locked(self.layout.lock)
+
+    def state(self) -> State:
+        """Return what runs. Raises ClusterNotRunning when nothing does, or not yet."""
+        state = self._recorded()
+        if state is None or not state.ready or not self.running:
+            raise ClusterNotRunning(f"no cluster runs in {self.layout.root}; start one with `up`")
+        return state
+
+    def access(self) -> Cluster:
+        """Return the way into the running cluster. Raises ClusterNotRunning."""
+        state = self.state()
+        programs = self._binaries.resolve(["kubectl", "helm"])
+        return Cluster(
+            kubeconfig=self.layout.kubeconfig,
+            server=state.server,
+            token=self.layout.token.read_text().strip(),
+            kubectl_path=programs["kubectl"],
+            helm_path=programs["helm"],
+            audit_log=self.layout.audit_log,
+        )
+
+    def send(self, name: str, number: signal.Signals) -> None:
+        """Send a signal to one process, by program name. One that dies is started again after a second."""
+        self._process(name).send(number)
+
+    def hold(self, name: str) -> None:
+        """End one process and keep it down until release."""
+        process = self._process(name)
+        (self.layout.held / name).touch()
+        wait_until(lambda: not process.alive, timeout=READY_SECONDS, what=f"{name} to end")
+
+    def release(self, name: str) -> None:
+        """Let a held process run again and wait until the API server answers."""
+        old = self._process(name)
+        (self.layout.held / name).unlink(missing_ok=True)
+        wait_until(lambda: self._process(name) != old, timeout=READY_SECONDS, what=f"{name} to start")
+        self.wait_responding()
+
+    def wait_responding(self) -> None:
+        """Wait until the API server says that it is ready. Raises DeadlineExceeded."""
+        client = ApiClient(
+            server=self.state().server, authority=self.layout.authority, token=self.layout.token.read_text().strip()
+        )
+        wait_until(lambda: client.responds("/readyz"), timeout=READY_SECONDS, what="the API server")
+
+    def __enter__(self) -> Cluster:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _process(self, name: str) -> Identity:
+        processes = self.state().processes
+        if name not in processes:
+            raise ValueError(f"no process {name!r} in this cluster; it has {', '.join(processes)}")
+        return processes[name]
+
+    def _recorded(self) -> State | None:
+        return State.read(self.layout.state)
+
+    def _follow(self, process: "subprocess.Popen[str]", order: Order) -> None:
+        """Hand over the order and listen until the cluster is ready; when interrupted, end it."""
+        if process.stdin is None or process.stdout is None:
+            raise ClusterFailed("no pipe to the supervisor")
+        supervisor: Identity | None = None
+        try:
+            process.stdin.write(order.to_json() + "\n")
+            process.stdin.close()
+            for event, data in _messages(process.stdout):
+                if event == "started":
+                    supervisor = Identity(**data)
+                elif event == "progress":
+                    self._progress(data["text"])
+                elif event == "ready":
+                    return
+                else:
+                    _refuse(event, data, self.layout.root)
+        except BaseException:
+            if supervisor:
+                _end(supervisor)
+            raise
+
+
+def _messages(stream: IO[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Give what the supervisor tells; its end without a result counts as a failure."""
+    for line in stream:
+        message = json.loads(line)
+        yield str(message["event"]), message["data"]
+    yield "failed", {"text": "the supervisor ended without a word; its log is logs/supervisor.log"}
+
+
+def _refuse(event: str, data: dict[str, Any], folder: Path) -> None:
+    if event == "running":
+        raise ClusterRunning(f"a cluster already runs in {folder}; stop it first with `down`")
+    raise ClusterFailed(str(data["text"]))
+
+
+def _end(supervisor: Identity) -> None:
+    """End a supervisor and with it its children, whom the kernel kills should it not do so in time."""
+    supervisor.send(signal.SIGTERM)
+    if not supervisor.wait(_STOP_DEADLINE_SECONDS):
+        supervisor.send(signal.SIGKILL)
+        supervisor.wait(_STOP_DEADLINE_SECONDS)

@@ -1,0 +1,183 @@
+"""The processes of the control plane and their flags."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.localcluster.kubeconfig import write_kubeconfig, write_private
+from tests.localcluster.layout import Layout
+from tests.localcluster.pki import Authority, KeyPair, service_account_key
+from tests.localcluster.ports import LOOPBACK
+from tests.localcluster.processes import ProcessSpec
+
+ADVERTISED = "192.0.2.1"
+"""The API server refuses to advertise loopback; nobody connects to this address (TEST-NET-1, RFC 5737)."""
+SERVICE_RANGE = "10.96.0.0/16"
+ADMIN_USER = "local-admin"
+ADMIN_GROUP = "system:masters"
+_CLIENT_QPS = 500
+"""Controllers ask as often as they want: the default of 20 requests a second would measure the limit, not us."""
+
+_AUDIT_POLICY = """\
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+  # what the control plane does for itself is only of interest when it changes something
+  - level: None
+    users: ["system:apiserver", "system:kube-scheduler", "system:kube-controller-manager", "simulated-nodes"]
+    verbs: [get, list, watch]
+  - level: None
+    userGroups: ["system:serviceaccounts:kube-system"]
+    verbs: [get, list, watch]
+  - level: None
+    resources: [{group: coordination.k8s.io, resources: [leases]}]
+    namespaces: [kube-node-lease]
+  - level: None
+    nonResourceURLs: ["/readyz*", "/livez*", "/healthz*"]
+  - level: Metadata
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ports:
+    """The ports of one control plane, all on loopback."""
+
+    api_server: int
+    etcd: int
+    etcd_peer: int
+    kubelet: int
+
+
+class ControlPlane:
+    """Writes the files of a control plane and says which processes make it up."""
+
+    def __init__(self, layout: Layout, *, binaries: Mapping[str, Path], ports: Ports, token: str) -> None:
+        self._layout = layout
+        self._binaries = binaries
+        self._ports = ports
+        self._token = token
+        self._authority = Authority(layout.pki)
+        self._service_accounts = service_account_key(layout.pki)
+
+    @property
+    def server(self) -> str:
+        """The address of the API server."""
+        return f"https://{LOOPBACK}:{self._ports.api_server}"
+
+    @property
+    def authority(self) -> Path:
+        """The certificate that vouches for the API server."""
+        return self._layout.authority
+
+    def write_admin_access(self) -> None:
+        """Write the files that let a person in."""
+        write_private(self._layout.token, self._token + "\n")
+        write_kubeconfig(self._layout.kubeconfig, server=self.server, authority=self.authority, credential=self._token)
+
+    def kubeconfig_for(self, user: str, *, group: str | None = None) -> Path:
+        """Write and return a kubeconfig with a client certificate of the given user."""
+        path = self._layout.config / f"{user.replace(':', '-')}.kubeconfig"
+        pair = self._authority.issue(user.replace(":", "-"), common_name=user, organization=group)
+        write_kubeconfig(path, server=self.server, authority=self.authority, credential=pair)
+        return path
+
+    def issue(self, name: str) -> KeyPair:
+        """Make a key and a certificate for serving on loopback."""
+        return self._authority.issue(name, common_name=name)
+
+    def storage(self) -> ProcessSpec:
+        """Describe etcd: mutual TLS, because loopback is open to every user of the machine."""
+        pair = self.issue("etcd")
+        client = f"https://{LOOPBACK}:{self._ports.etcd}"
+        peer = f"https://{LOOPBACK}:{self._ports.etcd_peer}"
+        self._layout.etcd.mkdir(mode=0o700)
+        return self._spec(
+            "etcd",
+            name="local",
+            data_dir=self._layout.etcd,
+            listen_client_urls=client,
+            advertise_client_urls=client,
+            listen_peer_urls=peer,
+            initial_advertise_peer_urls=peer,
+            initial_cluster=f"local={peer}",
+            cert_file=pair.certificate,
+            key_file=pair.key,
+            trusted_ca_file=self.authority,
+            client_cert_auth="true",
+            peer_cert_file=pair.certificate,
+            peer_key_file=pair.key,
+            peer_trusted_ca_file=self.authority,
+            peer_client_cert_auth="true",
+            unsafe_no_fsync="true",
+            log_level="warn",
+        )
+
+    def api_server(self) -> ProcessSpec:
+        """Describe kube-apiserver."""
+        serving, etcd_client = self.issue("kube-apiserver"), self.issue("etcd-client")
+        tokens = self._layout.config / "tokens.csv"
+        write_private(tokens, f"{self._token},{ADMIN_USER},{ADMIN_USER},{ADMIN_GROUP}\n")
+        policy = self._layout.config / "audit-policy.yaml"
+        write_private(policy, _AUDIT_POLICY)
+        return self._spec(
+            "kube-apiserver",
+            bind_address=LOOPBACK,
+            secure_port=self._ports.api_server,
+            advertise_address=ADVERTISED,
+            endpoint_reconciler_type="none",
+            etcd_servers=f"https://{LOOPBACK}:{self._ports.etcd}",
+            etcd_cafile=self.authority,
+            etcd_certfile=etcd_client.certificate,
+            etcd_keyfile=etcd_client.key,
+            tls_cert_file=serving.certificate,
+            tls_private_key_file=serving.key,
+            client_ca_file=self.authority,
+            token_auth_file=tokens,
+            service_account_issuer="https://kubernetes.default.svc",
+            service_account_key_file=self._service_accounts.certificate,
+            service_account_signing_key_file=self._service_accounts.key,
+            service_cluster_ip_range=SERVICE_RANGE,
+            authorization_mode="RBAC",
+            allow_privileged="true",
+            kubelet_preferred_address_types="InternalDNS,InternalIP",
+            audit_policy_file=policy,
+            audit_log_path=self._layout.audit_log,
+            audit_log_maxsize=100,
+            audit_log_maxbackup=1,
+            profiling="false",
+        )
+
+    def controllers(self) -> list[ProcessSpec]:
+        """Describe kube-controller-manager and kube-scheduler; neither serves anything.
+
+        No leader election: with it they would end when the API server is away for a while.
+        """
+        return [
+            self._spec(
+                "kube-controller-manager",
+                kubeconfig=self.kubeconfig_for("system:kube-controller-manager"),
+                service_account_private_key_file=self._service_accounts.key,
+                root_ca_file=self.authority,
+                use_service_account_credentials="true",
+                leader_elect="false",
+                secure_port=0,
+                kube_api_qps=_CLIENT_QPS,
+                kube_api_burst=2 * _CLIENT_QPS,
+                node_monitor_grace_period="2m",
+                profiling="false",
+            ),
+            self._spec(
+                "kube-scheduler",
+                kubeconfig=self.kubeconfig_for("system:kube-scheduler"),
+                leader_elect="false",
+                secure_port=0,
+                kube_api_qps=_CLIENT_QPS,
+                kube_api_burst=2 * _CLIENT_QPS,
+                profiling="false",
+            ),
+        ]
+
+    def _spec(self, name: str, /, **flags: object) -> ProcessSpec:
+        arguments = (f"--{key.replace('_', '-')}={value}" for key, value in flags.items())
+        return ProcessSpec(name=name, argv=(str(self._binaries[name]), *arguments), environment={})

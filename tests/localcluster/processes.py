@@ -1,0 +1,170 @@
+"""Processes and their identities: a pid alone may be somebody else's by the time it is used.
+
+An identity is the pid with the start time that the kernel recorded and the boot it belongs to, so that what a
+crashed run left behind can be ended without ever touching a stranger.
+"""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+_LAUNCHER = Path(__file__).with_name("launch.py")
+_TAIL_BYTES = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """One process, never confused with another that got the same pid later."""
+
+    pid: int
+    started: str
+
+    @classmethod
+    def of(cls, pid: int) -> Self | None:
+        """Identify a running process; None when there is none or it is a zombie."""
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_text()
+            boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        except (FileNotFoundError, ProcessLookupError):
+            return None
+        fields = stat.rpartition(")")[2].split()
+        if fields[0] in {"Z", "X"}:
+            return None
+        return cls(pid, f"{boot}/{fields[19]}")
+
+    @classmethod
+    def current(cls) -> Self:
+        """Identify this process."""
+        identity = cls.of(os.getpid())
+        if identity is None:
+            raise OSError("the local cluster needs /proc, so it runs on Linux only")
+        return identity
+
+    def open(self) -> int | None:
+        """Open a file descriptor that becomes readable when the process ends; None when it is gone."""
+        try:
+            descriptor = os.pidfd_open(self.pid)
+        except ProcessLookupError:
+            return None
+        if Identity.of(self.pid) == self:
+            return descriptor
+        os.close(descriptor)
+        return None
+
+    @property
+    def alive(self) -> bool:
+        """Whether it still runs."""
+        return Identity.of(self.pid) == self
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal; nothing happens when the process is gone."""
+        descriptor = self.open()
+        if descriptor is None:
+            return
+        try:
+            signal.pidfd_send_signal(descriptor, number)
+        except ProcessLookupError:
+            pass
+        finally:
+            os.close(descriptor)
+
+    def wait(self, timeout: float) -> bool:
+        """Wait at most ``timeout`` seconds for its end and tell whether it came."""
+        descriptor = self.open()
+        if descriptor is None:
+            return True
+        try:
+            return bool(select.select([descriptor], [], [], timeout)[0])
+        finally:
+            os.close(descriptor)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessSpec:
+    """What to run: a name, an argument list with an absolute program path, extra environment variables."""
+
+    name: str
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+
+
+class Child:
+    """A running process in its own process group, with its output in a file; it dies with this process.
+
+    Start children from the main thread: the kernel counts the thread that started them as the parent.
+    """
+
+    def __init__(self, spec: ProcessSpec, *, log: Path) -> None:
+        self.spec = spec
+        self.log = log
+        with log.open("ab") as output:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", _LAUNCHER, str(os.getpid()), *spec.argv],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **spec.environment},
+                cwd=log.parent,
+                process_group=0,
+            )
+
+    @property
+    def identity(self) -> Identity | None:
+        """Who it is, None when it has ended."""
+        return Identity.of(self._process.pid)
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has ended (and then it is reaped)."""
+        return self._process.poll() is not None
+
+    def tail(self) -> str:
+        """Return the last lines of its log."""
+        with self.log.open("rb") as file:
+            file.seek(max(0, self.log.stat().st_size - _TAIL_BYTES))
+            return str(file.read(), "utf-8", "replace")
+
+    def stop(self, *, timeout: float) -> None:
+        """End it: SIGTERM, and SIGKILL after ``timeout`` seconds."""
+        stop_all([self], timeout=timeout)
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal, unless it has been reaped."""
+        self._process.send_signal(number)
+
+    def reap(self, timeout: float) -> bool:
+        """Wait at most ``timeout`` seconds for its end and tell whether it came."""
+        try:
+            self._process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+
+def stop_all(children: Sequence[Child], *, timeout: float) -> None:
+    """End children at the same time: SIGTERM to all, SIGKILL to those left after ``timeout`` seconds."""
+    for child in children:
+        child.send(signal.SIGTERM)
+        child.send(signal.SIGCONT)
+    deadline = time.monotonic() + timeout
+    for child in children:
+        if not child.reap(max(0.0, deadline - time.monotonic())):
+            child.send(signal.SIGKILL)
+            child.reap(timeout)
+
+
+def kill_leftovers(identities: Iterable[Identity]) -> list[Identity]:
+    """Kill processes that a crashed run left behind and return those that were still there."""
+    found = [identity for identity in identities if identity.alive]
+    for identity in found:
+        identity.send(signal.SIGKILL)
+    for identity in found:
+        identity.wait(5.0)
+    return found

@@ -1,0 +1,40 @@
+"""Lines that tell a person what takes its time, with the seconds that passed."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
+
+Progress = Callable[[str], None]
+
+_TICK_SECONDS = 10.0
+
+
+def to_stderr(line: str) -> None:
+    """Print one line to the standard error stream at once."""
+    print(line, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def ticking(progress: Progress, *, what: str, detail: Callable[[], str] = lambda: "") -> Iterator[None]:
+    """Announce ``what``, repeat it with the elapsed seconds every ten seconds, and tell when it is done.
+
+    ``detail`` is asked for a few words at each tick.
+    """
+    begin = time.monotonic()
+    finished = Event()
+
+    def tick() -> None:
+        while not finished.wait(_TICK_SECONDS):
+            progress(f"{what} … {time.monotonic() - begin:.0f} s {detail()}".rstrip())
+
+    progress(f"{what} …")
+    ticker = Thread(target=tick, daemon=True)
+    ticker.start()
+    try:
+        yield
+    finally:
+        finished.set()
+        ticker.join()
+    progress(f"{what}: done in {time.monotonic() - begin:.0f} s")

@@ -1,0 +1,42 @@
+"""What is known about a cluster from outside its supervisor: a small JSON file."""
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from tests.localcluster.kubeconfig import write_private
+from tests.localcluster.processes import Identity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """A snapshot of a cluster: who supervises it, where it listens, what runs."""
+
+    supervisor: Identity
+    server: str = ""
+    ready: bool = False
+    processes: dict[str, Identity] = field(default_factory=dict)
+
+    def write(self, path: Path) -> None:
+        """Replace the file in one step."""
+        write_private(path, json.dumps(asdict(self), indent=2))
+
+    @classmethod
+    def read(cls, path: Path) -> "State | None":
+        """Read the file; None when there is none."""
+        try:
+            text = path.read_text()
+        except FileNotFoundError:
+            return None
+        raw = json.loads(text)
+        return cls(
+            supervisor=Identity(**raw["supervisor"]),
+            server=str(raw["server"]),
+            ready=bool(raw["ready"]),
+            processes={name: Identity(**identity) for name, identity in raw["processes"].items()},
+        )
+
+    @property
+    def identities(self) -> list[Identity]:
+        """Every process of the cluster, the supervisor last."""
+        return [*self.processes.values(), self.supervisor]

@@ -1,0 +1,251 @@
+"""The process that owns a running cluster: starts everything, restarts what dies, ends everything.
+
+It is a process of its own, so that a cluster has one life whoever started it: a shell command that has returned, a
+test run, ``make run``. It ends when told to (SIGTERM), or when its owner ends in whatever way. Its children die with
+it by the kernel's hand. It gets one JSON object on standard input and answers with JSON lines on standard output
+until the cluster is ready; afterwards it only writes to its log.
+"""
+
+import json
+import os
+import secrets
+import select
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from tests.localcluster.client import ApiClient
+from tests.localcluster.controlplane import ControlPlane, Ports
+from tests.localcluster.filelock import Locked, try_lock
+from tests.localcluster.layout import Layout
+from tests.localcluster.nodes import NodeContext, NodeKind, make_nodes
+from tests.localcluster.order import READY_SECONDS, STOP_SECONDS, Order
+from tests.localcluster.ports import PortReservation
+from tests.localcluster.processes import Child, Identity, ProcessSpec, kill_leftovers, stop_all
+from tests.localcluster.state import State
+from tests.localcluster.waiting import DeadlineExceeded, wait_until
+
+RESTART_SECONDS = 1.0
+_LOOP_SECONDS = 0.2
+
+
+Notify = Callable[[str, Mapping[str, object]], None]
+"""Takes an event (started, progress, ready, running, failed) and its data."""
+
+
+class StartFailed(Exception):
+    """The cluster did not come up; the message ends with what the culprit said."""
+
+
+class Stopped(Exception):
+    """The end was asked for."""
+
+
+class Supervisor:
+    """Runs one cluster in its folder, whose lock it holds."""
+
+    def __init__(self, order: Order, *, notify: Notify) -> None:
+        self._order = order
+        self._layout = Layout(Path(order.directory))
+        self._notify = notify
+        self._children: dict[str, Child] = {}
+        self._restart_at: dict[str, float] = {}
+        self._state = State(supervisor=Identity.current())
+        self._stopping = False
+
+    def run(self) -> None:
+        """Start the cluster, care for it until the end is asked for, end it. Raises StartFailed, Locked."""
+        signal.signal(signal.SIGTERM, self._ask_to_stop)
+        with ExitStack() as stack:
+            stack.enter_context(try_lock(self._layout.lock))
+            self._owner = stack.enter_context(_watched(self._order.owner))
+            self._clean_up_after_crash()
+            stack.callback(self._clean_up)
+            self._open_log()
+            self._state.write(self._layout.state)
+            self._notify("started", asdict(self._state.supervisor))
+            try:
+                self._start(stack.enter_context(PortReservation(4)).ports)
+                self._notify("ready", {})
+                os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+                while True:
+                    self._check_end()
+                    self._revive()
+            except Stopped:
+                return
+            finally:
+                self._stop_children()
+
+    def _start(self, ports: Sequence[int]) -> None:
+        layout = self._layout
+        for folder in (layout.config, layout.held):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        token = secrets.token_urlsafe(32)
+        binaries = {name: Path(path) for name, path in self._order.binaries.items()}
+        api_server, etcd, etcd_peer, kubelet = ports
+        plane = ControlPlane(
+            layout,
+            binaries=binaries,
+            ports=Ports(api_server=api_server, etcd=etcd, etcd_peer=etcd_peer, kubelet=kubelet),
+            token=token,
+        )
+        self._state = replace(self._state, server=plane.server)
+        self._launch(plane.storage())
+        self._launch(plane.api_server())
+        context = NodeContext(layout=layout, plane=plane, binaries=binaries, kubelet_port=kubelet)
+        kinds = make_nodes(self._order.nodes, context)
+        followers = [*plane.controllers(), *(spec for kind in kinds for spec in kind.processes())]
+        client = ApiClient(server=plane.server, authority=plane.authority, token=token)
+        self._await("the API server", lambda: client.responds("/readyz"))
+        for spec in followers:
+            self._launch(spec)
+        for kind in kinds:
+            kind.register(client)
+        self._await("the default service account", lambda: _account_exists(client))
+        self._await("the nodes", lambda: all(_node_ready(client, name) for name in _names(kinds)))
+        plane.write_admin_access()
+        self._state = replace(self._state, ready=True)
+        self._state.write(layout.state)
+
+    def _launch(self, spec: ProcessSpec) -> None:
+        child = Child(spec, log=self._layout.logs / f"{spec.name}.log")
+        self._children[spec.name] = child
+        identity = child.identity
+        if identity:
+            self._state = replace(self._state, processes={**self._state.processes, spec.name: identity})
+            self._state.write(self._layout.state)
+
+    def _await(self, what: str, probe: Callable[[], bool]) -> None:
+        self._notify("progress", {"text": f"waiting for {what}"})
+
+        def check() -> bool:
+            self._check_end(wait=0.0)
+            for child in self._children.values():
+                if child.ended:
+                    raise StartFailed(f"{child.spec.name} ended while the cluster started:\n{child.tail()}")
+            return probe()
+
+        try:
+            wait_until(check, timeout=READY_SECONDS, what=what)
+        except DeadlineExceeded as error:
+            raise StartFailed(f"{error}; see the logs in {self._layout.logs}") from error
+
+    def _check_end(self, *, wait: float = _LOOP_SECONDS) -> None:
+        if select.select(self._owner, [], [], wait)[0] or self._stopping:
+            raise Stopped
+
+    def _revive(self) -> None:
+        """Start again what has died, a moment later, unless it is held down."""
+        for name, child in list(self._children.items()):
+            held = (self._layout.held / name).exists()
+            if not child.ended:
+                if held:
+                    child.stop(timeout=STOP_SECONDS)
+                continue
+            if held:
+                self._restart_at.pop(name, None)
+                continue
+            due = self._restart_at.setdefault(name, time.monotonic() + RESTART_SECONDS)
+            if time.monotonic() >= due:
+                del self._restart_at[name]
+                print(f"{name} has ended; starting it again", file=sys.stderr, flush=True)
+                self._launch(child.spec)
+
+    def _stop_children(self) -> None:
+        """Storage goes last: without it the API server would not end by itself."""
+        children = list(self._children.values())
+        stop_all(children[1:], timeout=STOP_SECONDS)
+        stop_all(children[:1], timeout=STOP_SECONDS)
+
+    def _ask_to_stop(self, _number: int, _frame: object) -> None:
+        self._stopping = True
+
+    def _open_log(self) -> None:
+        """From here on the error stream is a file: whoever started us may be gone."""
+        self._layout.logs.mkdir(mode=0o700)
+        with (self._layout.logs / "supervisor.log").open("ab") as log:
+            os.dup2(log.fileno(), sys.stderr.fileno())
+
+    def _clean_up_after_crash(self) -> None:
+        state = State.read(self._layout.state)
+        if state:
+            kill_leftovers(state.processes.values())
+        self._clean_up()
+        shutil.rmtree(self._layout.logs, ignore_errors=True)
+        self._layout.audit_log.unlink(missing_ok=True)
+
+    def _clean_up(self) -> None:
+        """Remove everything but the logs: data, keys, and whatever grants access."""
+        layout = self._layout
+        for path in (layout.kubeconfig, layout.token, layout.state):
+            path.unlink(missing_ok=True)
+        for folder in (layout.etcd, layout.pki, layout.config, layout.held):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _names(kinds: Sequence[NodeKind]) -> Iterator[str]:
+    for kind in kinds:
+        yield from kind.names
+
+
+def _account_exists(client: ApiClient) -> bool:
+    return client.get("/api/v1/namespaces/default/serviceaccounts/default") is not None
+
+
+def _node_ready(client: ApiClient, name: str) -> bool:
+    node = client.get(f"/api/v1/nodes/{name}")
+    if node is None:
+        return False
+    status, spec = node.get("status"), node.get("spec")
+    conditions = status.get("conditions") or [] if isinstance(status, dict) else []
+    taints = spec.get("taints") or [] if isinstance(spec, dict) else []
+    ready = any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
+    return ready and not taints
+
+
+@contextmanager
+def _watched(owner: Identity | None) -> Iterator[list[int]]:
+    """Give file descriptors that become readable when the owner ends: one, or none without an owner."""
+    if owner is None:
+        yield []
+        return
+    descriptor = owner.open()
+    if descriptor is None:
+        raise StartFailed("the process that asked for the cluster has ended")
+    try:
+        yield [descriptor]
+    finally:
+        os.close(descriptor)
+
+
+def _notify_starter(event: str, data: Mapping[str, object]) -> None:
+    try:
+        print(json.dumps({"event": event, "data": data}), flush=True)
+    except BrokenPipeError:
+        return
+
+
+def main() -> None:
+    """Run the cluster that standard input describes, as nobody's child."""
+    order = Order.from_json(sys.stdin.readline())
+    if os.fork() > 0:
+        return
+    os.umask(0o077)
+    try:
+        Supervisor(order, notify=_notify_starter).run()
+    except Locked:
+        _notify_starter("running", {})
+    except StartFailed as error:
+        _notify_starter("failed", {"text": str(error)})
+    except Exception as error:
+        _notify_starter("failed", {"text": f"{type(error).__name__}: {error}"})
+        raise
+
+
+if __name__ == "__main__":
+    main()

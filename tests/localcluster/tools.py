@@ -1,0 +1,115 @@
+"""The programs that the local cluster and the tests need: versions, origins and how each is built.
+
+The only place where a version is written down besides the ``go.mod`` files under ``gotools/`` (a unit test compares
+the two). Pure data, so that the resolution in ``binaries`` can be tested with a table of its own.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+GOTOOLS = Path(__file__).resolve().parent / "gotools"
+
+KUBERNETES = "v1.36.3"
+ETCD = "v3.7.3"
+HELM = "v4.3.1"
+KWOK = "v0.8.0"
+REGISTRY = "v0.22.1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """An official release of one tool, with the checksum that its publisher puts beside it.
+
+    ``{os}`` and ``{arch}`` in the addresses are Go's names of the platform. The checksum file comes from the same
+    origin as the release, so it proves a whole download and not the publisher; a build from the Go module is proved
+    by ``go.sum``. A tool without a published checksum has no Release and is always built.
+    """
+
+    url: str
+    checksum_url: str
+    member: str | None = None
+    """Path of the program inside a .tar.gz; None when the download is the program itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """One program: its name and version, where it is released and which Go package it is built from."""
+
+    name: str
+    version: str
+    module: str
+    """Folder under ``gotools/`` whose go.mod pins the version; tools of one module are built in one go."""
+    package: str
+    ldflags: tuple[str, ...] = ()
+    release: Release | None = None
+    in_kubebuilder_assets: bool = False
+
+
+def _kubernetes(name: str, *, in_kubebuilder_assets: bool = False) -> Tool:
+    url = f"https://dl.k8s.io/release/{KUBERNETES}/bin/{{os}}/{{arch}}/{name}"
+    major, minor = KUBERNETES.removeprefix("v").split(".")[:2]
+    version = "k8s.io/component-base/version"
+    return Tool(
+        name=name,
+        version=KUBERNETES,
+        module="kubernetes",
+        package=f"k8s.io/kubernetes/cmd/{name}",
+        ldflags=(
+            f"-X {version}.gitVersion={KUBERNETES}",
+            f"-X {version}.gitMajor={major}",
+            f"-X {version}.gitMinor={minor}",
+            f"-X {version}.gitTreeState=clean",
+        ),
+        release=Release(url=url, checksum_url=f"{url}.sha256"),
+        in_kubebuilder_assets=in_kubebuilder_assets,
+    )
+
+
+def _etcd() -> Tool:
+    base = f"https://github.com/etcd-io/etcd/releases/download/{ETCD}"
+    return Tool(
+        name="etcd",
+        version=ETCD,
+        module="etcd",
+        package="go.etcd.io/etcd/server/v3",
+        release=Release(
+            url=f"{base}/etcd-{ETCD}-{{os}}-{{arch}}.tar.gz",
+            checksum_url=f"{base}/SHA256SUMS",
+            member=f"etcd-{ETCD}-{{os}}-{{arch}}/etcd",
+        ),
+        in_kubebuilder_assets=True,
+    )
+
+
+def _helm() -> Tool:
+    url = f"https://get.helm.sh/helm-{HELM}-{{os}}-{{arch}}.tar.gz"
+    return Tool(
+        name="helm",
+        version=HELM,
+        module="helm",
+        package="helm.sh/helm/v4/cmd/helm",
+        ldflags=(f"-X helm.sh/helm/v4/internal/version.version={HELM}",),
+        release=Release(url=url, checksum_url=f"{url}.sha256sum", member="{os}-{arch}/helm"),
+    )
+
+
+TOOLS: dict[str, Tool] = {
+    tool.name: tool
+    for tool in (
+        _etcd(),
+        _kubernetes("kube-apiserver", in_kubebuilder_assets=True),
+        _kubernetes("kube-controller-manager"),
+        _kubernetes("kube-scheduler"),
+        _kubernetes("kubectl", in_kubebuilder_assets=True),
+        Tool(name="kwok", version=KWOK, module="kwok", package="sigs.k8s.io/kwok/cmd/kwok"),
+        _helm(),
+        Tool(
+            name="registry",
+            version=REGISTRY,
+            module="registry",
+            package="github.com/google/go-containerregistry/cmd/registry",
+        ),
+    )
+}
+
+CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok", "kubectl")
