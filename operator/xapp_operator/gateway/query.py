@@ -1,0 +1,134 @@
+"""Query parameters, read strictly: known, given once, and blank means the default.
+
+Lives in the gateway because only HTTP has query strings. A parameter that nobody reads is refused, since a misspelt
+`dryRun` or `page` would otherwise do something else than what was asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from difflib import get_close_matches
+from typing import Final
+from urllib.parse import parse_qsl
+
+from xapp_operator.errors import FieldError, MalformedRequest
+
+PARAMETERS_MAX: Final = 50
+SHOWN_MAX: Final = 40
+
+_INTEGER: Final = re.compile(r"-?[0-9]{1,1000}")
+_NUMBER: Final = re.compile(r"[0-9]{1,15}(\.[0-9]{1,15})?")
+_BOOLEANS: Final = {"true": True, "false": False}
+
+
+class Query:
+    """The parameters of one request, in the order in which they came."""
+
+    __slots__ = ("pairs", "values")
+
+    def __init__(self, pairs: list[tuple[str, str]]) -> None:
+        self.pairs = pairs
+        self.values = dict(pairs)
+
+    @classmethod
+    def read(cls, query_string: bytes, *, known: Collection[str]) -> Query:
+        """Return the parameters of `query_string` (RFC 3986, as HTML forms encode it).
+
+        Raises:
+            MalformedRequest: for a parameter that is not in `known`, or that is given twice.
+        """
+        if not query_string:
+            return cls([])
+        try:
+            pairs = parse_qsl(
+                query_string.decode("ascii"),
+                keep_blank_values=True,
+                errors="strict",
+                max_num_fields=PARAMETERS_MAX,
+            )
+        except UnicodeDecodeError:
+            raise MalformedRequest(
+                "the query string is not percent-encoded UTF-8: encode it as RFC 3986 says"
+            ) from None
+        except ValueError:
+            raise MalformedRequest(
+                f"the query string has more than {PARAMETERS_MAX} parameters: give each one once"
+            ) from None
+        query = cls(pairs)
+        if len(query.values) != len(pairs) or not query.values.keys() <= set(known):
+            raise _refused_names(pairs, known)
+        return query
+
+    def text(self, name: str) -> str | None:
+        """Return the parameter, or None when it is blank or left out."""
+        return self.values.get(name) or None
+
+    def boolean(self, name: str) -> bool:
+        """Return `true` or `false`; the default is false."""
+        value = self.text(name)
+        if value is None:
+            return False
+        found = _BOOLEANS.get(value.lower())
+        if found is None:
+            raise refused(name, f"must be true or false, not {shown(value)}")
+        return found
+
+    def integer(self, name: str, *, default: int, low: int, high: int | None, bound: str) -> int:
+        """Return an integer of decimal digits from `low` to `high`; `bound` says the range in words."""
+        value = self.text(name)
+        if value is None:
+            return default
+        if _INTEGER.fullmatch(value) is None:
+            raise refused(name, f"must be an integer {bound}, not {shown(value)}")
+        number = int(value)
+        if number < low or (high is not None and number > high):
+            raise refused(name, f"must be {bound}, not {shown(value)}")
+        return number
+
+    def seconds(self, name: str, *, high: float) -> float | None:
+        """Return a number of seconds from 0 to `high`, or None when it is blank or left out."""
+        value = self.text(name)
+        if value is None:
+            return None
+        if _NUMBER.fullmatch(value) is None or float(value) > high:
+            raise refused(name, f"must be a number of seconds between 0 and {high:g}, not {shown(value)}")
+        return float(value)
+
+    def choice(self, name: str, words: Collection[str]) -> str | None:
+        """Return one of `words`, or None when it is blank or left out."""
+        value = self.text(name)
+        if value is not None and value not in words:
+            raise refused(name, f"must be one of {', '.join(words)}, not {shown(value)}")
+        return value
+
+
+def shown(value: str) -> str:
+    """Return what a caller sent as it may appear in an error: quoted, and cut when it is long."""
+    return repr(value if len(value) <= SHOWN_MAX else value[: SHOWN_MAX - 1] + "…")
+
+
+def refused(name: str, message: str) -> MalformedRequest:
+    """Return the error for one parameter."""
+    return MalformedRequest(f"{name} {message}", errors=(FieldError(name, message),))
+
+
+def nearest(name: str, known: Collection[str]) -> str:
+    """Return `": did you mean 'x'?"` when `known` has something like `name`, else an empty text."""
+    found = get_close_matches(name, known, n=1) or [word for word in known if word.lower() == name.lower()]
+    return f": did you mean {found[0]!r}?" if found else ""
+
+
+def _refused_names(pairs: list[tuple[str, str]], known: Collection[str]) -> MalformedRequest:
+    errors: list[FieldError] = []
+    names = [name for name, _ in pairs]
+    for name in dict.fromkeys(names):
+        if name not in known:
+            words = ", ".join(known) or "none"
+            errors.append(
+                FieldError(name, f"is no parameter here{nearest(name, known) or ':'} known parameters are {words}")
+            )
+        elif names.count(name) > 1:
+            errors.append(FieldError(name, "is given more than once: give it once"))
+    first = errors[0]
+    return MalformedRequest(f"{shown(first.field)} {first.message}", errors=tuple(errors))

@@ -1,0 +1,139 @@
+"""The store's indexes against sorting and filtering afresh, under any order of changes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.gateway.xapps import raw_xapp, ready_status
+from xapp_operator.gateway.records import SORTS, Entry, entry_of
+from xapp_operator.gateway.store import VIEWS_KEPT, Filters, RecordStore, matcher
+
+
+def entry(at: int, *, namespace: str = "a", organization: str = "acme", phase: str = "Deployed") -> Entry:
+    return entry_of(
+        raw_xapp(
+            f"x-{at}",
+            namespace=namespace,
+            spec={"organization": organization, "version": f"0.{at}", "xAppName": f"App {at}"},
+            status=ready_status(phase=phase),
+            metadata={"creationTimestamp": f"2026-11-20T08:00:{at % 7:02}Z"},
+        )
+    )
+
+
+changes = st.lists(
+    st.tuples(
+        st.sampled_from(["put", "put", "put", "remove"]),
+        st.integers(0, 12),
+        st.sampled_from(["a", "b"]),
+        st.sampled_from(["acme", "umbrella"]),
+        st.sampled_from(["Deployed", "Failed"]),
+    ),
+    max_size=60,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    changes=changes,
+    sort=st.sampled_from(SORTS),
+    descending=st.booleans(),
+    filters=st.builds(
+        Filters,
+        namespace=st.sampled_from([None, "a", "b", "nowhere"]),
+        organization=st.sampled_from([None, "acme"]),
+        phase=st.sampled_from([None, "Failed"]),
+        search=st.sampled_from([None, "APP 1", "umbrella", "zzz"]),
+    ),
+)
+def test_every_view_is_what_sorting_and_filtering_afresh_gives(
+    changes: list[tuple[str, int, str, str, str]], sort: str, descending: bool, filters: Filters
+) -> None:
+    store = RecordStore()
+    known: dict[tuple[str, str], Entry] = {}
+    for change, at, namespace, organization, phase in changes:
+        one = entry(at, namespace=namespace, organization=organization, phase=phase)
+        if change == "put":
+            store.put(one)
+            known[one.key] = one
+        else:
+            store.remove(*one.key)
+            known.pop(one.key, None)
+        store.view(filters, sort=sort, descending=descending)
+
+    matches = matcher(filters)
+    expected = sorted(
+        (one for one in known.values() if matches(one)),
+        key=lambda one: one.keys[SORTS.index(sort)],
+        reverse=descending,
+    )
+    view = store.view(filters, sort=sort, descending=descending)
+    assert list(view) == expected
+    assert view[2:5] == expected[2:5]
+    assert len(view) == len(expected)
+
+
+def test_a_bulk_load_is_the_same_as_one_by_one() -> None:
+    entries = [entry(at, namespace="ab"[at % 2]) for at in range(20)]
+    bulk, single = RecordStore(), RecordStore()
+    bulk.load(entries)
+    for one in entries:
+        single.put(one)
+
+    for sort in SORTS:
+        for filters in (Filters(), Filters(namespace="a")):
+            views = [store.view(filters, sort=sort, descending=True) for store in (bulk, single)]
+            assert list(views[0]) == list(views[1])
+
+
+def test_search_ignores_case_and_does_not_reach_across_fields() -> None:
+    store = RecordStore()
+    store.put(entry(1))
+
+    assert len(store.view(Filters(search="aPP 1"), sort="name", descending=False)) == 1
+    assert len(store.view(Filters(search="1app"), sort="name", descending=False)) == 0
+
+
+def test_an_xapp_made_anew_under_its_name_replaces_the_old_one() -> None:
+    store = RecordStore()
+    store.put(entry_of(raw_xapp("x", uid="old")))
+    store.put(entry_of(raw_xapp("x", uid="new")))
+
+    assert [json.loads(one.record)["uid"] for one in store.view(Filters(), sort="name", descending=False)] == ["new"]
+
+
+def test_only_what_a_caller_could_see_counts_as_a_change() -> None:
+    store = RecordStore()
+    heard: list[tuple[str, str]] = []
+    end = store.subscribe(lambda change, one: heard.append((change, one.name)))
+    store.put(entry_of(raw_xapp("x")))
+    before = store.version
+    store.put(entry_of(raw_xapp("x", metadata={"resourceVersion": "2"}, spec={"values": {"a": 1}})))
+
+    assert store.version == before
+    store.put(entry_of(raw_xapp("x", status=ready_status())))
+    store.remove("ric-xapps", "x")
+    end()
+    store.put(entry_of(raw_xapp("y")))
+    assert heard == [("added", "x"), ("modified", "x"), ("deleted", "x")]
+
+
+def test_remembered_filters_are_bounded() -> None:
+    store = RecordStore()
+    store.put(entry(1))
+    for at in range(VIEWS_KEPT * 2):
+        store.view(Filters(search=str(at)), sort="name", descending=False)
+
+    assert len(store._views) == VIEWS_KEPT
+
+
+def test_load_refuses_a_store_that_has_entries() -> None:
+    store = RecordStore()
+    store.put(entry(1))
+
+    with pytest.raises(ValueError, match="empty store"):
+        store.load([entry(2)])
