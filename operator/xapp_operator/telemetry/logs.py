@@ -1,0 +1,88 @@
+"""Logs of both processes: one line an event, JSON for machines or text for people, on standard error.
+
+What kopf, aiohttp and uvicorn log through the standard library comes out in the same shape. Every text is bounded here,
+so that no message of another program can flood the log; secrets must be scrubbed by whoever logs (`domain.redaction`),
+since this lowest layer knows none.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Final, Literal, TextIO
+
+import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+TEXT_MAX: Final = 4096
+"""Characters of one text in a log line; a traceback keeps its end, where the error is."""
+
+_TRACEBACK: Final = "exception"
+
+
+def get_logger(name: str) -> structlog.stdlib.BoundLogger:
+    """Return the logger of a module; log events as `logger.info("release installed", xapp=key)`."""
+    logger: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(name)
+    return logger
+
+
+def configure_logs(
+    *,
+    level: Literal["DEBUG", "INFO", "WARNING", "ERROR"],
+    style: Literal["json", "console"],
+    stream: TextIO | None = None,
+) -> None:
+    """Send the logs of this process to `stream` (default: standard error); to be called once, first of all."""
+    shared: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.PositionalArgumentsFormatter(),
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.StackInfoRenderer(),
+    ]
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *shared,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=False,
+    )
+    output = stream or sys.stderr
+    handler = logging.StreamHandler(output)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.processors.format_exc_info,
+                _bounded,
+                *_renderers(style, colors=output.isatty()),
+            ],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level)
+    logging.captureWarnings(capture=True)
+
+
+def _renderers(style: Literal["json", "console"], *, colors: bool) -> list[Processor]:
+    if style == "json":
+        return [
+            structlog.processors.EventRenamer("message"),
+            structlog.processors.JSONRenderer(default=str, skipkeys=True),
+        ]
+    return [structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=structlog.dev.plain_traceback)]
+
+
+def _bounded(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    for key, value in event.items():
+        if not isinstance(value, int | float | None):
+            text = value if isinstance(value, str) else str(value)
+            if len(text) > TEXT_MAX:
+                event[key] = f"…{text[1 - TEXT_MAX :]}" if key == _TRACEBACK else f"{text[: TEXT_MAX - 1]}…"
+    return event

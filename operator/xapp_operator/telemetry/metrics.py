@@ -1,0 +1,117 @@
+"""Metrics of both processes in Prometheus' text format: few, in base units, every label bounded.
+
+One `Metrics` belongs to one process; `METRICS` is that one, a test makes its own. A label takes at most LABEL_VALUES
+different values; what comes later is counted as `other`, so that no caller can grow the registry. Names follow
+Prometheus' conventions (seconds, `_total`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+
+CONTENT_TYPE: Final = CONTENT_TYPE_PLAIN_0_0_4
+LABEL_VALUES: Final = 64
+OTHER: Final = "other"
+
+_STEP_SECONDS: Final = (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 300)
+_REQUEST_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5)
+
+
+class Metrics:
+    """The metrics of one process."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._seen: dict[str, set[str]] = {}
+        ProcessCollector(registry=self.registry)
+        registry = self.registry
+        self._reconciles = Histogram(
+            "xapp_operator_reconcile_seconds",
+            "Seconds that working on one XApp took, by the verb of the plan and its outcome.",
+            ("action", "outcome"),
+            buckets=_STEP_SECONDS,
+            registry=registry,
+        )
+        self._queue = Gauge("xapp_operator_queue_depth", "XApps that wait for a worker.", registry=registry)
+        self._leader = Gauge("xapp_operator_leader", "1 while this process leads.", registry=registry)
+        self._phases = Gauge("xapp_operator_xapps", "XApps known, by phase.", ("phase",), registry=registry)
+        self._helm = Histogram(
+            "xapp_operator_helm_seconds",
+            "Seconds that one helm process ran, by command and outcome.",
+            ("command", "outcome"),
+            buckets=_STEP_SECONDS,
+            registry=registry,
+        )
+        self._fetches = Counter(
+            "xapp_operator_chart_fetches_total",
+            "Charts and indexes asked for, by kind of source and outcome (downloaded, cached, failed).",
+            ("source", "outcome"),
+            registry=registry,
+        )
+        self._watch_restarts = Counter(
+            "xapp_operator_watch_restarts_total",
+            "Watches begun again after an error or an expired resource version, by resource.",
+            ("resource",),
+            registry=registry,
+        )
+        self._requests = Histogram(
+            "xapp_operator_http_request_seconds",
+            "Seconds from a request to the end of its answer, by method, route template and status.",
+            ("method", "route", "status"),
+            buckets=_REQUEST_SECONDS,
+            registry=registry,
+        )
+
+    def reconciled(self, *, action: str, outcome: str, seconds: float) -> None:
+        """Count one piece of work on an XApp."""
+        self._reconciles.labels(self._label("action", action), self._label("outcome", outcome)).observe(seconds)
+
+    def queued(self, *, depth: int) -> None:
+        """Say how many XApps wait."""
+        self._queue.set(depth)
+
+    def leads(self, *, leading: bool) -> None:
+        """Say whether this process leads."""
+        self._leader.set(leading)
+
+    def xapps(self, by_phase: Mapping[str, int]) -> None:
+        """Say how many XApps are in each phase; a phase left out has none."""
+        self._phases.clear()
+        for phase, count in by_phase.items():
+            self._phases.labels(self._label("phase", phase)).inc(count)
+
+    def helm_ran(self, *, command: str, outcome: str, seconds: float) -> None:
+        """Count one helm process."""
+        self._helm.labels(self._label("command", command), self._label("outcome", outcome)).observe(seconds)
+
+    def chart_fetched(self, *, source: str, outcome: str) -> None:
+        """Count one chart or index asked for."""
+        self._fetches.labels(self._label("source", source), self._label("outcome", outcome)).inc()
+
+    def watch_restarted(self, *, resource: str) -> None:
+        """Count one watch that had to begin again."""
+        self._watch_restarts.labels(self._label("resource", resource)).inc()
+
+    def request_served(self, *, method: str, route: str, status: int, seconds: float) -> None:
+        """Count one HTTP request; `route` is the template of the path, never the path."""
+        labels = (self._label("method", method), self._label("route", route), self._label("status", str(status)))
+        self._requests.labels(*labels).observe(seconds)
+
+    def render(self) -> bytes:
+        """Return all metrics in the format of CONTENT_TYPE."""
+        return generate_latest(self.registry)
+
+    def _label(self, name: str, value: str) -> str:
+        seen = self._seen.setdefault(name, set())
+        if value not in seen:
+            if len(seen) >= LABEL_VALUES:
+                return OTHER
+            seen.add(value)
+        return value
+
+
+METRICS: Final = Metrics()

@@ -1,0 +1,64 @@
+"""Metrics: few, well named, and no label without a bound."""
+
+from __future__ import annotations
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from xapp_operator.telemetry.metrics import LABEL_VALUES, OTHER, Metrics
+
+
+def samples(metrics: Metrics) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    families = text_string_to_metric_families(metrics.render().decode())
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in families
+        for sample in family.samples
+    }
+
+
+def test_what_happened_is_counted_under_its_labels() -> None:
+    metrics = Metrics()
+    metrics.reconciled(action="install", outcome="succeeded", seconds=0.3)
+    metrics.helm_ran(command="install", outcome="succeeded", seconds=0.2)
+    metrics.chart_fetched(source="http", outcome="cached")
+    metrics.watch_restarted(resource="xapps")
+    metrics.request_served(method="GET", route="/api/xapps", status=200, seconds=0.002)
+    metrics.queued(depth=3)
+    metrics.leads(leading=True)
+    found = samples(metrics)
+    assert found["xapp_operator_reconcile_seconds_count", (("action", "install"), ("outcome", "succeeded"))] == 1
+    assert found["xapp_operator_helm_seconds_sum", (("command", "install"), ("outcome", "succeeded"))] == 0.2
+    assert found["xapp_operator_chart_fetches_total", (("outcome", "cached"), ("source", "http"))] == 1
+    assert found["xapp_operator_watch_restarts_total", (("resource", "xapps"),)] == 1
+    labels = (("method", "GET"), ("route", "/api/xapps"), ("status", "200"))
+    assert found["xapp_operator_http_request_seconds_count", labels] == 1
+    assert found["xapp_operator_queue_depth", ()] == 3
+    assert found["xapp_operator_leader", ()] == 1
+
+
+def test_a_phase_without_xapps_goes_away() -> None:
+    metrics = Metrics()
+    metrics.xapps({"Pending": 2, "Deployed": 1})
+    metrics.xapps({"Deployed": 3})
+    found = {key: value for key, value in samples(metrics).items() if key[0] == "xapp_operator_xapps"}
+    assert found == {("xapp_operator_xapps", (("phase", "Deployed"),)): 3}
+
+
+def test_a_label_never_takes_more_values_than_its_bound() -> None:
+    metrics = Metrics()
+    for number in range(10 * LABEL_VALUES):
+        metrics.request_served(method="GET", route=f"/{number}", status=404, seconds=0.001)
+    counts = {
+        dict(labels)["route"]: value
+        for (name, labels), value in samples(metrics).items()
+        if name == "xapp_operator_http_request_seconds_count"
+    }
+    assert len(counts) == LABEL_VALUES + 1
+    assert counts[OTHER] == 9 * LABEL_VALUES
+    assert counts["/0"] == 1
+
+
+def test_two_processes_in_one_do_not_share_metrics() -> None:
+    first, second = Metrics(), Metrics()
+    first.queued(depth=5)
+    assert samples(second)["xapp_operator_queue_depth", ()] == 0
