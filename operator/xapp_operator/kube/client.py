@@ -10,8 +10,8 @@ from __future__ import annotations
 import builtins
 import json
 import random
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Literal, Self, TypeAlias, cast
@@ -22,7 +22,7 @@ from xapp_operator.api.json import Json, JsonObject, items, obj, text
 from xapp_operator.api.names import FIELD_MANAGER
 from xapp_operator.config import Settings
 from xapp_operator.errors import ApiUnavailable
-from xapp_operator.kube.credentials import Credentials
+from xapp_operator.kube.credentials import Connection, Credentials
 from xapp_operator.kube.discovery import Discovery
 from xapp_operator.kube.failures import FIRST_ERROR_STATUS, from_answer
 from xapp_operator.kube.resources import SELF_SUBJECT_ACCESS_REVIEWS, Resource
@@ -37,7 +37,7 @@ from xapp_operator.kube.transport import (
     identity_of,
     impersonated,
 )
-from xapp_operator.kube.watch import WatchEvent, read_events
+from xapp_operator.kube.watch import LineSplitter, WatchEvent, read_event
 
 PAGE_SIZE: Final = 500
 WATCH_SECONDS: Final = (60, 90)
@@ -111,6 +111,10 @@ class KubeClient:
         Needs the right to impersonate that user; the API server adds the groups of a service account by itself.
         """
         return KubeClient(self._transport, identity=impersonated(self._identity, user), discovery=self.discovery)
+
+    async def connection(self) -> Connection:
+        """Return what the operator framework needs to speak to the same API server in our own name."""
+        return await self._transport.credentials.connection()
 
     @property
     def server(self) -> str:
@@ -300,7 +304,8 @@ class KubeClient:
         metadata_only: bool = False,
         initial_events: bool = False,
         seconds: int | None = None,
-    ) -> AsyncIterator[WatchEvent]:
+        on_open: Callable[[], None] | None = None,
+    ) -> AsyncGenerator[WatchEvent]:
         """Yield changes since `resource_version` until the server ends the stream, as it does after `seconds`.
 
         Close it with `contextlib.aclosing` when leaving early. A stream on which nothing comes for longer than the
@@ -310,6 +315,7 @@ class KubeClient:
             resource_version: of a list or of the last event; None starts at the present.
             initial_events: send all present objects first as ADDED, then a bookmark with `ends_initial_events`.
             seconds: how long the server keeps the stream open; by default 60 to 90, at random.
+            on_open: called when the server has accepted the watch, perhaps long before the first event.
 
         Raises:
             WatchExpired: when `resource_version` is too old: list again.
@@ -332,8 +338,14 @@ class KubeClient:
         )
         silence = lasting + WATCH_SILENCE_MARGIN_SECONDS
         async with self._transport.stream(request, identity=self._identity, silence=silence) as stream:
-            async for event in read_events(stream.chunks()):
-                yield event
+            if on_open:
+                on_open()
+            # A line that the end of the stream cuts short is dropped: the next watch starts before it.
+            lines = LineSplitter()
+            async with aclosing(stream.chunks()) as chunks:
+                async for chunk in chunks:
+                    for line in lines.feed(chunk):
+                        yield read_event(line)
 
     async def raw(
         self,
@@ -353,7 +365,7 @@ class KubeClient:
         request = Request(method, path, params=params or {}, headers=headers or {}, body=body, seconds=seconds)
         answer = await self._transport.call(request, identity=self._identity)
         if answer.status >= FIRST_ERROR_STATUS:
-            raise from_answer(answer.status, answer.body)
+            raise from_answer(answer.status, answer.body, path=path)
         return answer
 
     def stream(

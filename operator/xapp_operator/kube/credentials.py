@@ -13,6 +13,7 @@ import math
 import ssl
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -32,6 +33,20 @@ DEFAULT_KUBECONFIG: Final = "~/.kube/config"
 
 _Refresh = Callable[[], Awaitable[float]]
 """Brings the configuration up to date; returns after how many seconds it wants to be called again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """What another client library needs to speak to the same API server as the same user."""
+
+    server: str
+    token: str | None
+    ca_path: str | None
+    ca_data: str | bytes | None
+    certificate_path: str | None
+    private_key_path: str | None
+    insecure: bool
+    proxy: str | None
 
 
 class Credentials:
@@ -86,6 +101,21 @@ class Credentials:
         async with self._lock:
             if time.monotonic() - self._refreshed >= FORCED_REFRESH_INTERVAL_SECONDS:
                 await self._run_refresh()
+
+    async def connection(self) -> Connection:
+        """Return the connection as it is now; ask again when its token has expired."""
+        authorization = await self.authorization()
+        configuration = self._configuration
+        return Connection(
+            server=self.server,
+            token=authorization.removeprefix("Bearer ") if authorization else None,
+            ca_path=configuration.ssl_ca_cert,
+            ca_data=configuration.ca_cert_data,
+            certificate_path=configuration.cert_file,
+            private_key_path=configuration.key_file,
+            insecure=not configuration.verify_ssl,
+            proxy=self.proxy,
+        )
 
     def ssl_context(self, *, client_certificate: bool) -> ssl.SSLContext | None:
         """Return the TLS context for this server, or None for plain HTTP; with our certificate only when asked."""

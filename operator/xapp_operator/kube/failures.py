@@ -52,13 +52,17 @@ _BY_STATUS: Final[dict[int, type[KubeError]]] = {
 }
 
 
-def from_answer(status: int, body: bytes) -> KubeError:
-    """Return the error for an HTTP answer of 400 or more; `body` is a `Status` object or any text."""
+def from_answer(status: int, body: bytes, *, path: str) -> KubeError:
+    """Return the error for an HTTP answer of 400 or more to `path`; `body` is a `Status` object or any text."""
     try:
         decoded = orjson.loads(body)
     except ValueError:
         decoded = None
-    if isinstance(decoded, dict) and decoded.get("kind") == "Status":
+    is_status = isinstance(decoded, dict) and decoded.get("kind") == "Status"
+    if status == HTTPStatus.NOT_FOUND and not (is_status and text(obj(decoded, "details"), "name")):
+        # What a server says for a path that it does not serve: the kind, not an object of it, is missing.
+        return NotFound(f"the cluster does not serve {path}: install the CustomResourceDefinition that it belongs to")
+    if is_status:
         return from_status(status, decoded)
     plain = body.decode("utf-8", "replace").strip()
     return _BY_STATUS.get(status, KubeError)(_trim(plain) or f"the Kubernetes API answered with status {status}")
@@ -75,12 +79,13 @@ def from_status(code: int, status: JsonObject) -> KubeError:
             return NamespaceTerminating(message)
         if "exceeded quota" in message:
             return QuotaExceeded(message)
+    if any(text(cause, "reason") == "ResourceVersionTooLarge" for cause in causes):
+        # The server has forgotten what it once told: etcd was restored from a backup.
+        return WatchExpired(message)
+    if "etcdserver: request is too large" in message:
+        return Invalid("the object is too large: etcd stores at most 1.5 MiB an object; make its values smaller")
     if code == HTTPStatus.CONFLICT and reason == "AlreadyExists":
         return AlreadyExists(message)
-    if code == HTTPStatus.NOT_FOUND and not text(details, "name"):
-        # What a server says for a path that it does not serve: the kind, not an object of it, is missing.
-        kind = ".".join(part for part in (text(details, "kind"), text(details, "group")) if part)
-        return NotFound(f"the cluster does not serve {kind or 'this kind of object'}: install what defines it")
     return _BY_STATUS.get(code, KubeError)(message, errors=_field_errors(causes))
 
 

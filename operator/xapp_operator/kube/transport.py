@@ -8,9 +8,10 @@ client certificate, nor with our token; and a write is repeated only when the se
 from __future__ import annotations
 
 import asyncio
+import io
 import random
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
@@ -84,7 +85,7 @@ class Stream:
         self.status = response.status
         self.headers: Mapping[str, str] = response.headers
 
-    async def chunks(self) -> AsyncIterator[bytes]:
+    async def chunks(self) -> AsyncGenerator[bytes]:
         """Yield the body as it arrives.
 
         Raises:
@@ -164,7 +165,7 @@ class Transport:
                     await self.credentials.refresh()
                     continue
                 if response.status >= FIRST_ERROR_STATUS:
-                    raise from_answer(response.status, await _read_error(response))
+                    raise from_answer(response.status, await _read_error(response), path=request.path)
                 yield Stream(response)
                 return
 
@@ -187,7 +188,8 @@ class Transport:
             request.method,
             URL(self.credentials.server + request.path, encoded=True).update_query(request.params),
             headers=headers,
-            data=request.body,
+            # A stream, because aiohttp warns of large bodies that are sent in one piece.
+            data=None if request.body is None else io.BytesIO(request.body),
             timeout=limits,
             allow_redirects=False,
             proxy=self.credentials.proxy,

@@ -6,7 +6,6 @@ Lives apart from `client` because lines of a watch have no bound that a line rea
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, cast
 
@@ -38,49 +37,44 @@ class WatchEvent:
         return text(obj(obj(self.object, "metadata"), "annotations"), INITIAL_EVENTS_END) == "true"
 
 
-async def read_lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield the lines of a byte stream without their ends; each byte is copied at most twice.
+class LineSplitter:
+    """Cuts a stream of bytes into lines of any length, copying each byte at most twice."""
 
-    Raises:
-        ApiUnavailable: for a line over `LINE_MAX_BYTES`, which no API server sends.
-    """
-    pending: list[bytes] = []
-    size = 0
-    async for chunk in chunks:
-        first, *rest = chunk.split(b"\n")
-        pending.append(first)
-        size += len(first)
-        if size > LINE_MAX_BYTES:
+    def __init__(self) -> None:
+        self._pending: list[bytes] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """Return the lines that `chunk` completes, without their ends; what is unfinished waits for the next chunk.
+
+        Raises:
+            ApiUnavailable: for a line over `LINE_MAX_BYTES`, which no API server sends.
+        """
+        *complete, unfinished = chunk.split(b"\n")
+        if complete and self._pending:
+            complete[0] = b"".join((*self._pending, complete[0]))
+            self._pending, self._size = [], 0
+        if unfinished:
+            self._pending.append(unfinished)
+            self._size += len(unfinished)
+        if self._size > LINE_MAX_BYTES:
             raise ApiUnavailable(f"the Kubernetes API sent a watch event of more than {LINE_MAX_BYTES} bytes")
-        if not rest:
-            continue
-        yield b"".join(pending)
-        *whole, last = rest
-        for line in whole:
-            yield line
-        pending, size = [last], len(last)
-    if size:
-        yield b"".join(pending)
+        return [line for line in complete if line]
 
 
-async def read_events(chunks: AsyncIterator[bytes]) -> AsyncIterator[WatchEvent]:
-    """Yield the events of the body of a watch.
+def read_event(line: bytes) -> WatchEvent:
+    """Return the event in one line of a watch.
 
     Raises:
         WatchExpired: when the server says that the resource version is too old.
         KubeError: for any other ERROR event.
     """
-    async for line in read_lines(chunks):
-        if not line.strip():
-            continue
-        try:
-            raw = orjson.loads(line)
-        except orjson.JSONDecodeError as error:
-            # A server that dies cuts its last line short.
-            raise ApiUnavailable("the Kubernetes API broke off a watch in the middle of an event") from error
-        decoded = cast("JsonObject", raw)
-        body = obj(decoded, "object")
-        kind = text(decoded, "type")
-        if kind == "ERROR":
-            raise from_status(integer(body, "code", INTERNAL_ERROR), body)
-        yield WatchEvent(type=cast("EventType", kind), object=body)
+    try:
+        decoded = cast("JsonObject", orjson.loads(line))
+    except orjson.JSONDecodeError as error:
+        raise ApiUnavailable("the Kubernetes API sent a watch event that is not JSON") from error
+    body = obj(decoded, "object")
+    kind = text(decoded, "type")
+    if kind == "ERROR":
+        raise from_status(integer(body, "code", INTERNAL_ERROR), body)
+    return WatchEvent(type=cast("EventType", kind), object=body)
