@@ -94,7 +94,7 @@ def load_json(data: bytes | str, *, what: str) -> Json:
         raise _refusal(what, "has half of a surrogate pair in a \\u escape. Give both halves.") from None
     except RecursionError:
         raise _too_deep(what) from None
-    if _deeper_than(value, MAX_DEPTH):
+    if deeper_than(value, MAX_DEPTH):
         raise _too_deep(what)
     return value
 
@@ -133,6 +133,15 @@ def dump_values(values: JsonObject) -> bytes:
     return _yaml_safe(text).encode()
 
 
+def deeper_than(value: Json, levels: int) -> bool:
+    """Tell whether objects and lists lie more than `levels` deep in each other."""
+    if isinstance(value, dict):
+        return levels == 0 or any(deeper_than(member, levels - 1) for member in value.values())
+    if isinstance(value, list):
+        return levels == 0 or any(deeper_than(member, levels - 1) for member in value)
+    return False
+
+
 def _yaml_safe(text: str) -> str:
     """Escape what JSON allows and YAML 1.1 does not, or reads as a line break."""
     return _UNSAFE_IN_YAML.sub(_escape, text)
@@ -165,14 +174,6 @@ def _text(data: bytes | str, *, what: str, max_bytes: int | None) -> str:
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise _refusal(what, f"is not UTF-8: line {line}. Save the file as UTF-8.") from None
-
-
-def _deeper_than(value: Json, levels: int) -> bool:
-    if isinstance(value, dict):
-        return levels == 0 or any(_deeper_than(member, levels - 1) for member in value.values())
-    if isinstance(value, list):
-        return levels == 0 or any(_deeper_than(member, levels - 1) for member in value)
-    return False
 
 
 def _position(line: int, column: int) -> str:
@@ -309,7 +310,7 @@ class _Builder:
         self._size += anchored.size
         if self._size > self._max_bytes:
             self._refuse(event, f"with its aliases expanded the text has more than {self._max_bytes:,} bytes.")
-        if _deeper_than(anchored.value, MAX_DEPTH - depth + 1):
+        if deeper_than(anchored.value, MAX_DEPTH - depth + 1):
             self._refuse(event, f"more than {MAX_DEPTH} levels deep. Flatten the values.")
         return _copy(anchored.value)
 

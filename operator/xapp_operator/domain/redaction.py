@@ -1,0 +1,226 @@
+"""What nobody may read back: secrets in values are masked, a mask sent back keeps the old value, texts are scrubbed.
+
+A key is judged by its words (`dbPassword`, `API_KEY`, `auth-token`); in doubt the value is masked. Names of Kubernetes
+Secrets and of keys in them (`existingSecret`, `secretKeyRef`, the `key` of a toleration) are no secrets and stay
+readable. Lives in `domain` because the gateway masks and the operator scrubs helm's errors by the same rule.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+from urllib.parse import quote
+
+from xapp_operator.api.json import Json, JsonObject
+from xapp_operator.errors import FieldError, ValuesInvalid
+
+MASK: Final = "••••••"
+
+SCRUB_MIN: Final = 4
+"""Shorter secrets are not scrubbed: they would riddle the text and tell by their gaps what they are."""
+
+_LINE_MIN: Final = 8  # a shorter line of a secret may be any word
+
+_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+
+_SECRET: Final = re.compile(
+    r"password|passwd|passphrase|passcode|secret|token(?!iz)|credential|dockerconfigjson|connectionstring"
+    r"|(?:api|private|secret|access|auth|ssh|encryption|signing|master)key"
+)
+"""Found anywhere in the words of a key, put together."""
+
+_SECRET_WORD: Final = re.compile(
+    r"pass|dbpass|rootpass|userpass|adminpass|pwd|pw|pin|creds?|jwt|bearer|authorization|dsn|salt|kubeconfig"
+)
+"""Secret only as a word of its own."""
+
+_KEY_WORDS: Final = frozenset({"key", "keys"})
+
+_PLAIN_KEY_KINDS: Final = frozenset(
+    {"public", "topology", "label", "annotation", "map", "sort", "routing", "partition", "primary", "foreign", "host"}
+)
+"""A `…Key` after one of these is a place or a public thing."""
+
+_DESCRIPTION: Final = re.compile(
+    r"names?|id|namespace|refs?|paths?|dir|files?|filename|enabled|created?|optional|types?|kind|size|length|bits"
+    r"|algorithm|policy|ttl|expiry|expiration|expires|lifetime|seconds|minutes|hours|days|interval|audiences?|issuer"
+    r"|urls?|uri|endpoint|host|port|header|prefix|suffix|format|version|mode|class|labels|annotations|provider|engine"
+    r"|backend|strategy|method|mounts?|volumes?"
+)
+"""A key whose last word is one of these describes a secret and is none."""
+
+_SECRET_IF_TEXT: Final = frozenset({"auth", "basicauth", "basic_auth"})
+"""Objects of these names have plain members (`auth.username`); a text is `user:password`."""
+
+_PLAIN_BELOW_SECRETS: Final = frozenset({"name", "namespace", "type", "kind"})
+_SELECTOR_MEMBERS: Final = frozenset({"operator", "effect"})
+_CREDENTIALS_IN_URL: Final = re.compile(r"://[^/\s@:]*:[^/\s@]+@")
+_PEM_PRIVATE_KEY: Final = re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----")
+
+
+def redact(values: JsonObject) -> JsonObject:
+    """Return `values` with every secret replaced by MASK; true, false, null and empty texts stay as they are."""
+    return _redacted_object(values, secret=False)
+
+
+def unmask(new: JsonObject, old: JsonObject) -> JsonObject:
+    """Return `new` with every MASK replaced by the value that `redact(old)` hid there.
+
+    Items of lists are paired by their `name`, else by what is readable of them, else by their place while the list has
+    not become shorter.
+
+    Raises ValuesInvalid naming each path at which a mask has no value behind it, or not surely one.
+    """
+    unmatched: list[str] = []
+    result = _unmasked_object(new, old, redact(old), path="values", unmatched=unmatched)
+    if unmatched:
+        message = f"{MASK} stands for no known value here: give the value itself"
+        raise ValuesInvalid(
+            f"{unmatched[0]}: {message}", errors=tuple(FieldError(field=path, message=message) for path in unmatched)
+        )
+    return result
+
+
+def secrets_of(values: JsonObject) -> frozenset[str]:
+    """Return the texts that `redact(values)` hides, for `scrub`."""
+    return frozenset(_hidden(values, redact(values)))
+
+
+def scrub(text: str, secrets: Iterable[str]) -> str:
+    """Return `text` with each secret masked, also where it stands as JSON, base64 or part of a URL, or line by line."""
+    spellings = {spelling for secret in secrets for spelling in _spellings(secret) if len(spelling) >= SCRUB_MIN}
+    for spelling in sorted(spellings, key=len, reverse=True):
+        text = text.replace(spelling, MASK)
+    return text
+
+
+def is_secret_key(key: str) -> bool:
+    """Tell whether a value under `key` is to be masked."""
+    words = _words(key)
+    if not words or _DESCRIPTION.fullmatch(words[-1]) or _names_a_secret(words):
+        return False
+    if words[-1] in _KEY_WORDS and words[-2:-1] and words[-2] in _PLAIN_KEY_KINDS:
+        return False
+    return words[-1] in _KEY_WORDS or any(map(_SECRET_WORD.fullmatch, words)) or bool(_SECRET.search("".join(words)))
+
+
+def _words(key: str) -> list[str]:
+    return [word.lower() for word in _WORD.findall(key)]
+
+
+def _names_a_secret(words: list[str]) -> bool:
+    """Tell whether a key holds the name of a Kubernetes Secret: `existingSecret`, `imagePullSecrets`."""
+    return not {"secret", "secrets"}.isdisjoint(words) and not {"existing", "pull"}.isdisjoint(words)
+
+
+def _is_reference(key: str) -> bool:
+    words = _words(key)
+    return bool(words) and (words[-1] in {"ref", "refs", "reference"} or _names_a_secret(words))
+
+
+def _redacted_object(value: JsonObject, *, secret: bool, reference: bool = False) -> JsonObject:
+    plain = set(_PLAIN_BELOW_SECRETS if secret else ())
+    if reference or not _SELECTOR_MEMBERS.isdisjoint(value) or (value.keys() == {"key", "path"}):
+        plain.add("key")
+    name = value.get("name")
+    named_like_a_secret = isinstance(name, str) and is_secret_key(name)
+    result: JsonObject = {}
+    for key, member in value.items():
+        if _is_reference(key):
+            result[key] = _redacted(member, secret=False, reference=True)
+        elif key in plain and not isinstance(member, dict | list):
+            result[key] = member
+        else:
+            hidden = is_secret_key(key) or (key == "value" and named_like_a_secret)
+            scalar_hidden = key.lower() in _SECRET_IF_TEXT and isinstance(member, str)
+            result[key] = _redacted(member, secret=secret or hidden or scalar_hidden)
+    return result
+
+
+def _redacted(value: Json, *, secret: bool, reference: bool = False) -> Json:
+    if isinstance(value, dict):
+        return _redacted_object(value, secret=secret, reference=reference)
+    if isinstance(value, list):
+        return [_redacted(member, secret=secret, reference=reference) for member in value]
+    if value is None or isinstance(value, bool) or value == "":
+        return value
+    return MASK if secret or (isinstance(value, str) and _tells_a_secret(value)) else value
+
+
+def _tells_a_secret(text: str) -> bool:
+    return bool(_CREDENTIALS_IN_URL.search(text) or _PEM_PRIVATE_KEY.search(text))
+
+
+def _unmasked(new: Json, old: Json, seen: Json, *, path: str, unmatched: list[str]) -> Json:
+    """Return `new` unmasked; `old` is what was there, `seen` what was shown of it."""
+    if new == MASK:
+        if seen == MASK:
+            return old
+        unmatched.append(path)
+        return new
+    if isinstance(new, dict):
+        below = old if isinstance(old, dict) else {}
+        shown = seen if isinstance(seen, dict) else {}
+        return _unmasked_object(new, below, shown, path=path, unmatched=unmatched)
+    if isinstance(new, list):
+        below_list = old if isinstance(old, list) else []
+        shown_list = seen if isinstance(seen, list) else []
+        return _unmasked_list(new, below_list, shown_list, path=path, unmatched=unmatched)
+    return new
+
+
+def _unmasked_object(
+    new: JsonObject, old: JsonObject, seen: JsonObject, *, path: str, unmatched: list[str]
+) -> JsonObject:
+    return {
+        key: _unmasked(member, old.get(key), seen.get(key), path=f"{path}.{key}", unmatched=unmatched)
+        for key, member in new.items()
+    }
+
+
+def _unmasked_list(
+    new: list[Json], old: list[Json], seen: list[Json], *, path: str, unmatched: list[str]
+) -> list[Json]:
+    places_hold = len(new) == len(old) or new[: len(seen)] == seen
+    result: list[Json] = []
+    for index, item in enumerate(new):
+        place = _place(item, index, seen, places_hold=places_hold)
+        below, shown = (None, None) if place is None else (old[place], seen[place])
+        result.append(_unmasked(item, below, shown, path=f"{path}[{index}]", unmatched=unmatched))
+    return result
+
+
+def _place(item: Json, index: int, seen: list[Json], *, places_hold: bool) -> int | None:
+    """Return the index in the old list of the item that `item` was, if that is sure."""
+    if isinstance(item, dict):
+        name = item.get("name")
+        named = [i for i, other in enumerate(seen) if isinstance(other, dict) and other.get("name") == name]
+        if name is not None and name != MASK and len(named) == 1:
+            return named[0]
+        alike = [i for i, other in enumerate(seen) if other == item]
+        if len(alike) == 1:
+            return alike[0]
+    return index if places_hold and index < len(seen) else None
+
+
+def _hidden(value: Json, seen: Json) -> Iterator[str]:
+    if isinstance(value, dict) and isinstance(seen, dict):
+        for key, member in value.items():
+            yield from _hidden(member, seen[key])
+    elif isinstance(value, list) and isinstance(seen, list):
+        for member, shown in zip(value, seen, strict=True):
+            yield from _hidden(member, shown)
+    elif seen == MASK and value != MASK:
+        yield str(value)
+
+
+def _spellings(secret: str) -> Iterator[str]:
+    yield secret
+    yield json.dumps(secret)[1:-1]
+    yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    yield base64.b64encode(secret.encode()).decode()
+    yield quote(secret, safe="")
+    yield from (line.strip() for line in secret.splitlines() if len(line.strip()) >= _LINE_MIN)

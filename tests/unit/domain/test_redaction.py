@@ -1,0 +1,218 @@
+"""Secrets in values: masked, kept when the mask comes back, and scrubbed from texts."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xapp_operator.api.json import Json, JsonObject
+from xapp_operator.domain.redaction import MASK, is_secret_key, redact, scrub, secrets_of, unmask
+from xapp_operator.errors import ValuesInvalid
+
+PEM = "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA\n-----END RSA PRIVATE KEY-----\n"
+SECRET_KEYS = """
+password passwd dbPassword DB_PASSWORD mysql-root-password password1 passwordHash rootpass pass pwd
+passphrase token authToken auth_token TOKEN tokens bearerToken secret clientSecret secrets
+secretAccessKey credentials creds apiKey APIKey api-key apikey API_KEY API_KEY_1 api_key_prod
+privateKey private_key sshKey tls.key key keys KEY encryptionKey signingKey accessKey
+existingPassword pullToken jwt dsn kubeconfig htpasswd .dockerconfigjson
+"""
+PLAIN_KEYS = """
+keyboard monkey turkey hockey donkey whiskey tokenizer author authority
+compass bypass pinned keystore image replicas existingSecret existingSecretPasswordKey imagePullSecrets
+secretName secretRef secretKeyRef configMapKeyRef topologyKey publicKey labelKey keyName keySize
+passwordFile tokenTTL tokenSeconds secretsEnabled authEnabled accessKeyId namespace url 42
+"""
+KEYS = st.sampled_from(["name", "password", "host", "apiKey", "env", "secretRef", "key", "items", "auth"])
+JSON: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text("abc", max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
+    max_leaves=12,
+)
+VALUES: st.SearchStrategy[dict[str, Any]] = st.dictionaries(KEYS, JSON, max_size=4)
+
+
+@pytest.mark.parametrize(
+    "key",
+    SECRET_KEYS.split(),
+)
+def test_a_key_that_looks_like_a_secret_is_one(key: str) -> None:
+    assert is_secret_key(key)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [*PLAIN_KEYS.split(), ""],
+)
+def test_a_key_that_names_or_describes_is_none(key: str) -> None:
+    assert not is_secret_key(key)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({"password": "x"}, {"password": MASK}),
+        ({"db": {"user": "u", "password": "x"}}, {"db": {"user": "u", "password": MASK}}),
+        ({"users": [{"name": "a", "token": "x"}]}, {"users": [{"name": "a", "token": MASK}]}),
+        ({"pin": 1234}, {"pin": MASK}),
+        ({"tokens": ["a", "b"]}, {"tokens": [MASK, MASK]}),
+        ({"credentials": {"user": "u", "x": {"y": "z"}}}, {"credentials": {"user": MASK, "x": {"y": MASK}}}),
+        ({"token": None, "secret": "", "passwordless": True}, {"token": None, "secret": "", "passwordless": True}),
+        ({"automountServiceAccountToken": False}, {"automountServiceAccountToken": False}),
+        ({"password": {}, "tokens": []}, {"password": {}, "tokens": []}),
+        # names of Secrets and of keys in them
+        ({"secretRef": {"name": "n", "key": "k"}}, {"secretRef": {"name": "n", "key": "k"}}),
+        ({"existingSecret": "n", "secretName": "n"}, {"existingSecret": "n", "secretName": "n"}),
+        ({"imagePullSecrets": [{"name": "n"}, "m"]}, {"imagePullSecrets": [{"name": "n"}, "m"]}),
+        ({"imagePullSecret": {"password": "x"}}, {"imagePullSecret": {"password": MASK}}),
+        (
+            {"secret": {"create": True, "name": "n", "data": "x"}},
+            {"secret": {"create": True, "name": "n", "data": MASK}},
+        ),
+        ({"secret": {"name": {"deep": "x"}}}, {"secret": {"name": {"deep": MASK}}}),
+        (
+            {"valueFrom": {"secretKeyRef": {"name": "n", "key": "password", "optional": True}}},
+            {"valueFrom": {"secretKeyRef": {"name": "n", "key": "password", "optional": True}}},
+        ),
+        ({"configMapKeyRef": {"name": "n", "key": "k"}}, {"configMapKeyRef": {"name": "n", "key": "k"}}),
+        # the `key` of a selector, a toleration, a volume item
+        ({"tolerations": [{"key": "a", "operator": "Exists"}]}, {"tolerations": [{"key": "a", "operator": "Exists"}]}),
+        (
+            {"tolerations": [{"key": "a", "effect": "NoSchedule"}]},
+            {"tolerations": [{"key": "a", "effect": "NoSchedule"}]},
+        ),
+        ({"items": [{"key": "a.yaml", "path": "b"}]}, {"items": [{"key": "a.yaml", "path": "b"}]}),
+        ({"tls": {"crt": "c", "key": "x"}}, {"tls": {"crt": "c", "key": MASK}}),
+        # environment variables
+        (
+            {"env": [{"name": "DB_PASSWORD", "value": "x"}, {"name": "LOG_LEVEL", "value": "y"}]},
+            {"env": [{"name": "DB_PASSWORD", "value": MASK}, {"name": "LOG_LEVEL", "value": "y"}]},
+        ),
+        ({"env": {"API_TOKEN": "x", "MODE": "y"}}, {"env": {"API_TOKEN": MASK, "MODE": "y"}}),
+        # auth: an object has plain members, a text is a secret
+        ({"auth": {"username": "u", "password": "x"}}, {"auth": {"username": "u", "password": MASK}}),
+        ({"auths": {"r.example": {"auth": "dTpw"}}}, {"auths": {"r.example": {"auth": MASK}}}),
+        # values that tell it themselves
+        ({"url": "postgres://u:pw@db/x"}, {"url": MASK}),
+        ({"url": "redis://:pw@db"}, {"url": MASK}),
+        ({"url": "http://host:80/a@b"}, {"url": "http://host:80/a@b"}),
+        ({"bundle": PEM}, {"bundle": MASK}),
+        ({"bundle": PEM.replace("PRIVATE", "PUBLIC")}, {"bundle": PEM.replace("PRIVATE", "PUBLIC")}),
+    ],
+)
+def test_values_are_redacted(values: JsonObject, expected: JsonObject) -> None:
+    before = copy.deepcopy(values)
+    assert redact(values) == expected
+    assert values == before
+
+
+@given(VALUES)
+def test_what_was_masked_and_sent_back_is_what_it_was(values: JsonObject) -> None:
+    assert unmask(redact(values), values) == values
+
+
+@given(VALUES)
+def test_redacting_twice_changes_nothing(values: JsonObject) -> None:
+    assert redact(redact(values)) == redact(values)
+
+
+OLD: JsonObject = {
+    "password": "old",
+    "users": [{"name": "ann", "token": "a"}, {"name": "bob", "token": "b"}],
+    "hosts": [{"host": "x", "key": "kx"}, {"host": "y", "key": "ky"}],
+    "tokens": ["t1", "t2"],
+    "open": "text",
+}
+
+
+@pytest.mark.parametrize(
+    ("new", "expected"),
+    [
+        ({"password": MASK, "extra": 1}, {"password": "old", "extra": 1}),
+        ({"password": "new"}, {"password": "new"}),
+        ({}, {}),
+        ({"users": [{"name": "bob", "token": MASK}]}, {"users": [{"name": "bob", "token": "b"}]}),
+        (
+            {"users": [{"name": "bob", "token": MASK}, {"name": "eve", "token": "e"}, {"name": "ann", "token": MASK}]},
+            {"users": [{"name": "bob", "token": "b"}, {"name": "eve", "token": "e"}, {"name": "ann", "token": "a"}]},
+        ),
+        ({"hosts": [{"host": "y", "key": MASK}]}, {"hosts": [{"host": "y", "key": "ky"}]}),
+        (
+            {"hosts": [{"host": "y", "key": MASK}, {"host": "x", "key": MASK}]},
+            {"hosts": [{"host": "y", "key": "ky"}, {"host": "x", "key": "kx"}]},
+        ),
+        (
+            {"hosts": [{"host": "x", "key": MASK}, {"host": "z", "key": MASK}]},
+            {"hosts": [{"host": "x", "key": "kx"}, {"host": "z", "key": "ky"}]},
+        ),
+        ({"tokens": [MASK, "new"]}, {"tokens": ["t1", "new"]}),
+        ({"tokens": [MASK, MASK, "t3"]}, {"tokens": ["t1", "t2", "t3"]}),
+    ],
+)
+def test_a_mask_sent_back_keeps_the_old_value(new: JsonObject, expected: JsonObject) -> None:
+    assert unmask(new, OLD) == expected
+
+
+@pytest.mark.parametrize(
+    ("new", "field"),
+    [
+        ({"other": MASK}, "values.other"),
+        ({"open": MASK}, "values.open"),
+        ({"password": {"inner": MASK}}, "values.password.inner"),
+        ({"tokens": [MASK]}, "values.tokens[0]"),
+        ({"tokens": ["t0", MASK, MASK]}, "values.tokens[1]"),
+        ({"users": [{"name": "eve", "token": MASK}]}, "values.users[0].token"),
+        ({"hosts": [{"host": "z", "key": MASK}]}, "values.hosts[0].key"),
+    ],
+)
+def test_a_mask_without_a_sure_value_behind_it_is_refused(new: JsonObject, field: str) -> None:
+    with pytest.raises(ValuesInvalid) as refused:
+        unmask(new, OLD)
+    assert refused.value.errors[0].field == field
+    assert "old" not in str(refused.value)
+
+
+def test_all_unknown_masks_are_named() -> None:
+    with pytest.raises(ValuesInvalid) as refused:
+        unmask({"a": MASK, "b": [MASK]}, {})
+    assert [error.field for error in refused.value.errors] == ["values.a", "values.b[0]"]
+
+
+def test_the_secrets_of_values_are_what_is_hidden() -> None:
+    assert secrets_of(OLD) == {"old", "a", "b", "kx", "ky", "t1", "t2"}
+    assert secrets_of({"pin": 1234, "password": ""}) == {"1234"}
+
+
+@pytest.mark.parametrize(
+    ("text", "secrets", "expected"),
+    [
+        ("login with hunter2 failed", ["hunter2"], f"login with {MASK} failed"),
+        ("hunter2hunter2", ["hunter2"], MASK * 2),
+        ("hunter22", ["hunter2", "hunter22"], MASK),
+        (f"data: {base64.b64encode(b'hunter2').decode()}", ["hunter2"], f"data: {MASK}"),
+        ('got "a\\"b\\\\c"', ['a"b\\c'], f'got "{MASK}"'),
+        ("http://u:p%40ss%2Fw@h", ["p@ss/w"], f"http://u:{MASK}@h"),
+        ("at MIIEowIBAAKCAQEA here", [PEM], f"at {MASK} here"),
+        ("a is not scrubbed", ["a", "", "is"], "a is not scrubbed"),
+        ("nothing", [], "nothing"),
+    ],
+)
+def test_texts_are_scrubbed(text: str, secrets: list[str], expected: str) -> None:
+    assert scrub(text, secrets) == expected
+
+
+@given(st.text(min_size=4, max_size=30), st.text(), st.text())
+def test_a_scrubbed_text_never_holds_the_secret(secret: str, before: str, after: str) -> None:
+    for spelled in (secret, json.dumps(secret)[1:-1], base64.b64encode(secret.encode()).decode()):
+        assert spelled not in scrub(before + spelled + after, [secret])
+
+
+def test_redaction_is_quick_on_hostile_texts() -> None:
+    hostile: list[Json] = ["a" * 1_000_000, "://" + ":" * 500_000, "://a:" * 100_000, "-----BEGIN " * 50_000]
+    assert redact({"texts": hostile}) == {"texts": hostile}

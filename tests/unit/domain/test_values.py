@@ -1,0 +1,156 @@
+"""Layers of values, their digest, and the advertise address."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xapp_operator.api.json import Json, JsonObject
+from xapp_operator.domain.values import advertise_layer, digest, has_path, merge, set_path
+from xapp_operator.errors import ValuesInvalid
+
+SCALARS = (
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
+)
+JSON: st.SearchStrategy[Any] = st.recursive(
+    SCALARS | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abcd"), inner, max_size=3),
+    max_leaves=12,
+)
+VALUES: st.SearchStrategy[dict[str, Any]] = st.dictionaries(st.sampled_from("abcd"), JSON, max_size=4)
+
+
+def nested(levels: int) -> JsonObject:
+    value: JsonObject = {}
+    for _ in range(levels - 1):
+        value = {"a": value}
+    return value
+
+
+@pytest.mark.parametrize(
+    ("layers", "expected"),
+    [
+        ([], {}),
+        ([{"a": 1}], {"a": 1}),
+        ([{"a": 1}, {"b": 2}], {"a": 1, "b": 2}),
+        ([{"a": 1}, {"a": 2}], {"a": 2}),
+        ([{"a": {"x": 1, "y": 2}}, {"a": {"y": 3}}], {"a": {"x": 1, "y": 3}}),
+        ([{"a": [1, 2]}, {"a": [3]}], {"a": [3]}),
+        ([{"a": {"x": 1}}, {"a": [1]}], {"a": [1]}),
+        ([{"a": [1]}, {"a": {"x": 1}}], {"a": {"x": 1}}),
+        ([{"a": {"x": 1}}, {"a": None}], {"a": None}),
+        ([{"a": {"x": 1}}, {"a": {"x": None}}], {"a": {"x": None}}),
+        ([{"a": {"x": 1}}, {"a": None}, {"a": {"y": 2}}], {"a": {"y": 2}}),
+        ([{"a": {"x": 1}}, {"a": {}}], {"a": {"x": 1}}),
+        ([{"a": 1}, {"a": {}}], {"a": {}}),
+        ([{"a": [{"x": 1}]}, {"a": [{"y": 2}]}], {"a": [{"y": 2}]}),
+    ],
+)
+def test_layers_merge(layers: list[JsonObject], expected: JsonObject) -> None:
+    assert merge(*layers) == expected
+
+
+@given(VALUES, VALUES, VALUES)
+def test_merging_changes_no_layer_and_groups_freely(a: JsonObject, b: JsonObject, c: JsonObject) -> None:
+    before = copy.deepcopy((a, b, c))
+    assert merge(merge(a, b), c) == merge(a, b, c)
+    assert merge(a, a) == a
+    assert merge({}, a) == merge(a, {}) == a
+    assert (a, b, c) == before
+
+
+def test_values_deeper_than_the_bound_are_refused_before_python_gives_up() -> None:
+    assert merge(nested(100), nested(100)) == nested(100)
+    deep: JsonObject = nested(50_000)
+    try:
+        with pytest.raises(ValuesInvalid, match="more than 100 levels"):
+            merge({}, deep)
+    finally:
+        while deep:  # taken apart by hand: freeing it at once would recurse
+            inner = deep.pop("a")
+            deep = inner if isinstance(inner, dict) else {}
+
+
+def test_the_digest_is_that_of_the_canonical_json() -> None:
+    assert digest({}) == "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
+        ({"a": 1}, {"a": 1.0}),
+        ({"a": 1000}, {"a": 1e3}),
+        ({"a": 0}, {"a": -0.0}),
+        ({"a": 2**53 + 1}, {"a": float(2**53)}),
+        ({"a": [{"x": 1.0}]}, {"a": [{"x": 1}]}),
+    ],
+)
+def test_values_that_are_one_to_helm_have_one_digest(one: JsonObject, other: JsonObject) -> None:
+    assert digest(one) == digest(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"a": 1}, {"a": "1"}),
+        ({"a": 1}, {"a": True}),
+        ({"a": 0}, {"a": False}),
+        ({"a": None}, {}),
+        ({"a": {}}, {"a": []}),
+        ({"a": [1, 2]}, {"a": [2, 1]}),
+        ({"a": "ä"}, {"a": "a\u0308"}),
+        ({"a": 2**53}, {"a": 2**53 + 2}),
+        ({"a": 0.1}, {"a": 0.2}),
+    ],
+)
+def test_values_that_differ_to_helm_have_two_digests(one: JsonObject, other: JsonObject) -> None:
+    assert digest(one) != digest(other)
+
+
+@given(VALUES)
+def test_the_digest_survives_a_trip_through_json(values: JsonObject) -> None:
+    assert digest(json.loads(json.dumps(values))) == digest(values)
+
+
+@pytest.mark.parametrize(
+    ("values", "path", "expected"),
+    [
+        ({"global": {"kubeIp": ""}}, "global.kubeIp", True),
+        ({"global": {"kubeIp": None}}, "global.kubeIp", True),
+        ({"global": {}}, "global.kubeIp", False),
+        ({"global": None}, "global.kubeIp", False),
+        ({"global": "x"}, "global.kubeIp", False),
+        ({"kubeIp": 1}, "kubeIp", True),
+        ({"global.kubeIp": 1}, "global.kubeIp", False),
+        ({}, "a.b.c", False),
+    ],
+)
+def test_a_declared_path_is_found(values: JsonObject, path: str, expected: bool) -> None:
+    assert has_path(values, path) is expected
+
+
+def test_a_path_is_set_beside_what_is_there() -> None:
+    values: JsonObject = {"global": {"a": 1}, "b": 2}
+    assert set_path(values, "global.kubeIp", "10.0.0.1") == {"global": {"a": 1, "kubeIp": "10.0.0.1"}, "b": 2}
+    assert set_path(values, "b.c", 3) == {"global": {"a": 1}, "b": {"c": 3}}
+    assert values == {"global": {"a": 1}, "b": 2}
+
+
+@pytest.mark.parametrize(
+    ("chart", "expected"),
+    [
+        ({"global": {"kubeIp": "", "other": 1}}, {"global": {"kubeIp": "192.0.2.1"}}),
+        ({"global": {"kubeIp": None}, "nodeIp": "x"}, {"global": {"kubeIp": "192.0.2.1"}, "nodeIp": "192.0.2.1"}),
+        ({"global": {"kubeIp": {"address": ""}}}, {}),
+        ({"global": {}}, {}),
+        ({}, {}),
+    ],
+)
+def test_the_advertise_address_goes_only_where_the_chart_declares_it(chart: JsonObject, expected: Json) -> None:
+    assert advertise_layer(chart, ("global.kubeIp", "nodeIp"), "192.0.2.1") == expected
