@@ -2,61 +2,75 @@
 
 Lives in `kube` because only this layer imports the Kubernetes client. It takes from it what is hard and changes with
 Kubernetes (kubeconfig merging, exec plugins, OIDC refresh, in-cluster tokens) and keeps it fresh while the process
-runs: tokens in files are read again, exec plugins run again before their answer expires or when the server says 401.
+runs: files are read again every minute, exec plugins run again before their answer expires or when the server says 401.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import math
 import ssl
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from kubernetes.aio import config as kube_config
+from kubernetes.aio import config as loaders
 from kubernetes.aio.client import Configuration
+from kubernetes.aio.config import kube_config
 
 from xapp_operator.config import Settings
 from xapp_operator.errors import KubeError
+from xapp_operator.telemetry.logs import get_logger
 
-TOKEN_FILE_REREAD_SECONDS: Final = 60.0
+REREAD_SECONDS: Final = 60.0
 EXPIRY_MARGIN_SECONDS: Final = 30.0
-FORCED_REFRESH_INTERVAL_SECONDS: Final = 5.0
+REFRESH_INTERVAL_MIN_SECONDS: Final = 5.0
 DEFAULT_KUBECONFIG: Final = "~/.kube/config"
+_RENEWABLE: Final = frozenset({"auth-provider", "tokenFile", "client-certificate"})
 
-_Refresh = Callable[[], Awaitable[float]]
-"""Brings the configuration up to date; returns after how many seconds it wants to be called again."""
+Refresh: TypeAlias = Callable[[], Awaitable[float]]
+"""Brings a configuration up to date; returns the seconds after which it wants to be called again."""
+
+_log = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """What another client library needs to speak to the same API server as the same user."""
+    """What another client library needs to speak to the same API server as the same user; certificates are PEM."""
 
     server: str
-    token: str | None
-    ca_path: str | None
-    ca_data: str | bytes | None
-    certificate_path: str | None
-    private_key_path: str | None
+    token: str | None = field(repr=False)
+    ca_data: str | None
+    certificate_data: str | None
+    private_key_data: str | None = field(repr=False)
     insecure: bool
     proxy: str | None
 
 
-class Credentials:
-    """The address of one API server and our own identity there, kept fresh.
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """Authority, certificate and key as PEM, and the TLS contexts made of them; all None for plain HTTP.
 
-    `certificate` changes when the client certificate or its key does, and is empty without one.
+    `own` shows our client certificate, where we have one; `bare` never does.
     """
 
+    authority: str | None = None
+    certificate: str | None = None
+    key: str | None = field(default=None, repr=False)
+    own: ssl.SSLContext | None = field(default=None, compare=False)
+    bare: ssl.SSLContext | None = field(default=None, compare=False)
+
+
+class Credentials:
+    """The address of one API server and our own identity there, kept fresh."""
+
     def __init__(
-        self, configuration: Configuration, *, refresh: _Refresh, first_refresh: float, kubeconfig_path: str | None
+        self, configuration: Configuration, *, refresh: Refresh, first_refresh: float, kubeconfig_path: str | None
     ) -> None:
         self._configuration = configuration
         self._refresh = refresh
@@ -64,8 +78,10 @@ class Credentials:
         self._refreshed = -math.inf
         self._due = time.monotonic() + first_refresh
         self.kubeconfig_path = kubeconfig_path
+        self.server = str(configuration.host).rstrip("/")
+        self.tls_server_name = configuration.tls_server_name
         self.proxy = _proxy(configuration, in_cluster=kubeconfig_path is None)
-        self.certificate = _certificate_digest(configuration)
+        self.tls = _tls(configuration)
 
     @classmethod
     async def load(cls, settings: Settings) -> Credentials:
@@ -76,16 +92,6 @@ class Credentials:
         """
         path = settings.kubeconfig or _default_kubeconfig()
         return await _from_kubeconfig(path) if path else _from_pod()
-
-    @property
-    def server(self) -> str:
-        """Return the base URL of the API server, without a slash at its end."""
-        return str(self._configuration.host).rstrip("/")
-
-    @property
-    def tls_server_name(self) -> str | None:
-        """Return the name to expect in the server's certificate, where it is not the host of the URL."""
-        return self._configuration.tls_server_name
 
     async def authorization(self) -> str | None:
         """Return the value of the Authorization header, or None where a client certificate or nothing is used."""
@@ -99,42 +105,32 @@ class Credentials:
     async def refresh(self) -> None:
         """Bring the credentials up to date now, as after a 401; several calls within a few seconds are one."""
         async with self._lock:
-            if time.monotonic() - self._refreshed >= FORCED_REFRESH_INTERVAL_SECONDS:
+            if time.monotonic() - self._refreshed >= REFRESH_INTERVAL_MIN_SECONDS:
                 await self._run_refresh()
 
     async def connection(self) -> Connection:
         """Return the connection as it is now; ask again when its token has expired."""
         authorization = await self.authorization()
-        configuration = self._configuration
         return Connection(
             server=self.server,
             token=authorization.removeprefix("Bearer ") if authorization else None,
-            ca_path=configuration.ssl_ca_cert,
-            ca_data=configuration.ca_cert_data,
-            certificate_path=configuration.cert_file,
-            private_key_path=configuration.key_file,
-            insecure=not configuration.verify_ssl,
+            ca_data=self.tls.authority,
+            certificate_data=self.tls.certificate,
+            private_key_data=self.tls.key,
+            insecure=not self._configuration.verify_ssl,
             proxy=self.proxy,
         )
 
-    def ssl_context(self, *, client_certificate: bool) -> ssl.SSLContext | None:
-        """Return the TLS context for this server, or None for plain HTTP; with our certificate only when asked."""
-        if urlsplit(self.server).scheme != "https":
-            return None
-        configuration = self._configuration
-        context = ssl.create_default_context(cafile=configuration.ssl_ca_cert, cadata=configuration.ca_cert_data)
-        # As kubectl does: many cluster authorities lack the extensions that Python 3.13 asks for by default.
-        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-        if not configuration.verify_ssl:
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
-        if client_certificate and configuration.cert_file:
-            context.load_cert_chain(configuration.cert_file, keyfile=configuration.key_file)
-        return context
-
     async def _run_refresh(self) -> None:
-        wait = await self._refresh()
-        self.certificate = _certificate_digest(self._configuration)
+        try:
+            wait = await self._refresh()
+            tls = _tls(self._configuration)
+            if tls != self.tls:
+                self.tls = tls
+        except (loaders.ConfigException, OSError, ValueError) as error:
+            # What was good a minute ago often still is: a file that is being replaced, a plugin without network.
+            wait = REFRESH_INTERVAL_MIN_SECONDS
+            _log.warning("credentials not refreshed", error=type(error).__name__)
         self._refreshed = time.monotonic()
         self._due = self._refreshed + wait
 
@@ -147,26 +143,32 @@ def _default_kubeconfig() -> str | None:
 async def _from_kubeconfig(path: str) -> Credentials:
     configuration = Configuration()
     try:
-        loader = await kube_config.load_kube_config(  # type: ignore[no-untyped-call]
+        loader = await loaders.load_kube_config(  # type: ignore[no-untyped-call]
             config_file=path, client_configuration=configuration, persist_config=False
         )
     except Exception as error:
-        # The loader lets TypeError, KeyError, yaml and OS errors through, whose texts hold paths and file contents.
+        # The loader lets TypeError, KeyError, YAML and OS errors through, whose texts hold paths and file contents.
         raise KubeError(
             "the kubeconfig named by KUBECONFIG cannot be used: it must exist, be YAML and its current-context must "
             f"name a cluster and a user ({type(error).__name__})",
             permanent=True,
         ) from error
-
+    if urlsplit(str(configuration.host)).scheme == "https" and not (
+        configuration.api_key.get("BearerToken") or configuration.cert_file
+    ):
+        raise KubeError(
+            "the kubeconfig gives no credentials: its user has no token and no certificate, or its plugin failed",
+            permanent=True,
+        )
     user = getattr(loader, "_user", None)
-    runs_plugin = user is not None and "exec" in user
+    is_renewable = user is not None and any(key in user for key in _RENEWABLE)
 
     def next_refresh() -> float:
         expiry = getattr(loader, "exec_plugin_expiry", None)
         if isinstance(expiry, datetime):
             left = (expiry - datetime.now(tz=UTC)).total_seconds()
-            return max(left - EXPIRY_MARGIN_SECONDS, FORCED_REFRESH_INTERVAL_SECONDS)
-        return math.inf if runs_plugin else TOKEN_FILE_REREAD_SECONDS
+            return max(left - EXPIRY_MARGIN_SECONDS, REFRESH_INTERVAL_MIN_SECONDS)
+        return REREAD_SECONDS if is_renewable else math.inf
 
     async def refresh() -> float:
         # The loader knows for every kind of credentials how to renew it; an exec plugin it asks again only when it
@@ -175,21 +177,14 @@ async def _from_kubeconfig(path: str) -> Credentials:
         await loader.load_and_set(configuration)
         return next_refresh()
 
-    if urlsplit(str(configuration.host)).scheme == "https" and not (
-        configuration.api_key.get("BearerToken") or configuration.cert_file
-    ):
-        raise KubeError(
-            "the kubeconfig gives no credentials: its user has no token and no certificate, or its plugin failed",
-            permanent=True,
-        )
     return Credentials(configuration, refresh=refresh, first_refresh=next_refresh(), kubeconfig_path=path)
 
 
 def _from_pod() -> Credentials:
     configuration = Configuration()
     try:
-        kube_config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
-    except kube_config.ConfigException as error:
+        loaders.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
+    except loaders.ConfigException as error:
         raise KubeError(
             "no cluster is configured: set KUBECONFIG, or run in a pod with a service account", permanent=True
         ) from error
@@ -199,16 +194,37 @@ def _from_pod() -> Credentials:
         hook: Callable[[Configuration], None] | None = configuration.refresh_api_key_hook
         if hook is not None:
             hook(configuration)
-        return TOKEN_FILE_REREAD_SECONDS
+        return REREAD_SECONDS
 
-    return Credentials(configuration, refresh=refresh, first_refresh=TOKEN_FILE_REREAD_SECONDS, kubeconfig_path=None)
+    return Credentials(configuration, refresh=refresh, first_refresh=REREAD_SECONDS, kubeconfig_path=None)
 
 
-def _certificate_digest(configuration: Configuration) -> str:
-    if not configuration.cert_file:
-        return ""
-    files = (configuration.cert_file, configuration.key_file)
-    return hashlib.sha256(b"\0".join(Path(file).read_bytes() for file in files if file)).hexdigest()
+def _tls(configuration: Configuration) -> Tls:
+    """Read what the configuration names into memory, and remove the files that the loader made of embedded data."""
+    if urlsplit(str(configuration.host)).scheme != "https":
+        return Tls()
+    try:
+        authority, certificate, key = (
+            Path(file).read_text() if file else None
+            for file in (configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file)
+        )
+        own = bare = _context(configuration)
+        if configuration.cert_file:
+            own = _context(configuration)
+            own.load_cert_chain(configuration.cert_file, configuration.key_file)
+        return Tls(authority, certificate, key, own, bare)
+    finally:
+        kube_config._cleanup_temp_files()  # type: ignore[no-untyped-call]
+
+
+def _context(configuration: Configuration) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
+    # As kubectl does: many cluster authorities lack the extensions that Python 3.13 asks for by default.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    if not configuration.verify_ssl:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
 
 
 def _proxy(configuration: Configuration, *, in_cluster: bool) -> str | None:

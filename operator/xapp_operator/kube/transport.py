@@ -15,6 +15,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
+from ssl import SSLContext
 from typing import Final
 
 import aiohttp
@@ -103,7 +104,7 @@ class Transport:
 
     def __init__(self, credentials: Credentials) -> None:
         self.credentials = credentials
-        self._sessions: dict[tuple[str, bool], aiohttp.ClientSession] = {}
+        self._sessions: dict[tuple[SSLContext | None, bool], aiohttp.ClientSession] = {}
         self._closed = False
 
     async def close(self) -> None:
@@ -199,13 +200,12 @@ class Transport:
     def _session(self, *, ours: bool, streaming: bool) -> aiohttp.ClientSession:
         if self._closed:
             raise ApiUnavailable("the connection to the Kubernetes API was closed: this process is ending")
-        # Keyed by the certificate: a new one opens new connections. Watches have a pool of their own, unbounded,
-        # so that long streams can never use up the connections of ordinary calls.
-        certificate = self.credentials.certificate if ours else ""
-        key = (certificate, streaming)
+        # Keyed by the TLS context: a renewed certificate opens new connections. Watches have a pool of their own,
+        # unbounded, so that long streams can never use up the connections of ordinary calls.
+        context = self.credentials.tls.own if ours else self.credentials.tls.bare
+        key = (context, streaming)
         session = self._sessions.get(key)
         if session is None:
-            context = self.credentials.ssl_context(client_certificate=ours)
             session = self._sessions[key] = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0 if streaming else CALL_CONNECTIONS, ssl=context or True),
                 cookie_jar=aiohttp.DummyCookieJar(),
