@@ -1,0 +1,275 @@
+"""The engine: every helm process of this program is started through it, at most so many at a time.
+
+Above it nobody knows helm's flags or reads its output. Cancelling a call ends its process (SIGTERM, a grace, SIGKILL)
+before the cancellation goes on: helm then has marked an interrupted install or upgrade as failed, or has left it
+pending (a rollback, which does not listen to SIGTERM, or after a SIGKILL).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import replace
+from typing import Final, cast
+
+import orjson
+
+from xapp_operator.api.json import JsonObject, integer, obj, text
+from xapp_operator.config import MIB, Settings
+from xapp_operator.domain.redaction import secrets_of
+from xapp_operator.errors import ChartInvalid, HelmError
+from xapp_operator.helm import arguments
+from xapp_operator.helm.classify import is_not_found, stopped_templates
+from xapp_operator.helm.process import Outcome
+from xapp_operator.helm.requests import (
+    ReleaseRequest,
+    ReleaseResult,
+    Rendered,
+    RollbackRequest,
+    TemplateRequest,
+    TestRequest,
+    UninstallRequest,
+    UninstallResult,
+)
+from xapp_operator.helm.runner import OUTPUT_MAX_BYTES, Call, Runner
+from xapp_operator.helm.stderr import warnings
+from xapp_operator.helm.workspace import Workspace, reap_orphans
+
+TEMPLATE_CPU_SECONDS: Final = 20
+MARGIN_SECONDS: Final = 5.0  # past helm's own time-out, whose message names the hook
+QUICK_SECONDS: Final = 30.0
+SCHEMA_SKIPPED: Final = (
+    "the values were not checked against the chart's schema, because the schema refers to a document outside the chart"
+)
+
+_LEFT: Final = re.compile(r"^\[(?P<kind>[^\]]+)\] (?P<name>[^:\n]+)(?P<reason>:.*)?$", re.MULTILINE)
+
+
+class HelmEngine:
+    """Runs the helm 4 command line; one for each program, closed by `close`."""
+
+    def __init__(self, settings: Settings, *, kubeconfig: str | None = None, server: str | None = None) -> None:
+        """Find helm and claim a private folder.
+
+        Args:
+            settings: `helm`, `helm_concurrency`, `helm_memory`, `helm_term_seconds` and `cache_dir` are used.
+            kubeconfig: the path or paths of KUBECONFIG.
+            server: the URL of the API server, for a pod, which has no kubeconfig. With neither, only `template` works.
+
+        Raises:
+            HelmError: where helm is not installed, or the folder for helm belongs to another user.
+        """
+        self._base = settings.cache_dir / "helm"
+        self._grace = settings.helm_term_seconds
+        self._workspace = Workspace(self._base)
+        self._runner = Runner(settings, workspace=self._workspace, kubeconfig=kubeconfig, server=server)
+
+    def close(self) -> None:
+        """Remove the private folder; no call may run any more."""
+        self._workspace.close()
+
+    async def reap_orphans(self) -> int:
+        """End the helm processes that a killed operator left behind; return how many there were."""
+        return await reap_orphans(self._base, grace=self._grace)
+
+    async def version(self) -> str:
+        """Return helm's version, like `v4.3.1`.
+
+        Raises:
+            HelmError: when it is not helm 4.
+        """
+        outcome = await self._runner.run(
+            Call(
+                arguments=("version", "--template={{.Version}}"),
+                subject="helm",
+                seconds=QUICK_SECONDS,
+                cluster=False,
+            )
+        )
+        found = outcome.stdout.decode("utf-8", "replace").strip()
+        if outcome.code != 0 or not found.startswith("v4."):
+            raise HelmError(f"helm 4 is needed, this is {found or 'something else'}: set XAPP_HELM", permanent=True)
+        return found
+
+    async def install(self, request: ReleaseRequest) -> ReleaseResult:
+        """Install a release.
+
+        Raises:
+            XAppError: as `classify` reads helm's error; HelmTimeout when it did not end in time.
+        """
+        return await self._deploy(arguments.install(request), request)
+
+    async def upgrade(self, request: ReleaseRequest) -> ReleaseResult:
+        """Upgrade a release; no value of its older revisions stays in force.
+
+        Raises:
+            XAppError: as `install`.
+        """
+        return await self._deploy(arguments.upgrade(request), request)
+
+    async def rollback(self, request: RollbackRequest) -> ReleaseResult:
+        """Make a new revision out of an old one, with the labels of the old one.
+
+        Interrupted, or with a hook that fails, helm leaves the release pending-rollback.
+
+        Raises:
+            XAppError: as `install`.
+        """
+        await self._succeed(_call(arguments.rollback(request), request))
+        return await self._read_back(request)
+
+    async def uninstall(self, request: UninstallRequest) -> UninstallResult:
+        """Remove a release with its history; no such release is as good as done.
+
+        Returns when the deletes are accepted. Interrupted, helm leaves the release `uninstalling`.
+
+        Raises:
+            XAppError: as `install`.
+        """
+        call = _call(arguments.uninstall(request), request)
+        outcome = await self._runner.run(call)
+        if outcome.code > 0 and is_not_found(outcome.stderr):
+            return UninstallResult(found=False)
+        self._check(call, outcome)
+        left = list(_LEFT.finditer(_text(outcome)))
+        return UninstallResult(
+            found=True,
+            kept=tuple(f"{one['kind']}/{one['name']}" for one in left if not one["reason"]),
+            unverified=tuple(f"{one['kind']}/{one['name']}" for one in left if one["reason"]),
+        )
+
+    async def test(self, request: TestRequest) -> None:
+        """Run the test hooks of a release.
+
+        Raises:
+            XAppError: when a test fails, naming its hook, or as `install`.
+        """
+        await self._succeed(_call(arguments.test(request), request))
+
+    async def template(self, request: TemplateRequest) -> Rendered:
+        """Render a chart offline.
+
+        Templates that stop by themselves (`fail`, `required`, a field of nothing) are a warning, because `lookup`
+        finds nothing here and may find something on the cluster.
+
+        Raises:
+            ChartInvalid: for templates that do not parse, that render no YAML, or that take more memory, time or
+                output than they may; for a chart that cannot be read or is not for this cluster.
+            ValuesInvalid: for values that the schema refuses, with one field error a violation.
+            HelmTimeout: when the machine was too busy to render within `timeout`.
+        """
+        call = _rendering(arguments.template(request), request)
+        if not request.notes:
+            return self._rendered(request, call, await self._runner.run(call), notes="")
+        outcome, dry_run = await asyncio.gather(
+            self._runner.run(call), self._runner.run(_rendering(arguments.render_notes(request), request))
+        )
+        return self._rendered(request, call, outcome, notes=_notes(dry_run))
+
+    async def _deploy(self, command: tuple[str, ...], request: ReleaseRequest) -> ReleaseResult:
+        outcome = await self._succeed(_call(command, request))
+        if outcome.overflowed:
+            # The answer holds the whole chart. The release itself is in order, so it is asked for in parts.
+            return await self._read_back(request)
+        return _result(_decode(outcome))
+
+    async def _read_back(self, request: ReleaseRequest | RollbackRequest) -> ReleaseResult:
+        told, manifest = await asyncio.gather(
+            *(self._succeed(_get(what, request)) for what in ("metadata", "manifest")),
+        )
+        metadata = _decode(told)
+        return ReleaseResult(
+            revision=integer(metadata, "revision"),
+            status=text(metadata, "status"),
+            manifest=_text(manifest),
+            chart_name=text(metadata, "chart"),
+            chart_version=text(metadata, "version"),
+            app_version=text(metadata, "appVersion"),
+            last_deployed=text(metadata, "deployedAt"),
+        )
+
+    async def _succeed(self, call: Call) -> Outcome:
+        outcome = await self._runner.run(call)
+        self._check(call, outcome)
+        return outcome
+
+    def _check(self, call: Call, outcome: Outcome) -> None:
+        error = self._runner.failure(call, outcome)
+        if error is not None:
+            raise error
+
+    def _rendered(self, request: TemplateRequest, call: Call, outcome: Outcome, *, notes: str) -> Rendered:
+        told = (*((SCHEMA_SKIPPED,) if request.skip_schema else ()), *warnings(outcome.stderr))
+        if outcome.overflowed:
+            raise ChartInvalid(f"the chart renders more than {OUTPUT_MAX_BYTES // MIB} MiB: make it smaller")
+        if outcome.code > 0:
+            stop = stopped_templates(outcome.stderr, secrets=secrets_of(request.values))
+            if stop is not None:
+                return Rendered(manifest="", notes="", warnings=(*told, stop))
+        self._check(call, outcome)
+        return Rendered(manifest=_text(outcome), notes=notes, warnings=told)
+
+
+def _call(command: tuple[str, ...], request: ReleaseRequest | UninstallRequest | RollbackRequest | TestRequest) -> Call:
+    call = Call(
+        arguments=command,
+        subject=f"{request.namespace}/{request.name}",
+        seconds=request.timeout + MARGIN_SECONDS,
+    )
+    if isinstance(request, ReleaseRequest):
+        return replace(call, values=request.values, chart=request.chart_name)
+    return call
+
+
+def _get(what: str, request: ReleaseRequest | RollbackRequest) -> Call:
+    return Call(
+        arguments=arguments.get(what, name=request.name, namespace=request.namespace, user=request.user),
+        subject=f"{request.namespace}/{request.name}",
+        seconds=QUICK_SECONDS,
+    )
+
+
+def _rendering(command: tuple[str, ...], request: TemplateRequest) -> Call:
+    return Call(
+        arguments=command,
+        subject=f"{request.namespace}/{request.name}",
+        seconds=request.timeout,
+        values=request.values,
+        cluster=False,
+        chart=request.chart_name,
+        cpu_seconds=TEMPLATE_CPU_SECONDS,
+    )
+
+
+def _text(outcome: Outcome) -> str:
+    return outcome.stdout.decode("utf-8", "replace")
+
+
+def _decode(outcome: Outcome) -> JsonObject:
+    try:
+        decoded = orjson.loads(outcome.stdout)
+    except ValueError as error:
+        raise HelmError("helm answered with what is not JSON: is this helm 4?") from error
+    return cast("JsonObject", decoded) if isinstance(decoded, dict) else {}
+
+
+def _result(release: JsonObject) -> ReleaseResult:
+    info, metadata = obj(release, "info"), obj(obj(release, "chart"), "metadata")
+    return ReleaseResult(
+        revision=integer(release, "version"),
+        status=text(info, "status"),
+        manifest=text(release, "manifest"),
+        chart_name=text(metadata, "name"),
+        chart_version=text(metadata, "version"),
+        app_version=text(metadata, "appVersion"),
+        last_deployed=text(info, "last_deployed"),
+        first_deployed=text(info, "first_deployed"),
+        notes=text(info, "notes"),
+    )
+
+
+def _notes(dry_run: Outcome) -> str:
+    # A dry run knows nothing of this cluster's version and kinds, so that it may fail where `template` does not.
+    if dry_run.code != 0 or dry_run.overflowed:
+        return ""
+    return text(obj(_decode(dry_run), "info"), "notes")

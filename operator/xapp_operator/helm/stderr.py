@@ -1,0 +1,75 @@
+"""Reading of helm's standard error: which part is the error, which are warnings, and what must not be passed on. Pure.
+
+Helm writes log lines in logfmt (`level=WARN msg="…" key=value`; what it prints as `warning: …` has the level INFO), and
+at the end `Error: …`, which may have several lines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from xapp_operator.domain.redaction import scrub
+
+MESSAGE_MAX_CHARACTERS: Final = 2000
+WARNINGS_MAX: Final = 20
+WARNING_MAX_CHARACTERS: Final = 500
+
+_ERROR: Final = re.compile(r"^Error: ", re.MULTILINE)
+_STEP: Final = re.compile(r"^(?:INSTALLATION FAILED|UPGRADE FAILED): ")
+_DEBUG_HINT: Final = re.compile(r"\s*Use --debug flag to render out invalid YAML\s*$")
+_LOG_LINE: Final = re.compile(r'^level=(?P<level>[A-Z]+) msg=(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<bare>\S*))')
+_DELETE_FAILURE: Final = re.compile(r'msg="uninstall: Failed to delete release" error="\[((?:[^"\\]|\\.)*)\]"')
+_GO_ESCAPE: Final = re.compile(r"\\(.)")
+_COALESCED_VALUE: Final = re.compile(r" \(.*\)$", re.DOTALL)
+_LOCAL_PATH: Final = re.compile(r"(?<![\w:/.])/(?:[\w.@+-]+/)+[\w.@+-]*")
+_INVALID_VALUE: Final = re.compile(
+    r'(Invalid value|Unsupported value|Duplicate value): (?:"(?:[^"\\]|\\.)*"|\{.*?\}(?=: )|\[.*?\](?=: )|[^\s:,]+)'
+)
+
+
+def error_message(stderr: str) -> str:
+    """Return helm's error without its prefix and its log lines, or the last lines where there is no `Error:`.
+
+    For an uninstall, whose error names no cause, it is the cause that `--debug` prints.
+    """
+    if cause := _DELETE_FAILURE.search(stderr):
+        return unquote(cause.group(1)).strip()
+    starts = list(_ERROR.finditer(stderr))
+    body = stderr[starts[-1].end() :] if starts else stderr
+    lines = [line for line in body.splitlines() if not _LOG_LINE.match(line)]
+    return _STEP.sub("", _DEBUG_HINT.sub("", "\n".join(lines)).strip())
+
+
+def warnings(stderr: str) -> tuple[str, ...]:
+    """Return what helm warned of, at most 20 sentences, without values."""
+    found = (_warning(line) for line in stderr.splitlines())
+    return tuple(dict.fromkeys(sentence for sentence in found if sentence))[:WARNINGS_MAX]
+
+
+def presentable(message: str, *, secrets: Iterable[str] = ()) -> str:
+    """Return `message` on one line, without local paths, `secrets` and the values that the API server quotes."""
+    message = _INVALID_VALUE.sub(r"\1", _LOCAL_PATH.sub("…", scrub(message, secrets)))
+    return trim(" ".join(message.split()), MESSAGE_MAX_CHARACTERS)
+
+
+def trim(text: str, characters: int) -> str:
+    """Return at most `characters` of `text`, marked where something was left out."""
+    return text if len(text) <= characters else text[: characters - 1] + "…"
+
+
+def unquote(text: str) -> str:
+    """Return the inside of a Go-quoted string without its escapes."""
+    named = {"n": "\n", "t": "\t", "r": "\r"}
+    return _GO_ESCAPE.sub(lambda match: named.get(match.group(1), match.group(1)), text)
+
+
+def _warning(line: str) -> str:
+    matched = _LOG_LINE.match(line)
+    if not matched:
+        return ""
+    message = unquote(matched["quoted"] or matched["bare"] or "")
+    if matched["level"] == "INFO" and message.startswith("warning: "):
+        return trim(_COALESCED_VALUE.sub("", message.removeprefix("warning: ")), WARNING_MAX_CHARACTERS)
+    return trim(message, WARNING_MAX_CHARACTERS) if matched["level"] == "WARN" else ""

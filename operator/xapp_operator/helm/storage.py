@@ -1,0 +1,209 @@
+"""Helm's own records: Secrets of type `helm.sh/release.v1`, read and, to unlock a release, written. Pure.
+
+A record is base64 (the Secret's) of base64 (Helm's) of gzip of JSON; see `pkg/storage/driver/util.go` of Helm 4. Its
+labels repeat name, revision and status, but Helm decides by the payload.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import gzip
+import json
+import re
+import zlib
+from dataclasses import dataclass
+from typing import Final, cast
+
+import orjson
+
+from xapp_operator.api.json import JsonObject, integer, obj, text
+from xapp_operator.api.names import HELM_SECRET_PREFIX
+from xapp_operator.config import MIB
+from xapp_operator.errors import HelmError
+from xapp_operator.helm.inventory import ObjectRef, documents, inventory, split
+
+__all__ = [
+    "ChartMetadata",
+    "ObjectRef",
+    "Release",
+    "decode_release",
+    "inventory",
+    "parse_secret_name",
+    "secret_name",
+    "unlocked",
+    "without_kinds",
+]
+
+RELEASE_MAX_BYTES: Final = 32 * MIB
+PENDING: Final = frozenset({"pending-install", "pending-upgrade", "pending-rollback"})
+FAILED: Final = "failed"
+
+_SECRET_NAME: Final = re.compile(rf"{re.escape(HELM_SECRET_PREFIX)}(?P<name>.+)\.v(?P<revision>[1-9][0-9]*)")
+_GZIP_MAGIC: Final = b"\x1f\x8b\x08"
+_GZIP_WINDOW: Final = 31  # zlib's number for a gzip header and the largest window
+_SYSTEM_LABELS: Final = frozenset({"name", "owner", "status", "version", "createdAt", "modifiedAt"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChartMetadata:
+    """The chart of a revision: its default values, and its schema as JSON text, empty without one."""
+
+    name: str
+    version: str
+    app_version: str
+    values: JsonObject
+    schema: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """One revision of a release.
+
+    Times are RFC 3339. `config` are the values that the user gave. `rollback_revision` is the revision that a rollback
+    made this one from, else 0. `labels` are those that a person or this operator gave it.
+    """
+
+    name: str
+    namespace: str
+    revision: int
+    status: str
+    description: str
+    chart: ChartMetadata
+    manifest: str
+    config: JsonObject
+    notes: str
+    first_deployed: str
+    last_deployed: str
+    rollback_revision: int
+    labels: dict[str, str]
+
+
+def secret_name(release: str, revision: int) -> str:
+    """Return the name of the Secret that records `revision` of `release`."""
+    return f"{HELM_SECRET_PREFIX}{release}.v{revision}"
+
+
+def parse_secret_name(name: str) -> tuple[str, int] | None:
+    """Return release name and revision of the Secret `name`, or None where it is no release record."""
+    matched = _SECRET_NAME.fullmatch(name)
+    return (matched["name"], int(matched["revision"])) if matched else None
+
+
+def decode_release(secret: JsonObject) -> Release:
+    """Return the release that a Secret records.
+
+    Raises:
+        HelmError: when it records none, or one of more than 32 MiB.
+    """
+    payload = _decode(secret)
+    info, chart = obj(payload, "info"), obj(payload, "chart")
+    metadata = obj(chart, "metadata")
+    return Release(
+        name=text(payload, "name"),
+        namespace=text(payload, "namespace"),
+        revision=integer(payload, "version"),
+        status=text(info, "status"),
+        description=text(info, "description"),
+        chart=ChartMetadata(
+            name=text(metadata, "name"),
+            version=text(metadata, "version"),
+            app_version=text(metadata, "appVersion"),
+            values=obj(chart, "values"),
+            schema=_schema(text(chart, "schema")),
+        ),
+        manifest=text(payload, "manifest"),
+        config=obj(payload, "config"),
+        notes=text(info, "notes"),
+        first_deployed=text(info, "first_deployed"),
+        last_deployed=text(info, "last_deployed"),
+        rollback_revision=integer(info, "rollback_revision"),
+        labels={
+            key: value
+            for key, value in obj(obj(secret, "metadata"), "labels").items()
+            if isinstance(value, str) and key not in _SYSTEM_LABELS
+        },
+    )
+
+
+def unlocked(secret: JsonObject) -> JsonObject:
+    """Return the Secret to write in place of one whose release is pending.
+
+    Status `failed` stands in the payload and in the label, since Helm reads the one and lists by the other. The
+    resource version is kept, so that a write in between is a conflict. The revision before stays what it was.
+
+    Raises:
+        HelmError: when it is not pending (any more), or as `decode_release`.
+    """
+    payload = _decode(secret)
+    info = obj(payload, "info")
+    status = text(info, "status")
+    if status not in PENDING:
+        raise HelmError(f"the release is {status or 'in no known state'}, not pending: there is nothing to unlock")
+    info["status"] = FAILED
+    info["description"] = f"Unlocked: {status} was interrupted and no helm worked on it any more"
+    return _with_payload(secret, payload, status=FAILED)
+
+
+def without_kinds(secret: JsonObject, *, served: frozenset[tuple[str, str]]) -> JsonObject | None:
+    """Return the Secret without the objects whose (apiVersion, kind) is not `served`, or None where all are.
+
+    Helm can neither upgrade nor uninstall a release whose manifest has a kind that the cluster no longer serves (a
+    CustomResourceDefinition that was removed, and with it every object of its kind).
+
+    Raises:
+        HelmError: as `decode_release`.
+    """
+    payload = _decode(secret)
+    manifest = text(payload, "manifest")
+    kept = [document for document in split(manifest) if _all_served(document, served)]
+    if len(kept) == len(split(manifest)):
+        return None
+    payload["manifest"] = "".join(f"---{document}" for document in kept)
+    return _with_payload(secret, payload, status=text(obj(payload, "info"), "status"))
+
+
+def _all_served(document: str, served: frozenset[tuple[str, str]]) -> bool:
+    return all((text(one, "apiVersion"), text(one, "kind")) in served for one in documents(document))
+
+
+def _with_payload(secret: JsonObject, payload: JsonObject, *, status: str) -> JsonObject:
+    metadata = {key: value for key, value in obj(secret, "metadata").items() if key != "managedFields"}
+    metadata["labels"] = {**obj(metadata, "labels"), "status": status}
+    return {**secret, "metadata": metadata, "data": {**obj(secret, "data"), "release": _encode(payload)}}
+
+
+def _decode(secret: JsonObject) -> JsonObject:
+    recorded = text(obj(secret, "data"), "release")
+    if not recorded:
+        raise HelmError("this Secret records no Helm release")
+    try:
+        packed = base64.b64decode(base64.b64decode(recorded, validate=True), validate=True)
+        payload = orjson.loads(_unpacked(packed) if packed.startswith(_GZIP_MAGIC) else packed)
+    except (binascii.Error, zlib.error, ValueError) as error:
+        raise HelmError("this release record is damaged: remove it, or restore it from a backup") from error
+    if not isinstance(payload, dict):
+        raise HelmError("this release record is damaged: it is no object")
+    return cast("JsonObject", payload)
+
+
+def _unpacked(packed: bytes) -> bytes:
+    unpacker = zlib.decompressobj(wbits=_GZIP_WINDOW)
+    data = unpacker.decompress(packed, RELEASE_MAX_BYTES)
+    if unpacker.unconsumed_tail:
+        raise HelmError(f"this release record unpacks to more than {RELEASE_MAX_BYTES // MIB} MiB: it is not read")
+    if not unpacker.eof:
+        raise ValueError("the gzip stream ends early")
+    return data
+
+
+def _encode(payload: JsonObject) -> str:
+    packed = gzip.compress(json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode(), mtime=0)
+    return base64.b64encode(base64.b64encode(packed)).decode()
+
+
+def _schema(recorded: str) -> str:
+    try:
+        return base64.b64decode(recorded, validate=True).decode("utf-8", "replace")
+    except binascii.Error:
+        return ""

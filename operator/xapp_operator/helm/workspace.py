@@ -1,0 +1,160 @@
+"""The private folders of helm processes, and how an operator that was killed is cleaned up after.
+
+Each engine owns one folder and holds a lock on the file beside it as long as it lives; the kernel lets go of the lock
+however the owner ends, also in another container with a view of its own on process ids. Every helm process has a
+folder of its own inside as its working directory, made before the process starts. So a process whose working directory
+lies in a folder that nobody holds is an orphan of ours: no list of process ids can be stale, and no number that was
+taken again by another process can be hit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import secrets
+import shutil
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from xapp_operator.errors import HelmError
+
+PRIVATE: Final = 0o700
+POLL_SECONDS: Final = 0.05
+AFTER_KILL_SECONDS: Final = 5.0
+LOCK_SUFFIX: Final = ".lock"
+
+
+class Workspace:
+    """The folder of one engine: `call()` gives each process a folder of its own, `close()` removes all of it."""
+
+    def __init__(self, base: Path) -> None:
+        base.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+        if base.stat().st_uid != os.getuid():
+            raise HelmError(
+                "the folder for helm belongs to another user, who could change what helm reads: "
+                "set XAPP_CACHE_DIR to a folder of the operator's own",
+                permanent=True,
+            )
+        self._lock_path, self._lock = _claim_new(base)
+        self.folder = self._lock_path.with_suffix("")
+        self.folder.mkdir(mode=PRIVATE)
+        self._calls = 0
+
+    @contextlib.contextmanager
+    def call(self) -> Iterator[Path]:
+        """Give an empty folder that is removed afterwards."""
+        self._calls += 1
+        folder = self.folder / str(self._calls)
+        folder.mkdir(mode=PRIVATE)
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def close(self) -> None:
+        """Remove the folder and let go of the lock; a second call does nothing."""
+        if self._lock < 0:
+            return
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self._lock_path.unlink(missing_ok=True)
+        os.close(self._lock)
+        self._lock = -1
+
+
+async def reap_orphans(base: Path, *, grace: float) -> int:
+    """End the processes that dead engines left in `base` and remove their folders; return how many there were.
+
+    Each gets SIGTERM, so that helm can mark an interrupted install or upgrade as failed, and SIGKILL after `grace`
+    seconds. When this returns they are gone.
+    """
+    ended = 0
+    for lock_path in _locks_in(base):
+        lock = _claim(lock_path)
+        if lock is None:
+            continue
+        try:
+            folder = lock_path.with_suffix("")
+            ended += await _end_all_in(folder, grace=grace)
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+            lock_path.unlink(missing_ok=True)
+        finally:
+            os.close(lock)
+    return ended
+
+
+def _locks_in(base: Path) -> list[Path]:
+    return sorted(base.glob(f"*{LOCK_SUFFIX}"))
+
+
+def _claim_new(base: Path) -> tuple[Path, int]:
+    while True:
+        path = base / f"{secrets.token_hex(8)}{LOCK_SUFFIX}"
+        lock = _claim(path, create=True)
+        if lock is not None:
+            return path, lock
+
+
+def _claim(path: Path, *, create: bool = False) -> int | None:
+    """Return a descriptor that holds the lock on `path`, or None while another process holds it."""
+    flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT | os.O_EXCL if create else 0)
+    try:
+        lock = os.open(path, flags, 0o600)
+    except (FileNotFoundError, FileExistsError):
+        return None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if path.stat().st_ino == os.fstat(lock).st_ino:
+            return lock
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    os.close(lock)
+    return None
+
+
+async def _end_all_in(folder: Path, *, grace: float) -> int:
+    found = _signal_all_in(folder, signal.SIGTERM)
+    if not await _gone(folder, seconds=grace):
+        _signal_all_in(folder, signal.SIGKILL)
+        await _gone(folder, seconds=AFTER_KILL_SECONDS)
+    return found
+
+
+async def _gone(folder: Path, *, seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while _processes_in(folder):
+        if time.monotonic() >= deadline:
+            return False
+        await asyncio.sleep(POLL_SECONDS)
+    return True
+
+
+def _signal_all_in(folder: Path, number: signal.Signals) -> int:
+    signalled = 0
+    for pid in _processes_in(folder):
+        with contextlib.suppress(ProcessLookupError):
+            # The descriptor names this very process: looked at again behind it, the number cannot mean another one.
+            process = os.pidfd_open(pid)
+            try:
+                if _works_in(folder, pid):
+                    signal.pidfd_send_signal(process, number)
+                    signalled += 1
+            finally:
+                os.close(process)
+    return signalled
+
+
+def _processes_in(folder: Path) -> list[int]:
+    numbers = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal())
+    return [pid for pid in numbers if _works_in(folder, pid)]
+
+
+def _works_in(folder: Path, pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/cwd").readlink().is_relative_to(folder.resolve())
+    except OSError:
+        return False
