@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,32 @@ _KUBECTL_SECONDS = 120.0
 
 class KubectlFailed(Exception):
     """kubectl ended with an error; the message is what it said."""
+
+
+def run_kubectl(
+    program: Path,
+    arguments: Sequence[str],
+    *,
+    kubeconfig: Path | None = None,
+    standard_input: str | None = None,
+    timeout: float = _KUBECTL_SECONDS,
+) -> str:
+    """Run kubectl, at most ``timeout`` seconds, and return its standard output.
+
+    Without ``kubeconfig`` it finds its own, as it does for a person. Raises KubectlFailed, subprocess.TimeoutExpired.
+    """
+    answer = subprocess.run(
+        [program, *arguments],
+        env={**os.environ, **({"KUBECONFIG": str(kubeconfig)} if kubeconfig else {})},
+        input=standard_input or "",
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+    if answer.returncode != 0:
+        raise KubectlFailed(f"kubectl {' '.join(arguments)}: {answer.stderr.strip()}")
+    return answer.stdout
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,20 +64,7 @@ class Cluster:
         input: str | None = None,  # noqa: A002  (the name that subprocess uses)
         timeout: float = _KUBECTL_SECONDS,
     ) -> str:
-        """Run kubectl and return its standard output. Raises KubectlFailed, subprocess.TimeoutExpired.
-
-        ``input`` goes to its standard input (``apply -f -``); ``timeout`` is in seconds.
-        """
-        answer = subprocess.run(
-            [self.kubectl_path, *arguments],
-            env=self.env,
-            input=input,
-            stdin=subprocess.DEVNULL if input is None else None,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
+        """Run kubectl with ``input`` on its standard input and return its standard output; see run_kubectl."""
+        return run_kubectl(
+            self.kubectl_path, arguments, kubeconfig=self.kubeconfig, standard_input=input, timeout=timeout
         )
-        if answer.returncode != 0:
-            raise KubectlFailed(f"kubectl {' '.join(arguments)}: {answer.stderr.strip()}")
-        return answer.stdout

@@ -132,7 +132,7 @@ class LocalCluster:
         self._process(name).send(number)
 
     def hold(self, name: str) -> None:
-        """End one process and keep it down until release."""
+        """Kill one process and keep it down until release."""
         process = self._process(name)
         (self.layout.held / name).touch()
         wait_until(lambda: not process.alive, timeout=READY_SECONDS, what=f"{name} to end")

@@ -101,7 +101,8 @@ class Child:
     Start children from the main thread: the kernel counts the thread that started them as the parent.
     """
 
-    def __init__(self, spec: ProcessSpec, *, log: Path) -> None:
+    def __init__(self, spec: ProcessSpec, *, log: Path, folder: Path | None = None) -> None:
+        """Start it, with ``folder`` (default: the one of the log) as its working directory."""
         self.spec = spec
         self.log = log
         with log.open("ab") as output:
@@ -111,7 +112,7 @@ class Child:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 env={**os.environ, **spec.environment},
-                cwd=log.parent,
+                cwd=folder or log.parent,
                 process_group=0,
             )
 
@@ -130,10 +131,6 @@ class Child:
         with self.log.open("rb") as file:
             file.seek(max(0, self.log.stat().st_size - _TAIL_BYTES))
             return str(file.read(), "utf-8", "replace")
-
-    def stop(self, *, timeout: float) -> None:
-        """End it: SIGTERM, and SIGKILL after ``timeout`` seconds."""
-        stop_all([self], timeout=timeout)
 
     def send(self, number: signal.Signals) -> None:
         """Send a signal, unless it has been reaped."""

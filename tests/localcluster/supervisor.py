@@ -145,7 +145,7 @@ class Supervisor:
             held = (self._layout.held / name).exists()
             if not child.ended:
                 if held:
-                    child.stop(timeout=STOP_SECONDS)
+                    child.send(signal.SIGKILL)
                 continue
             if held:
                 self._restart_at.pop(name, None)

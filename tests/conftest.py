@@ -1,0 +1,119 @@
+"""The cluster that tests speak to, shared by all workers of a run, and namespaces in it.
+
+``CLUSTER`` chooses where it comes from: ``local`` (default), ``kind`` or ``current``.
+"""
+
+import os
+import re
+import secrets
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from tests.localcluster import Binaries, Cluster, LocalCluster
+from tests.localcluster.processes import Identity
+from tests.localcluster.providers import choose_provider
+from tests.localcluster.shared import SharedCluster
+from tests.localcluster.tools import TOOLS
+
+_SHARED = pytest.StashKey[SharedCluster]()
+_FAILED = pytest.StashKey[bool]()
+_NEED_PROGRAMS = {"cluster", "namespace", "private_cluster", "binaries"}
+
+
+class WorkerNode(Protocol):
+    """The part of a pytest-xdist worker, as its controller sees it, that is used here."""
+
+    config: pytest.Config
+    workerinput: dict[str, object]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Say where this run's cluster will be, and who owns it: the process that the person started."""
+    given = getattr(config, "workerinput", None)
+    if given is None:
+        folder = Path(tempfile.gettempdir()) / f"xapp-operator-tests-{secrets.token_hex(8)}"
+        owner = Identity.current()
+    else:
+        folder, owner = Path(given["cluster_folder"]), Identity(**given["cluster_owner"])
+    try:
+        provider = choose_provider(os.environ.get("CLUSTER", "local"))
+    except ValueError as error:
+        raise pytest.UsageError(str(error)) from error
+    config.stash[_SHARED] = SharedCluster(provider=provider, folder=folder, owner=owner)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: WorkerNode) -> None:
+    """Hand the place and the owner of the cluster to a worker."""
+    shared = node.config.stash[_SHARED]
+    node.workerinput["cluster_folder"] = str(shared.folder)
+    node.workerinput["cluster_owner"] = {"pid": shared.owner.pid, "started": shared.owner.started}
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Have the programs before the first test's clock runs: on a new machine they are built first."""
+    needed = any(_NEED_PROGRAMS & set(getattr(item, "fixturenames", ())) for item in session.items)
+    if needed and not session.config.option.collectonly:
+        Binaries().resolve(TOOLS)
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Remember whether the logs may be of interest."""
+    session.config.stash[_FAILED] = exitstatus not in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """End the cluster, also after Ctrl-C; workers leave that to their controller."""
+    shared = config.stash.get(_SHARED, None)
+    if shared is None or hasattr(config, "workerinput"):
+        return
+    failed = config.stash.get(_FAILED, True)
+    shared.end(keep_logs=failed)
+    if failed and shared.folder.exists():
+        print(f"logs of the cluster: {shared.folder}", file=sys.stderr)
+
+
+@pytest.fixture(scope="session")
+def cluster(request: pytest.FixtureRequest) -> Cluster:
+    """The run's cluster, as its administrator."""
+    return request.config.stash[_SHARED].get()
+
+
+@pytest.fixture
+def namespace(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A fresh namespace in which pods can run; its deletion is asked for afterwards and not awaited."""
+    words = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).strip("-")
+    name = f"{words[:40].strip('-')}-{secrets.token_hex(3)}"
+    cluster.kubectl("create", "namespace", name)
+    try:
+        cluster.kubectl("wait", "--for=create", "serviceaccount/default", "-n", name, "--timeout=60s")
+        yield name
+    finally:
+        cluster.kubectl("delete", "namespace", name, "--wait=false")
+
+
+@pytest.fixture
+def private_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], LocalCluster]]:
+    """Start clusters of the test's own, for tests that break the control plane; always local ones."""
+    started: list[LocalCluster] = []
+
+    def start() -> LocalCluster:
+        one = LocalCluster(tmp_path_factory.mktemp("cluster"))
+        started.append(one)
+        one.start()
+        return one
+
+    yield start
+    for one in started:
+        one.stop()
+
+
+@pytest.fixture(scope="session")
+def binaries() -> Binaries:
+    """The programs that tests run themselves, such as helm and registry."""
+    return Binaries()

@@ -1,0 +1,171 @@
+"""Where the cluster for tests and trials comes from: our own (default), kind, or the current kubeconfig context.
+
+Every provider works on one folder: whoever knows the folder can use the cluster, and end it. What a provider makes it
+takes away again; what it found it leaves as it was.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Protocol
+
+import yaml
+from pytest_kubernetes.options import ClusterOptions  # type: ignore[import-untyped]
+from pytest_kubernetes.providers import select_provider_manager  # type: ignore[import-untyped]
+from pytest_kubernetes.providers.base import AClusterManager  # type: ignore[import-untyped]
+
+from tests.localcluster.access import Cluster, run_kubectl
+from tests.localcluster.binaries import Binaries
+from tests.localcluster.cluster import LocalCluster
+from tests.localcluster.kubeconfig import write_private
+from tests.localcluster.layout import Layout
+from tests.localcluster.processes import Identity
+
+_ADMIN = "xapp-operator-tests"
+_ADMIN_NAMESPACE = "kube-system"
+_TOKEN_DURATION = "24h"
+_KIND_READY_SECONDS = 180
+
+
+class Provider(Protocol):
+    """One way to have a cluster."""
+
+    def start(self, folder: Path, *, owner: Identity) -> Cluster:
+        """Make the cluster known in the folder; what is made for it ends with ``owner`` at the latest."""
+
+    def attach(self, folder: Path) -> Cluster:
+        """Return the cluster that start made known there."""
+
+    def stop(self, folder: Path) -> None:
+        """Undo what start did."""
+
+
+def choose_provider(name: str) -> Provider:
+    """Return the provider for a value of the variable CLUSTER. Raises ValueError."""
+    if name not in _PROVIDERS:
+        raise ValueError(f"CLUSTER={name} is not known; use one of: {', '.join(_PROVIDERS)}")
+    return _PROVIDERS[name]()
+
+
+class LocalProvider:
+    """The control plane of this package."""
+
+    def start(self, folder: Path, *, owner: Identity) -> Cluster:
+        """Start it."""
+        return LocalCluster(folder).start(owner=owner)
+
+    def attach(self, folder: Path) -> Cluster:
+        """Find it."""
+        return LocalCluster(folder).access()
+
+    def stop(self, folder: Path) -> None:
+        """End it."""
+        LocalCluster(folder).stop()
+
+
+class CurrentProvider:
+    """The cluster of the current kubeconfig context, copied into the folder so that a later switch does no harm."""
+
+    def start(self, folder: Path, *, owner: Identity) -> Cluster:
+        """Copy the context; a user known by a certificate gets a service account, for its token."""
+        config = run_kubectl(_kubectl(), ["config", "view", "--raw", "--minify", "--flatten", "-o", "json"])
+        write_private(Layout(folder).kubeconfig, config)
+        token = _token_of(json.loads(config)) or _make_admin(folder)
+        write_private(Layout(folder).token, token)
+        return self.attach(folder)
+
+    def attach(self, folder: Path) -> Cluster:
+        """Use the copy."""
+        layout = Layout(folder)
+        config = json.loads(run_kubectl(_kubectl(), ["config", "view", "-o", "json"], kubeconfig=layout.kubeconfig))
+        programs = Binaries().resolve(["kubectl", "helm"])
+        return Cluster(
+            kubeconfig=layout.kubeconfig,
+            server=str(config["clusters"][0]["cluster"]["server"]),
+            token=layout.token.read_text().strip(),
+            kubectl_path=programs["kubectl"],
+            helm_path=programs["helm"],
+        )
+
+    def stop(self, folder: Path) -> None:
+        """Take the service account away, if one was made."""
+        layout = Layout(folder)
+        if (folder / _ADMIN).exists():
+            for kind, where in (("clusterrolebinding", ()), ("serviceaccount", ("-n", _ADMIN_NAMESPACE))):
+                run_kubectl(
+                    _kubectl(),
+                    ["delete", kind, _ADMIN, *where, "--ignore-not-found"],
+                    kubeconfig=layout.kubeconfig,
+                )
+        for path in (layout.kubeconfig, layout.token, folder / _ADMIN):
+            path.unlink(missing_ok=True)
+
+
+class KindProvider(CurrentProvider):
+    """A cluster of kind (Kubernetes in Docker), with the node image that the installed kind prefers."""
+
+    def start(self, folder: Path, *, owner: Identity) -> Cluster:
+        """Create it; it outlives a crash of its owner, as everything in Docker does."""
+        if shutil.which("kind") is None:
+            raise ValueError("CLUSTER=kind needs the program kind, and Docker; install them or leave CLUSTER unset")
+        folder.mkdir(parents=True, exist_ok=True)
+        name = f"xapp-operator-{owner.pid}"
+        config = {"kind": "Cluster", "apiVersion": "kind.x-k8s.io/v1alpha4", "name": name}
+        self._config(folder).write_text(yaml.safe_dump(config))
+        options = ClusterOptions(kubeconfig_path=Layout(folder).kubeconfig)
+        self._manager(folder).create(options, timeout=_KIND_READY_SECONDS)
+        write_private(Layout(folder).token, _make_admin(folder))
+        return self.attach(folder)
+
+    def stop(self, folder: Path) -> None:
+        """Delete it."""
+        if self._config(folder).exists():
+            self._manager(folder).delete()
+
+    @staticmethod
+    def _config(folder: Path) -> Path:
+        return folder / "kind.yaml"
+
+    def _manager(self, folder: Path) -> AClusterManager:
+        # the library calls whatever kubectl is on the PATH
+        os.environ["PATH"] = os.pathsep.join([str(_kubectl().parent), os.environ.get("PATH", os.defpath)])
+        return select_provider_manager("kind")(provider_config=str(self._config(folder)))
+
+
+_PROVIDERS: Mapping[str, Callable[[], Provider]] = {
+    "local": LocalProvider,
+    "kind": KindProvider,
+    "current": CurrentProvider,
+}
+
+
+def _kubectl() -> Path:
+    return Binaries().resolve(["kubectl"])["kubectl"]
+
+
+def _token_of(config: Mapping[str, list[Mapping[str, Mapping[str, str]]]]) -> str | None:
+    return config["users"][0]["user"].get("token")
+
+
+def _make_admin(folder: Path) -> str:
+    """Make a service account that may do everything and return a token of it."""
+    (folder / _ADMIN).touch()
+    account = {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": {"name": _ADMIN, "namespace": _ADMIN_NAMESPACE},
+    }
+    binding = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": _ADMIN},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [{"kind": "ServiceAccount", "name": _ADMIN, "namespace": _ADMIN_NAMESPACE}],
+    }
+    kubeconfig = Layout(folder).kubeconfig
+    manifests = yaml.safe_dump_all([account, binding])
+    run_kubectl(_kubectl(), ["apply", "-f", "-"], kubeconfig=kubeconfig, standard_input=manifests)
+    command = ["create", "token", _ADMIN, "-n", _ADMIN_NAMESPACE, f"--duration={_TOKEN_DURATION}"]
+    return run_kubectl(_kubectl(), command, kubeconfig=kubeconfig)

@@ -1,0 +1,169 @@
+"""Programs are found, else made, exactly once, and never seen half made."""
+
+import re
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from tests.localcluster.binaries import Binaries, Producer, cache_root, platform_key
+from tests.localcluster.gobuild import BuildFailed, go_version
+from tests.localcluster.tools import GOTOOLS, TOOLS, Tool
+
+
+@pytest.fixture(autouse=True)
+def no_assets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
+
+
+def producer_of(calls: list[list[str]], *, only: Sequence[str] = tuple(TOOLS)) -> Producer:
+    """Make a producer that writes each program's name into it and notes what it was asked for."""
+
+    def produce(tools: Sequence[Tool], scratch: Path) -> Mapping[str, Path]:
+        calls.append([tool.name for tool in tools])
+        made = {tool.name: scratch / tool.name for tool in tools if tool.name in only}
+        for name, path in made.items():
+            path.write_text(name)
+        return made
+
+    return produce
+
+
+def silent(_line: str) -> None:
+    """Take a progress line and drop it."""
+
+
+def make_binaries(root: Path, *producers: Producer) -> Binaries:
+    return Binaries(root=root, progress=silent, producers=producers)
+
+
+def test_every_version_is_the_one_that_the_go_module_pins() -> None:
+    for tool in TOOLS.values():
+        pinned = (GOTOOLS / tool.module / "go.mod").read_text()
+        module_paths = [tool.package.rsplit("/", count)[0] for count in range(tool.package.count("/"))]
+        versions = [re.search(rf"(?m)^(?:require\s+|\s+){re.escape(path)} (\S+)", pinned) for path in module_paths]
+        assert [version[1] for version in versions if version] == [tool.version], tool.name
+
+
+def test_the_cache_is_outside_the_checkout_and_keyed_by_version_and_platform(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    tool = TOOLS["helm"]
+
+    path = Binaries().cached_path(tool)
+
+    assert cache_root() == tmp_path / "xapp-operator"
+    assert path == tmp_path / "xapp-operator/tools" / f"helm-{tool.version}" / "-".join(platform_key()) / "helm"
+
+
+def test_a_missing_program_is_made_once_and_then_found(tmp_path: Path) -> None:
+    calls: list[list[str]] = []
+    binaries = make_binaries(tmp_path, producer_of(calls))
+
+    first = binaries.resolve(["helm"])
+    second = binaries.resolve(["helm"])
+
+    assert calls == [["helm"]]
+    assert first == second
+    assert first["helm"].read_text() == "helm"
+    assert first["helm"].stat().st_mode & 0o111
+
+
+def test_programs_of_one_module_are_made_together_and_only_those_that_are_missing(tmp_path: Path) -> None:
+    calls: list[list[str]] = []
+    binaries = make_binaries(tmp_path, producer_of(calls))
+
+    binaries.resolve(["kubectl"])
+    binaries.resolve(["kubectl", "helm", "kube-apiserver", "kube-scheduler"])
+
+    assert calls == [["kubectl"], ["helm"], ["kube-apiserver", "kube-scheduler"]]
+
+
+def test_what_the_first_way_lacks_the_next_way_makes(tmp_path: Path) -> None:
+    downloads: list[list[str]] = []
+    builds: list[list[str]] = []
+    binaries = make_binaries(tmp_path, producer_of(downloads, only=["kubectl"]), producer_of(builds))
+
+    binaries.resolve(["kube-apiserver", "kubectl"])
+
+    assert downloads == [["kube-apiserver", "kubectl"]]
+    assert builds == [["kube-apiserver"]]
+
+
+def test_given_assets_come_before_the_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assets = tmp_path / "assets"
+    assets.mkdir()
+    for name in ("etcd", "helm"):
+        (assets / name).touch(mode=0o755)
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(assets))
+    calls: list[list[str]] = []
+
+    found = make_binaries(tmp_path / "cache", producer_of(calls)).resolve(["etcd", "helm"])
+
+    assert found["etcd"] == assets / "etcd"
+    assert calls == [["helm"]]
+
+
+def test_two_at_once_make_a_program_only_once(tmp_path: Path) -> None:
+    calls: list[list[str]] = []
+    other_waits = Event()
+    produce = producer_of(calls)
+
+    def slow(tools: Sequence[Tool], scratch: Path) -> Mapping[str, Path]:
+        assert other_waits.wait(30.0)
+        return produce(tools, scratch)
+
+    def notice(line: str) -> None:
+        if line.startswith("waiting for another process"):
+            other_waits.set()
+
+    def resolve() -> dict[str, Path]:
+        return Binaries(root=tmp_path, progress=notice, producers=(slow,)).resolve(["helm"])
+
+    with ThreadPoolExecutor(2) as pool:
+        one, other = pool.submit(resolve), pool.submit(resolve)
+        assert one.result() == other.result()
+
+    assert calls == [["helm"]]
+
+
+def test_a_failed_build_leaves_nothing_and_the_next_one_works(tmp_path: Path) -> None:
+    def fail(_tools: Sequence[Tool], scratch: Path) -> Mapping[str, Path]:
+        (scratch / "helm").write_text("half")
+        raise BuildFailed("no")
+
+    with pytest.raises(BuildFailed):
+        make_binaries(tmp_path, fail).resolve(["helm"])
+
+    assert [path for path in tmp_path.rglob("*") if path.is_file() and path.suffix != ".lock"] == []
+    assert make_binaries(tmp_path, producer_of([])).resolve(["helm"])["helm"].read_text() == "helm"
+
+
+def test_remains_of_a_killed_build_are_removed(tmp_path: Path) -> None:
+    remains = tmp_path / "tools/.helm.tmp/left-behind"
+    remains.mkdir(parents=True)
+
+    make_binaries(tmp_path, producer_of([])).resolve(["helm"])
+
+    assert not remains.exists()
+
+
+def test_an_unknown_program_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(KeyError, match="unheard-of"):
+        make_binaries(tmp_path).resolve(["unheard-of"])
+
+
+@pytest.mark.parametrize(("answer", "version"), [("go1.26.8", (1, 26)), ("go1.9", (1, 9)), ("devel +abc", (0, 0))])
+def test_the_version_of_go_is_read_from_the_command(tmp_path: Path, answer: str, version: tuple[int, int]) -> None:
+    go = tmp_path / "go"
+    go.write_text(f"#!/bin/sh\necho '{answer}'\n")
+    go.chmod(0o755)
+
+    assert go_version(go) == version
+
+
+def test_no_go_counts_as_the_oldest(tmp_path: Path) -> None:
+    assert go_version(tmp_path / "go") == (0, 0)

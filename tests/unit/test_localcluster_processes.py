@@ -1,0 +1,130 @@
+"""Ports stay ours, locks exclude, and only processes that are ours are ever ended."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.localcluster.filelock import Locked, is_locked, try_lock
+from tests.localcluster.ports import LOOPBACK, PortReservation
+from tests.localcluster.processes import Child, Identity, ProcessSpec, kill_leftovers, stop_all
+from tests.localcluster.waiting import DeadlineExceeded, wait_until
+
+SLEEP = "/bin/sleep"
+
+
+def spec(*argv: str, **environment: str) -> ProcessSpec:
+    return ProcessSpec(name="test", argv=argv, environment=environment)
+
+
+def identity_of(child: Child) -> Identity:
+    identity = child.identity
+    assert identity is not None
+    return identity
+
+
+def test_two_reservations_never_share_a_port() -> None:
+    with PortReservation(50) as one, PortReservation(50) as other:
+        assert len({*one.ports, *other.ports}) == 100
+
+
+def test_a_reserved_port_can_be_listened_on_only_by_a_program_that_reuses_addresses() -> None:
+    with PortReservation(1) as reservation, socket.socket() as server, socket.socket() as stranger:
+        address = (LOOPBACK, reservation.ports[0])
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        server.bind(address)
+        server.listen()
+
+        with pytest.raises(OSError, match="in use"):
+            stranger.bind(address)
+        socket.create_connection(address, timeout=5).close()
+
+
+def test_a_reserved_port_is_free_again_afterwards() -> None:
+    with PortReservation(1) as reservation:
+        address = (LOOPBACK, reservation.ports[0])
+
+    with socket.socket() as stranger:
+        stranger.bind(address)
+
+
+def test_a_lock_excludes_a_second_holder_until_it_is_dropped(tmp_path: Path) -> None:
+    path = tmp_path / "a.lock"
+    assert not is_locked(path)
+
+    with try_lock(path):
+        assert is_locked(path)
+        with pytest.raises(Locked):
+            try_lock(path)
+
+    assert not is_locked(path)
+
+
+def test_waiting_gives_up_at_its_deadline_and_says_for_what() -> None:
+    with pytest.raises(DeadlineExceeded, match="in vain for a miracle"):
+        wait_until(lambda: None, timeout=0.05, what="a miracle")
+
+
+def test_a_child_runs_in_its_own_group_and_writes_to_its_log(tmp_path: Path) -> None:
+    child = Child(spec("/bin/sh", "-c", "echo $GREETING; exec sleep 60", GREETING="hello"), log=tmp_path / "log")
+
+    wait_until(lambda: child.tail() == "hello\n", timeout=20.0, what="the greeting")
+    assert os.getpgid(identity_of(child).pid) == identity_of(child).pid
+    stop_all([child], timeout=10.0)
+
+    assert child.ended
+
+
+def test_a_child_that_ignores_the_request_is_killed(tmp_path: Path) -> None:
+    child = Child(spec("/bin/sh", "-c", "trap '' TERM; echo up; sleep 60 & wait; wait"), log=tmp_path / "log")
+    wait_until(lambda: child.tail() == "up\n", timeout=20.0, what="the trap")
+    identity = identity_of(child)
+
+    stop_all([child], timeout=0.2)
+
+    assert child.ended
+    assert not identity.alive
+    os.killpg(identity.pid, signal.SIGKILL)
+
+
+def test_a_child_dies_with_its_parent(tmp_path: Path) -> None:
+    script = (
+        "import sys, time; from pathlib import Path\n"
+        "from tests.localcluster.processes import Child, ProcessSpec\n"
+        f"child = Child(ProcessSpec(name='c', argv=({SLEEP!r}, '60'), environment={{}}), "
+        f"log=Path({str(tmp_path / 'log')!r}))\n"
+        "print(child.identity.pid, flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        child = Identity.of(int(parent.stdout.readline()))
+        assert child is not None
+        became = Path(f"/proc/{child.pid}/comm")
+        wait_until(lambda: became.read_text() == "sleep\n", timeout=20.0, what="the launcher to exec")
+
+        parent.kill()
+
+    assert child.wait(20.0)
+
+
+def test_an_identity_is_not_that_of_a_later_process_with_the_same_pid(tmp_path: Path) -> None:
+    child = Child(spec(SLEEP, "60"), log=tmp_path / "log")
+    identity = identity_of(child)
+    stranger = Identity(identity.pid, "another boot/123")
+
+    assert kill_leftovers([stranger]) == []
+    assert identity.alive
+    assert kill_leftovers([identity]) == [identity]
+    assert identity.wait(0.0)
+    stop_all([child], timeout=1.0)
+
+
+def test_a_process_that_has_ended_has_no_identity(tmp_path: Path) -> None:
+    child = Child(spec("/bin/true"), log=tmp_path / "log")
+    wait_until(lambda: child.ended, timeout=20.0, what="the end")
+
+    assert child.identity is None
