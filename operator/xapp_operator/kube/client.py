@@ -10,7 +10,7 @@ from __future__ import annotations
 import builtins
 import json
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass
 from types import TracebackType
@@ -171,7 +171,7 @@ class KubeClient:
         field_selector: str | None = None,
         metadata_only: bool = False,
         limit: int = PAGE_SIZE,
-    ) -> AsyncIterator[ListResult]:
+    ) -> AsyncGenerator[ListResult]:
         """Yield the pages of a list, all of one instant.
 
         Raises:

@@ -1,7 +1,7 @@
 """Events of Kubernetes on our objects: what `kubectl describe` and `kubectl events` show of an XApp.
 
-Lives in `kube` because it writes to the API server. Events are a courtesy: one that cannot be posted is logged and
-forgotten, and never fails or long delays what it tells of.
+Lives in `kube` because it writes to the API server. Events are a courtesy: they are posted behind the caller's back,
+never delay or fail what they tell of, and are dropped when the API server is away.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final, Literal, NamedTuple, TypeAlias
+from types import TracebackType
+from typing import Final, Literal, NamedTuple, Self, TypeAlias
 
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.names import FIELD_MANAGER
@@ -26,7 +27,8 @@ MESSAGE_MAX_CHARACTERS: Final = 1024
 COLLAPSE_SECONDS: Final = 300.0
 REMEMBERED_EVENTS: Final = 4096
 OBJECT_NAME_MAX: Final = 200
-POST_SECONDS: Final = 5.0
+WAITING_EVENTS_MAX: Final = 1000
+FLUSH_SECONDS: Final = 2.0
 
 EventKind: TypeAlias = Literal["Normal", "Warning"]
 
@@ -51,63 +53,57 @@ class _Posted:
     count: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """An event on its way; `involved` is the reference to its object."""
+
+    subject: _Subject
+    involved: JsonObject
+    at: str
+
+
 class EventRecorder:
-    """Posts events; the same one on the same object within five minutes is counted up instead of posted again."""
+    """Posts events; the same one on the same object within five minutes is counted up instead of posted again.
+
+    `async with` runs it, and sends what is left at the end.
+    """
 
     def __init__(self, client: KubeClient, *, component: str = FIELD_MANAGER) -> None:
         self._client = client
         self._component = component
         self._instance = socket.gethostname()
+        self._waiting: asyncio.Queue[_Waiting] = asyncio.Queue(WAITING_EVENTS_MAX)
         self._posted: OrderedDict[_Subject, _Posted] = OrderedDict()
+        self._task: asyncio.Task[None] | None = None
 
-    async def normal(self, body: JsonObject, *, reason: str, message: str) -> None:
-        """Tell of something that went as it should; never raises.
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.create_task(self._post_all(), name="events")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        task, self._task = self._task, None
+        if task is None:
+            return
+        try:
+            async with asyncio.timeout(FLUSH_SECONDS):
+                await self._waiting.join()
+        except TimeoutError:
+            _log.warning("events were not posted", events=self._waiting.qsize())
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    def record(self, body: JsonObject, *, kind: EventKind = "Normal", reason: str, message: str) -> None:
+        """Tell of something that happened to an object; never waits and never raises.
 
         Args:
-            body: the object that it is about, with apiVersion and kind.
+            body: the object, with apiVersion and kind.
+            kind: Normal or Warning.
             reason: one word in CamelCase.
             message: a sentence, cut at 1,024 characters.
         """
-        await self._record(body, kind="Normal", reason=reason, message=message)
-
-    async def warning(self, body: JsonObject, *, reason: str, message: str) -> None:
-        """Tell of something that went wrong; otherwise like `normal`."""
-        await self._record(body, kind="Warning", reason=reason, message=message)
-
-    async def _record(self, body: JsonObject, *, kind: EventKind, reason: str, message: str) -> None:
         metadata = obj(body, "metadata")
-        subject = _Subject(text(metadata, "uid"), kind, reason, _cut(message))
-        # The namespace of events about cluster-scoped objects is "default", by custom of Kubernetes.
-        namespace = text(metadata, "namespace") or "default"
-        try:
-            async with asyncio.timeout(POST_SECONDS):
-                if not await self._count_up(subject, namespace=namespace):
-                    await self._post(subject, body, namespace=namespace)
-        except (KubeError, TimeoutError) as error:
-            _log.warning("event not posted", reason=reason, name=text(metadata, "name"), error=str(error) or "time-out")
-
-    async def _count_up(self, subject: _Subject, *, namespace: str) -> bool:
-        posted = self._posted.get(subject)
-        if posted is None or time.monotonic() - posted.posted_at >= COLLAPSE_SECONDS:
-            return False
-        posted.count += 1
-        change: JsonObject = {"count": posted.count, "lastTimestamp": _now()}
-        try:
-            await self._client.patch(EVENTS, posted.name, change, namespace=namespace)
-        except NotFound:
-            return False
-        return True
-
-    async def _post(self, subject: _Subject, body: JsonObject, *, namespace: str) -> None:
-        name = f"{text(obj(body, 'metadata'), 'name')[:OBJECT_NAME_MAX]}.{secrets.token_hex(8)}"
-        await self._client.create(EVENTS, self._event(subject, body, name=name), namespace=namespace)
-        self._posted[subject] = _Posted(name, time.monotonic(), 1)
-        self._posted.move_to_end(subject)
-        if len(self._posted) > REMEMBERED_EVENTS:
-            self._posted.popitem(last=False)
-
-    def _event(self, subject: _Subject, body: JsonObject, *, name: str) -> JsonObject:
-        metadata, now = obj(body, "metadata"), _now()
         involved: JsonObject = {
             "apiVersion": text(body, "apiVersion"),
             "kind": text(body, "kind"),
@@ -116,17 +112,59 @@ class EventRecorder:
             "uid": text(metadata, "uid"),
             "resourceVersion": text(metadata, "resourceVersion"),
         }
+        subject = _Subject(text(metadata, "uid"), kind, reason, _cut(message))
+        try:
+            self._waiting.put_nowait(_Waiting(subject, involved, _now()))
+        except asyncio.QueueFull:
+            _log.warning("event dropped: too many are waiting", reason=reason, name=text(metadata, "name"))
+
+    async def _post_all(self) -> None:
+        while True:
+            waiting = await self._waiting.get()
+            # The namespace of events about cluster-scoped objects is "default", by custom of Kubernetes.
+            namespace = text(waiting.involved, "namespace") or "default"
+            try:
+                if not await self._count_up(waiting, namespace=namespace):
+                    await self._post(waiting, namespace=namespace)
+            except KubeError as error:
+                _log.warning("event not posted", reason=waiting.subject.reason, error=error.message)
+            except Exception:
+                _log.exception("event not posted", reason=waiting.subject.reason)
+            finally:
+                self._waiting.task_done()
+
+    async def _count_up(self, waiting: _Waiting, *, namespace: str) -> bool:
+        posted = self._posted.get(waiting.subject)
+        if posted is None or time.monotonic() - posted.posted_at >= COLLAPSE_SECONDS:
+            return False
+        posted.count += 1
+        change: JsonObject = {"count": posted.count, "lastTimestamp": waiting.at}
+        try:
+            await self._client.patch(EVENTS, posted.name, change, namespace=namespace)
+        except NotFound:
+            return False
+        return True
+
+    async def _post(self, waiting: _Waiting, *, namespace: str) -> None:
+        name = f"{text(waiting.involved, 'name')[:OBJECT_NAME_MAX]}.{secrets.token_hex(8)}"
+        await self._client.create(EVENTS, self._event(waiting, name=name), namespace=namespace)
+        self._posted[waiting.subject] = _Posted(name, time.monotonic(), 1)
+        self._posted.move_to_end(waiting.subject)
+        if len(self._posted) > REMEMBERED_EVENTS:
+            self._posted.popitem(last=False)
+
+    def _event(self, waiting: _Waiting, *, name: str) -> JsonObject:
         return {
             "apiVersion": EVENTS.api_version,
             "kind": EVENTS.kind,
             "metadata": {"name": name},
-            "involvedObject": involved,
-            "type": subject.kind,
-            "reason": subject.reason,
-            "message": subject.message,
+            "involvedObject": waiting.involved,
+            "type": waiting.subject.kind,
+            "reason": waiting.subject.reason,
+            "message": waiting.subject.message,
             "count": 1,
-            "firstTimestamp": now,
-            "lastTimestamp": now,
+            "firstTimestamp": waiting.at,
+            "lastTimestamp": waiting.at,
             "source": {"component": self._component},
             "reportingComponent": self._component,
             "reportingInstance": self._instance,
