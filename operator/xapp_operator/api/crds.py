@@ -118,9 +118,9 @@ def namespace_policy() -> list[Json]:
             },
             "validations": [
                 {
-                    "expression": "object.spec.__namespace__ == object.metadata.__namespace__",
-                    "messageExpression": "'spec.namespace is ' + object.spec.__namespace__ + ', but the XApp is in ' + "
-                    "object.metadata.__namespace__ + ': an xApp is installed in the namespace of its XApp, "
+                    "expression": "object.spec.namespace == object.metadata.namespace",
+                    "messageExpression": "'spec.namespace is ' + object.spec.namespace + ', but the XApp is in ' + "
+                    "object.metadata.namespace + ': an xApp is installed in the namespace of its XApp, "
                     "make the two equal'",
                     "message": "spec.namespace must equal metadata.namespace: an xApp is installed in the namespace of "
                     "its XApp",

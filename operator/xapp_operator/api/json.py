@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import TypeAlias
+
+import orjson
 
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 JsonObject: TypeAlias = dict[str, Json]
@@ -32,3 +35,11 @@ def integer(value: Json | None, key: str, default: int = 0) -> int:
     """Return `value[key]` when it is an integer, else `default`."""
     inner = value.get(key) if isinstance(value, dict) else None
     return inner if isinstance(inner, int) and not isinstance(inner, bool) else default
+
+
+def encode(value: Json) -> bytes:
+    """Return `value` as compact JSON; integers beyond 64 bits, which values may hold, are kept."""
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()

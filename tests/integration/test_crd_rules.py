@@ -1,0 +1,225 @@
+"""A bad manifest fails at `kubectl apply`, with a sentence that names the field and the mend."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.localcluster import Cluster
+from tests.localcluster.access import KubectlFailed
+
+pytestmark = pytest.mark.integration
+
+CRDS = Path(__file__).parents[2] / "crds"
+Change = Callable[[dict[str, Any]], None]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def crds(cluster: Cluster) -> None:
+    cluster.kubectl("apply", "--server-side", "--force-conflicts", "-k", str(CRDS))
+    cluster.kubectl("wait", "--for=condition=Established", "crd/xapps.xapp-operator.io", "--timeout=30s")
+
+
+@pytest.fixture(scope="module")
+def rules_namespace(cluster: Cluster) -> Iterator[str]:
+    cluster.kubectl("create", "namespace", "crd-rules")
+    yield "crd-rules"
+    cluster.kubectl("delete", "namespace", "crd-rules", "--wait=false")
+
+
+@pytest.fixture
+def remote(rules_namespace: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "xapp-operator.io/v1alpha1",
+        "kind": "XApp",
+        "metadata": {"name": "acme-ran-hello", "namespace": rules_namespace},
+        "spec": {
+            "xAppName": "hello",
+            "organization": "acme",
+            "team": "ran",
+            "version": "0.2.1",
+            "owner": "jane",
+            "method": "Remote Chart Repository",
+            "namespace": rules_namespace,
+            "chartName": "hello",
+            "url": "https://charts.example.com",
+            "repoName": "acme",
+        },
+    }
+
+
+def _apply(cluster: Cluster, manifest: dict[str, Any], *arguments: str) -> str:
+    return cluster.kubectl("apply", "--server-side", *arguments, "-f", "-", input=json.dumps(manifest))
+
+
+def _upload(manifest: dict[str, Any]) -> None:
+    spec = manifest["spec"]
+    spec["method"] = "Upload Chart"
+    for name in ("chartName", "url", "repoName"):
+        del spec[name]
+    spec["archive"] = {"secretRef": {"name": "chart-0123456789abcdef", "key": "chart.tgz"}}
+
+
+def _spec(**values: Any) -> Change:
+    def change(manifest: dict[str, Any]) -> None:
+        for name, value in values.items():
+            if value is None:
+                del manifest["spec"][name]
+            else:
+                manifest["spec"][name] = value
+
+    return change
+
+
+def _then(*changes: Change) -> Change:
+    def change(manifest: dict[str, Any]) -> None:
+        for each in changes:
+            each(manifest)
+
+    return change
+
+
+def _named(name: str) -> Change:
+    def change(manifest: dict[str, Any]) -> None:
+        manifest["metadata"]["name"] = name
+
+    return change
+
+
+REFUSED: dict[str, tuple[Change, tuple[str, ...]]] = {
+    "required field missing": (_spec(owner=None), ("spec.owner", "Required")),
+    "unknown method": (
+        _spec(method="Git"),
+        ("spec.method", "Remote Chart Repository", "Upload Chart"),
+    ),
+    "version with letters": (_spec(version="v1.2"), ("spec.version", "dotted numeric", "0.2.1")),
+    "version as a number": (_spec(version=1.0), ("spec.version", "string")),
+    "remote without chartName": (_spec(chartName=None), ("spec.chartName", "required with method", "archive")),
+    "remote without url": (_spec(url=None), ("spec.url", "required with method")),
+    "remote without repoName": (_spec(repoName=None), ("spec.repoName", "required with method")),
+    "remote with archive": (
+        _spec(archive={"secretRef": {"name": "a", "key": "b"}}),
+        ("spec.archive", "forbidden with method", "remove it"),
+    ),
+    "upload with chartName": (_then(_upload, _spec(chartName="x")), ("spec.chartName", "forbidden with method")),
+    "upload with url": (_then(_upload, _spec(url="https://x.example")), ("spec.url", "forbidden with method")),
+    "upload with repoName": (_then(_upload, _spec(repoName="x")), ("spec.repoName", "forbidden with method")),
+    "upload without archive": (_then(_upload, _spec(archive=None)), ("spec.archive", "required with method")),
+    "archive in two places": (
+        _then(
+            _upload,
+            _spec(archive={"secretRef": {"name": "a", "key": "b"}, "configMapRef": {"name": "a", "key": "b"}}),
+        ),
+        ("spec.archive", "exactly one of secretRef and configMapRef"),
+    ),
+    "archive nowhere": (_then(_upload, _spec(archive={})), ("spec.archive", "exactly one")),
+    "digest that is none": (
+        _then(_upload, _spec(archive={"secretRef": {"name": "a", "key": "b"}, "digest": "md5:1"})),
+        ("spec.archive.digest", "sha256:"),
+    ),
+    "url without scheme": (_spec(url="charts.example.com"), ("spec.url", "http://", "oci://")),
+    "url of another scheme": (_spec(url="ftp://charts.example.com"), ("spec.url", "http://")),
+    "url with credentials": (_spec(url="https://me:secret@charts.example.com"), ("spec.url", "credentials")),
+    "repoName that is no name": (_spec(repoName="My Repo"), ("spec.repoName", "lower-case")),
+    "identity without letters": (_spec(organization="---"), ("spec.organization", "letter or digit")),
+    "namespace of another": (_spec(namespace="default"), ("spec.namespace is default", "is in crd-rules", "make the two equal")),
+    "name over 63": (_named("a" * 64), ("metadata.name", "63")),
+    "name over 53 without releaseName": (_named("a" * 54), ("metadata.name", "53", "spec.releaseName")),
+    "releaseName over 53": (_spec(releaseName="a" * 54), ("spec.releaseName", "53")),
+    "releaseName that is none": (_spec(releaseName="No_Name"), ("spec.releaseName", "Helm release name")),
+    "timeout that is none": (_spec(timeout="5 minutes"), ("spec.timeout", "1s and 24h")),
+    "timeout of nothing": (_spec(timeout="0s"), ("spec.timeout", "1s and 24h")),
+    "timeout of days": (_spec(timeout="25h"), ("spec.timeout", "1s and 24h")),
+    "history of none": (_spec(maxHistory=0), ("spec.maxHistory", "1")),
+    "valuesFrom of another kind": (_spec(valuesFrom=[{"kind": "Pod", "name": "x"}]), ("spec.valuesFrom[0].kind",)),
+    "drift mode unknown": (_spec(driftDetection={"mode": "fix"}), ("spec.driftDetection.mode", "enabled")),
+    "deletion policy unknown": (_spec(deletionPolicy="Keep"), ("spec.deletionPolicy", "Orphan")),
+    "remedy unknown": (_spec(upgrade={"onFailure": "retry"}), ("spec.upgrade.onFailure", "rollback")),
+    "misspelt field": (_spec(chartname="x"), ("chartname",)),
+    "values that are a list": (_spec(values=[1]), ("spec.values", "object")),
+}
+
+
+@pytest.mark.parametrize("case", sorted(REFUSED))
+def test_bad_manifest_is_refused_with_field_and_mend(cluster: Cluster, remote: dict[str, Any], case: str) -> None:
+    change, words = REFUSED[case]
+    change(remote)
+    with pytest.raises(KubectlFailed) as refusal:
+        _apply(cluster, remote, "--dry-run=server")
+    for word in words:
+        assert word in str(refusal.value)
+
+
+ACCEPTED: dict[str, Change] = {
+    "remote": _spec(),
+    "upload": _upload,
+    "oci": _spec(url="oci://registry.example.com/charts"),
+    "range": _spec(chartVersion=">=0.2 <1"),
+    "name of 63 with releaseName": _then(_named("a" * 63), _spec(releaseName="short")),
+    "name of 53": _named("a" * 53),
+    "values of any shape": _spec(values={"a": [1, {"b": None}], "c": "x"}),
+    "long timeout": _spec(timeout="1h30m"),
+}
+
+
+@pytest.mark.parametrize("case", sorted(ACCEPTED))
+def test_good_manifest_is_accepted(cluster: Cluster, remote: dict[str, Any], case: str) -> None:
+    ACCEPTED[case](remote)
+    _apply(cluster, remote, "--dry-run=server")
+
+
+@pytest.fixture
+def applied(cluster: Cluster, remote: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    _apply(cluster, remote)
+    yield remote
+    cluster.kubectl("delete", "xapp", "--all", "-n", remote["metadata"]["namespace"])
+
+
+IMMUTABLE: dict[str, Change] = {
+    "spec.xAppName": _spec(xAppName="other"),
+    "spec.organization": _spec(organization="other"),
+    "spec.team": _spec(team="other"),
+    "spec.releaseName": _spec(releaseName="other"),
+}
+
+
+@pytest.mark.parametrize("field", sorted(IMMUTABLE))
+def test_identity_cannot_be_changed(cluster: Cluster, applied: dict[str, Any], field: str) -> None:
+    changed = copy.deepcopy(applied)
+    IMMUTABLE[field](changed)
+    with pytest.raises(KubectlFailed) as refusal:
+        _apply(cluster, changed, "--dry-run=server")
+    assert field in str(refusal.value)
+    assert "create a new XApp" in str(refusal.value)
+
+
+def test_release_name_may_be_spelt_out_as_what_it_is(cluster: Cluster, applied: dict[str, Any]) -> None:
+    applied["spec"]["releaseName"] = applied["metadata"]["name"]
+    _apply(cluster, applied, "--dry-run=server")
+
+
+def test_status_starts_with_nothing_observed(cluster: Cluster, applied: dict[str, Any]) -> None:
+    namespace, name = applied["metadata"]["namespace"], applied["metadata"]["name"]
+    stored = json.loads(cluster.kubectl("get", "xapp", name, "-n", namespace, "-o", "json"))
+    assert stored["status"] == {"observedGeneration": -1}
+
+
+def test_explain_teaches(cluster: Cluster) -> None:
+    assert "Upload Chart" in cluster.kubectl("explain", "xapp.spec.method")
+    assert "sha256" in cluster.kubectl("explain", "xa.spec.archive.digest")
+    assert "oci://" in cluster.kubectl("explain", "chartrepo.spec.url")
+
+
+def test_listing_shows_the_columns(cluster: Cluster, applied: dict[str, Any]) -> None:
+    namespace = applied["metadata"]["namespace"]
+    assert cluster.kubectl("get", "xa", "-n", namespace).split("\n")[0].split() == [
+        *("NAME", "XAPP", "VERSION", "READY", "PHASE", "HEALTH", "REVISION", "AGE")
+    ]
+    wide = cluster.kubectl("get", "all", "-n", namespace, "-o", "wide")
+    assert "xapp.xapp-operator.io/acme-ran-hello" in wide
+    assert wide.split("\n")[0].split()[-3:] == ["NAMESPACE", "CHART", "MESSAGE"]
