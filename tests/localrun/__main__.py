@@ -1,0 +1,63 @@
+"""The command behind `make run`: ``python -m tests.localrun [--cluster …] [--auth …] [--port …] [--folder …]``."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from tests.localcluster import BuildFailed, ClusterFailed, ClusterRunning, KubectlFailed
+from tests.localcluster.waiting import DeadlineExceeded
+from tests.localrun.console import Console
+from tests.localrun.guards import RunRefused
+from tests.localrun.samples import SampleFailed
+from tests.localrun.services import ServiceFailed
+from tests.localrun.session import Options, Session
+from tests.localrun.stopping import Stop, stop_signals
+
+_EXPECTED = (
+    BuildFailed,
+    ClusterFailed,
+    ClusterRunning,
+    DeadlineExceeded,
+    KubectlFailed,
+    RunRefused,
+    SampleFailed,
+    ServiceFailed,
+    ValueError,
+)
+
+
+def main(arguments: list[str]) -> int:
+    """Run until somebody asks for the end; return 0 then, and 1 when it could not be started."""
+    options = _read_options(arguments)
+    console = Console()
+    session = Session(options, console=console)
+    with stop_signals() as signals:
+        try:
+            session.start()
+            console.print(session.closing_words)
+            session.stay()
+        except Stop:
+            console.say("asked to stop")
+        except _EXPECTED as error:
+            print(f"error: {error}", file=sys.stderr, flush=True)
+            return 1
+        finally:
+            signals.ignore()
+            session.close()
+            console.say("stopped")
+    return 0
+
+
+def _read_options(arguments: list[str]) -> Options:
+    defaults = Options()
+    parser = argparse.ArgumentParser(prog="python -m tests.localrun", description=__doc__)
+    parser.add_argument("--cluster", choices=["local", "kind", "current"], default=defaults.cluster)
+    parser.add_argument("--auth", choices=["none", "kubernetes"], default=defaults.auth)
+    parser.add_argument("--port", type=int, default=defaults.port, help="of the gateway, on loopback")
+    parser.add_argument("--folder", type=Path, default=defaults.folder, help="for keys, logs and data")
+    chosen = parser.parse_args(arguments)
+    return Options(cluster=chosen.cluster, auth=chosen.auth, port=chosen.port, folder=chosen.folder)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,71 @@
+"""Chart folders packed into archives, and the index of a chart repository.
+
+The same folder gives the same bytes, so that a second `make run` finds the digests of the first; `helm package` puts
+times into its archives.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from tests.support.charts import tar_gz
+
+_CREATED = "2025-01-01T00:00:00Z"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackedChart:
+    """One packed chart with what its Chart.yaml says."""
+
+    name: str
+    version: str
+    app_version: str
+    description: str
+    data: bytes
+
+    @property
+    def file_name(self) -> str:
+        """Name of the archive, as helm names it."""
+        return f"{self.name}-{self.version}.tgz"
+
+    @property
+    def digest(self) -> str:
+        """The sha256 of the archive in hex."""
+        return hashlib.sha256(self.data).hexdigest()
+
+
+def pack(folder: Path) -> PackedChart:
+    """Pack the chart in ``folder``; files whose name begins with a dot stay out."""
+    about = yaml.safe_load((folder / "Chart.yaml").read_text())
+    name = str(about["name"])
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+    return PackedChart(
+        name=name,
+        version=str(about["version"]),
+        app_version=str(about["appVersion"]),
+        description=str(about["description"]),
+        data=tar_gz({f"{name}/{path.relative_to(folder).as_posix()}": path.read_bytes() for path in files}),
+    )
+
+
+def index(charts: Sequence[PackedChart]) -> bytes:
+    """Return the index.yaml of a repository that serves these archives beside it."""
+    entries: dict[str, list[dict[str, object]]] = {}
+    for chart in charts:
+        entries.setdefault(chart.name, []).append(
+            {
+                "apiVersion": "v2",
+                "name": chart.name,
+                "version": chart.version,
+                "appVersion": chart.app_version,
+                "description": chart.description,
+                "type": "application",
+                "created": _CREATED,
+                "digest": chart.digest,
+                "urls": [chart.file_name],
+            }
+        )
+    return yaml.safe_dump({"apiVersion": "v1", "entries": entries, "generated": _CREATED}).encode()

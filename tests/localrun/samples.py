@@ -1,0 +1,126 @@
+"""The two sample xApps: one uploaded through the gateway, one applied with kubectl from a repository's chart."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import httpx
+
+from tests.localcluster import Cluster
+from tests.localrun.charts import PackedChart, pack
+
+NAMESPACE = "ric-xapps"
+UPLOADED = "acme-ran-hello-world"
+APPLIED = "acme-ran-kpi-store"
+REPOSITORY_PORT = 31316
+
+_REQUEST_SECONDS = 60.0
+
+
+class SampleFailed(Exception):
+    """A sample xApp was refused or cannot become Ready; the message says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Samples:
+    """What lies under ``manifests/samples``: two charts, a form with values for one, a manifest for the other."""
+
+    hello_world: PackedChart
+    kpi_store: PackedChart
+    form: str
+    values: bytes
+    manifest: str
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """Read and pack them."""
+        return cls(
+            hello_world=pack(folder / "charts" / "hello-world"),
+            kpi_store=pack(folder / "charts" / "kpi-store"),
+            form=(folder / "hello-world.form.json").read_text(),
+            values=(folder / "hello-world.values.yaml").read_bytes(),
+            manifest=(folder / "kpi-store.yaml").read_text(),
+        )
+
+    @property
+    def charts(self) -> Sequence[PackedChart]:
+        """Both charts."""
+        return self.hello_world, self.kpi_store
+
+    def manifest_for(self, repository: str) -> str:
+        """Return the manifest with the repository's URL in the place of the one it was written with."""
+        return self.manifest.replace(f"http://127.0.0.1:{REPOSITORY_PORT}", repository)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What the gateway tells about one xApp, as far as it matters here."""
+
+    ready: bool
+    stalled: bool
+    phase: str
+    message: str
+
+    @classmethod
+    def read(cls, answer: str) -> Self:
+        """Read the JSON of GET /api/xapps/{namespace}/{name}."""
+        raw = json.loads(answer)
+        stalled = any(each["type"] == "Stalled" and each["status"] == "True" for each in raw["conditions"] or [])
+        return cls(bool(raw["ready"]), stalled, str(raw["phase"] or "Pending"), str(raw["message"] or ""))
+
+
+class Gateway:
+    """The gateway as a client sees it; with a token, every request carries it."""
+
+    def __init__(self, url: str, *, token: str | None) -> None:
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._client = httpx.Client(base_url=url, headers=headers, timeout=_REQUEST_SECONDS, trust_env=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._client.close()
+
+    def ready(self) -> bool:
+        """Whether it answers, and its caches are in sync."""
+        try:
+            return self._client.get("/readyz").is_success
+        except httpx.TransportError:
+            return False
+
+    def upload(self, samples: Samples) -> None:
+        """Deploy hello-world as a form, a file and values; one that is there already is upgraded.
+
+        Raises SampleFailed with the gateway's own sentence.
+        """
+        parts: dict[str, tuple[str | None, str | bytes]] = {
+            "xAppForm": (None, samples.form),
+            "file": (samples.hello_world.file_name, samples.hello_world.data),
+            "values": ("values.yaml", samples.values),
+        }
+        answer = self._client.post("/api/deployment/xapp", files=parts)
+        if answer.status_code == HTTPStatus.CONFLICT:
+            answer = self._client.put(f"/api/deployment/xapp/{NAMESPACE}/{UPLOADED}", files=parts)
+        if answer.status_code != HTTPStatus.ACCEPTED:
+            raise SampleFailed(f"the gateway refused {UPLOADED} ({answer.status_code}): {answer.text}")
+
+    def record(self, name: str) -> Record | None:
+        """Return what is known of a sample; None while nothing is, or the gateway is being started again."""
+        try:
+            answer = self._client.get(f"/api/xapps/{NAMESPACE}/{name}")
+        except httpx.TransportError:
+            return None
+        return Record.read(answer.text) if answer.is_success else None
+
+
+def remove(cluster: Cluster, *, timeout: float) -> None:
+    """Delete the samples and wait at most ``timeout`` seconds until they are gone. Raises KubectlFailed."""
+    names = [f"xapp/{name}" for name in (UPLOADED, APPLIED)]
+    cluster.kubectl("delete", *names, "-n", NAMESPACE, "--ignore-not-found", f"--timeout={timeout:.0f}s")
