@@ -1,0 +1,1 @@
+"""Where charts come from, and whether they may go to helm."""
