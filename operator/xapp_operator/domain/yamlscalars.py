@@ -16,7 +16,6 @@ from typing import Final, TypeAlias
 Scalar: TypeAlias = str | int | float | bool | None
 
 _TAG: Final = "tag:yaml.org,2002:"
-_TAG_STR: Final = _TAG + "str"
 _TAG_BINARY: Final = _TAG + "binary"
 _TAG_FLOAT: Final = _TAG + "float"
 _TAG_TIMESTAMP: Final = _TAG + "timestamp"
@@ -41,6 +40,7 @@ _NUMBER_STARTS: Final = frozenset("+-.0123456789")
 _DECIMAL: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
 _PREFIXED: Final = re.compile(r"([-+]?)0(?:[xX]([0-9a-fA-F]+)|[bB]([01]+)|[oO]?([0-7]+))")
 _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_DOTTED: Final = re.compile(r"\.[0-9]+(?:_[0-9]+)*(?:[eE][-+]?[0-9]+(?:_[0-9]+)*)?")
 _TIMESTAMP: Final = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt][0-9:.]+(?:Z|[-+][0-9]{2}:[0-9]{2})| [0-9:.]+)?")
 
 _INT64_MIN: Final = -(2**63)
@@ -124,9 +124,9 @@ def _resolved(text: str) -> Scalar:
 
 
 def _number(text: str) -> int | float | None:
-    if text[0] == ".":
-        return _float(text)
     digits = text.replace("_", "")
+    if text[0] == ".":
+        return _float(digits) if _DOTTED.fullmatch(text) else None
     whole = _whole(digits)
     return _float(digits) if whole is None else whole
 
