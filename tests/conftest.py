@@ -15,6 +15,7 @@ from typing import Protocol
 import pytest
 
 from tests.localcluster import Binaries, Cluster, LocalCluster
+from tests.localcluster.cluster import DEFAULT_DIRECTORY
 from tests.localcluster.processes import Identity
 from tests.localcluster.providers import choose_provider
 from tests.localcluster.shared import SharedCluster
@@ -72,10 +73,9 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     shared = config.stash.get(_SHARED, None)
     if shared is None or hasattr(config, "workerinput"):
         return
-    failed = config.stash.get(_FAILED, True)
-    shared.end(keep_logs=failed)
-    if failed and shared.folder.exists():
-        print(f"logs of the cluster: {shared.folder}", file=sys.stderr)
+    logs = DEFAULT_DIRECTORY / "test-cluster" if config.stash.get(_FAILED, True) else None
+    if shared.end(logs_to=logs):
+        print(f"logs of the cluster: {logs}", file=sys.stderr)
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -344,15 +343,21 @@ def test_all_workers_of_a_run_share_one_cluster_that_ends_when_the_run_is_interr
     command = [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-n", "2", f"--rootdir={tmp_path}", str(probe)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "CLUSTER": "local"}
     with subprocess.Popen(
-        command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command,
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        process_group=0,
     ) as run:
         found = wait_until(lambda: written(tmp_path), timeout=START_SECONDS, what="both workers to have the cluster")
         identities = LocalCluster(Path(found[0])).state().identities
 
-        run.send_signal(signal.SIGINT)
+        os.killpg(run.pid, signal.SIGINT)
 
         output = run.communicate(timeout=60.0)[0]
     assert found[0] == found[1]
     assert not any(identity.alive for identity in identities), output
-    assert f"logs of the cluster: {found[0]}" in output
-    shutil.rmtree(found[0])
+    assert not Path(found[0]).exists()
+    assert "logs of the cluster: " in output

@@ -69,17 +69,16 @@ class CurrentProvider:
     """The cluster of the current kubeconfig context, copied into the folder so that a later switch does no harm."""
 
     def start(self, folder: Path, *, owner: Identity) -> Cluster:
-        """Copy the context; a user known by a certificate gets a service account, for its token."""
+        """Copy the context; a user known by anything but a token gets a service account, for its token."""
         config = run_kubectl(_kubectl(), ["config", "view", "--raw", "--minify", "--flatten", "-o", "json"])
-        write_private(Layout(folder).kubeconfig, config)
-        token = _token_of(json.loads(config)) or _make_admin(folder)
-        write_private(Layout(folder).token, token)
+        write_private(_original(folder), config)
+        _write_access(folder)
         return self.attach(folder)
 
     def attach(self, folder: Path) -> Cluster:
         """Use the copy."""
         layout = Layout(folder)
-        config = json.loads(run_kubectl(_kubectl(), ["config", "view", "-o", "json"], kubeconfig=layout.kubeconfig))
+        config = json.loads(layout.kubeconfig.read_text())
         programs = Binaries().resolve(["kubectl", "helm"])
         return Cluster(
             kubeconfig=layout.kubeconfig,
@@ -91,15 +90,11 @@ class CurrentProvider:
 
     def stop(self, folder: Path) -> None:
         """Take the service account away, if one was made."""
-        layout = Layout(folder)
         if (folder / _ADMIN).exists():
-            for kind, where in (("clusterrolebinding", ()), ("serviceaccount", ("-n", _ADMIN_NAMESPACE))):
-                run_kubectl(
-                    _kubectl(),
-                    ["delete", kind, _ADMIN, *where, "--ignore-not-found"],
-                    kubeconfig=layout.kubeconfig,
-                )
-        for path in (layout.kubeconfig, layout.token, folder / _ADMIN):
+            for target in (["clusterrolebinding", _ADMIN], ["serviceaccount", _ADMIN, "-n", _ADMIN_NAMESPACE]):
+                run_kubectl(_kubectl(), ["delete", *target, "--ignore-not-found"], kubeconfig=_original(folder))
+        layout = Layout(folder)
+        for path in (layout.kubeconfig, layout.token, _original(folder), folder / _ADMIN):
             path.unlink(missing_ok=True)
 
 
@@ -114,9 +109,9 @@ class KindProvider(CurrentProvider):
         name = f"xapp-operator-{owner.pid}"
         config = {"kind": "Cluster", "apiVersion": "kind.x-k8s.io/v1alpha4", "name": name}
         self._config(folder).write_text(yaml.safe_dump(config))
-        options = ClusterOptions(kubeconfig_path=Layout(folder).kubeconfig)
+        options = ClusterOptions(kubeconfig_path=_original(folder))
         self._manager(folder).create(options, timeout=_KIND_READY_SECONDS)
-        write_private(Layout(folder).token, _make_admin(folder))
+        _write_access(folder)
         return self.attach(folder)
 
     def stop(self, folder: Path) -> None:
@@ -145,8 +140,22 @@ def _kubectl() -> Path:
     return Binaries().resolve(["kubectl"])["kubectl"]
 
 
-def _token_of(config: Mapping[str, list[Mapping[str, Mapping[str, str]]]]) -> str | None:
-    return config["users"][0]["user"].get("token")
+def _original(folder: Path) -> Path:
+    """Return the place of the kubeconfig as it was found; the one for use knows the user by a token."""
+    return folder / "original.kubeconfig"
+
+
+def _write_access(folder: Path) -> None:
+    """Write token and kubeconfig for the user of the original one, or a service account in that user's place.
+
+    A client certificate would win over any token that a caller adds, so it must not be in the kubeconfig.
+    """
+    view = ["config", "view", "--raw", "--minify", "--flatten", "-o", "json"]
+    config = json.loads(run_kubectl(_kubectl(), view, kubeconfig=_original(folder)))
+    token = config["users"][0]["user"].get("token") or _make_admin(folder)
+    config["users"][0]["user"] = {"token": token}
+    write_private(Layout(folder).token, token)
+    write_private(Layout(folder).kubeconfig, json.dumps(config))
 
 
 def _make_admin(folder: Path) -> str:
@@ -164,7 +173,7 @@ def _make_admin(folder: Path) -> str:
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
         "subjects": [{"kind": "ServiceAccount", "name": _ADMIN, "namespace": _ADMIN_NAMESPACE}],
     }
-    kubeconfig = Layout(folder).kubeconfig
+    kubeconfig = _original(folder)
     manifests = yaml.safe_dump_all([account, binding])
     run_kubectl(_kubectl(), ["apply", "-f", "-"], kubeconfig=kubeconfig, standard_input=manifests)
     command = ["create", "token", _ADMIN, "-n", _ADMIN_NAMESPACE, f"--duration={_TOKEN_DURATION}"]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tests.localcluster.access import Cluster
 from tests.localcluster.filelock import lock
+from tests.localcluster.layout import Layout
 from tests.localcluster.processes import Identity
 from tests.localcluster.providers import Provider
 
@@ -33,13 +34,19 @@ class SharedCluster:
             self._started.touch()
             return cluster
 
-    def end(self, *, keep_logs: bool) -> None:
-        """End the cluster if it was started, and remove the folder or leave the logs in it."""
+    def end(self, *, logs_to: Path | None = None) -> bool:
+        """End the cluster if it was started, remove its folder, and tell whether there are logs at ``logs_to``."""
         if not self.folder.exists():
-            return
+            return False
         self.provider.stop(self.folder)
-        if not keep_logs:
-            shutil.rmtree(self.folder, ignore_errors=True)
+        logs = [path for path in (Layout(self.folder).logs, Layout(self.folder).audit_log) if path.exists()]
+        if logs_to and logs:
+            shutil.rmtree(logs_to, ignore_errors=True)
+            logs_to.mkdir(parents=True)
+            for path in logs:
+                shutil.move(path, logs_to / path.name)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        return bool(logs_to and logs)
 
     @property
     def _started(self) -> Path:
