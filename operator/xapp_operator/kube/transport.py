@@ -212,6 +212,8 @@ class Transport:
                 read_bufsize=READ_BUFFER_BYTES,
                 auto_decompress=False,
             )
+            # What is safe to repeat is decided above: aiohttp would send a PUT or DELETE twice that may have been done.
+            session._retry_connection = False
         return session
 
 

@@ -1,0 +1,45 @@
+"""A resource builds paths of the Kubernetes API, and none that leaves its place."""
+
+from __future__ import annotations
+
+import pytest
+
+from xapp_operator.errors import Invalid
+from xapp_operator.kube.resources import CRDS, NAMESPACES, PODS, SECRETS, XAPPS, Resource
+
+
+@pytest.mark.parametrize(
+    ("resource", "namespace", "name", "subresource", "path"),
+    [
+        (PODS, None, None, None, "/api/v1/pods"),
+        (PODS, "ric", None, None, "/api/v1/namespaces/ric/pods"),
+        (PODS, "ric", "a", "log", "/api/v1/namespaces/ric/pods/a/log"),
+        (XAPPS, "ric", "a", "status", "/apis/xapp-operator.io/v1alpha1/namespaces/ric/xapps/a/status"),
+        (NAMESPACES, None, "ric", None, "/api/v1/namespaces/ric"),
+        (NAMESPACES, "ignored", "ric", None, "/api/v1/namespaces/ric"),
+        (CRDS, None, None, None, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"),
+        (SECRETS, "ric", "system:x y", None, "/api/v1/namespaces/ric/secrets/system%3Ax%20y"),
+    ],
+)
+def test_paths_follow_the_api_conventions(
+    resource: Resource, namespace: str | None, name: str | None, subresource: str | None, path: str
+) -> None:
+    assert resource.path(namespace=namespace, name=name, subresource=subresource) == path
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../x", "%2e%2e"])
+def test_a_name_that_would_leave_its_place_is_refused(name: str) -> None:
+    with pytest.raises(Invalid, match="no name of a Kubernetes object"):
+        PODS.path(namespace="ric", name=name)
+    with pytest.raises(Invalid, match="no name of a Kubernetes object"):
+        PODS.path(namespace=name, name="a")
+
+
+def test_an_object_of_a_namespaced_kind_needs_a_namespace() -> None:
+    with pytest.raises(ValueError, match="needs a namespace"):
+        PODS.path(name="a")
+
+
+def test_names_are_those_of_manifests_and_of_rbac() -> None:
+    assert (PODS.api_version, PODS.full_name) == ("v1", "pods")
+    assert (XAPPS.api_version, XAPPS.full_name) == ("xapp-operator.io/v1alpha1", "xapps.xapp-operator.io")

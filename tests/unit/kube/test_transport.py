@@ -1,0 +1,225 @@
+"""Requests are repeated only when that is safe, and every one of them ends."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import aclosing
+
+import pytest
+from aiohttp import web
+
+from tests.unit.kube.conftest import Connect
+from xapp_operator.api.json import JsonObject
+from xapp_operator.errors import ApiUnavailable, Unauthenticated
+from xapp_operator.kube import client as client_module
+from xapp_operator.kube.resources import CONFIGMAPS, PODS
+
+SOON = 5.0
+
+
+def drop(request: web.Request) -> None:
+    """End the connection without an answer."""
+    assert request.transport is not None
+    request.transport.abort()
+
+
+async def test_a_read_whose_connection_breaks_is_repeated(connect: Connect) -> None:
+    seen: list[str] = []
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        seen.append(request.method)
+        if len(seen) < 3:
+            drop(request)
+        return web.json_response({"kind": "Pod"})
+
+    client = await connect(handler)
+    assert await client.get(PODS, "a", namespace="x") == {"kind": "Pod"}
+    assert seen == ["GET"] * 3
+
+
+async def test_a_read_is_not_repeated_for_ever(connect: Connect) -> None:
+    seen: list[str] = []
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        seen.append(request.method)
+        drop(request)
+        return web.Response()
+
+    client = await connect(handler)
+    with pytest.raises(ApiUnavailable, match="does not answer"):
+        await client.get(PODS, "a", namespace="x")
+    assert len(seen) == 3
+
+
+async def test_a_write_that_may_have_been_done_is_not_repeated(connect: Connect) -> None:
+    seen: list[str] = []
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        seen.append(request.method)
+        drop(request)
+        return web.Response()
+
+    client = await connect(handler)
+    with pytest.raises(ApiUnavailable, match="does not answer"):
+        await client.create(CONFIGMAPS, {"metadata": {"name": "a"}}, namespace="x")
+    with pytest.raises(ApiUnavailable, match="does not answer"):
+        await client.patch(CONFIGMAPS, "a", {}, namespace="x")
+    with pytest.raises(ApiUnavailable, match="does not answer"):
+        await client.replace(CONFIGMAPS, {"metadata": {"name": "a", "namespace": "x"}})
+    with pytest.raises(ApiUnavailable, match="does not answer"):
+        await client.delete(CONFIGMAPS, "a", namespace="x")
+    assert seen == ["POST", "PATCH", "PUT", "DELETE"]
+
+
+async def test_a_write_refused_for_load_is_repeated_after_the_time_asked_for(connect: Connect) -> None:
+    times: list[float] = []
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        times.append(time.monotonic())
+        if len(times) == 1:
+            return web.json_response({"kind": "Status", "code": 429}, status=429, headers={"Retry-After": "1"})
+        return web.json_response(await request.json())
+
+    client = await connect(handler)
+    body = await client.create(CONFIGMAPS, {"metadata": {"name": "a"}}, namespace="x")
+    assert body == {"metadata": {"name": "a"}}
+    assert times[1] - times[0] >= 1
+
+
+async def test_a_long_retry_after_is_not_waited_for(connect: Connect) -> None:
+    async def handler(_: web.Request) -> web.StreamResponse:
+        return web.json_response(
+            {"kind": "Status", "code": 429, "message": "slow down"}, status=429, headers={"Retry-After": "86400"}
+        )
+
+    client = await connect(handler)
+    async with asyncio.timeout(SOON):
+        with pytest.raises(ApiUnavailable, match="slow down"):
+            await client.raw("GET", "/version", seconds=2)
+
+
+async def test_a_server_that_never_answers_is_given_up(connect: Connect) -> None:
+    async def handler(_: web.Request) -> web.StreamResponse:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    client = await connect(handler)
+    async with asyncio.timeout(SOON):
+        with pytest.raises(ApiUnavailable, match="in time"):
+            await client.raw("GET", "/version", seconds=0.2)
+
+
+async def test_no_server_is_unavailable_and_the_message_has_no_path(connect: Connect) -> None:
+    async def handler(_: web.Request) -> web.StreamResponse:
+        return web.Response()
+
+    client = await connect(handler)
+    gone = await connect(handler)
+    await gone.close()
+    with pytest.raises(ApiUnavailable, match="this process is ending"):
+        await gone.version()
+    client._transport.credentials.server = "http://127.0.0.1:1"
+    with pytest.raises(ApiUnavailable, match="the Kubernetes API does not answer: Connect") as caught:
+        await client.version()
+    assert "/" not in caught.value.message
+
+
+async def test_a_silent_watch_ends(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_module, "WATCH_SILENCE_MARGIN_SECONDS", -0.5)
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b'{"type":"ADDED","object":{"metadata":{"name":"a"}}}\n')
+        await asyncio.Event().wait()
+        return response
+
+    client = await connect(handler)
+    names: list[object] = []
+
+    async def follow() -> None:
+        async with aclosing(client.watch(PODS, seconds=1)) as events:
+            async for event in events:
+                names.append(event.object)
+
+    async with asyncio.timeout(SOON):
+        with pytest.raises(ApiUnavailable, match="in time"):
+            await follow()
+    assert names == [{"metadata": {"name": "a"}}]
+
+
+async def test_a_watch_that_ends_in_the_middle_of_an_event_drops_that_event(connect: Connect) -> None:
+    async def handler(_: web.Request) -> web.StreamResponse:
+        return web.Response(body=b'{"type":"ADDED","object":{"metadata":{"name":"a"}}}\n{"type":"ADDED","obj')
+
+    client = await connect(handler)
+    async with aclosing(client.watch(PODS)) as events:
+        assert [event.object async for event in events] == [{"metadata": {"name": "a"}}]
+
+
+async def test_many_watches_leave_connections_for_calls(connect: Connect) -> None:
+    watching = 0
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        nonlocal watching
+        if "watch" not in request.query:
+            return web.json_response({"gitVersion": "v1"})
+        watching += 1
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await asyncio.Event().wait()
+        return response
+
+    client = await connect(handler)
+
+    async def follow() -> None:
+        async with aclosing(client.watch(PODS)) as events:
+            await anext(events)
+
+    tasks = [asyncio.create_task(follow()) for _ in range(120)]
+    async with asyncio.timeout(SOON):
+        while watching < len(tasks):
+            assert await client.version() == "v1"
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@pytest.mark.parametrize("token", ["", "two words", "line\nbreak", "ümlaut"])
+async def test_what_can_be_no_token_is_refused_before_it_is_sent(connect: Connect, token: str) -> None:
+    async def handler(_: web.Request) -> web.StreamResponse:
+        raise AssertionError
+
+    client = await connect(handler)
+    with pytest.raises(Unauthenticated, match="malformed"):
+        client.as_user(token)
+
+
+async def test_writes_name_their_manager_and_are_strict(connect: Connect) -> None:
+    queries: list[dict[str, str]] = []
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        queries.append(dict(request.query))
+        return web.json_response({})
+
+    client = await connect(handler)
+    body: JsonObject = {"metadata": {"name": "a", "namespace": "x"}}
+    await client.create(CONFIGMAPS, body)
+    await client.replace(CONFIGMAPS, body, dry_run=True)
+    await client.patch(CONFIGMAPS, "a", {}, namespace="x")
+    await client.apply(CONFIGMAPS, "a", body, force=True)
+    strict = {"fieldManager": "xapp-operator", "fieldValidation": "Strict"}
+    assert queries == [strict, {**strict, "dryRun": "All"}, strict, {**strict, "force": "true"}]
+
+
+async def test_integers_beyond_64_bits_are_sent_unchanged(connect: Connect) -> None:
+    bodies: list[str] = []
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        bodies.append(await request.text())
+        return web.json_response({})
+
+    client = await connect(handler)
+    await client.patch(CONFIGMAPS, "a", {"number": 2**70}, namespace="x")
+    assert bodies == [f'{{"number":{2**70}}}']
