@@ -24,7 +24,7 @@ from tests.localcluster.waiting import wait_until
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULT_DIRECTORY = ROOT / ".local"
 DEFAULT_NODES: Mapping[str, int] = {"simulated": 2}
-_STOP_DEADLINE_SECONDS = 2 * STOP_SECONDS
+_STOP_DEADLINE_SECONDS = 2 * STOP_SECONDS + 1.0
 
 
 class ClusterRunning(Exception):

@@ -7,7 +7,7 @@ from tests.localcluster.processes import Identity
 
 READY_SECONDS = 90.0
 """Each step of the start may take this long: generous, for machines under load."""
-STOP_SECONDS = 4.0
+STOP_SECONDS = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
