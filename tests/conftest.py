@@ -15,7 +15,6 @@ from typing import Protocol
 import pytest
 
 from tests.localcluster import Binaries, Cluster, LocalCluster
-from tests.localcluster.cluster import DEFAULT_DIRECTORY
 from tests.localcluster.processes import Identity
 from tests.localcluster.providers import choose_provider
 from tests.localcluster.shared import SharedCluster
@@ -73,7 +72,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     shared = config.stash.get(_SHARED, None)
     if shared is None or hasattr(config, "workerinput"):
         return
-    logs = DEFAULT_DIRECTORY / "test-cluster" if config.stash.get(_FAILED, True) else None
+    logs = config.rootpath / ".local" / "test-cluster" if config.stash.get(_FAILED, True) else None
     if shared.end(logs_to=logs):
         print(f"logs of the cluster: {logs}", file=sys.stderr)
 
