@@ -31,6 +31,7 @@ def main(arguments: list[str]) -> int:
     options = _read_options(arguments)
     console = Console()
     session = Session(options, console=console)
+    failure = None
     with stop_signals() as signals:
         try:
             session.start()
@@ -39,12 +40,14 @@ def main(arguments: list[str]) -> int:
         except Stop:
             console.say("asked to stop")
         except _EXPECTED as error:
-            print(f"error: {error}", file=sys.stderr, flush=True)
-            return 1
+            failure = error
         finally:
             signals.ignore()
             session.close()
-            console.say("stopped")
+    if failure:
+        print(f"error: {failure}", file=sys.stderr, flush=True)
+        return 1
+    console.say("stopped")
     return 0
 
 

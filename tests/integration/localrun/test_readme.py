@@ -1,0 +1,63 @@
+"""What the README tells people to type does what it says, in the order in which it says it."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.integration.localrun.runs import Run
+from tests.localcluster.cluster import ROOT
+from tests.localrun.samples import REPOSITORY_PORT
+from tests.localrun.session import DEFAULT_PORT
+
+pytestmark = pytest.mark.integration
+
+MAKE = re.compile(r"^make ([a-z-]+)", re.MULTILINE)
+
+
+def blocks(language: str) -> list[str]:
+    text = (ROOT / "README.md").read_text()
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def as_if_in_the_checkout(text: str, run: Run) -> str:
+    """Put the run's own places where the README names those of a run in the checkout."""
+    repository = re.search(r"chart repository: (http://\S+)", run.said)
+    assert repository is not None
+    return (
+        text.replace("$PWD/.local", str(run.folder))
+        .replace("@.local", f"@{run.folder}")
+        .replace(f"http://127.0.0.1:{DEFAULT_PORT}", run.url)
+        .replace(f"http://127.0.0.1:{REPOSITORY_PORT}", repository[1])
+    )
+
+
+def test_the_commands_of_the_readme_work_one_after_the_other(run: Run, tmp_path: Path) -> None:
+    (manifest,) = blocks("yaml")
+    (tmp_path / "xapp.yaml").write_text(as_if_in_the_checkout(manifest, run))
+    (tmp_path / "manifests").symlink_to(ROOT / "manifests")
+    (tmp_path / ".curlrc").write_text("fail-with-body\nsilent\nshow-error\nnoproxy = *\n")
+    commands = [block for block in blocks("sh") if not MAKE.search(block)]
+    script = "\n".join(as_if_in_the_checkout(block, run) for block in commands)
+    answer = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        cwd=tmp_path,
+        env={**os.environ, "CURL_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=150,
+        check=False,
+    )
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert "acme-ran-hello-world" in answer.stdout
+    run.cluster.kubectl("wait", "--for=delete", "xapp/acme-ran-greeter", "-n", "ric-xapps", "--timeout=60s")
+    run.cluster.kubectl("wait", "--for=condition=Ready", "xapp/acme-ran-counter", "-n", "ric-xapps", "--timeout=60s")
+
+
+def test_the_targets_of_the_readme_are_in_the_makefile() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    targets = [target for block in blocks("sh") for target in MAKE.findall(block)]
+    assert targets == ["run", "test"]
+    assert all(re.search(rf"^{target}:.*## ", makefile, flags=re.MULTILINE) for target in targets)

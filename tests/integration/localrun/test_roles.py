@@ -1,0 +1,133 @@
+"""The roles of the manifests are enough: operator, gateway and an editor of the namespace with nothing but theirs."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.localcluster import Cluster, LocalCluster
+from tests.localcluster.cluster import ROOT
+from tests.localcluster.kubeconfig import write_kubeconfig
+from tests.localcluster.ports import PortReservation
+from tests.localcluster.processes import ProcessSpec
+from tests.localcluster.waiting import wait_until
+from tests.localrun.provision import SYSTEM_NAMESPACE, prepare_cluster
+from tests.localrun.repository import chart_repository
+from tests.localrun.samples import APPLIED, NAMESPACE, UPLOADED, Gateway, Samples
+from tests.localrun.services import Services, specs
+
+pytestmark = pytest.mark.integration
+
+DEADLINE_SECONDS = 60.0
+ACCOUNTS = {"operator": "xapp-operator", "gateway": "xapp-gateway"}
+EDITOR = "jane"
+
+
+def test_the_life_of_an_xapp_needs_no_other_right(private_cluster: Callable[[], LocalCluster], tmp_path: Path) -> None:
+    local = private_cluster()
+    cluster = local.access()
+    prepare_cluster(cluster, ROOT)
+    cluster.kubectl("apply", "--server-side", "-k", str(ROOT / "manifests" / "base"))
+    editor = token_of_editor(cluster)
+    samples = Samples.read(ROOT / "manifests" / "samples")
+    with (
+        PortReservation(1) as reservation,
+        chart_repository(samples.charts, preferred_port=0) as repository,
+        running(local, tmp_path, port=reservation.ports[0]) as services,
+        Gateway(url := f"http://127.0.0.1:{reservation.ports[0]}", token=editor) as gateway,
+    ):
+
+        def wait(probe: Callable[[], bool], what: str) -> None:
+            def tend_and_probe() -> bool:
+                services.tend()
+                return probe()
+
+            wait_until(tend_and_probe, timeout=DEADLINE_SECONDS, what=what)
+
+        wait(gateway.ready, "the gateway")
+        gateway.upload(samples)
+        cluster.kubectl(
+            "apply",
+            "-f",
+            "-",
+            f"--as=system:serviceaccount:{NAMESPACE}:{EDITOR}",
+            input=samples.manifest_for(repository),
+        )
+        for name in (UPLOADED, APPLIED):
+            wait(partial(is_ready, gateway, name), f"{name} to be Ready")
+            delete(url, name, token=editor)
+            wait(partial(is_gone, gateway, name), f"{name} to be gone")
+    assert refusals(local.layout.audit_log) == []
+
+
+def is_ready(gateway: Gateway, name: str) -> bool:
+    record = gateway.record(name)
+    return record is not None and record.ready
+
+
+def is_gone(gateway: Gateway, name: str) -> bool:
+    return gateway.record(name) is None
+
+
+def token_of_editor(cluster: Cluster) -> str:
+    cluster.kubectl("create", "serviceaccount", EDITOR, "-n", NAMESPACE)
+    cluster.kubectl(
+        "create", "rolebinding", EDITOR, "--clusterrole=edit", f"--serviceaccount={NAMESPACE}:{EDITOR}", "-n", NAMESPACE
+    )
+    return cluster.kubectl("create", "token", EDITOR, "-n", NAMESPACE)
+
+
+@contextmanager
+def running(local: LocalCluster, folder: Path, *, port: int) -> Iterator[Services]:
+    """Run operator and gateway as the service accounts of the manifests, set up as the manifests do."""
+    cluster = local.access()
+    children = [
+        ProcessSpec(
+            name=spec.name,
+            argv=spec.argv,
+            environment={
+                **spec.environment,
+                "KUBECONFIG": str(kubeconfig_of(ACCOUNTS[spec.name], local, folder)),
+                "XAPP_ALLOW_OPERATOR_IDENTITY": "false",
+                "XAPP_DEFAULT_SERVICE_ACCOUNT": "xapp-deployer",
+            },
+        )
+        for spec in specs(cluster=cluster, auth="kubernetes", port=port, cache=folder, namespace=SYSTEM_NAMESPACE)
+    ]
+    with ExitStack() as stack:
+        services = Services(children, logs=folder, folder=ROOT, say=print)
+        stack.callback(services.stop)
+        yield services
+
+
+def kubeconfig_of(account: str, local: LocalCluster, folder: Path) -> Path:
+    token = local.access().kubectl("create", "token", account, "-n", SYSTEM_NAMESPACE)
+    path = folder / f"{account}.kubeconfig"
+    write_kubeconfig(path, server=local.access().server, authority=local.layout.authority, credential=token)
+    return path
+
+
+def delete(url: str, name: str, *, token: str) -> None:
+    answer = httpx.request(
+        "DELETE",
+        f"{url}/api/deployment/xapp",
+        json={"name": name, "namespace": NAMESPACE},
+        headers={"Authorization": f"Bearer {token}"},
+    )
+    assert answer.status_code == 202, answer.text
+
+
+def refusals(audit_log: Path) -> list[str]:
+    """Return what the API server refused anybody for want of a right."""
+    events = [json.loads(line) for line in audit_log.read_text().splitlines()]
+    return sorted(
+        {
+            f"{event['user']['username']} {event['verb']} {event['requestURI']}"
+            for event in events
+            if event.get("responseStatus", {}).get("code") == 403
+        }
+    )

@@ -1,0 +1,124 @@
+"""`make run` through its own code: both samples, what dies, what is refused, and the end."""
+
+import json
+import os
+import signal
+import stat
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.integration.localrun.runs import Run, conditions, refused, run_samples
+from tests.localcluster import LocalCluster
+from tests.localcluster.waiting import wait_until
+from tests.localrun.samples import APPLIED, NAMESPACE, UPLOADED
+
+pytestmark = pytest.mark.integration
+
+DEADLINE_SECONDS = 30.0
+
+
+@pytest.mark.parametrize("name", [UPLOADED, APPLIED])
+def test_both_samples_are_ready(run: Run, name: str) -> None:
+    assert conditions(run.cluster, name, NAMESPACE)["Ready"] == "True"
+
+
+def test_helm_knows_both_releases(run: Run) -> None:
+    answer = subprocess.run(
+        [run.cluster.helm_path, "list", "--namespace", NAMESPACE, "--output", "json"],
+        env=run.cluster.env,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    releases = {release["name"]: release["status"] for release in json.loads(answer.stdout)}
+    assert releases == {UPLOADED: "deployed", APPLIED: "deployed"}
+
+
+def test_the_list_of_the_gateway_has_both(run: Run) -> None:
+    answer = httpx.get(f"{run.url}/api/xapps").json()
+    assert {record["name"]: record["ready"] for record in answer["content"]} == {UPLOADED: True, APPLIED: True}
+    assert answer["total_count"] == 2
+
+
+def test_what_grants_access_is_readable_by_its_owner_only(run: Run) -> None:
+    for name in ("kubeconfig", "token"):
+        assert stat.S_IMODE((run.folder / name).stat().st_mode) == 0o600, name
+
+
+def test_the_audit_log_tells_who_made_the_samples(run: Run) -> None:
+    lines = (run.folder / "audit.log").read_text().splitlines()
+    created = {
+        event["objectRef"].get("name")
+        for event in map(json.loads, lines)
+        if event["verb"] in {"create", "patch"} and event.get("objectRef", {}).get("resource") == "xapps"
+    }
+    assert {UPLOADED, APPLIED} <= created
+
+
+def test_the_closing_words_say_where_to_look(run: Run) -> None:
+    assert run.url in run.said
+    assert f"export KUBECONFIG={run.folder}/kubeconfig" in run.said
+    assert "kubectl get xapps" in run.said
+
+
+def test_the_deployer_may_install_into_its_own_namespace_only(run: Run) -> None:
+    account = f"--as=system:serviceaccount:{NAMESPACE}:xapp-deployer"
+    run.cluster.kubectl("auth", "can-i", "create", "deployments", account, "-n", NAMESPACE)
+    everywhere = run.cluster.kubectl("auth", "can-i", "--list", account, "-n", "default")
+    assert "deployments" not in everywhere
+
+
+@pytest.mark.parametrize("role", ["operator", "gateway"])
+def test_one_that_is_killed_is_started_again(run: Run, role: str) -> None:
+    before = run.children[role]
+    before.send(signal.SIGKILL)
+    wait_until(
+        lambda: role in run.children and run.children[role] != before, timeout=DEADLINE_SECONDS, what=f"a new {role}"
+    )
+    wait_until(lambda: _answers(run), timeout=DEADLINE_SECONDS, what="the gateway")
+
+
+def test_a_second_run_in_the_same_folder_says_that_one_is_running(run: Run) -> None:
+    second = refused(run.folder, run.port)
+    assert second.returncode == 1
+    assert f"already running in this checkout (process {run.process.pid})" in second.stderr
+    assert _answers(run)
+
+
+def test_a_taken_port_is_told_before_anything_is_started(run: Run, tmp_path: Path) -> None:
+    second = refused(tmp_path, run.port)
+    assert second.returncode == 1
+    assert f"port {run.port} on 127.0.0.1 is taken" in second.stderr
+    assert not (tmp_path / "cluster.json").exists()
+
+
+def test_an_interrupt_ends_everything(run: Run) -> None:
+    processes = [*run.children.values(), *LocalCluster(run.folder).state().identities]
+    assert len(processes) > 5
+    assert run.stop(signal.SIGINT) == 0
+    assert [process for process in processes if process.alive] == []
+    assert not (run.folder / "kubeconfig").exists()
+    assert not (run.folder / "token").exists()
+
+
+def test_in_a_cluster_of_somebody_else_the_samples_go_and_the_cluster_stays(
+    tmp_path: Path, private_cluster: Callable[[], LocalCluster]
+) -> None:
+    cluster = private_cluster().access()
+    environment = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig)}
+    with run_samples(tmp_path, "--cluster", "current", environment=environment) as run:
+        assert conditions(cluster, APPLIED, NAMESPACE)["Ready"] == "True"
+        assert run.stop(signal.SIGTERM) == 0
+    assert cluster.kubectl("get", "xapps", "--all-namespaces", "-o", "name") == ""
+    assert cluster.kubectl("get", "deployments,statefulsets", "-n", NAMESPACE, "-o", "name") == ""
+
+
+def _answers(run: Run) -> bool:
+    try:
+        return httpx.get(f"{run.url}/readyz").is_success
+    except httpx.TransportError:
+        return False

@@ -1,0 +1,76 @@
+"""The health checks for Argo CD, run by a Lua interpreter on objects as the API server shows them."""
+
+from pathlib import Path
+from typing import Protocol, cast
+
+import pytest
+import yaml
+from lupa import LuaRuntime  # type: ignore[import-untyped]
+
+MANIFEST = Path(__file__).parents[2] / "manifests" / "argocd" / "argocd-cm.yaml"
+
+
+class Verdict(Protocol):
+    status: str
+    message: str
+
+
+def judge(kind: str, body: dict[str, object]) -> Verdict:
+    """Run the check of ``kind`` as Argo CD does: with the object in the global ``obj``."""
+    script = yaml.safe_load(MANIFEST.read_text())["data"][f"resource.customizations.health.xapp-operator.io_{kind}"]
+    lua = LuaRuntime()
+    lua.globals().obj = lua.table_from(body, recursive=True)
+    return cast("Verdict", lua.execute(script))
+
+
+def xapp(
+    *,
+    conditions: dict[str, str] | None = None,
+    observed: int = 2,
+    health: str = "Healthy",
+    deleting: bool = False,
+    suspend: bool = False,
+) -> dict[str, object]:
+    listed = [
+        {"type": name, "status": status, "message": f"because of {name}"} for name, status in (conditions or {}).items()
+    ]
+    metadata: dict[str, object] = {"generation": 2}
+    if deleting:
+        metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    status = {"observedGeneration": observed, "conditions": listed, "health": {"status": health}}
+    return {"metadata": metadata, "spec": {"suspend": suspend}, "status": status}
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (xapp(conditions={"Ready": "True"}), "Healthy"),
+        (xapp(conditions={"Ready": "True"}, observed=1), "Progressing"),
+        (xapp(conditions={"Ready": "Unknown", "Reconciling": "True"}), "Progressing"),
+        (xapp(conditions={"Ready": "False", "Stalled": "True"}), "Degraded"),
+        (xapp(conditions={"Ready": "False"}, health="Degraded"), "Degraded"),
+        (xapp(conditions={"Ready": "False", "Reconciling": "True"}, health="Degraded"), "Progressing"),
+        (xapp(conditions={"Ready": "True"}, suspend=True), "Suspended"),
+        (xapp(conditions={"Ready": "True"}, deleting=True), "Progressing"),
+        ({"metadata": {"generation": 1}, "spec": {}}, "Progressing"),
+    ],
+)
+def test_an_xapp_is_judged_by_its_conditions(body: dict[str, object], expected: str) -> None:
+    assert judge("XApp", body).status == expected
+
+
+def test_what_is_degraded_says_why() -> None:
+    assert judge("XApp", xapp(conditions={"Ready": "False", "Stalled": "True"})).message == "because of Stalled"
+
+
+@pytest.mark.parametrize(
+    ("conditions", "expected"),
+    [
+        ([], "Healthy"),
+        ([{"type": "Ready", "status": "True", "message": ""}], "Healthy"),
+        ([{"type": "Ready", "status": "False", "message": "no answer"}], "Progressing"),
+        ([{"type": "Stalled", "status": "True", "message": "refused"}], "Degraded"),
+    ],
+)
+def test_a_repository_is_judged_by_its_conditions(conditions: list[dict[str, str]], expected: str) -> None:
+    assert judge("ChartRepository", {"metadata": {}, "status": {"conditions": conditions}}).status == expected

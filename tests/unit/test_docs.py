@@ -1,0 +1,78 @@
+"""What the documents name is there: files, make targets, settings with their defaults."""
+
+import re
+from pathlib import Path
+
+import pytest
+from pydantic_core import PydanticUndefined
+
+from xapp_operator.config import Settings
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+MAKEFILE = (ROOT / "Makefile").read_text()
+PLACES_OF_THE_MACHINE = {"XAPP_CACHE_DIR"}
+"""Their default depends on the machine, so the table describes it."""
+
+
+def documents() -> list[str]:
+    return [str(path.relative_to(ROOT)) for path in DOCUMENTS]
+
+
+@pytest.mark.parametrize("document", documents())
+def test_links_lead_somewhere(document: str) -> None:
+    path = ROOT / document
+    links = re.findall(r"\]\(([^)#\s]+)", path.read_text())
+    missing = [link for link in links if "://" not in link and not (path.parent / link).exists()]
+    assert missing == []
+
+
+@pytest.mark.parametrize("document", documents())
+def test_make_targets_exist(document: str) -> None:
+    targets = set(re.findall(r"`make ([a-z-]+)|^make ([a-z-]+)", (ROOT / document).read_text(), flags=re.MULTILINE))
+    named = {first or second for first, second in targets}
+    assert {target for target in named if f"\n{target}:" not in MAKEFILE} == set()
+
+
+def test_every_make_target_tells_what_it_is_for() -> None:
+    declared = re.findall(r"^\.PHONY: (\S+)", MAKEFILE, flags=re.MULTILINE)
+    described = re.findall(r"^([a-z-]+):.*## .+", MAKEFILE, flags=re.MULTILINE)
+    assert declared == described
+
+
+def test_the_table_of_settings_is_that_of_the_code() -> None:
+    text = (ROOT / "docs" / "operations.md").read_text()
+    rows = re.findall(r"^\| `(XAPP_[A-Z_]+)` \| (?:`([^`]*)`)? ?\|", text, flags=re.MULTILINE)
+    assert len(rows) == len(dict(rows))
+    expected = {f"XAPP_{name.upper()}": default(name) for name in Settings.model_fields if name != "kubeconfig"}
+    expected.update(dict.fromkeys(PLACES_OF_THE_MACHINE, ""))
+    assert dict(rows) == expected
+
+
+def test_the_table_to_change_something_names_files_that_exist() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    table = text.partition("| to change …")[2].partition("\n\n")[0]
+    named = [each for each in re.findall(r"`([^`]+)`", table) if not each.startswith("make ")]
+    assert named
+    assert [path for path in named if not list(ROOT.glob(path))] == []
+
+
+@pytest.mark.parametrize("name", ["requirements.lock", "requirements-dev.lock"])
+def test_lock_files_name_no_host(name: str) -> None:
+    lines = (ROOT / name).read_text().splitlines()
+    assert [line for line in lines if "://" in line or line.startswith("--")] == []
+
+
+def test_the_standard_library_keeps_its_operator_module() -> None:
+    """A package `operator` at the root would shadow it for every Python that is started there."""
+    assert not (ROOT / "operator" / "__init__.py").exists()
+
+
+def default(name: str) -> str:
+    value = Settings.model_fields[name].default
+    assert value is not PydanticUndefined, f"{name} has no default"
+    if value is None or value == ():
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(value) if isinstance(value, tuple) else str(value)
