@@ -1,0 +1,233 @@
+"""Why a pod is not healthy: the container at fault, its reason, and the event that tells more.
+
+The rules of kstatus for pods, and the waiting reasons of the kubelet (k8s.io/kubernetes/pkg/kubelet/container and
+images). Messages of terminated containers are never repeated: with terminationMessagePolicy FallbackToLogsOnError they
+are the application's own output. Pure, like all of `domain`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from xapp_operator.api.json import JsonObject, integer, items, obj, text
+from xapp_operator.api.models import HealthStatus
+from xapp_operator.domain.verdict import HEALTHY, Verdict, condition, degraded, progressing, shorten
+
+_DETAIL_MAX: Final = 300
+
+_BROKEN_IMAGE: Final = frozenset(
+    {"ImagePullBackOff", "ErrImagePull", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError"}
+    | {"RegistryUnavailable", "SignatureValidationFailed"}
+)
+_BROKEN_START: Final = frozenset(
+    {"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "PreCreateHookError"}
+    | {"PreStartHookError", "PostStartHookError"}
+)
+_INIT: Final = "init container"
+_CRASHING: Final = "CrashLoopBackOff"
+_CREATING: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
+
+_CRASH_EVENTS: Final = ("Unhealthy", "FailedPostStartHook", "BackOff")
+_IMAGE_EVENTS: Final = ("Failed", "BackOff")
+_START_EVENTS: Final = ("Failed",)
+_CREATE_EVENTS: Final = (
+    *("FailedMount", "FailedAttachVolume", "FailedMapVolume", "FailedCreatePodSandBox", "NetworkNotReady"),
+    *("FailedCreatePodContainer", "FailedBinding"),
+)
+_READINESS_EVENTS: Final = ("Unhealthy", "ProbeWarning")
+_SCHEDULE_EVENTS: Final = ("FailedScheduling",)
+_CREATION_FAILURES: Final = frozenset({"FailedCreate", "ReplicaSetCreateError", "FailedUpdate"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Problem:
+    """What ails a pod: a verdict, and the reasons of events that would say more, the best first."""
+
+    verdict: Verdict
+    events: tuple[str, ...] = ()
+
+
+def verdict_on(pod: JsonObject) -> Verdict:
+    """Judge a Pod."""
+    problem = _problem_of(pod)
+    return problem.verdict if problem else HEALTHY
+
+
+def pod_reason(pod: JsonObject, events: Iterable[JsonObject]) -> str | None:
+    """Return why a pod is not healthy, or None when it is.
+
+    For example `pod x-abc: container main: CrashLoopBackOff (exit code 1, restarted 4 times): Back-off restarting
+    failed container`. Of `events` (core/v1), those about this pod are used.
+    """
+    problem = _problem_of(pod)
+    if problem is None:
+        return None
+    metadata = obj(pod, "metadata")
+    detail = _event_message(events, metadata, problem.events)
+    told = problem.verdict.message
+    if detail and detail not in told:
+        told = f"{told}: {detail}"
+    return f"pod {text(metadata, 'name')}: {shorten(told)}"
+
+
+def root_cause(pods: Iterable[JsonObject], events: Iterable[JsonObject]) -> str | None:
+    """Return why these pods, of one workload, are not healthy: the reason of the worst; None when none ails.
+
+    Where there is no such pod, an event of the workload itself that says why it can create none.
+    """
+    known = tuple(events)
+    ailing = [(problem, pod) for pod in pods if not _leaving(pod) and (problem := _problem_of(pod))]
+    if not ailing:
+        return _creation_failure(known)
+    _, worst = min(ailing, key=lambda each: _rank(*each))
+    return pod_reason(worst, known)
+
+
+def _rank(problem: _Problem, pod: JsonObject) -> tuple[bool, int, str]:
+    restarts = sum(integer(status, "restartCount") for status in items(obj(pod, "status"), "containerStatuses"))
+    return problem.verdict.status is not HealthStatus.DEGRADED, -restarts, text(obj(pod, "metadata"), "name")
+
+
+def _leaving(pod: JsonObject) -> bool:
+    return bool(text(obj(pod, "metadata"), "deletionTimestamp"))
+
+
+def _problem_of(pod: JsonObject) -> _Problem | None:
+    phase = text(obj(pod, "status"), "phase")
+    if _leaving(pod):
+        return _Problem(progressing("is being deleted"))
+    containers = list(_container_problems(pod))
+    if phase in {"Succeeded", "Failed", "Unknown"}:
+        return _ended(pod, containers)
+    if problem := next((each for each in containers if each.verdict.status is HealthStatus.DEGRADED), None):
+        return problem
+    ready = condition(pod, "Ready")
+    if phase == "Running" and ready and ready.true:
+        return None
+    return _unscheduled(pod) or (containers[0] if containers else None) or _not_ready(pod)
+
+
+def _ended(pod: JsonObject, containers: list[_Problem]) -> _Problem | None:
+    status = obj(pod, "status")
+    phase = text(status, "phase")
+    if phase == "Succeeded":
+        return None
+    if phase == "Unknown":
+        return _Problem(Verdict(HealthStatus.UNKNOWN, _joined("its node does not answer", text(status, "message"))))
+    told = containers[0].verdict.message if containers else text(status, "message")
+    return _Problem(degraded(_joined(text(status, "reason") or "failed", told)))
+
+
+def _unscheduled(pod: JsonObject) -> _Problem | None:
+    scheduled = condition(pod, "PodScheduled")
+    if scheduled is None or not scheduled.false:
+        return None
+    verdict = degraded if scheduled.reason == "Unschedulable" else progressing
+    return _Problem(verdict(scheduled.why), _SCHEDULE_EVENTS)
+
+
+def _not_ready(pod: JsonObject) -> _Problem:
+    ready = condition(pod, "Ready")
+    if ready and ready.false and ready.reason == "ReadinessGatesNotReady":
+        return _Problem(progressing(ready.why))
+    if text(obj(pod, "status"), "phase") == "Running":
+        return _Problem(progressing("is running but not ready"), _READINESS_EVENTS)
+    return _Problem(progressing("is waiting to be started"), _CREATE_EVENTS)
+
+
+def _container_problems(pod: JsonObject) -> Iterator[_Problem]:
+    status = obj(pod, "status")
+    initial = {text(each, "name"): each for each in items(obj(pod, "spec"), "initContainers")}
+    for each in items(status, "initContainerStatuses"):
+        sidecar = text(initial.get(text(each, "name")), "restartPolicy") == "Always"
+        if problem := _container_problem(each, runs_on=sidecar, word=_INIT):
+            yield problem
+    runs_on = text(obj(pod, "spec"), "restartPolicy", "Always") == "Always"
+    for each in items(status, "containerStatuses"):
+        if problem := _container_problem(each, runs_on=runs_on, word="container"):
+            yield problem
+
+
+def _container_problem(container: JsonObject, *, runs_on: bool, word: str) -> _Problem | None:
+    """Return what ails one container; `runs_on` when it is to run for as long as the pod."""
+    state = obj(container, "state")
+    subject = f"{word} {text(container, 'name')}"
+    if waiting := obj(state, "waiting"):
+        return _waiting_problem(container, text(waiting, "reason"), text(waiting, "message"), subject=subject)
+    if terminated := obj(state, "terminated"):
+        if integer(terminated, "exitCode"):
+            return _Problem(degraded(f"{subject}: ended{_history(container, terminated)}"), _CRASH_EVENTS)
+        return _Problem(progressing(f"{subject}: ended{_history(container, terminated)}")) if runs_on else None
+    if container.get("ready") is True:
+        return None
+    history = _history(container, obj(obj(container, "lastState"), "terminated"))
+    if not runs_on and word == _INIT:
+        return _Problem(progressing(f"{subject}: has not ended yet{history}"))
+    return _Problem(progressing(f"{subject}: not ready{history}"), _READINESS_EVENTS)
+
+
+def _waiting_problem(container: JsonObject, reason: str, message: str, *, subject: str) -> _Problem:
+    if reason == _CRASHING:
+        history = _history(container, obj(obj(container, "lastState"), "terminated"))
+        return _Problem(degraded(f"{subject}: {reason}{history}"), _CRASH_EVENTS)
+    if reason in _BROKEN_IMAGE or reason in _BROKEN_START:
+        told = _joined(f"{subject}: {reason}", message)
+        return _Problem(degraded(told), () if message else _IMAGE_EVENTS if reason in _BROKEN_IMAGE else _START_EVENTS)
+    if reason in _CREATING:
+        return _Problem(progressing(f"{subject}: {reason or 'waiting'}"), _CREATE_EVENTS)
+    return _Problem(progressing(_joined(f"{subject}: {reason}", message)), _CREATE_EVENTS)
+
+
+def _history(container: JsonObject, terminated: JsonObject) -> str:
+    """Return ` (OOMKilled, exit code 137, restarted 4 times)`, or nothing where there is nothing to tell."""
+    parts: list[str] = []
+    reason = text(terminated, "reason")
+    if reason not in {"", "Error", "Completed"}:
+        parts.append(reason)
+    if terminated:
+        parts.append(f"exit code {integer(terminated, 'exitCode')}")
+    if restarts := integer(container, "restartCount"):
+        parts.append("restarted once" if restarts == 1 else f"restarted {restarts} times")
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def _joined(first: str, second: str) -> str:
+    return f"{first}: {shorten(second, _DETAIL_MAX)}" if second else first
+
+
+def _event_message(events: Iterable[JsonObject], metadata: JsonObject, reasons: tuple[str, ...]) -> str:
+    """Return the last message about this pod under the first of `reasons` that has any."""
+    ours = [event for event in events if _is_about(event, metadata) and text(event, "type") == "Warning"]
+    for reason in reasons:
+        if told := [event for event in ours if text(event, "reason") == reason]:
+            return shorten(text(max(told, key=_last_seen), "message"), _DETAIL_MAX)
+    return ""
+
+
+def _is_about(event: JsonObject, metadata: JsonObject) -> bool:
+    about = obj(event, "involvedObject")
+    if text(about, "uid") and text(metadata, "uid"):
+        return text(about, "uid") == text(metadata, "uid")
+    return text(about, "kind") == "Pod" and text(about, "name") == text(metadata, "name")
+
+
+def _creation_failure(events: Iterable[JsonObject]) -> str | None:
+    failures = [event for event in events if text(event, "reason") in _CREATION_FAILURES]
+    if not failures:
+        return None
+    last = max(failures, key=_last_seen)
+    about = obj(last, "involvedObject")
+    told = shorten(text(last, "message"), _DETAIL_MAX)
+    return f"{text(about, 'kind')} {text(about, 'name')}: {text(last, 'reason')}: {told}"
+
+
+def _last_seen(event: JsonObject) -> str:
+    """Return when an event was last seen; RFC 3339 times in UTC sort as texts to the second."""
+    return (
+        text(obj(event, "series"), "lastObservedTime")
+        or text(event, "lastTimestamp")
+        or text(event, "eventTime")
+        or text(obj(event, "metadata"), "creationTimestamp")
+    )
