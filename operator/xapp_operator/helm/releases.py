@@ -91,9 +91,19 @@ class ReleaseIndex:
         found = revision_of(secret)
         if found is None:
             return None
-        key, info = found
+        self.add(*found)
+        return found[0]
+
+    def add(self, key: ReleaseKey, info: RevisionInfo) -> None:
+        """Take in a new or changed revision that `revision_of` has read already."""
         self._revisions.setdefault(key, {})[info.revision] = info
-        return key
+
+    def drop(self, key: ReleaseKey, revision: int) -> None:
+        """Forget one revision of a release."""
+        revisions = self._revisions.get(key, {})
+        revisions.pop(revision, None)
+        if not revisions:
+            self._revisions.pop(key, None)
 
     def remove(self, secret: JsonObject) -> ReleaseKey | None:
         """Forget a Secret that was deleted; return the release, or None if it was none."""
@@ -101,10 +111,7 @@ class ReleaseIndex:
         if found is None:
             return None
         key, info = found
-        revisions = self._revisions.get(key, {})
-        revisions.pop(info.revision, None)
-        if not revisions:
-            self._revisions.pop(key, None)
+        self.drop(key, info.revision)
         return key
 
 

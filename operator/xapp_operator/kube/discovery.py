@@ -20,6 +20,7 @@ ACCEPT: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscover
 KNOWN_KIND_SECONDS: Final = 600.0
 API_VERSIONS_SECONDS: Final = 60.0
 MISS_SECONDS: Final = 1.0
+_REMOVABLE: Final = frozenset({"list", "delete"})
 
 Fetch: TypeAlias = Callable[[str, str], Awaitable[JsonObject]]
 """Reads a path with an Accept header."""
@@ -28,6 +29,7 @@ Fetch: TypeAlias = Callable[[str, str], Awaitable[JsonObject]]
 @dataclass(frozen=True, slots=True)
 class _Served:
     resources: dict[tuple[str, str], Resource]
+    cluster_scoped: tuple[Resource, ...]
     read_at: float
 
 
@@ -56,6 +58,10 @@ class Discovery:
             )
         return served.resources[key]
 
+    async def cluster_scoped(self) -> tuple[Resource, ...]:
+        """Return the kinds without a namespace, the core group left out, that can be listed and deleted."""
+        return (await self._read(max_age=KNOWN_KIND_SECONDS)).cluster_scoped
+
     async def api_versions(self) -> tuple[str, ...]:
         """Return `v1`, `v1/Pod`, `apps/v1`, `apps/v1/Deployment`, …, sorted: what helm calls API versions."""
         served = await self._read(max_age=API_VERSIONS_SECONDS)
@@ -69,16 +75,23 @@ class Discovery:
                 core, groups = await asyncio.gather(self._fetch("/api", ACCEPT), self._fetch("/apis", ACCEPT))
                 found = (*_resources(core), *_resources(groups))
                 self._served = _Served(
-                    {(resource.api_version, resource.kind): resource for resource in reversed(found)}, read_at
+                    {(resource.api_version, resource.kind): resource for resource in reversed(found)},
+                    cluster_scoped=tuple(
+                        resource for resource in _resources(groups, verbs=_REMOVABLE) if not resource.namespaced
+                    ),
+                    read_at=read_at,
                 )
             return self._served
 
 
-def _resources(document: JsonObject) -> Iterator[Resource]:
+def _resources(document: JsonObject, *, verbs: frozenset[str] = frozenset()) -> Iterator[Resource]:
     for group in items(document, "items"):
         name = text(obj(group, "metadata"), "name")
         for version in items(group, "versions"):
             for served in items(version, "resources"):
+                offered = served.get("verbs")
+                if not verbs.issubset(map(str, offered if isinstance(offered, list) else ())):
+                    continue
                 kind = text(obj(served, "responseKind"), "kind")
                 yield Resource(
                     group=name,

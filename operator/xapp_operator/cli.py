@@ -1,0 +1,73 @@
+"""The console script `xapp-operator`: one command a role, and nothing decided here.
+
+`run` is the Service Orchestrator, `gateway` the REST gateway. A wrong setting, a missing right or a missing helm ends
+the start with one sentence and exit code 2 or 1, never with a stack trace.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+
+from pydantic import ValidationError
+
+from xapp_operator.config import Settings
+from xapp_operator.errors import XAppError
+from xapp_operator.telemetry.logs import configure_logs, get_logger
+
+USAGE_ERROR = 2
+
+_log = get_logger(__name__)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the role that the arguments name, and return the exit code."""
+    parser = argparse.ArgumentParser(prog="xapp-operator", description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--version", action="version", version=f"%(prog)s {version('xapp-operator')}")
+    roles = parser.add_subparsers(dest="role", required=True, metavar="ROLE")
+    for name, (help_text, _) in _ROLES.items():
+        roles.add_parser(name, help=help_text, description=help_text)
+    role = parser.parse_args(argv).role
+    try:
+        settings = Settings()
+    except ValidationError as error:
+        for line in _sentences(error):
+            sys.stderr.write(f"xapp-operator: {line}\n")
+        return USAGE_ERROR
+    configure_logs(level=settings.log_level, style=settings.log_format)
+    _, start = _ROLES[role]
+    try:
+        return start(settings)
+    except XAppError as error:
+        _log.error("cannot go on", error=error.message)
+        return 1
+    except KeyboardInterrupt:
+        return 0
+
+
+def _operator(settings: Settings) -> int:
+    from xapp_operator.handlers.process import run  # noqa: PLC0415 - a gateway needs no kopf
+
+    return run(settings)
+
+
+def _gateway(settings: Settings) -> int:
+    from xapp_operator.gateway.server import run  # noqa: PLC0415 - an operator needs no web framework
+
+    return run(settings)
+
+
+def _sentences(error: ValidationError) -> list[str]:
+    lines = []
+    for problem in error.errors(include_url=False, include_input=False):
+        where = "XAPP_" + "_".join(str(part) for part in problem["loc"]).upper() if problem["loc"] else "settings"
+        lines.append(f"{where}: {problem['msg']}")
+    return lines
+
+
+_ROLES: dict[str, tuple[str, Callable[[Settings], int]]] = {
+    "run": ("run the Service Orchestrator: watch XApps and drive helm", _operator),
+    "gateway": ("run the REST gateway and the dashboard", _gateway),
+}

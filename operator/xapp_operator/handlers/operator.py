@@ -1,0 +1,99 @@
+"""The kopf operator: settings, the handlers of at most ten lines, and their run.
+
+Lives in `handlers`, the only package but `cli` that imports kopf. All events of one object run one after the other in
+kopf, so no handler waits for helm: it notes and queues. The delete handler alone waits, at most 5 s a try, so that a
+later edit can still rescue a stuck deletion.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, Final, cast
+
+import kopf
+
+from xapp_operator.api.json import JsonObject
+from xapp_operator.api.names import FIELD_MANAGER, FINALIZER, GROUP, REPOSITORY_PLURAL, VERSION, XAPP_PLURAL
+from xapp_operator.config import Settings
+from xapp_operator.handlers.storage import NoDifferences
+from xapp_operator.reconcile.runtime import Runtime
+
+DELETE_WAIT_SECONDS: Final = 5.0
+DELETE_AGAIN_SECONDS: Final = 1.0
+SERVER_TIMEOUT_SECONDS: Final = 300.0
+CLIENT_TIMEOUT_SECONDS: Final = 330.0
+INACTIVITY_SECONDS: Final = 90.0
+CONNECT_SECONDS: Final = 10.0
+REQUEST_SECONDS: Final = 30.0
+
+
+def registry_of(runtime: Runtime, settings: Settings) -> kopf.OperatorRegistry:
+    """Return the registry with all handlers, bound to `runtime`."""
+    registry = kopf.OperatorRegistry()
+
+    @kopf.on.startup(registry=registry)
+    async def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
+        _configure(settings)
+
+    @kopf.on.login(registry=registry)
+    async def login(**_: Any) -> kopf.ConnectionInfo:
+        return await _connection(runtime)
+
+    @kopf.on.event(GROUP, VERSION, XAPP_PLURAL, registry=registry)
+    async def xapp_event(event: kopf.RawEvent, **_: Any) -> None:
+        body = cast("JsonObject", dict(event["object"]))
+        if event["type"] == "DELETED":
+            runtime.xapp_gone(body)
+        else:
+            runtime.xapp_seen(body)
+
+    @kopf.on.event(GROUP, VERSION, REPOSITORY_PLURAL, registry=registry)
+    async def repository_event(event: kopf.RawEvent, **_: Any) -> None:
+        runtime.repositories.event(cast("JsonObject", dict(event["object"])), gone=event["type"] == "DELETED")
+
+    @kopf.on.delete(GROUP, VERSION, XAPP_PLURAL, registry=registry)
+    async def xapp_deleted(body: kopf.Body, **_: Any) -> None:
+        if not await runtime.removed(cast("JsonObject", dict(body)), seconds=DELETE_WAIT_SECONDS):
+            raise kopf.TemporaryError("the release is still being removed", delay=DELETE_AGAIN_SECONDS)
+
+    return registry
+
+
+async def run_operator(runtime: Runtime, settings: Settings, *, stop: asyncio.Event) -> None:
+    """Run kopf on the current loop until `stop` is set."""
+    await kopf.operator(
+        registry=registry_of(runtime, settings),
+        standalone=True,
+        clusterwide=not settings.namespaces,
+        namespaces=cast("Sequence[str]", settings.namespaces),
+        stop_flag=stop,
+    )
+
+
+def _configure(settings: kopf.OperatorSettings) -> None:
+    settings.persistence.finalizer = FINALIZER
+    settings.persistence.diffbase_storage = NoDifferences()
+    settings.persistence.progress_storage = kopf.AnnotationsProgressStorage(prefix=GROUP)
+    settings.posting.enabled = False
+    settings.posting.reporting_component = FIELD_MANAGER
+    settings.watching.server_timeout = SERVER_TIMEOUT_SECONDS
+    settings.watching.client_timeout = CLIENT_TIMEOUT_SECONDS
+    settings.watching.connect_timeout = CONNECT_SECONDS
+    settings.watching.inactivity_timeout = INACTIVITY_SECONDS
+    settings.networking.request_timeout = REQUEST_SECONDS
+    settings.networking.connect_timeout = CONNECT_SECONDS
+    settings.scanning.disabled = True
+
+
+async def _connection(runtime: Runtime) -> kopf.ConnectionInfo:
+    ours = await runtime.kube.connection()
+    return kopf.ConnectionInfo(
+        server=ours.server,
+        token=ours.token,
+        ca_data=ours.ca_data,
+        certificate_data=ours.certificate_data,
+        private_key_data=ours.private_key_data,
+        insecure=ours.insecure,
+        proxy_url=ours.proxy,
+    )

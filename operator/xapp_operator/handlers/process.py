@@ -1,0 +1,119 @@
+"""The operator's process: event loop, leadership, probe, and an end that leaves nothing half done.
+
+Lives in `handlers` because it runs kopf. One operator leads at a time by a Lease; the others wait, ready to take over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Coroutine
+from contextlib import AsyncExitStack
+from typing import Any, Final
+
+import uvloop
+
+from xapp_operator.config import Settings
+from xapp_operator.errors import ApiUnavailable, KubeError, NotFound
+from xapp_operator.handlers.operator import run_operator
+from xapp_operator.handlers.probe import Probe
+from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.lease import Leadership
+from xapp_operator.kube.resources import CHART_REPOSITORIES, XAPPS
+from xapp_operator.reconcile.runtime import Runtime
+from xapp_operator.telemetry.logs import get_logger
+from xapp_operator.telemetry.metrics import Metrics
+
+LEASE_NAME: Final = "xapp-operator"
+LOST_LEAD: Final = 3
+"""Exit code after the lead was lost: start again and wait for it."""
+DEFINITIONS_SECONDS: Final = 2.0
+
+_log = get_logger(__name__)
+
+
+def run(settings: Settings) -> int:
+    """Run the operator until a signal ends it, and return the exit code.
+
+    Raises:
+        KubeError: where no cluster is configured, or without an identity for helm (see `_check_identity`).
+    """
+    _check_identity(settings)
+    return uvloop.run(_run(settings))
+
+
+async def _run(settings: Settings) -> int:
+    stop = asyncio.Event()
+    lost = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+
+    def on_lost() -> None:
+        lost.set()
+        stop.set()
+
+    async with AsyncExitStack() as stack:
+        kube = await stack.enter_async_context(await KubeClient.connect(settings))
+        metrics = Metrics()
+        probe = await stack.enter_async_context(Probe(settings, metrics))
+        if settings.leader_election:
+            leadership = Leadership(
+                kube,
+                namespace=settings.leader_election_namespace,
+                name=LEASE_NAME,
+                seconds=settings.lease_seconds,
+                on_lost=on_lost,
+            )
+            if not await _unless(stop, stack.enter_async_context(leadership)):
+                return 0
+        if not await _unless(stop, _definitions(kube)):
+            return 0
+        runtime = Runtime(kube, settings, metrics)
+        if not await _unless(stop, stack.enter_async_context(runtime)):
+            return 0
+        probe.leads(runtime)
+        await run_operator(runtime, settings, stop=stop)
+    return LOST_LEAD if lost.is_set() else 0
+
+
+async def _definitions(kube: KubeClient) -> None:
+    """Wait until the cluster serves our kinds: they may be installed at the same time as the operator."""
+    while True:
+        try:
+            for resource in (XAPPS, CHART_REPOSITORIES):
+                await kube.discovery.resource_for(api_version=resource.api_version, kind=resource.kind)
+        except NotFound as error:
+            _log.warning("waiting for the definitions", error=error.message)
+        except ApiUnavailable as error:
+            _log.warning("waiting for the API server", error=error.message)
+        else:
+            return
+        await asyncio.sleep(DEFINITIONS_SECONDS)
+
+
+async def _unless(stop: asyncio.Event, start: Coroutine[Any, Any, object]) -> bool:
+    """Await `start`, but give it up when `stop` is set first; return whether it came to its end."""
+    starting = asyncio.ensure_future(start)
+    stopping = asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if starting.done():
+            starting.result()
+            return True
+        return False
+    finally:
+        for task in (starting, stopping):
+            task.cancel()
+        await asyncio.gather(starting, stopping, return_exceptions=True)
+
+
+def _check_identity(settings: Settings) -> None:
+    """Refuse to make every author of an XApp as mighty as the operator, unless that is asked for."""
+    if settings.default_service_account is None and not settings.allow_operator_identity:
+        raise KubeError(
+            "helm has nobody to act as: set XAPP_DEFAULT_SERVICE_ACCOUNT to a service account that every namespace "
+            "with XApps has (manifests/ use xapp-deployer), or set XAPP_ALLOW_OPERATOR_IDENTITY=true, which gives "
+            "every author of an XApp the operator's own rights",
+            permanent=True,
+        )

@@ -1,0 +1,176 @@
+"""The Service Monitor: watches what XApps made, and says per xApp how it fares and which Services it has.
+
+Lives in `monitor`; used by the operator, whose Ready rests on it. It writes to nothing. One watch a kind, picked by
+our label on the server's side; kinds that a chart brings along are watched from the first time they are seen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from xapp_operator.api.json import JsonObject
+from xapp_operator.api.models import HealthStatus, ServiceStatus
+from xapp_operator.api.names import LABEL_XAPP
+from xapp_operator.config import Settings
+from xapp_operator.domain.health import ResourceHealth, missing, overall
+from xapp_operator.helm.storage import ObjectRef
+from xapp_operator.kube import resources
+from xapp_operator.kube.cache import ChangeType, WatchCache
+from xapp_operator.kube.cache import Key as CacheKey
+from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.resources import Resource
+from xapp_operator.monitor.live import Key, LiveObject, ObjectKey, keep
+from xapp_operator.telemetry.logs import get_logger
+
+WATCHED: Final = (
+    resources.DEPLOYMENTS,
+    resources.STATEFULSETS,
+    resources.DAEMONSETS,
+    resources.REPLICASETS,
+    resources.JOBS,
+    resources.CRONJOBS,
+    resources.PODS,
+    resources.SERVICES,
+    resources.PVCS,
+    resources.INGRESSES,
+    resources.HPAS,
+    resources.PDBS,
+)
+SYNC_SECONDS: Final = 60.0
+
+_log = get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How one xApp fares. `ailing` are the objects that are not healthy, the worst first."""
+
+    status: HealthStatus
+    message: str
+    total: int
+    ready: int
+    services: tuple[ServiceStatus, ...]
+    ailing: tuple[LiveObject, ...]
+
+
+class Monitor:
+    """The live objects of all XApps, judged as they change."""
+
+    def __init__(self, kube: KubeClient, settings: Settings, *, on_change: Callable[[Key], None]) -> None:
+        self._kube = kube
+        self._namespaces = settings.namespaces
+        self._on_change = on_change
+        self._caches: dict[str, WatchCache[LiveObject]] = {}
+        self._by_owner: dict[Key, dict[ObjectKey, LiveObject]] = {}
+        self._expected: dict[Key, tuple[ObjectKey, ...]] = {}
+        self._refused: set[str] = set()
+
+    async def start(self) -> None:
+        """Begin to watch and wait for the first lists.
+
+        Raises:
+            NotReady: when they do not come within a minute.
+        """
+        for resource in WATCHED:
+            self._watch(resource)
+        await asyncio.gather(*(cache.wait_synced(seconds=SYNC_SECONDS) for cache in self._caches.values()))
+
+    async def stop(self) -> None:
+        """End every watch."""
+        await asyncio.gather(*(cache.stop() for cache in self._caches.values()))
+
+    @property
+    def oldest_contact(self) -> float:
+        """Return when the quietest watch last heard from the API server (monotonic seconds)."""
+        return min((cache.last_contact for cache in self._caches.values()), default=0.0)
+
+    def expect(self, owner: Key, inventory: Sequence[ObjectRef]) -> None:
+        """Take `inventory` as what the release of `owner` consists of."""
+        self._expected[owner] = tuple((ref.kind, ref.namespace or owner[0], ref.name) for ref in inventory)
+
+    def expects(self, owner: Key) -> bool:
+        """Return whether the inventory of `owner` is known."""
+        return owner in self._expected
+
+    def forget(self, owner: Key) -> None:
+        """Forget what the release of `owner` consisted of."""
+        self._expected.pop(owner, None)
+
+    async def learn(self, owner: Key, resource: Resource, body: JsonObject) -> None:
+        """Take in an object as a write has just returned it, and watch its kind from now on if it has a status."""
+        cache = self._caches.get(resource.full_name)
+        if cache is None and "status" in body and resource.full_name not in self._refused:
+            if await self._kube.allowed(resource, "watch"):
+                cache = self._watch(resource)
+                await cache.wait_synced(seconds=SYNC_SECONDS)
+            else:
+                self._refused.add(resource.full_name)
+                _log.warning("kind is not watched: no right to watch it", kind=resource.full_name)
+        if cache is not None:
+            cache.put(body)
+            return
+        live = keep(body)
+        if live is not None and live.owner == owner:
+            self._by_owner.setdefault(owner, {})[live.key] = live
+
+    async def watch_kinds(self, inventory: Iterable[ObjectRef]) -> None:
+        """Watch the kinds of `inventory` that are not built in; called when an inventory is read from storage."""
+        for ref in inventory:
+            if "." not in ref.api_version.partition("/")[0] or ref.api_version.partition("/")[0].endswith(".k8s.io"):
+                continue
+            resource = await self._kube.discovery.resource_for(api_version=ref.api_version, kind=ref.kind)
+            if resource.full_name not in self._caches and await self._kube.allowed(resource, "watch"):
+                await self._watch(resource).wait_synced(seconds=SYNC_SECONDS)
+
+    def report(self, owner: Key) -> Report:
+        """Return how the xApp `owner` fares."""
+        known = self._by_owner.get(owner, {})
+        expected = self._expected.get(owner) or tuple(known)
+        found = {(kind, name): live for (kind, _, name), live in known.items()}
+        judged = [self._verdict(found, kind, name, namespace) for kind, namespace, name in expected]
+        health = overall(judged)
+        ailing = {(verdict.kind, verdict.name) for verdict in judged if verdict.status is not HealthStatus.HEALTHY}
+        return Report(
+            status=health.status,
+            message=health.message,
+            total=len(judged),
+            ready=sum(verdict.status is HealthStatus.HEALTHY for verdict in judged),
+            services=tuple(live.service for _, live in sorted(known.items()) if live.service is not None),
+            ailing=tuple(found[key] for key in sorted(ailing) if key in found),
+        )
+
+    def _verdict(
+        self, found: dict[tuple[str, str], LiveObject], kind: str, name: str, namespace: str
+    ) -> ResourceHealth:
+        live = found.get((kind, name))
+        if live is not None:
+            return live.health
+        if kind in _WATCHED_KINDS:
+            return missing(kind=kind, name=name, namespace=namespace)
+        return ResourceHealth(kind=kind, name=name, namespace=namespace, status=HealthStatus.HEALTHY, message="")
+
+    def _watch(self, resource: Resource) -> WatchCache[LiveObject]:
+        cache = WatchCache(self._kube, resource, keep=keep, namespaces=self._namespaces, label_selector=LABEL_XAPP)
+        cache.on_event(self._changed)
+        cache.start()
+        self._caches[resource.full_name] = cache
+        return cache
+
+    def _changed(self, change: ChangeType, _: CacheKey, live: LiveObject) -> None:
+        objects = self._by_owner.setdefault(live.owner, {})
+        before = objects.get(live.key)
+        if change == "DELETED":
+            objects.pop(live.key, None)
+            if not objects:
+                del self._by_owner[live.owner]
+        else:
+            objects[live.key] = live
+            if before == live:
+                return
+        self._on_change(live.owner)
+
+
+_WATCHED_KINDS: Final = frozenset(resource.kind for resource in WATCHED)

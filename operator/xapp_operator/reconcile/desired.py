@@ -1,0 +1,247 @@
+"""What an XApp wants: which chart archive and which values, and the digests that tell them apart.
+
+Lives in `reconcile`. Digests are asked for on every look and remembered as long as neither the spec nor anything it
+refers to has changed; chart and values themselves are brought together only for a helm step.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass
+from typing import Final
+
+from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.api.models import REMOTE, KeyRef, ValuesRef, XApp
+from xapp_operator.charts.model import ChartRequest
+from xapp_operator.charts.source import ChartFile, ChartSources
+from xapp_operator.config import Settings
+from xapp_operator.domain.situation import Digests
+from xapp_operator.domain.values import advertise_layer, digest, merge
+from xapp_operator.domain.yamlvalues import load_values
+from xapp_operator.errors import ChartNotFound, Conflict, FormInvalid, NotFound, ValuesInvalid
+from xapp_operator.kube.resources import CONFIGMAPS, SECRETS
+from xapp_operator.reconcile.advertise import AdvertiseAddress
+from xapp_operator.reconcile.archives import claim, is_chart_secret, let_go
+from xapp_operator.reconcile.identity import Identities
+from xapp_operator.reconcile.queue import Key
+from xapp_operator.reconcile.references import References
+from xapp_operator.reconcile.repositories import Repositories
+
+DIGEST_LENGTH: Final = 40
+"""Hex digits of a digest that a label value holds."""
+
+_Token = tuple[int, str, tuple[str | None, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Materials:
+    """Everything that a helm step needs."""
+
+    chart: ChartFile
+    values: JsonObject
+    digests: Digests
+
+
+@dataclass(frozen=True, slots=True)
+class _Archive:
+    """The archive of an uploaded chart, as its place had it last."""
+
+    place: tuple[str, str, str, str | None]  # kind, name, key, version
+    digest: str
+
+
+class Desired:
+    """Resolves charts and values of XApps."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        charts: ChartSources,
+        repositories: Repositories,
+        references: References,
+        identities: Identities,
+        advertise: AdvertiseAddress,
+    ) -> None:
+        self._settings = settings
+        self._charts = charts
+        self._repositories = repositories
+        self._references = references
+        self._identities = identities
+        self._advertise = advertise
+        self._archives: dict[Key, _Archive] = {}
+        self._digests: dict[Key, tuple[_Token, Digests]] = {}
+
+    def forget(self, key: Key) -> None:
+        """Forget what was remembered of an XApp."""
+        self._archives.pop(key, None)
+        self._digests.pop(key, None)
+
+    async def digests(self, xapp: XApp, *, revalidate: bool = False) -> Digests:
+        """Return the digests of what `xapp` wants now.
+
+        Args:
+            xapp: the XApp.
+            revalidate: ask the repository whether its index changed, whatever its age.
+
+        Raises:
+            XAppError: when chart or values cannot be had, with the mend.
+        """
+        _check_namespace(xapp)
+        chart = await self._chart_digest(xapp, revalidate=revalidate)
+        versions = tuple(
+            self._references.version(source.kind, xapp.metadata.namespace, source.name)
+            for source in xapp.spec.values_from or ()
+        )
+        token = (xapp.metadata.generation, chart, versions)
+        remembered = self._digests.get(xapp.key)
+        if remembered is not None and remembered[0] == token:
+            return remembered[1]
+        values = await self._user_values(xapp)
+        if self._advertise.configured is not None:
+            file = await self._chart(xapp)
+            values = merge(self._layer(file, self._advertise.configured), values)
+        found = Digests(chart[:DIGEST_LENGTH], digest(values)[:DIGEST_LENGTH])
+        self._digests[xapp.key] = (token, found)
+        return found
+
+    async def materials(self, xapp: XApp) -> Materials:
+        """Return chart and values for a helm step, with the digests that they have.
+
+        Raises:
+            XAppError: as `digests`.
+        """
+        chart = await self._chart(xapp)
+        own = await self._user_values(xapp)
+        address = await self._advertise.get()
+        values = own if address is None else merge(self._layer(chart, address), own)
+        # An address that was found, not configured, is no wish of anybody: it alone never starts an upgrade.
+        told_apart = values if self._advertise.configured is not None else own
+        digests = Digests(chart.info.digest[:DIGEST_LENGTH], digest(told_apart)[:DIGEST_LENGTH])
+        return Materials(chart=chart, values=values, digests=digests)
+
+    def _layer(self, chart: ChartFile, address: str) -> JsonObject:
+        return advertise_layer(chart.info.values, self._settings.advertise_address_values, address)
+
+    async def _chart_digest(self, xapp: XApp, *, revalidate: bool) -> str:
+        if xapp.spec.method == REMOTE:
+            resolved = await self._charts.resolve(await self._request(xapp), revalidate=revalidate)
+            return resolved.digest
+        return await self._archive_digest(xapp)
+
+    async def _chart(self, xapp: XApp) -> ChartFile:
+        if xapp.spec.method == REMOTE:
+            return await self._charts.fetch(await self._request(xapp))
+        known = await self._charts.stored(await self._archive_digest(xapp))
+        return known or await self._read_archive(xapp)
+
+    async def _request(self, xapp: XApp) -> ChartRequest:
+        spec = xapp.spec
+        repository = await self._repositories.reach(xapp)
+        return ChartRequest(
+            repository=repository, chart=spec.chart_name or "", version=spec.chart_version or spec.version
+        )
+
+    async def _archive_digest(self, xapp: XApp) -> str:
+        kind, reference = _archive_place(xapp)
+        version = self._references.version(kind, xapp.metadata.namespace, reference.name)
+        place = (kind, reference.name, reference.key, version)
+        remembered = self._archives.get(xapp.key)
+        if remembered is not None and remembered.place == place:
+            return remembered.digest
+        found = await self._digest_in_cache(xapp, place) or (await self._read_archive(xapp)).info.digest
+        if version is not None:
+            self._archives[xapp.key] = _Archive(place, found)
+        return found
+
+    async def _digest_in_cache(self, xapp: XApp, place: tuple[str, str, str, str | None]) -> str | None:
+        """Return the digest that the spec gives, where its archive is on disk and its Secret is this XApp's already."""
+        archive, (kind, name, _, version) = xapp.spec.archive, place
+        if archive is None or archive.digest is None or version is None or kind != "Secret":
+            return None
+        if not self._references.owned_by(xapp.metadata.uid, namespace=xapp.metadata.namespace, name=name):
+            return None
+        expected = archive.digest.removeprefix("sha256:")
+        return expected if await self._charts.stored(expected) else None
+
+    async def _read_archive(self, xapp: XApp) -> ChartFile:
+        kind, reference = _archive_place(xapp)
+        namespace = xapp.metadata.namespace
+        kube = self._identities.client_of(xapp)
+        try:
+            holder = await kube.get(SECRETS if kind == "Secret" else CONFIGMAPS, reference.name, namespace=namespace)
+        except NotFound:
+            raise ChartNotFound(
+                f"{kind} {reference.name} with the uploaded chart does not exist: upload the chart again, or create it"
+            ) from None
+        encoded = text(obj(holder, "data" if kind == "Secret" else "binaryData"), reference.key)
+        if not encoded:
+            place = "data" if kind == "Secret" else "binaryData"
+            raise ChartNotFound(f"{kind} {reference.name} has no key {reference.key} in {place}: add the packed chart")
+        try:
+            archive = base64.b64decode(encoded, validate=True)
+        except binascii.Error:
+            raise ChartNotFound(f"{kind} {reference.name} has no archive under {reference.key}") from None
+        expected = xapp.spec.archive.digest if xapp.spec.archive else None
+        file = await self._charts.store_archive(archive, expected_digest=expected)
+        if kind == "Secret" and is_chart_secret(reference.name):
+            await self._take_over(xapp, holder, reference.name)
+        return file
+
+    async def _take_over(self, xapp: XApp, secret: JsonObject, name: str) -> None:
+        kube = self._identities.kube
+        try:
+            await claim(kube, xapp, secret)
+        except Conflict:
+            await claim(kube, xapp, await kube.get(SECRETS, name, namespace=xapp.metadata.namespace))
+        await let_go(kube, xapp, keep=name, secrets=self._references.chart_secrets())
+
+    async def _user_values(self, xapp: XApp) -> JsonObject:
+        layers = [await self._from(xapp, source) for source in xapp.spec.values_from or ()]
+        return merge(*layers, xapp.spec.user_values)
+
+    async def _from(self, xapp: XApp, source: ValuesRef) -> JsonObject:
+        kube, namespace = self._identities.client_of(xapp), xapp.metadata.namespace
+        try:
+            holder = await kube.get(
+                SECRETS if source.kind == "Secret" else CONFIGMAPS, source.name, namespace=namespace
+            )
+        except NotFound:
+            if source.optional:
+                return {}
+            raise ValuesInvalid(
+                f"{source.kind} {source.name} of valuesFrom does not exist: create it, or set optional: true"
+            ) from None
+        written = obj(holder, "data").get(source.key)
+        if not isinstance(written, str):
+            if source.optional:
+                return {}
+            raise ValuesInvalid(
+                f"{source.kind} {source.name} of valuesFrom has no key {source.key}: add it, name another key, or set "
+                "optional: true"
+            )
+        data = base64.b64decode(written) if source.kind == "Secret" else written.encode()
+        return load_values(
+            data,
+            what=f"key {source.key} of {source.kind} {source.name}",
+            max_bytes=self._settings.values_max_bytes,
+        )
+
+
+def _archive_place(xapp: XApp) -> tuple[str, KeyRef]:
+    archive = xapp.spec.archive
+    if archive is not None and archive.secret_ref is not None:
+        return "Secret", archive.secret_ref
+    if archive is not None and archive.config_map_ref is not None:
+        return "ConfigMap", archive.config_map_ref
+    raise FormInvalid("spec.archive names neither a Secret nor a ConfigMap: add one of them")
+
+
+def _check_namespace(xapp: XApp) -> None:
+    """Refuse what the admission policy would have refused, where that is not installed."""
+    if xapp.spec.namespace != xapp.metadata.namespace:
+        raise FormInvalid(
+            f"spec.namespace is {xapp.spec.namespace}, but the XApp is in {xapp.metadata.namespace}: an xApp is "
+            "installed in the namespace of its XApp; delete this one and create it there"
+        )

@@ -1,0 +1,203 @@
+"""What there is for one XApp, gathered from caches: release, live objects, wishes of annotations, and what is desired.
+
+Lives in `reconcile` in front of `plan`. In the settled case it makes no API call: releases, objects and digests are
+known already. A release payload is read once per revision after a restart, to learn what the release consists of.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from xapp_operator.api.models import HealthStatus, ReleaseStatus, Revision
+from xapp_operator.api.names import (
+    ANNOTATION_FORCE_AT,
+    ANNOTATION_RECONCILE_AT,
+    ANNOTATION_RETRY_AT,
+    ANNOTATION_ROLLBACK_TO,
+)
+from xapp_operator.domain.actions import Action, Install, Rollback, Upgrade
+from xapp_operator.domain.situation import DEPLOYED, Digests, Observed, Outcome, Requests
+from xapp_operator.errors import KubeError, XAppError
+from xapp_operator.helm.storage import decode_release, inventory, secret_name
+from xapp_operator.kube.resources import SECRETS
+from xapp_operator.monitor.diagnosis import culprit
+from xapp_operator.reconcile.draft import moment
+from xapp_operator.reconcile.labels import label_objects
+from xapp_operator.reconcile.report import Live
+from xapp_operator.reconcile.tools import Tools, Work
+from xapp_operator.reconcile.verbs.uninstall import namespace_terminating
+
+GRACE_SECONDS: Final = 3.0
+"""A step younger than this is given time before its pods are asked why they are not ready."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What `plan` decides on, and what `report` words."""
+
+    observed: Observed
+    desired: Digests | XAppError | None
+    live: Live
+    requests: Requests
+
+
+class Observer:
+    """Looks at one XApp at a time."""
+
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
+
+    def now(self) -> datetime:
+        """Return the present, to the second as Kubernetes keeps times."""
+        return moment(time.time())
+
+    async def look(self, work: Work) -> Observation:
+        """Return what there is now.
+
+        Raises:
+            KubeError: when the cluster does not answer a question that cannot be left open.
+        """
+        tools, xapp = self._tools, work.xapp
+        deleting = xapp.metadata.deletion_timestamp is not None
+        requests = self._requests(work)
+        if requests.retry:
+            work.draft.attempt = None
+        desired = None if deleting or xapp.spec.suspend else await self._desired(work)
+        release = tools.releases.observed(work.namespace, xapp.release_name, attempt=work.draft.attempt)
+        if release is None:
+            work.draft.release = ReleaseStatus()
+            work.draft.history = ()
+        elif release.owner == xapp.metadata.name and release.status == DEPLOYED:
+            await self._learn_release(work, release.revision)
+        observed = Observed(
+            release=release,
+            helm_running=tools.running.active(work.key),
+            namespace_terminating=deleting and await namespace_terminating(tools, work.namespace),
+            waiting_for=self._waiting_for(work),
+        )
+        return Observation(observed=observed, desired=desired, live=await self._live(work), requests=requests)
+
+    def handled(self, work: Work, action: Action) -> None:
+        """Note the wishes of annotations that `action` fulfils."""
+        annotations, handled = work.xapp.metadata.annotations, work.draft.handled
+        if isinstance(action, Install | Upgrade):
+            work.draft.handled = handled.model_copy(update={"force_at": annotations.get(ANNOTATION_FORCE_AT)})
+            work.draft.held_revision = None
+        elif isinstance(action, Rollback) and action.hold:
+            work.draft.handled = handled.model_copy(update={"rollback_to": annotations.get(ANNOTATION_ROLLBACK_TO)})
+
+    async def _desired(self, work: Work) -> Digests | XAppError:
+        annotations, handled = work.xapp.metadata.annotations, work.draft.handled
+        wishes = {
+            "reconcile_at": annotations.get(ANNOTATION_RECONCILE_AT),
+            "retry_at": annotations.get(ANNOTATION_RETRY_AT),
+        }
+        fresh = {name: value for name, value in wishes.items() if value and value != getattr(handled, name)}
+        if fresh:
+            work.draft.handled = handled.model_copy(update=fresh)
+        try:
+            return await self._tools.desired.digests(work.xapp, revalidate=bool(fresh))
+        except KubeError as error:
+            if error.permanent:
+                return error
+            raise
+        except XAppError as error:
+            return error
+
+    def _requests(self, work: Work) -> Requests:
+        annotations, handled = work.xapp.metadata.annotations, work.draft.handled
+        retry, force = annotations.get(ANNOTATION_RETRY_AT), annotations.get(ANNOTATION_FORCE_AT)
+        back = annotations.get(ANNOTATION_ROLLBACK_TO)
+        number = (back or "").partition("@")[0]
+        wants_back = back is not None and back != handled.rollback_to and number.isdecimal()
+        return Requests(
+            retry=retry is not None and retry != handled.retry_at,
+            force=force is not None and force != handled.force_at,
+            rollback_to=int(number) if wants_back else None,
+        )
+
+    def _waiting_for(self, work: Work) -> tuple[str, ...]:
+        names = (dependency.name for dependency in work.xapp.spec.depends_on or ())
+        return tuple(name for name in names if not self._ready(work.namespace, name))
+
+    def _ready(self, namespace: str, name: str) -> bool:
+        entry = self._tools.store.get((namespace, name))
+        if entry is None:
+            return False
+        _, other = entry.parse()
+        current = other.status.observed_generation == other.metadata.generation
+        return current and any(each.type == "Ready" and each.status == "True" for each in other.status.conditions or ())
+
+    async def _learn_release(self, work: Work, revision: int) -> None:
+        """Make sure that inventory and chart of the deployed revision are known, and the history in step."""
+        tools, draft, xapp = self._tools, work.draft, work.xapp
+        relabel = xapp.status.observed_generation not in (-1, xapp.metadata.generation)
+        if draft.release.revision != revision or not tools.monitor.expects(work.key) or relabel:
+            secret = await tools.kube.get(SECRETS, secret_name(xapp.release_name, revision), namespace=work.namespace)
+            stored = decode_release(secret)
+            refs = inventory(stored.manifest)
+            tools.monitor.expect(work.key, refs)
+            await tools.monitor.watch_kinds(refs)
+            info = tools.releases.revision(work.namespace, xapp.release_name, revision)
+            draft.release = ReleaseStatus(
+                name=xapp.release_name,
+                namespace=work.namespace,
+                revision=revision,
+                chart=stored.chart.name,
+                chart_version=stored.chart.version,
+                app_version=stored.chart.app_version or None,
+                chart_digest=info.chart_digest if info else None,
+                values_digest=info.values_digest if info else None,
+                first_deployed=stored.first_deployed or None,
+                last_deployed=stored.last_deployed or None,
+            )
+            if relabel or draft.release.revision != (xapp.status.release.revision if xapp.status.release else None):
+                await label_objects(work, tools, stored.manifest)
+        draft.history = self._history(work)
+
+    def _history(self, work: Work) -> tuple[Revision, ...]:
+        known = {revision.revision: revision for revision in work.draft.history}
+        release, entries = work.draft.release, []
+        for info in self._tools.releases.revisions(work.namespace, work.xapp.release_name):
+            before = known.get(info.revision)
+            if before is None and info.revision == release.revision:
+                before = Revision(
+                    revision=info.revision,
+                    status=info.status,
+                    chart=release.chart,
+                    chart_version=release.chart_version,
+                    app_version=release.app_version,
+                    action=work.draft.attempt.action if work.draft.attempt else None,
+                    deployed_at=release.last_deployed,
+                )
+            if before is None:
+                before = Revision(revision=info.revision, status=info.status)
+            entries.append(
+                before.model_copy(
+                    update={
+                        "status": info.status,
+                        "chart_digest": info.chart_digest,
+                        "values_digest": info.values_digest,
+                    }
+                )
+            )
+        return tuple(sorted(entries, key=lambda entry: -entry.revision))
+
+    async def _live(self, work: Work) -> Live:
+        tools = self._tools
+        report = tools.monitor.report(work.key)
+        message = report.message
+        if report.status is not HealthStatus.HEALTHY and report.ailing and self._asks_pods(work, report.status):
+            message = await culprit(tools.kube, report.ailing) or message
+        return Live(
+            health=report.status, message=message, total=report.total, ready=report.ready, services=report.services
+        )
+
+    def _asks_pods(self, work: Work, status: HealthStatus) -> bool:
+        attempt = work.draft.attempt
+        if attempt is None or status is HealthStatus.DEGRADED or attempt.outcome is not Outcome.RELEASED:
+            return True
+        return time.time() - attempt.last_at >= GRACE_SECONDS

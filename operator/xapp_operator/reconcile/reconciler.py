@@ -1,0 +1,256 @@
+"""The loop over one XApp: observe, plan, act, report; level-triggered, so that any event may start it at any time.
+
+Lives in `reconcile`. What to do is decided by `domain.plan`, done by `verbs`, worded by `report`; this module only
+brings them together, and it alone decides when a key comes back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from dataclasses import replace
+from typing import Final, assert_never
+
+from xapp_operator.api.conditions import Reason
+from xapp_operator.api.models import HealthStatus
+from xapp_operator.api.names import FINALIZER
+from xapp_operator.domain.actions import (
+    Action,
+    CorrectDrift,
+    Install,
+    Nothing,
+    Rollback,
+    Test,
+    Uninstall,
+    Unlock,
+    Upgrade,
+    Wait,
+)
+from xapp_operator.domain.plan import plan
+from xapp_operator.domain.situation import Backoff, Outcome, Situation
+from xapp_operator.errors import NotFound, XAppError
+from xapp_operator.reconcile.draft import Draft, begun
+from xapp_operator.reconcile.observe import Observation, Observer
+from xapp_operator.reconcile.queue import Key
+from xapp_operator.reconcile.report import render
+from xapp_operator.reconcile.tools import Tools, Work
+from xapp_operator.reconcile.verbs.install import install
+from xapp_operator.reconcile.verbs.leftovers import remove_leftovers
+from xapp_operator.reconcile.verbs.rollback import rollback
+from xapp_operator.reconcile.verbs.uninstall import uninstall
+from xapp_operator.reconcile.verbs.unlock import unlock
+from xapp_operator.reconcile.verbs.upgrade import upgrade
+from xapp_operator.telemetry.logs import get_logger
+
+MAX_STEPS: Final = 6
+UNHEALTHY_LOOK_SECONDS: Final = 5.0
+SLOW_LOOK_SECONDS: Final = 30.0
+SLOW_AFTER_SECONDS: Final = 120.0
+
+_log = get_logger(__name__)
+
+
+class Reconciler:
+    """Works on keys of the queue; many workers share one."""
+
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
+        self._observer = Observer(tools)
+        self._backoff = Backoff(tools.settings.backoff_first_seconds, tools.settings.backoff_max_seconds)
+        self._failures: Counter[Key] = Counter()
+        self._gone: dict[str, asyncio.Event] = {}
+
+    def gone(self, uid: str) -> bool:
+        """Return whether nothing is left to remove for the XApp of that uid."""
+        event = self._gone.get(uid)
+        return event is not None and event.is_set()
+
+    async def wait_gone(self, uid: str, *, seconds: float) -> bool:
+        """Return whether nothing is left to remove, waiting at most `seconds` for it."""
+        event = self._gone.setdefault(uid, asyncio.Event())
+        try:
+            async with asyncio.timeout(seconds):
+                await event.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def forget(self, key: Key, uid: str) -> None:
+        """Forget an XApp that no longer exists."""
+        self._gone.pop(uid, None)
+        self._failures.pop(key, None)
+        self._tools.monitor.forget(key)
+        self._tools.desired.forget(key)
+        self._tools.queue.forget(key)
+
+    async def work(self) -> None:
+        """Take keys and reconcile them, for ever; no failure of one ends the worker."""
+        queue = self._tools.queue
+        while True:
+            key = await queue.take()
+            began = time.monotonic()
+            outcome = "failed"
+            try:
+                await self.reconcile(key)
+            except XAppError as error:
+                self._come_back(key)
+                _log.warning("reconcile failed", namespace=key[0], name=key[1], error=error.message)
+            except Exception:
+                self._come_back(key)
+                _log.exception("reconcile failed unexpectedly", namespace=key[0], name=key[1])
+            else:
+                outcome = "done"
+                self._failures.pop(key, None)
+            finally:
+                queue.done(key)
+                self._tools.metrics.reconciled(action="reconcile", outcome=outcome, seconds=time.monotonic() - began)
+                self._tools.metrics.queued(depth=len(queue))
+
+    async def reconcile(self, key: Key) -> None:
+        """Bring one XApp one or more steps nearer to what its spec says, and write its status if it changed.
+
+        Raises:
+            XAppError: where the cluster could not be asked or told; the key comes back with back-off.
+        """
+        entry = self._tools.store.get(key)
+        if entry is None or self.gone(entry.uid):
+            return
+        raw, xapp = entry.parse()
+        if FINALIZER not in xapp.metadata.finalizers:
+            return  # the framework adds it first, and its event brings the key back
+        work = Work(raw=raw, xapp=xapp, draft=Draft.of(xapp))
+        observation = await self._observer.look(work)
+        for _ in range(MAX_STEPS):
+            action = plan(self._situation(work, observation))
+            if isinstance(action, Wait | Nothing):
+                break
+            await self._act(action, work, observation)
+            if self._outdated(work):
+                await self._write(work, Wait(Reason.PROGRESSING, "the spec has changed"), observation)
+                self._tools.queue.add(key)
+                return
+            observation = await self._observer.look(work)
+        else:
+            action = Wait(Reason.PROGRESSING, "several steps were made; looking again", until=time.time() + 1)
+        await self._settle(action, work, observation)
+
+    def _situation(self, work: Work, observation: Observation) -> Situation:
+        xapp, draft = work.xapp, work.draft
+        if draft.attempt is not None and draft.attempt.digests == observation.desired:
+            draft.attempt = replace(draft.attempt, generation=xapp.metadata.generation)
+        return Situation(
+            name=xapp.metadata.name,
+            spec=xapp.spec,
+            generation=xapp.metadata.generation,
+            deleting=xapp.metadata.deletion_timestamp is not None,
+            current=xapp.status.observed_generation == xapp.metadata.generation,
+            held_revision=draft.held_revision,
+            observed=observation.observed,
+            desired=observation.desired,
+            health=observation.live.health,
+            culprit=observation.live.message,
+            attempt=draft.attempt,
+            requests=observation.requests,
+            now=time.time(),
+            backoff=self._backoff,
+        )
+
+    async def _act(self, action: Action, work: Work, observation: Observation) -> None:
+        name = type(action).__name__
+        _log.info("acting", namespace=work.key[0], name=work.key[1], action=name)
+        self._observer.handled(work, action)
+        if isinstance(action, Unlock):
+            await unlock(action, work, self._tools)
+            return
+        digests = None if isinstance(observation.desired, XAppError) else observation.desired
+        attempt = begun(
+            work.draft.attempt,
+            action=name,
+            digests=digests,
+            generation=work.xapp.metadata.generation,
+            now=time.time(),
+        )
+        cause = work.draft.attempt
+        work.draft.attempt = attempt
+        await self._write(work, Wait(Reason.PROGRESSING, _PROGRESS[name]), observation)
+        match action:
+            case Install():
+                await install(action, work, self._tools, attempt)
+            case Upgrade():
+                await upgrade(action, work, self._tools, attempt)
+            case Rollback():
+                await rollback(action, work, self._tools, attempt, cause=cause, culprit=observation.live.message)
+            case Uninstall():
+                await uninstall(action, work, self._tools, attempt)
+            case CorrectDrift() | Test() | Wait() | Nothing():
+                raise NotImplementedError(name)
+            case _:
+                assert_never(action)
+
+    async def _settle(self, action: Wait | Nothing, work: Work, observation: Observation) -> None:
+        """Write what the decision means, and say when to look again."""
+        xapp, key, tools = work.xapp, work.key, self._tools
+        if xapp.metadata.deletion_timestamp is not None and isinstance(action, Nothing):
+            observed = observation.observed
+            if observed.namespace_terminating and observed.release is None and xapp.spec.deletion_policy != "Orphan":
+                await remove_leftovers(work, tools)
+            self._gone.setdefault(xapp.metadata.uid, asyncio.Event()).set()
+            return
+        draft, live = work.draft, observation.live
+        ended = draft.attempt
+        healthy = isinstance(action, Nothing) and live.health is HealthStatus.HEALTHY
+        if ended is not None and healthy and ended.outcome is not Outcome.FAILED:
+            draft.attempt = replace(ended, outcome=Outcome.SUCCEEDED)
+        elif isinstance(action, Wait) and action.reason == Reason.HEALTH_CHECK_FAILED and ended is not None:
+            draft.attempt = replace(
+                ended, outcome=Outcome.UNHEALTHY, permanent=True, reason=action.reason, message=action.message
+            )
+        await self._write(work, action, observation)
+        delay = tools.settings.resync_seconds
+        if isinstance(action, Wait) and action.until is not None:
+            delay = min(delay, max(action.until - time.time(), 0.0))
+        if draft.release.revision is not None and live.health is not HealthStatus.HEALTHY:
+            since = time.time() - (draft.attempt.last_at if draft.attempt else 0.0)
+            delay = min(delay, UNHEALTHY_LOOK_SECONDS if since < SLOW_AFTER_SECONDS else SLOW_LOOK_SECONDS)
+        tools.queue.add_after(key, delay)
+
+    async def _write(self, work: Work, decision: Wait | Nothing, observation: Observation) -> None:
+        status = render(work.xapp, work.draft, decision, observation.live, now=self._observer.now())
+        was_ready = _is_ready(work)
+        try:
+            written = await self._tools.status.write(work.raw, status)
+        except NotFound:
+            return
+        if written is None:
+            return
+        work.raw = written
+        work.xapp = type(work.xapp).model_validate(written)
+        self._tools.store.put(written)
+        if not was_ready and _is_ready(work):
+            for dependent in self._tools.store.referring(work.namespace, "XApp", work.xapp.metadata.name):
+                self._tools.queue.add(dependent)
+
+    def _outdated(self, work: Work) -> bool:
+        entry = self._tools.store.get(work.key)
+        metadata = work.xapp.metadata
+        if entry is None or entry.uid != metadata.uid:
+            return True
+        return entry.generation != metadata.generation or entry.deleting != (metadata.deletion_timestamp is not None)
+
+    def _come_back(self, key: Key) -> None:
+        self._failures[key] += 1
+        delay = self._backoff.first * 2.0 ** min(self._failures[key] - 1, 16)
+        self._tools.queue.add_after(key, min(delay, self._backoff.longest))
+
+
+def _is_ready(work: Work) -> bool:
+    return any(each.type == "Ready" and each.status == "True" for each in work.xapp.status.conditions or ())
+
+
+_PROGRESS: Final = {
+    "Install": "helm installs the chart",
+    "Upgrade": "helm upgrades the release",
+    "Rollback": "helm rolls the release back",
+    "Uninstall": "helm uninstalls the release",
+}

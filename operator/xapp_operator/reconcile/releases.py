@@ -1,0 +1,123 @@
+"""The releases of the cluster, watched as metadata of Helm's Secrets and seen as `plan` wants them.
+
+Lives in `reconcile`. Bodies are never cached. After a helm step the release is listed once, so that the next decision
+never rests on what was before the step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from xapp_operator.config import Settings
+from xapp_operator.domain.situation import Attempt, Digests, Earlier, Outcome, Release
+from xapp_operator.helm.releases import RELEASE_SELECTOR, ReleaseIndex, ReleaseKey, RevisionInfo, revision_of
+from xapp_operator.kube.cache import ChangeType, Key, WatchCache
+from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.resources import SECRETS
+
+SYNC_SECONDS: Final = 60.0
+
+_Found = tuple[ReleaseKey, RevisionInfo]
+
+
+class Releases:
+    """Every release in the namespaces that are cared for; `on_change` gets (namespace, owning XApp)."""
+
+    def __init__(self, kube: KubeClient, settings: Settings, *, on_change: Callable[[tuple[str, str]], None]) -> None:
+        self._kube = kube
+        self._on_change = on_change
+        self._index = ReleaseIndex()
+        self._cache: WatchCache[_Found] = WatchCache(
+            kube,
+            SECRETS,
+            keep=revision_of,
+            namespaces=settings.namespaces,
+            label_selector=RELEASE_SELECTOR,
+            metadata_only=True,
+        )
+        self._cache.on_event(self._changed)
+
+    async def start(self) -> None:
+        """Begin to watch and wait for the first list."""
+        self._cache.start()
+        await self._cache.wait_synced(seconds=SYNC_SECONDS)
+
+    async def stop(self) -> None:
+        """End the watch."""
+        await self._cache.stop()
+
+    @property
+    def last_contact(self) -> float:
+        """Return when the watch last heard from the API server (monotonic seconds)."""
+        return self._cache.last_contact
+
+    def revisions(self, namespace: str, name: str) -> tuple[RevisionInfo, ...]:
+        """Return the revisions of a release, oldest first."""
+        state = self._index.get(namespace, name)
+        return state.revisions if state else ()
+
+    def revision(self, namespace: str, name: str, number: int) -> RevisionInfo | None:
+        """Return one revision."""
+        return next((info for info in self.revisions(namespace, name) if info.revision == number), None)
+
+    def observed(self, namespace: str, name: str, *, attempt: Attempt | None) -> Release | None:
+        """Return the release as `plan` sees it, or None where there is none.
+
+        Args:
+            namespace: of the release.
+            name: of the release.
+            attempt: the last attempt of its XApp; a rollback carries the labels of the revision it returns to, so that
+                only the recorded attempt tells that it is ours.
+        """
+        revisions = self.revisions(namespace, name)
+        if not revisions:
+            return None
+        latest = revisions[-1]
+        earlier = {info.attempt for info in revisions[:-1]}
+        rolling_back = attempt is not None and attempt.action == "Rollback" and attempt.outcome is Outcome.RUNNING
+        return Release(
+            revision=latest.revision,
+            status=latest.status,
+            owner=latest.xapp or None,
+            digests=_digests(latest),
+            attempt_is_ours=rolling_back or (latest.attempt != "" and latest.attempt not in earlier),
+            modified_at=float(latest.modified or latest.created),
+            earlier=tuple(Earlier(info.revision, info.status, _digests(info)) for info in revisions[:-1]),
+        )
+
+    async def refresh(self, namespace: str, name: str) -> None:
+        """Read the release's revisions now.
+
+        Raises:
+            KubeError: when they cannot be listed.
+        """
+        listed = await self._kube.list(
+            SECRETS, namespace=namespace, label_selector=f"{RELEASE_SELECTOR},name={name}", metadata_only=True
+        )
+        found = [each for each in map(revision_of, listed.items) if each is not None]
+        numbers = {info.revision for _, info in found}
+        for info in self.revisions(namespace, name):
+            if info.revision not in numbers:
+                self._index.drop((namespace, name), info.revision)
+        for key, info in found:
+            self._index.add(key, info)
+
+    def forget(self, namespace: str, name: str) -> None:
+        """Forget a release that can no longer be removed, because its namespace is going away."""
+        for info in self.revisions(namespace, name):
+            self._index.drop((namespace, name), info.revision)
+
+    def _changed(self, change: ChangeType, _: Key, found: _Found) -> None:
+        key, info = found
+        known = self.revision(*key, info.revision)
+        if change == "DELETED":
+            self._index.drop(key, info.revision)
+        elif known is None or int(info.resource_version or 0) >= int(known.resource_version or 0):
+            self._index.add(key, info)
+        if info.xapp and known != info:
+            self._on_change((key[0], info.xapp))
+
+
+def _digests(info: RevisionInfo) -> Digests | None:
+    return Digests(info.chart_digest, info.values_digest) if info.chart_digest and info.values_digest else None

@@ -1,0 +1,239 @@
+"""ChartRepositories: what is saved, its credentials when they are needed, and its status.
+
+Lives in `reconcile`. The charts and versions themselves are in the index cache of `charts`; here is only who may be
+asked, how, and how often.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, cast
+
+from xapp_operator.api.conditions import READY, RECONCILING, STALLED, ConditionSet, Reason
+from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.api.models import XApp
+from xapp_operator.api.names import API_VERSION, REPOSITORY_KIND
+from xapp_operator.api.repository import ChartRepository, ChartRepositoryStatus
+from xapp_operator.charts.model import BasicCredentials, Credentials, Repository, TokenCredentials
+from xapp_operator.charts.source import ChartSources
+from xapp_operator.errors import AlreadyExists, ChartSourceError, IdentityConflict, NotFound, XAppError
+from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.resources import CHART_REPOSITORIES, SECRETS
+from xapp_operator.kube.status import StatusWriter
+from xapp_operator.reconcile.draft import moment
+from xapp_operator.reconcile.identity import Identities
+from xapp_operator.reconcile.queue import Key, WorkQueue
+from xapp_operator.telemetry.logs import get_logger
+
+DEFAULT_CA_KEY: Final = "ca.crt"
+FIRST_RETRY_SECONDS: Final = 5.0
+
+_log = get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    raw: JsonObject
+    model: ChartRepository
+
+
+class Repositories:
+    """Saved repositories; `on_change` gets (namespace, name) when one, or its index, is another than before."""
+
+    def __init__(
+        self,
+        kube: KubeClient,
+        *,
+        charts: ChartSources,
+        identities: Identities,
+        on_change: Callable[[str, str], None],
+    ) -> None:
+        self._kube = kube
+        self._charts = charts
+        self._identities = identities
+        self._on_change = on_change
+        self._status = StatusWriter(kube)
+        self._queue = WorkQueue()
+        self._known: dict[Key, _Known] = {}
+        self._reached: dict[Key, Repository] = {}
+        self._indexes: dict[Key, str] = {}
+
+    def event(self, raw: JsonObject, *, gone: bool) -> None:
+        """Note a ChartRepository as the watch shows it."""
+        model = ChartRepository.model_validate(raw)
+        key = model.key
+        before = self._known.get(key)
+        if gone:
+            self._known.pop(key, None)
+            self._reached.pop(key, None)
+            self._indexes.pop(key, None)
+            self._queue.forget(key)
+            return
+        self._known[key] = _Known(raw, model)
+        if before is None or before.model.spec != model.spec:
+            self._reached.pop(key, None)
+            self._queue.add(key)
+            self._on_change(*key)
+
+    def secret_changed(self, namespace: str, name: str) -> None:
+        """Read credentials anew where a repository names the Secret."""
+        for key, known in list(self._known.items()):
+            spec = known.model.spec
+            named = {reference.name for reference in (spec.secret_ref, spec.ca_secret_ref) if reference}
+            if key[0] == namespace and name in named:
+                self._reached.pop(key, None)
+                self._queue.add(key)
+                self._on_change(*key)
+
+    async def reach(self, xapp: XApp) -> Repository:
+        """Return the address of `xapp`'s chart with the credentials of its saved repository, which is made if missing.
+
+        Raises:
+            IdentityConflict: when the name is saved with another address.
+            ChartSourceError: when its credentials cannot be read.
+        """
+        spec = xapp.spec
+        if spec.url is None or spec.repo_name is None:
+            raise ValueError("only remote charts have a repository")
+        key = (xapp.metadata.namespace, spec.repo_name)
+        known = self._known.get(key)
+        if known is None:
+            await self._create(key, spec.url)
+            known = self._known[key]
+        if known.model.spec.url != spec.url:
+            raise IdentityConflict(
+                f"repoName {spec.repo_name} is saved with another url ({known.model.spec.url}): use that url, or "
+                "another repoName",
+                permanent=True,
+            )
+        return await self._with_credentials(key, known.model)
+
+    async def work(self) -> None:
+        """Keep the status of every repository up to date, for ever."""
+        while True:
+            key = await self._queue.take()
+            delay = FIRST_RETRY_SECONDS
+            try:
+                delay = await self._refresh(key)
+            except XAppError as error:
+                _log.warning("repository status not written", namespace=key[0], name=key[1], error=error.message)
+            except Exception:
+                _log.exception("repository refresh failed", namespace=key[0], name=key[1])
+            finally:
+                self._queue.done(key)
+            if key in self._known:
+                self._queue.add_after(key, delay)
+
+    async def _create(self, key: Key, url: str) -> None:
+        body: JsonObject = {
+            "apiVersion": API_VERSION,
+            "kind": REPOSITORY_KIND,
+            "metadata": {"name": key[1], "namespace": key[0]},
+            "spec": {"url": url},
+        }
+        try:
+            made = await self._kube.create(CHART_REPOSITORIES, body)
+        except AlreadyExists:
+            made = await self._kube.get(CHART_REPOSITORIES, key[1], namespace=key[0])
+        self.event(made, gone=False)
+
+    async def _refresh(self, key: Key) -> float:
+        """Look at the index and write the status; return when to look again, in seconds."""
+        known = self._known.get(key)
+        if known is None:
+            return 0.0
+        now = time.time()
+        problem: XAppError | None = None
+        charts: int | None = None
+        try:
+            repository = await self._with_credentials(key, known.model)
+            if not repository.is_oci:
+                index = await self._charts.index(repository)
+                charts = len(index.charts)
+                if self._indexes.get(key, index.digest) != index.digest:
+                    self._on_change(*key)
+                self._indexes[key] = index.digest
+        except ChartSourceError as error:
+            problem = error
+        await self._write(known, charts=charts, problem=problem, now=now)
+        return known.model.spec.interval_seconds
+
+    async def _write(self, known: _Known, *, charts: int | None, problem: XAppError | None, now: float) -> None:
+        model = known.model
+        conditions = ConditionSet(model.status.conditions or (), generation=model.metadata.generation, now=moment(now))
+        conditions.drop(RECONCILING, STALLED)
+        if problem is None:
+            message = "a registry has no index" if charts is None else f"the index lists {charts} charts"
+            conditions.set(READY, status=True, reason="Fetched", message=message)
+        else:
+            reason = problem.reason or Reason.CHART_PULL_FAILED
+            conditions.set(READY, status=False, reason=reason, message=problem.message)
+            kind = STALLED if problem.permanent else RECONCILING
+            conditions.set(kind, status=True, reason=reason, message=problem.message)
+        status = ChartRepositoryStatus(
+            observed_generation=model.metadata.generation,
+            charts=charts if problem is None else model.status.charts,
+            last_fetched=moment(now) if problem is None else model.status.last_fetched,
+            conditions=conditions.listed(),
+        )
+        try:
+            written = await self._status.write(
+                known.raw, cast("JsonObject", status.model_dump(mode="json", by_alias=True, exclude_none=True))
+            )
+        except NotFound:
+            return
+        if written is not None and model.key in self._known:
+            self._known[model.key] = _Known(written, ChartRepository.model_validate(written))
+
+    async def _with_credentials(self, key: Key, model: ChartRepository) -> Repository:
+        reached = self._reached.get(key)
+        if reached is not None:
+            return reached
+        spec = model.spec
+        kube = self._identities.client_in(key[0])
+        credentials = None
+        if spec.secret_ref is not None:
+            credentials = _credentials(await _secret(kube, key[0], spec.secret_ref.name), spec.secret_ref.name)
+        bundle = None
+        if spec.ca_secret_ref is not None:
+            name, entry = spec.ca_secret_ref.name, spec.ca_secret_ref.key
+            bundle = (await _secret(kube, key[0], name)).get(entry)
+            if bundle is None:
+                raise ChartSourceError(f"Secret {name} has no key {entry}: add the CA bundle", permanent=True)
+        reached = Repository(
+            url=spec.url,
+            credentials=credentials,
+            ca_bundle=bundle,
+            insecure_skip_tls_verify=spec.insecure_skip_tls_verify,
+            interval_seconds=spec.interval_seconds,
+        )
+        self._reached[key] = reached
+        return reached
+
+
+async def _secret(kube: KubeClient, namespace: str, name: str) -> dict[str, str]:
+    try:
+        secret = await kube.get(SECRETS, name, namespace=namespace)
+    except NotFound:
+        raise ChartSourceError(
+            f"Secret {name} of the ChartRepository does not exist: create it, or remove the reference", permanent=True
+        ) from None
+    data = obj(secret, "data")
+    try:
+        return {key: base64.b64decode(text(data, key)).decode() for key in data}
+    except (binascii.Error, UnicodeDecodeError):
+        raise ChartSourceError(f"Secret {name} of the ChartRepository is not text", permanent=True) from None
+
+
+def _credentials(data: dict[str, str], name: str) -> Credentials:
+    if token := data.get("token"):
+        return TokenCredentials(token)
+    if "username" in data and "password" in data:
+        return BasicCredentials(data["username"], data["password"])
+    raise ChartSourceError(
+        f"Secret {name} of the ChartRepository needs the keys username and password, or token", permanent=True
+    )

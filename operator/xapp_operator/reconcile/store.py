@@ -1,0 +1,121 @@
+"""What the operator knows of the custom resources: their newest JSON, kept as bytes and parsed when worked on.
+
+Lives in `reconcile`, fed by the kopf handlers and by the answers to our own status writes, so that a reconcile reads
+what it wrote. Bytes because thousands of XApps are kept and few are worked on at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import cast
+
+import orjson
+
+from xapp_operator.api.json import JsonObject, encode, integer, items, obj, text
+from xapp_operator.api.models import XApp
+from xapp_operator.reconcile.queue import Key
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One XApp: enough to route events without parsing, and the whole as JSON bytes."""
+
+    uid: str
+    version: int
+    generation: int
+    deleting: bool
+    references: frozenset[tuple[str, str]]  # (kind, name) of every Secret and ConfigMap it reads
+    repository: str | None
+    depends_on: tuple[str, ...]
+    data: bytes
+
+    def raw(self) -> JsonObject:
+        """Return the resource as JSON."""
+        return cast("JsonObject", orjson.loads(self.data))
+
+    def parse(self) -> tuple[JsonObject, XApp]:
+        """Return the resource as JSON and as a model."""
+        raw = self.raw()
+        return raw, XApp.model_validate(raw)
+
+
+class XAppStore:
+    """The newest known state of every XApp, by (namespace, name), with the reverse of its references."""
+
+    def __init__(self) -> None:
+        self._entries: dict[Key, Entry] = {}
+        self._referrers: dict[tuple[str, str, str], set[Key]] = {}  # (namespace, kind, name)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(list(self._entries))
+
+    def get(self, key: Key) -> Entry | None:
+        """Return the entry of `key`."""
+        return self._entries.get(key)
+
+    def put(self, raw: JsonObject) -> Entry:
+        """Keep `raw` unless something newer of the same object is known; return what is known now."""
+        entry = _entry(raw)
+        metadata = obj(raw, "metadata")
+        key = (text(metadata, "namespace"), text(metadata, "name"))
+        known = self._entries.get(key)
+        if known is not None and known.uid == entry.uid and known.version >= entry.version:
+            return known
+        self._unlink(key, known)
+        self._entries[key] = entry
+        for reference in _references_of(entry):
+            self._referrers.setdefault((key[0], *reference), set()).add(key)
+        return entry
+
+    def remove(self, key: Key, uid: str) -> None:
+        """Forget `key` if it still is the object `uid`."""
+        known = self._entries.get(key)
+        if known is not None and known.uid == uid:
+            self._unlink(key, known)
+            del self._entries[key]
+
+    def referring(self, namespace: str, kind: str, name: str) -> set[Key]:
+        """Return the XApps that read the Secret, ConfigMap, ChartRepository or XApp named."""
+        return set(self._referrers.get((namespace, kind, name), ()))
+
+    def _unlink(self, key: Key, known: Entry | None) -> None:
+        if known is None:
+            return
+        for reference in _references_of(known):
+            referrers = self._referrers.get((key[0], *reference))
+            if referrers is not None:
+                referrers.discard(key)
+                if not referrers:
+                    del self._referrers[key[0], *reference]
+
+
+def _references_of(entry: Entry) -> Iterator[tuple[str, str]]:
+    yield from entry.references
+    if entry.repository:
+        yield "ChartRepository", entry.repository
+    for name in entry.depends_on:
+        yield "XApp", name
+
+
+def _entry(raw: JsonObject) -> Entry:
+    metadata = {key: value for key, value in obj(raw, "metadata").items() if key != "managedFields"}
+    spec = obj(raw, "spec")
+    references = {(text(source, "kind"), text(source, "name")) for source in items(spec, "valuesFrom")}
+    archive = obj(spec, "archive")
+    for field, kind in (("secretRef", "Secret"), ("configMapRef", "ConfigMap")):
+        if name := text(obj(archive, field), "name"):
+            references.add((kind, name))
+    return Entry(
+        uid=text(metadata, "uid"),
+        version=int(text(metadata, "resourceVersion", "0")),
+        generation=integer(metadata, "generation"),
+        deleting="deletionTimestamp" in metadata,
+        references=frozenset(references),
+        repository=text(spec, "repoName") or None,
+        depends_on=tuple(text(other, "name") for other in items(spec, "dependsOn")),
+        data=encode({**raw, "metadata": metadata}),
+    )

@@ -1,0 +1,23 @@
+"""Install: no release is there, or only a failed record that never was deployed.
+
+Draft: attempt, release, history (see `deploy`). Never used on a release that once was deployed.
+"""
+
+from __future__ import annotations
+
+from xapp_operator.domain.actions import Install
+from xapp_operator.domain.situation import Attempt
+from xapp_operator.reconcile.tools import Tools, Work
+from xapp_operator.reconcile.verbs.deploy import deploy
+
+
+async def install(action: Install, work: Work, tools: Tools, attempt: Attempt) -> None:
+    """Run `helm install`; with `replace` over a failed record of the same name."""
+    await deploy(
+        work,
+        tools,
+        attempt,
+        step=tools.helm.install,
+        take_ownership=action.take_ownership,
+        over_failed=action.replace,
+    )

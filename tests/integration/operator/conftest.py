@@ -1,0 +1,38 @@
+"""One operator for the tests of this folder, on the run's cluster."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.localcluster import Cluster
+from tests.localrun.provision import prepare_cluster
+from tests.support.operator import OperatorProcess
+from tests.support.xapps import XAppKit
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="package")
+def operator(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatorProcess]:
+    prepare_cluster(cluster, ROOT)
+    process = OperatorProcess(cluster, tmp_path_factory.mktemp("operator"))
+    process.start()
+    yield process
+    process.stop()
+    errors = [line for line in process.logged().splitlines() if '"level": "error"' in line or '"level":"error"' in line]
+    if errors:
+        sys.stderr.write("\n".join(errors[-20:]))
+    assert not errors, "the operator logged errors"
+
+
+@pytest.fixture
+def xapps(operator: OperatorProcess, cluster: Cluster, namespace: str) -> Iterator[XAppKit]:
+    if not operator.running:
+        operator.start()
+    kit = XAppKit(cluster, namespace)
+    yield kit
+    kit.kubectl("delete", "xapps", "--all", "--wait=false")

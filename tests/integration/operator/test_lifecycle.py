@@ -1,0 +1,232 @@
+"""The life of an XApp on a real control plane: install, upgrade, no-op, removal."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.operator import OperatorProcess
+from tests.support.workload import workload
+from tests.support.xapps import XAppKit
+
+pytestmark = pytest.mark.integration
+
+LABELS = {
+    "xapp-operator.io/organization": "acme-corp",
+    "xapp-operator.io/team": "ran",
+    "xapp-operator.io/version": "0.1.0",
+}
+
+
+def _greeting(xapps: XAppKit, name: str) -> str | None:
+    found = xapps.get("configmap", name)
+    return found["data"].get("greeting") if found else None
+
+
+def test_uploaded_chart_becomes_a_ready_xapp(xapps: XAppKit) -> None:
+    xapps.apply(xapps.uploaded("hello", workload(), values={"greeting": "hi"}))
+    status = xapps.ready("hello")
+
+    assert xapps.releases()["hello"]["status"] == "deployed"
+    assert status["phase"] == "Deployed"
+    assert status["health"]["status"] == "Healthy"
+    assert status["release"]["chart"] == "workload"
+    assert status["release"]["chartVersion"] == "0.1.0"
+    assert status["release"]["revision"] == 1
+    assert status["resources"] == {"total": 3, "ready": 3}
+    assert [revision["revision"] for revision in status["history"]] == [1]
+    assert {condition["type"] for condition in status["conditions"]} == {"Ready", "Released"}
+    (service,) = status["services"]
+    assert [port["name"] for port in service["ports"]] == ["http", "metrics"]
+    assert _greeting(xapps, "hello") == "hi"
+
+
+def test_every_object_of_the_release_carries_the_predefined_labels(xapps: XAppKit) -> None:
+    xapps.apply(xapps.uploaded("hello", workload()))
+    xapps.ready("hello")
+    for kind in ("configmap", "deployment", "service"):
+        found = xapps.get(kind, "hello")
+        assert found is not None
+        labels = found["metadata"]["labels"]
+        assert labels["xapp-operator.io/xapp"] == "hello"
+        assert {key: labels[key] for key in LABELS} == LABELS
+        assert found["metadata"]["annotations"]["xapp-operator.io/organization"] == "ACME Corp"
+        assert ("xapp-operator.io/component" in labels) == (kind == "service")
+
+
+def test_archive_in_a_configmap_is_installed(xapps: XAppKit, tmp_path: Any) -> None:
+    file = tmp_path / "chart.tgz"
+    file.write_bytes(workload())
+    xapps.kubectl("create", "configmap", "my-chart", f"--from-file=chart.tgz={file}")
+    manifest = xapps.uploaded("hello", workload())
+    manifest["spec"]["archive"] = {"configMapRef": {"name": "my-chart", "key": "chart.tgz"}}
+    xapps.apply(manifest)
+    xapps.ready("hello")
+
+
+def test_change_of_values_is_an_upgrade(xapps: XAppKit) -> None:
+    manifest = xapps.uploaded("hello", workload(), values={"greeting": "one", "extra": {"old": "x"}})
+    xapps.apply(manifest)
+    xapps.ready("hello")
+    manifest["spec"]["values"] = {"greeting": "two"}
+    xapps.apply(manifest)
+    status = xapps.ready("hello")
+
+    assert status["release"]["revision"] == 2
+    assert [revision["revision"] for revision in status["history"]] == [2, 1]
+    found = xapps.get("configmap", "hello")
+    assert found is not None
+    assert found["data"]["greeting"] == "two"
+    assert "old" not in found["data"], "a value removed from the spec is gone after the upgrade"
+
+
+def test_change_of_archive_and_version_is_an_upgrade(xapps: XAppKit) -> None:
+    first = xapps.uploaded("hello", workload())
+    xapps.apply(first)
+    xapps.ready("hello")
+    second = xapps.uploaded("hello", workload(version="0.2.0"), version="0.2.0")
+    xapps.apply(second)
+    status = xapps.ready("hello")
+
+    assert status["release"]["chartVersion"] == "0.2.0"
+    deployment = xapps.get("deployment", "hello")
+    assert deployment is not None
+    assert deployment["metadata"]["labels"]["xapp-operator.io/version"] == "0.2.0"
+    old = first["spec"]["archive"]["secretRef"]["name"]
+    xapps.until(
+        lambda: not (xapps.get("secret", old) or {"metadata": {}})["metadata"].get("ownerReferences"),
+        what="the old chart Secret to have no owner",
+    )
+    new = xapps.get("secret", second["spec"]["archive"]["secretRef"]["name"])
+    assert new is not None
+    assert [owner["name"] for owner in new["metadata"]["ownerReferences"]] == ["hello"]
+
+
+def test_scaled_deployment_does_not_break_the_next_upgrade(xapps: XAppKit) -> None:
+    manifest = xapps.uploaded("hello", workload())
+    xapps.apply(manifest)
+    xapps.ready("hello")
+    xapps.kubectl("scale", "deployment/hello", "--replicas=3")
+    manifest["spec"]["values"] = {"greeting": "again"}
+    xapps.apply(manifest)
+    xapps.ready("hello")
+    deployment = xapps.get("deployment", "hello")
+    assert deployment is not None
+    assert deployment["spec"]["replicas"] == 1
+
+
+def test_resync_starts_no_helm_and_writes_nothing(xapps: XAppKit, operator: OperatorProcess) -> None:
+    xapps.apply(xapps.uploaded("hello", workload()))
+    xapps.ready("hello")
+    before = xapps.get("xapp", "hello")
+    acted = operator.logged().count('"acting"')
+    secrets = xapps.names("secret")
+    xapps.kubectl("annotate", "xapp/hello", "xapp-operator.io/reconcile-at=now")
+    xapps.until(
+        lambda: xapps.status("hello").get("handled", {}).get("reconcileAt") == "now", what="reconcile-at to be handled"
+    )
+    after = xapps.get("xapp", "hello")
+    assert before is not None
+    assert after is not None
+    assert after["status"] == {**before["status"], "handled": {"reconcileAt": "now"}}
+    assert operator.logged().count('"acting"') == acted
+    assert xapps.names("secret") == secrets
+
+
+def test_restarted_operator_writes_nothing_about_what_is_settled(xapps: XAppKit, operator: OperatorProcess) -> None:
+    xapps.apply(xapps.uploaded("hello", workload()))
+    xapps.apply(xapps.uploaded("other", workload(), values={"greeting": "x"}))
+    for name in ("hello", "other"):
+        xapps.ready(name)
+    versions = xapps.kubectl("get", "xapps", "-o", "jsonpath={.items[*].metadata.resourceVersion}")
+    acted = operator.logged().count('"acting"')
+    operator.stop()
+    operator.start()
+    manifest = xapps.uploaded("third", workload())
+    xapps.apply(manifest)
+    xapps.ready("third")  # by then the first two have been looked at again
+    kept = [item["metadata"]["resourceVersion"] for item in _items(xapps) if item["metadata"]["name"] != "third"]
+    assert " ".join(kept) == versions
+    assert operator.logged().count('"acting"') == acted + 1
+
+
+def _items(xapps: XAppKit) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = json.loads(xapps.kubectl("get", "xapps", "-o", "json"))["items"]
+    return items
+
+
+def test_delete_leaves_no_object_no_secret_and_no_finalizer(xapps: XAppKit) -> None:
+    xapps.apply(xapps.uploaded("hello", workload()))
+    xapps.ready("hello")
+    xapps.kubectl("delete", "xapp", "hello", "--timeout=60s")
+    assert xapps.get("xapp", "hello") is None
+    assert xapps.releases() == {}
+    xapps.until(lambda: xapps.names("secret") == [], what="no Secret to be left")
+    for kind in ("deployment", "service"):
+        xapps.gone(kind, "hello")
+
+
+def test_delete_during_the_wait_for_health_ends_at_once(xapps: XAppKit) -> None:
+    xapps.apply(xapps.uploaded("hello", workload(), values={"fail": "NotReady"}))
+    xapps.until(lambda: "hello" in xapps.releases(), what="the release to be there")
+    xapps.kubectl("delete", "xapp", "hello", "--timeout=30s")
+    assert xapps.releases() == {}
+
+
+def test_orphaned_release_runs_on(xapps: XAppKit) -> None:
+    xapps.apply(xapps.uploaded("hello", workload(), deletionPolicy="Orphan"))
+    xapps.ready("hello")
+    xapps.kubectl("delete", "xapp", "hello", "--timeout=60s")
+    assert xapps.releases()["hello"]["status"] == "deployed"
+    assert xapps.get("deployment", "hello") is not None
+
+
+def test_values_of_300_kilobytes_install_upgrade_and_delete(xapps: XAppKit) -> None:
+    big = {f"key{number:05}": "x" * 80 for number in range(3_000)}
+    manifest = xapps.uploaded("hello", workload(), values={"greeting": "one", "unused": big})
+    assert len(json.dumps(manifest)) > 290_000
+    xapps.apply(manifest)
+    xapps.ready("hello")
+    manifest["spec"]["values"]["greeting"] = "two"
+    xapps.apply(manifest)
+    assert xapps.ready("hello")["release"]["revision"] == 2
+    xapps.kubectl("delete", "xapp", "hello", "--timeout=60s")
+
+
+def test_release_removed_by_hand_is_installed_again(xapps: XAppKit) -> None:
+    xapps.apply(xapps.uploaded("hello", workload()))
+    xapps.ready("hello")
+    for secret in xapps.names("secret", "owner=helm"):
+        xapps.kubectl("delete", "secret", secret)
+    xapps.until(
+        lambda: "hello" in xapps.releases() and xapps.status("hello")["lastAttempt"]["outcome"] == "Succeeded",
+        what="the release to be back",
+    )
+    xapps.ready("hello")
+
+
+def test_suspended_xapp_is_not_changed_but_can_be_deleted(xapps: XAppKit) -> None:
+    manifest = xapps.uploaded("hello", workload())
+    xapps.apply(manifest)
+    xapps.ready("hello")
+    manifest["spec"].update(suspend=True, values={"greeting": "later"})
+    xapps.apply(manifest)
+    xapps.until(lambda: xapps.status("hello")["phase"] == "Suspended", what="the XApp to be suspended")
+    assert _greeting(xapps, "hello") == "hello"
+    xapps.kubectl("delete", "xapp", "hello", "--timeout=60s")
+    assert xapps.releases() == {}
+
+
+def test_dependency_is_awaited(xapps: XAppKit) -> None:
+    xapps.apply(xapps.uploaded("second", workload(), dependsOn=[{"name": "first"}]))
+    xapps.until(
+        lambda: (xapps.condition("second", "Ready") or {}).get("reason") == "DependencyNotReady",
+        what="the second to wait for the first",
+        about="second",
+    )
+    assert xapps.releases() == {}
+    xapps.apply(xapps.uploaded("first", workload()))
+    xapps.ready("first")
+    xapps.ready("second")

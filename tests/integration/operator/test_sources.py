@@ -1,0 +1,240 @@
+"""Where charts come from: a repository over HTTP, with its failures; what only the operator can find wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.charts import chart_archive, tar_gz
+from tests.support.chartserver import ChartServer
+from tests.support.workload import FILES, workload
+from tests.support.xapps import XAppKit
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+def charts() -> Iterator[ChartServer]:
+    with ChartServer() as server:
+        for version in ("0.1.0", "0.2.0", "0.3.0"):
+            server.add("workload", version, workload(version=version))
+        yield server
+
+
+def test_chart_from_a_repository_becomes_ready_and_the_address_is_saved(xapps: XAppKit, charts: ChartServer) -> None:
+    xapps.apply(xapps.remote("hello", url=charts.url, chart="workload", version="0.2.0"))
+    assert xapps.ready("hello")["release"]["chartVersion"] == "0.2.0"
+    saved = xapps.get("chartrepository", "charts")
+    assert saved is not None
+    assert saved["spec"]["url"] == charts.url
+    xapps.until(
+        lambda: (xapps.get("chartrepository", "charts") or {}).get("status", {}).get("charts") == 1,
+        what="the repository to know its charts",
+    )
+
+
+def test_range_takes_the_newest_version_that_fits(xapps: XAppKit, charts: ChartServer) -> None:
+    xapps.apply(xapps.remote("hello", url=charts.url, chart="workload", chartVersion=">=0.1 <0.3"))
+    assert xapps.ready("hello")["release"]["chartVersion"] == "0.2.0"
+
+
+def test_two_xapps_with_one_chart_download_it_once(xapps: XAppKit) -> None:
+    with ChartServer() as charts:
+        charts.add("single", "0.1.0", workload(name="single", onlyhere="a: b"))
+        for name in ("one", "two", "three"):
+            xapps.apply(xapps.remote(name, url=charts.url, chart="single"))
+        for name in ("one", "two", "three"):
+            xapps.ready(name)
+        assert charts.requests["/single-0.1.0.tgz"] == 1
+        assert charts.requests["/index.yaml"] == 1
+
+
+def test_delete_succeeds_when_the_chart_source_is_gone(xapps: XAppKit) -> None:
+    with ChartServer() as charts:
+        charts.add("workload", "0.1.0", workload())
+        xapps.apply(xapps.remote("hello", url=charts.url, chart="workload"))
+        xapps.ready("hello")
+    xapps.kubectl("delete", "chartrepository", "charts")
+    xapps.kubectl("delete", "xapp", "hello", "--timeout=60s")
+    assert xapps.releases() == {}
+
+
+def test_missing_version_is_stalled_and_names_those_that_exist(xapps: XAppKit, charts: ChartServer) -> None:
+    xapps.apply(xapps.remote("hello", url=charts.url, chart="workload", version="9.9.9"))
+    stalled = xapps.stalled("hello")
+    assert stalled["reason"] == "ChartPullFailed"
+    for version in ("9.9.9", "0.1.0", "0.2.0", "0.3.0"):
+        assert version in stalled["message"]
+    ready = xapps.condition("hello", "Ready")
+    assert ready is not None
+    assert ready["status"] == "False"
+    assert ready["message"] == stalled["message"]
+
+
+def test_new_version_in_the_index_ends_the_stall_when_reconcile_at_asks(xapps: XAppKit, charts: ChartServer) -> None:
+    xapps.apply(xapps.remote("hello", url=charts.url, chart="workload", version="0.4.0"))
+    xapps.stalled("hello")
+    charts.add("workload", "0.4.0", workload(version="0.4.0"))
+    xapps.kubectl("annotate", "xapp/hello", "xapp-operator.io/reconcile-at=1")
+    assert xapps.ready("hello")["release"]["chartVersion"] == "0.4.0"
+
+
+def test_missing_chart_is_stalled(xapps: XAppKit, charts: ChartServer) -> None:
+    xapps.apply(xapps.remote("hello", url=charts.url, chart="nothing"))
+    assert "nothing" in xapps.stalled("hello")["message"]
+
+
+def test_repository_that_does_not_answer_is_tried_again(xapps: XAppKit) -> None:
+    with ChartServer() as charts:
+        url = charts.url
+    xapps.apply(xapps.remote("hello", url=url, chart="workload"))
+    xapps.until(
+        lambda: (xapps.condition("hello", "Reconciling") or {}).get("reason") == "ChartPullFailed",
+        what="the failure to show",
+        about="hello",
+    )
+    assert xapps.condition("hello", "Stalled") is None
+
+
+def test_refused_address_is_stalled(xapps: XAppKit) -> None:
+    xapps.apply(xapps.remote("hello", url="http://169.254.169.254/charts", chart="workload"))
+    assert "169.254.169.254" in xapps.stalled("hello")["message"]
+
+
+def test_repo_name_saved_with_another_url_is_stalled(xapps: XAppKit, charts: ChartServer) -> None:
+    xapps.apply(xapps.remote("first", url=charts.url, chart="workload"))
+    xapps.ready("first")
+    xapps.apply(xapps.remote("second", url=charts.url + "/other", chart="workload"))
+    stalled = xapps.stalled("second")
+    assert charts.url in stalled["message"]
+    assert "repoName" in stalled["message"]
+
+
+def test_repository_with_credentials(xapps: XAppKit) -> None:
+    with ChartServer(username="jane", password="s3cr3t-of-jane") as charts:
+        charts.add("workload", "0.1.0", workload())
+        xapps.apply(xapps.remote("hello", url=charts.url, chart="workload"))
+        xapps.until(
+            lambda: (xapps.condition("hello", "Ready") or {}).get("reason") == "ChartPullFailed",
+            what="the refusal to show",
+            about="hello",
+        )
+        xapps.kubectl(
+            "create",
+            "secret",
+            "generic",
+            "login",
+            "--from-literal=username=jane",
+            "--from-literal=password=s3cr3t-of-jane",
+        )
+        patch = json.dumps({"spec": {"secretRef": {"name": "login"}}})
+        xapps.kubectl("patch", "chartrepository", "charts", "--type=merge", "-p", patch)
+        xapps.ready("hello")
+        everything = xapps.kubectl("get", "xapps,chartrepositories,events", "-o", "json")
+        assert "s3cr3t-of-jane" not in everything
+
+
+def test_digest_that_does_not_match_is_stalled(xapps: XAppKit) -> None:
+    manifest = xapps.uploaded("hello", workload())
+    manifest["spec"]["archive"]["digest"] = "sha256:" + "0" * 64
+    xapps.apply(manifest)
+    stalled = xapps.stalled("hello")
+    assert stalled["reason"] == "ChartPullFailed"
+    assert "digest" in stalled["message"]
+
+
+def test_archive_that_does_not_exist_is_stalled_until_it_does(xapps: XAppKit) -> None:
+    manifest = xapps.uploaded("hello", workload())
+    name = manifest["spec"]["archive"]["secretRef"]["name"]
+    xapps.kubectl("delete", "secret", name)
+    xapps.apply(manifest)
+    assert name in xapps.stalled("hello")["message"]
+    xapps.uploaded("hello", workload())
+    xapps.ready("hello")
+
+
+BAD_ARCHIVES = {
+    "empty": (b"", "empty"),
+    "not gzip": (b"hello", "gzip"),
+    "library chart": (
+        tar_gz({"lib/Chart.yaml": "apiVersion: v2\nname: lib\nversion: 0.1.0\ntype: library\n"}),
+        "library",
+    ),
+    "template that does not parse": (chart_archive({"templates/x.yaml": "{{ if }}"}), "x.yaml"),
+}
+
+
+@pytest.mark.parametrize("case", sorted(BAD_ARCHIVES))
+def test_bad_archive_is_stalled_with_the_reason(xapps: XAppKit, case: str) -> None:
+    archive, word = BAD_ARCHIVES[case]
+    xapps.apply(xapps.uploaded("hello", archive or b"\x00"[:0], digest=False))
+    stalled = xapps.stalled("hello")
+    assert stalled["reason"] in ("ChartInvalid", "ChartPullFailed")
+    assert word in stalled["message"]
+    assert xapps.releases() == {}
+
+
+def test_values_against_the_schema_are_stalled_and_heal(xapps: XAppKit) -> None:
+    schema = json.dumps({"type": "object", "properties": {"replicas": {"type": "integer", "maximum": 3}}})
+    archive = chart_archive({**FILES, "values.schema.json": schema}, name="workload")
+    manifest = xapps.uploaded("hello", archive, values={"replicas": 7})
+    xapps.apply(manifest)
+    stalled = xapps.stalled("hello")
+    assert stalled["reason"] == "ValuesInvalid"
+    assert "replicas" in stalled["message"]
+    manifest["spec"]["values"] = {"replicas": 2}
+    xapps.apply(manifest)
+    xapps.ready("hello")
+
+
+def test_values_from_secrets_and_configmaps_are_merged_and_watched(xapps: XAppKit) -> None:
+    xapps.kubectl("create", "configmap", "base", "--from-literal=values.yaml=greeting: base\nextra: {a: base, b: base}")
+    xapps.kubectl("create", "secret", "generic", "top", "--from-literal=my.yaml=extra: {b: top, c: 010}")
+    manifest = xapps.uploaded(
+        "hello",
+        workload(),
+        values={"extra": {"d": "own"}},
+        valuesFrom=[
+            {"kind": "ConfigMap", "name": "base"},
+            {"kind": "Secret", "name": "top", "key": "my.yaml"},
+            {"kind": "Secret", "name": "none", "optional": True},
+        ],
+    )
+    xapps.apply(manifest)
+    xapps.ready("hello")
+    found = xapps.get("configmap", "hello")
+    assert found is not None
+    assert {key: found["data"][key] for key in ("greeting", "a", "b", "c", "d")} == {
+        "greeting": "base",
+        "a": "base",
+        "b": "top",
+        "c": "8",
+        "d": "own",
+    }
+    patch = json.dumps({"data": {"values.yaml": "greeting: changed"}})
+    xapps.kubectl("patch", "configmap", "base", "--type=merge", "-p", patch)
+    xapps.until(
+        lambda: (xapps.get("configmap", "hello") or {"data": {}})["data"].get("greeting") == "changed",
+        what="the change of the ConfigMap to reach the release",
+        about="hello",
+    )
+
+
+def test_missing_values_object_is_stalled_until_it_is_there(xapps: XAppKit) -> None:
+    xapps.apply(xapps.uploaded("hello", workload(), valuesFrom=[{"kind": "Secret", "name": "later"}]))
+    stalled = xapps.stalled("hello")
+    assert stalled["reason"] == "ValuesInvalid"
+    assert "later" in stalled["message"]
+    xapps.kubectl("create", "secret", "generic", "later", "--from-literal=values.yaml=greeting: late")
+    xapps.ready("hello")
+
+
+def test_cluster_address_is_put_where_the_chart_declares_it(xapps: XAppKit) -> None:
+    xapps.apply(xapps.uploaded("hello", workload()))
+    xapps.ready("hello")
+    found = xapps.get("configmap", "hello")
+    assert found is not None
+    addresses = xapps.kubectl("get", "nodes", "-o", "jsonpath={.items[*].status.addresses[*].address}").split()
+    assert found["data"]["kubeIp"] in addresses

@@ -1,0 +1,57 @@
+"""The operator as a process of its own, as tests start, kill and start it again."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.localcluster import Cluster
+from tests.localcluster.processes import Child, ProcessSpec, stop_all
+
+STOP_SECONDS = 20.0
+SYSTEM_NAMESPACE = "xapp-operator-system"
+
+
+class OperatorProcess:
+    """`xapp-operator run` against `cluster`, its log and its cache in `folder`."""
+
+    def __init__(self, cluster: Cluster, folder: Path, settings: Mapping[str, str] | None = None) -> None:
+        self.log = folder / "operator.log"
+        program = Path(sys.executable).parent / "xapp-operator"
+        environment = {
+            "KUBECONFIG": str(cluster.kubeconfig),
+            "XAPP_ALLOW_OPERATOR_IDENTITY": "true",
+            "XAPP_ALLOW_LOOPBACK_REPOSITORIES": "true",
+            "XAPP_HELM": str(cluster.helm_path),
+            "XAPP_CACHE_DIR": str(folder / "cache"),
+            "XAPP_LEADER_ELECTION_NAMESPACE": SYSTEM_NAMESPACE,
+            "XAPP_PROBE_HOST": "127.0.0.1",
+            "XAPP_PROBE_PORT": "0",
+            **(settings or {}),
+        }
+        self._spec = ProcessSpec(name="operator", argv=(str(program), "run"), environment=environment)
+        self._child: Child | None = None
+
+    @property
+    def running(self) -> bool:
+        return self._child is not None and not self._child.ended
+
+    def start(self) -> None:
+        assert not self.running
+        self._child = Child(self._spec, log=self.log)
+
+    def stop(self) -> None:
+        """End it politely."""
+        if self._child is not None:
+            stop_all([self._child], timeout=STOP_SECONDS)
+
+    def kill(self) -> None:
+        """End it at once, as a crash does."""
+        assert self._child is not None
+        self._child.send(signal.SIGKILL)
+        assert self._child.reap(STOP_SECONDS)
+
+    def logged(self) -> str:
+        return self.log.read_text(encoding="utf-8", errors="replace") if self.log.exists() else ""

@@ -1,0 +1,158 @@
+"""XApps as tests apply them and wait for them: one namespace, kubectl, conditions with deadlines."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tests.localcluster import Cluster
+from tests.localcluster.access import KubectlFailed
+
+WAIT_SECONDS = 60.0
+POLL_SECONDS = 0.1
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class XAppKit:
+    """What tests do with XApps in one namespace."""
+
+    cluster: Cluster
+    namespace: str
+
+    def remote(self, name: str, *, url: str, chart: str, version: str = "0.1.0", **spec: Any) -> Json:
+        """Return the manifest of an XApp from a chart repository."""
+        return self._manifest(
+            name,
+            version,
+            {"method": "Remote Chart Repository", "url": url, "chartName": chart, "repoName": "charts", **spec},
+        )
+
+    def uploaded(self, name: str, archive: bytes, *, version: str = "0.1.0", digest: bool = True, **spec: Any) -> Json:
+        """Store `archive` as the gateway does, and return the manifest of an XApp from it."""
+        sha = hashlib.sha256(archive).hexdigest()
+        secret = f"chart-{sha[:16]}"
+        self.apply(
+            {
+                "apiVersion": "v1",
+                "kind": "Secret",
+                "type": "xapp-operator.io/chart",
+                "immutable": True,
+                "metadata": {"name": secret, "namespace": self.namespace},
+                "data": {"chart.tgz": base64.b64encode(archive).decode()},
+            }
+        )
+        place: Json = {"secretRef": {"name": secret, "key": "chart.tgz"}}
+        if digest:
+            place["digest"] = f"sha256:{sha}"
+        return self._manifest(name, version, {"method": "Upload Chart", "archive": place, **spec})
+
+    def _manifest(self, name: str, version: str, spec: Json) -> Json:
+        return {
+            "apiVersion": "xapp-operator.io/v1alpha1",
+            "kind": "XApp",
+            "metadata": {"name": name, "namespace": self.namespace},
+            "spec": {
+                "xAppName": name,
+                "organization": "ACME Corp",
+                "team": "ran",
+                "version": version,
+                "owner": "jane",
+                "namespace": self.namespace,
+                **spec,
+            },
+        }
+
+    def apply(self, manifest: Json) -> None:
+        """Apply on the server's side, as the docs say."""
+        self.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=json.dumps(manifest))
+
+    def kubectl(self, *arguments: str, input: str | None = None) -> str:  # noqa: A002 - the name that subprocess uses
+        return self.cluster.kubectl("-n", self.namespace, *arguments, input=input)
+
+    def get(self, kind: str, name: str) -> Json | None:
+        """Return an object, or None where there is none."""
+        try:
+            found: Json = json.loads(self.kubectl("get", kind, name, "-o", "json"))
+        except KubectlFailed as error:
+            if "NotFound" in str(error):
+                return None
+            raise
+        return found
+
+    def names(self, kind: str, selector: str = "") -> list[str]:
+        """Return the names of all objects of a kind, without their kind."""
+        chosen = ("-l", selector) if selector else ()
+        listed = self.kubectl("get", kind, *chosen, "-o", "name").split()
+        return [name.rpartition("/")[2] for name in listed]
+
+    def status(self, name: str) -> Json:
+        """Return the status of an XApp."""
+        found = self.get("xapp", name)
+        assert found is not None, f"XApp {name} is gone"
+        status: Json = found.get("status", {})
+        return status
+
+    def condition(self, name: str, kind: str) -> Json | None:
+        """Return one condition of an XApp, with its observedGeneration current, or None."""
+        found = self.get("xapp", name)
+        assert found is not None, f"XApp {name} is gone"
+        for condition in found.get("status", {}).get("conditions", []):
+            if condition["type"] == kind and condition["observedGeneration"] == found["metadata"]["generation"]:
+                result: Json = condition
+                return result
+        return None
+
+    def ready(self, name: str, *, seconds: float = WAIT_SECONDS) -> Json:
+        """Wait until the XApp is Ready for its newest generation, and return its status."""
+
+        def is_ready() -> bool:
+            condition = self.condition(name, "Ready")
+            return condition is not None and condition["status"] == "True"
+
+        self.until(is_ready, what=f"XApp {name} to be Ready", seconds=seconds, about=name)
+        return self.status(name)
+
+    def stalled(self, name: str, *, seconds: float = WAIT_SECONDS) -> Json:
+        """Wait until the XApp is Stalled for its newest generation, and return that condition."""
+        self.until(
+            lambda: self.condition(name, "Stalled") is not None,
+            what=f"XApp {name} to be Stalled",
+            seconds=seconds,
+            about=name,
+        )
+        condition = self.condition(name, "Stalled")
+        assert condition is not None
+        return condition
+
+    def gone(self, kind: str, name: str, *, seconds: float = WAIT_SECONDS) -> None:
+        """Wait until an object is gone."""
+        self.until(lambda: self.get(kind, name) is None, what=f"{kind} {name} to be gone", seconds=seconds)
+
+    def until(
+        self, reached: Callable[[], bool], *, what: str, seconds: float = WAIT_SECONDS, about: str | None = None
+    ) -> None:
+        """Wait until `reached`; the failure shows the status of the XApp `about`."""
+        deadline = time.monotonic() + seconds
+        while not reached():
+            if time.monotonic() > deadline:
+                shown = json.dumps(self.status(about), indent=2) if about else ""
+                raise AssertionError(f"waited {seconds:g} s in vain for {what}\n{shown}")
+            time.sleep(POLL_SECONDS)
+
+    def releases(self) -> dict[str, Json]:
+        """Return helm's own list of releases in the namespace, by name."""
+        listed = subprocess.run(
+            [self.cluster.helm_path, "list", "-n", self.namespace, "-o", "json"],
+            env=self.cluster.env,
+            capture_output=True,
+            check=True,
+        )
+        return {release["name"]: release for release in json.loads(listed.stdout)}
