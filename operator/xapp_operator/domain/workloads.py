@@ -150,13 +150,17 @@ def job(resource: JsonObject) -> Verdict:
     spec, status = obj(resource, "spec"), obj(resource, "status")
     if spec.get("suspend") is True:
         return HEALTHY
-    if not text(status, "startTime"):
-        return progressing("is not started yet")
+    return _running_job(spec, status) if text(status, "startTime") else progressing("is not started yet")
+
+
+def _running_job(spec: JsonObject, status: JsonObject) -> Verdict:
     parallelism = integer(spec, "parallelism", default=1)
     open_completions = integer(spec, "completions", default=parallelism) - integer(status, "succeeded")
     wanted = max(min(parallelism, open_completions), 0)
+    if not wanted:
+        return progressing("all its pods have ended, it is not yet marked complete")
     up = integer(status, "ready", default=integer(status, "active"))
-    if wanted and up >= wanted:
+    if up >= wanted:
         return HEALTHY
     tries = integer(status, "failed")
     return progressing(f"{up} of {wanted} pods up" + (f", {tries} failed" if tries else ""))
