@@ -97,6 +97,10 @@ def difference(old: JsonObject, new: JsonObject) -> JsonObject:
 
 
 def _same(first: Json, second: Json) -> bool:
+    if isinstance(first, dict) and isinstance(second, dict):
+        return first.keys() == second.keys() and all(_same(value, second[key]) for key, value in first.items())
+    if isinstance(first, list) and isinstance(second, list):
+        return len(first) == len(second) and all(map(_same, first, second))
     # In JSON, as opposed to Python, true is not 1.
     return first == second and isinstance(first, bool) == isinstance(second, bool)
 
