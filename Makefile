@@ -9,7 +9,7 @@ BIN := .venv/bin
 # make run
 CLUSTER ?= local
 AUTH ?= none
-PORT ?= 31315
+XAPP_PORT ?= 31315
 
 # make test
 WORKERS ?= $(shell nproc)
@@ -31,8 +31,8 @@ help: ## List the targets.
 	  /^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
-run: venv ## Everything on this machine, with two sample xApps (CLUSTER=local|kind|current AUTH=none|kubernetes PORT=31315).
-	@exec $(BIN)/python -m tests.localrun --cluster $(CLUSTER) --auth $(AUTH) --port $(PORT)
+run: venv ## Everything on this machine, with two sample xApps (CLUSTER=local|kind|current AUTH=none|kubernetes XAPP_PORT=31315).
+	@exec $(BIN)/python -m tests.localrun --cluster $(CLUSTER) --auth $(AUTH) --port $(XAPP_PORT)
 
 .PHONY: clean
 clean: ## Remove what runs and tests leave behind; .venv and the tools in the user's cache stay.

@@ -41,5 +41,5 @@ def check_port_free(port: int) -> None:
         except OSError:
             raise RunRefused(
                 f"port {port} on {LOOPBACK} is taken by another program: end that program "
-                f"(`ss -ltnp 'sport = :{port}'` names it), or choose another port with `make run PORT=<number>`"
+                f"(`ss -ltnp 'sport = :{port}'` names it), or choose another port with `make run XAPP_PORT=<number>`"
             ) from None

@@ -1,12 +1,13 @@
 """`make run` from the first line to the last: what is started in which order, and ended in the reverse."""
 
 import hashlib
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.localcluster import Cluster, ClusterRunning, KubectlFailed, LocalCluster
+from tests.localcluster import Cluster, ClusterFailed, ClusterRunning, KubectlFailed, LocalCluster
 from tests.localcluster.binaries import cache_root
 from tests.localcluster.layout import Layout
 from tests.localcluster.ports import LOOPBACK
@@ -162,6 +163,8 @@ Ctrl-C stops all of it.
             except ValueError:
                 undo.pop_all()
                 raise
+            except subprocess.CalledProcessError as error:
+                raise ClusterFailed(f"{error.cmd}: {str(error.stderr, 'utf-8', 'replace').strip()}") from error
             yield cluster
 
     def _await_end_of_killed_run(self, local: LocalCluster) -> None:
