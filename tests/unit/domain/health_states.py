@@ -280,6 +280,7 @@ OTHERS: list[tuple[str, Object, HealthStatus, str]] = [
     ("namespace", core("Namespace", {}, {"phase": "Active"}), HEALTHY, ""),
     ("namespace going", core("Namespace", {}, {"phase": "Terminating"}), PROGRESSING, "being deleted"),
     ("config map", core("ConfigMap"), HEALTHY, ""),
+    ("pod new", core("Pod", {}), PROGRESSING, "waiting to be started"),
     ("ingress", resource("networking.k8s.io/v1", "Ingress", {}, ADDRESS), HEALTHY, ""),
     ("ingress without address", resource("networking.k8s.io/v1", "Ingress", {}, {}), HEALTHY, "no address"),
 ]
