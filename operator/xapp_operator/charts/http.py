@@ -1,0 +1,275 @@
+"""The one downloader: every byte of a chart, an index or a manifest comes through here, under the same rules.
+
+Addresses are checked when the socket is made (`addresses.py`), for each redirect anew. Credentials and a switched-off
+certificate check belong to the origin (scheme, host, port) that they were given for and end at the first redirect that
+leaves it. Bodies are counted while they stream, whatever Content-Length says, and one deadline holds for the whole,
+redirects included. Nothing is taken from the environment: no proxy, no .netrc; no cookie is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.metadata import version
+from types import TracebackType
+from typing import IO, Final, Self
+
+import aiohttp
+from aiohttp.abc import AbstractResolver
+from aiohttp.resolver import ThreadedResolver
+from multidict import CIMultiDictProxy
+from yarl import URL
+
+from xapp_operator.charts.addresses import (
+    AddressRule,
+    GuardedResolver,
+    SocketFactory,
+    SocketRefused,
+    refused_address,
+)
+from xapp_operator.charts.wording import address
+from xapp_operator.errors import AddressRefused, ChartNotFound, ChartSourceError, SourceUnavailable
+
+MAX_REDIRECTS: Final = 5
+_CHUNK: Final = 64 * 1024
+_REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))
+_CONNECTIONS_PER_HOST: Final = 8
+_TLS_CONTEXTS: Final = 32
+_OK: Final = 200
+_DENIED: Final = (401, 403)
+_NOT_THERE: Final = (404, 410)
+_TRY_LATER: Final = (408, 425, 429)
+_SERVER_ERROR: Final = 500
+_USER_AGENT: Final = f"xapp-operator/{version('xapp-operator')}"
+
+
+class CapExceeded(Exception):
+    """The body is larger than the caller allows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """Who asks and how TLS is checked, for one origin: that of `home`."""
+
+    home: URL
+    authorization: str | None = field(default=None, repr=False)
+    ca_bundle: str | None = field(default=None, repr=False)
+    insecure: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a server said; `body` only for 200 and when it was not written to a file, `url` after redirects."""
+
+    status: int
+    url: URL
+    headers: CIMultiDictProxy[str]
+    body: bytes
+
+
+class Downloader:
+    """Owns the one HTTP session of the charts."""
+
+    def __init__(
+        self, *, timeout_seconds: float, allow_loopback: bool, resolver: AbstractResolver | None = None
+    ) -> None:
+        self._timeout = timeout_seconds
+        self._rule = AddressRule(allow_loopback=allow_loopback)
+        self._resolver = resolver
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        connector = aiohttp.TCPConnector(
+            resolver=GuardedResolver(self._resolver or ThreadedResolver(), rule=self._rule),
+            socket_factory=SocketFactory(self._rule),
+            limit_per_host=_CONNECTIONS_PER_HOST,
+        )
+        self._session = aiohttp.ClientSession(
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            trust_env=False,
+            timeout=aiohttp.ClientTimeout(total=None),
+            headers={"User-Agent": _USER_AGENT},
+        )
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._session:
+            await self._session.close()
+            self._session = None
+
+    async def get(
+        self,
+        url: URL,
+        *,
+        access: Access,
+        max_bytes: int,
+        headers: Mapping[str, str] | None = None,
+        into: IO[bytes] | None = None,
+    ) -> Answer:
+        """Return the answer to a GET, after redirects, whatever its status.
+
+        Raises CapExceeded for a body of more than `max_bytes`, AddressRefused, and SourceUnavailable for what went
+        wrong on the way.
+        """
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await self._follow(url, access=access, max_bytes=max_bytes, headers=headers or {}, into=into)
+        except TimeoutError:
+            raise SourceUnavailable(
+                f"{address(url)} did not deliver within {self._timeout:g} s. It is tried again; "
+                "raise XAPP_FETCH_TIMEOUT_SECONDS if the repository is slow."
+            ) from None
+
+    async def _follow(
+        self, url: URL, *, access: Access, max_bytes: int, headers: Mapping[str, str], into: IO[bytes] | None
+    ) -> Answer:
+        at_home = True
+        for _ in range(MAX_REDIRECTS + 1):
+            at_home = at_home and origin(url) == origin(access.home)
+            answer = await self._one(url, access, headers, max_bytes, into, at_home=at_home)
+            if answer.status not in _REDIRECTS:
+                return answer
+            url = _redirected(answer)
+        raise ChartSourceError(
+            f"{address(url)} is the redirect after {MAX_REDIRECTS} others, which is one too many. "
+            "Give the address that they lead to.",
+            permanent=True,
+        )
+
+    async def _one(
+        self,
+        url: URL,
+        access: Access,
+        headers: Mapping[str, str],
+        max_bytes: int,
+        into: IO[bytes] | None,
+        *,
+        at_home: bool,
+    ) -> Answer:
+        if self._session is None:
+            raise RuntimeError("the downloader is used outside its context")
+        self._check_host(url)
+        sent = {"Accept-Encoding": "identity", **headers}
+        if at_home and access.authorization:
+            sent["Authorization"] = access.authorization
+        tls = await _tls(access.ca_bundle, insecure=access.insecure and at_home)
+        try:
+            async with self._session.get(url, headers=sent, allow_redirects=False, ssl=tls) as response:
+                body = await _body(response, max_bytes, into) if response.status == _OK else b""
+                return Answer(status=response.status, url=url, headers=response.headers, body=body)
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            if isinstance(error, TimeoutError):
+                raise
+            raise _failure(url, error) from None
+
+    def _check_host(self, url: URL) -> None:
+        """Refuse a literal address, which no resolver sees, with the same words as a resolved one."""
+        host = url.host or ""
+        reason = self._rule.refusal(host)
+        if reason and _is_literal(host):
+            raise refused_address(host, reason)
+
+
+async def _body(response: aiohttp.ClientResponse, max_bytes: int, into: IO[bytes] | None) -> bytes:
+    if (response.content_length or 0) > max_bytes:
+        raise CapExceeded
+    parts = bytearray()
+    received = 0
+    async for chunk in response.content.iter_chunked(_CHUNK):
+        received += len(chunk)
+        if received > max_bytes:
+            raise CapExceeded
+        if into is None:
+            parts += chunk
+        else:
+            into.write(chunk)
+    return bytes(parts)
+
+
+def origin(url: URL) -> tuple[str, str | None, int | None]:
+    """Return scheme, host and port: what credentials belong to."""
+    return url.scheme, url.host, url.port
+
+
+def unexpected(answer: Answer) -> ChartSourceError:
+    """Return the error for an answer whose status is none of those that the caller can use."""
+    where = f"{address(answer.url)} answered {answer.status}"
+    if answer.status in _DENIED:
+        return ChartSourceError(
+            f"{where}: access is denied. Give credentials that may read it in secretRef of the ChartRepository.",
+            permanent=True,
+        )
+    if answer.status in _NOT_THERE:
+        return ChartNotFound(f"{where}: it is not there. Check the address, or whether the chart was removed.")
+    if answer.status >= _SERVER_ERROR or answer.status in _TRY_LATER:
+        return SourceUnavailable(f"{where}: it cannot deliver now. It is tried again.")
+    return ChartSourceError(f"{where}, which is no chart. Check the address of the repository.", permanent=True)
+
+
+def _redirected(answer: Answer) -> URL:
+    target = answer.headers.get("Location", "")
+    try:
+        # A signed address must arrive byte for byte, so only what is no URL as it stands is quoted.
+        as_it_stands = target.isascii() and target.isprintable() and " " not in target
+        url = answer.url.join(URL(target, encoded=as_it_stands)).with_user(None).with_fragment(None)
+    except ValueError:
+        url = URL()
+    if not target or url.scheme not in ("http", "https") or not url.host:
+        raise SourceUnavailable(f"{address(answer.url)} redirects to no http address. It is tried again.")
+    if answer.url.scheme == "https" and url.scheme == "http":
+        raise AddressRefused(
+            f"{address(answer.url)} redirects from https to http, which anybody on the way could read and change. "
+            "Give an address that stays with https."
+        )
+    return url
+
+
+def _is_literal(host: str) -> bool:
+    return ":" in host or host.replace(".", "").isdigit()
+
+
+async def _tls(ca_bundle: str | None, *, insecure: bool) -> ssl.SSLContext | bool:
+    if insecure:
+        return False
+    return await asyncio.to_thread(_tls_context, ca_bundle) if ca_bundle else True
+
+
+@lru_cache(maxsize=_TLS_CONTEXTS)
+def _tls_context(ca_bundle: str) -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    try:
+        context.load_verify_locations(cadata=ca_bundle)
+    except (ssl.SSLError, ValueError):
+        raise ChartSourceError(
+            "the CA bundle of the repository is no PEM certificate. Correct the Secret that caSecretRef names.",
+            permanent=True,
+        ) from None
+    return context
+
+
+def _failure(url: URL, error: Exception) -> ChartSourceError:
+    where = address(url)
+    if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, SocketRefused):
+        return refused_address(url.host or "", str(error.os_error))
+    if isinstance(error, aiohttp.InvalidURL):
+        return AddressRefused(f"{where} is no URL that can be fetched. Correct it.")
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        said = "its host name cannot be resolved. Check the name"
+    elif isinstance(error, aiohttp.ClientConnectorCertificateError):
+        said = "its certificate is not trusted. Give its CA in caSecretRef of the ChartRepository"
+    elif isinstance(error, aiohttp.ClientSSLError):
+        said = "TLS failed. Check that the port speaks https"
+    elif isinstance(error, aiohttp.ClientConnectorError):
+        said = f"no connection ({(error.os_error.strerror or 'failed').lower()}). Check host and port"
+    elif isinstance(error, aiohttp.ClientPayloadError):
+        said = "the answer broke off. Check the server"
+    else:
+        said = "the server does not answer as HTTP demands. Check host and port"
+    return SourceUnavailable(f"{where} is not available: {said}; it is tried again.")
