@@ -1,0 +1,263 @@
+"""The charts of the whole process: found, fetched, checked, kept. The public face of this package.
+
+A request names a repository, a chart and a version or range. `resolve` answers which archive that is now, from the
+index or the registry; `fetch` gives the archive as a file for helm. An archive is downloaded once for all who ask at
+the same time, inspected once, and known by its digest from then on, over restarts too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self, TypeVar
+
+from aiohttp.abc import AbstractResolver
+
+from xapp_operator.charts.cache import ChartCache, ChartFile
+from xapp_operator.charts.finder import ChartFinder, Place
+from xapp_operator.charts.flight import SingleFlight
+from xapp_operator.charts.http import CapExceeded, Downloader, unexpected
+from xapp_operator.charts.index import ChartIndex, ChartVersion
+from xapp_operator.charts.info import ArchiveLimits, ChartInfo
+from xapp_operator.charts.inspection import inspect_archive, too_large
+from xapp_operator.charts.model import ChartRequest, Repository, parse_digest
+from xapp_operator.charts.oci import OciRegistries
+from xapp_operator.charts.repository import HttpRepositories, access_of
+from xapp_operator.charts.wording import quoted
+from xapp_operator.config import Settings
+from xapp_operator.errors import ChartInvalid, ChartNotFound, DigestMismatch, XAppError
+from xapp_operator.telemetry.metrics import METRICS
+
+_IN_HAND: Final = "in hand"
+"""The source of archives whose bytes the caller had; never enough to get a chart by its digest alone."""
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+_KEPT_ANSWERS: Final = 4096
+_OK: Final = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolvedChart:
+    """What a request stands for now: `digest` is the sha256 of the archive (64 hex digits)."""
+
+    request: ChartRequest
+    version: str
+    digest: str
+    info: ChartInfo
+    place: Place = field(repr=False)
+
+
+class ChartSources:
+    """Everything about charts that needs the network or the disk; one for a process, used with `async with`."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        resolver: AbstractResolver | None = None,
+    ) -> None:
+        self._limits = ArchiveLimits.of(settings)
+        self._downloader = Downloader(
+            timeout_seconds=settings.fetch_timeout_seconds,
+            allow_loopback=settings.allow_loopback_repositories,
+            resolver=resolver,
+        )
+        self._http = HttpRepositories(
+            self._downloader,
+            max_bytes=settings.index_max_bytes,
+            ttl_seconds=settings.index_ttl_seconds,
+            clock=clock,
+        )
+        self._oci = OciRegistries(
+            self._downloader,
+            ttl_seconds=settings.index_ttl_seconds,
+            allow_loopback=settings.allow_loopback_repositories,
+            clock=clock,
+        )
+        self._finder = ChartFinder(self._http, self._oci)
+        self._cache = ChartCache(
+            settings.cache_dir / "charts", limits=self._limits, max_bytes=settings.chart_cache_max_bytes
+        )
+        self._flights: SingleFlight[tuple[Repository, Place], ChartFile] = SingleFlight()
+        self._digests: OrderedDict[tuple[Repository, Place], str] = OrderedDict()
+        self._refused: OrderedDict[tuple[str, str], str] = OrderedDict()
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        await asyncio.to_thread(self._cache.prepare)
+        await self._stack.enter_async_context(self._downloader)
+        for part in (self._http, self._oci, self._flights):
+            self._stack.push_async_callback(part.close)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+
+    async def resolve(self, request: ChartRequest, *, revalidate: bool = False) -> ResolvedChart:
+        """Return which archive a request stands for now, and what is in it.
+
+        Downloads the archive only when its digest or its content is not known yet. With `revalidate` the index is
+        looked at again whatever its age. Raises FormInvalid for what is no version, ChartNotFound with what there is,
+        ChartSourceError and its kinds, DigestMismatch, ChartInvalid.
+        """
+        place = await self._finder.find(request, revalidate=revalidate)
+        try:
+            return await self._resolved(request, place, remembered=not revalidate)
+        except (DigestMismatch, ChartNotFound):
+            # The index at hand may be older than the archive that it describes.
+            newer = place if revalidate else await self._finder.find(request, revalidate=True)
+            if newer == place:
+                raise
+        return await self._resolved(request, newer, remembered=False)
+
+    async def fetch(self, chart: ResolvedChart) -> ChartFile:
+        """Return the archive of a resolved chart as a file, downloaded when the cache does not have it.
+
+        Raises ChartSourceError and its kinds, DigestMismatch, ChartInvalid.
+        """
+        file = await asyncio.to_thread(self._cache.open, chart.digest, source=chart.place.source)
+        return file or await self._download(chart.request.repository, chart.place.with_digest(chart.digest))
+
+    async def store_archive(
+        self, data: bytes, *, expected_digest: str | None = None, source: str | None = None
+    ) -> ChartFile:
+        """Check an archive that the caller has, and keep it as a file.
+
+        `expected_digest` is `sha256:<hex>` or the digits alone. `source` names where the bytes come from, when `stored`
+        is to find them again. Raises ChartInvalid, DigestMismatch.
+        """
+        if len(data) > self._limits.packed:
+            raise too_large(self._limits)
+        digest = await asyncio.to_thread(_sha256, data)
+        if expected_digest is not None and digest != parse_digest(expected_digest):
+            raise DigestMismatch(
+                f"the chart archive has the digest sha256:{digest}, not {quoted(expected_digest)}. "
+                "Correct the digest, or provide the archive that it belongs to."
+            )
+        kept_as = source or _IN_HAND
+        file = await asyncio.to_thread(self._cache.open, digest, source=kept_as)
+        METRICS.chart_fetched(source="archive", outcome="cached" if file else "downloaded")
+        return file or await self._keep(data, digest, source=kept_as)
+
+    async def store_file(self, path: Path, *, expected_digest: str | None = None) -> ChartFile:
+        """Check an archive that lies in a file, such as an upload, and keep a copy. Raises as `store_archive`."""
+        return await self.store_archive(
+            await asyncio.to_thread(_read, path, self._limits.packed + 1), expected_digest=expected_digest
+        )
+
+    async def stored(self, digest: str, *, source: str) -> ChartFile | None:
+        """Return an archive that `store_archive` has kept from the same source, without its bytes; None when gone.
+
+        The source keeps tenants apart: whoever merely knows the digest of another's chart does not get it.
+        """
+        return await asyncio.to_thread(self._cache.open, parse_digest(digest), source=source)
+
+    async def list_charts(self, repository: Repository, *, revalidate: bool = False) -> ChartIndex | None:
+        """Return all charts of a repository with all their versions; None for a registry, which cannot list its charts.
+
+        A registry is asked whether it answers. Raises ChartSourceError and its kinds, also where `resolve` would go on
+        with an older index.
+        """
+        if not repository.is_oci:
+            return await self._http.index(repository, revalidate=revalidate, stale_ok=False)
+        await self._oci.ping(repository)
+        return None
+
+    async def list_versions(
+        self, repository: Repository, chart: str, *, revalidate: bool = False
+    ) -> tuple[ChartVersion, ...]:
+        """Return the versions of a chart, newest first; none when it is not there.
+
+        Of a chart in a registry only the versions themselves are known. Raises as `list_charts`.
+        """
+        if not repository.is_oci:
+            index = await self._http.index(repository, revalidate=revalidate, stale_ok=False)
+            return index.versions(chart)
+        versions = await self._oci.versions(repository, chart, revalidate=revalidate)
+        return tuple(ChartVersion(version=version, url=repository.url) for version in versions)
+
+    async def _resolved(self, request: ChartRequest, place: Place, *, remembered: bool) -> ResolvedChart:
+        key = (request.repository, place)
+        digest = place.digest or (self._digests.get(key) if remembered else None)
+        info = await asyncio.to_thread(self._cache.info, digest, source=place.source) if digest else None
+        if info:
+            METRICS.chart_fetched(source=place.kind, outcome="cached")
+        else:
+            info = (await self._download(request.repository, place)).info
+            _keep_last(self._digests, key, info.digest)
+        return ResolvedChart(request=request, version=place.version, digest=info.digest, info=info, place=place)
+
+    async def _download(self, repository: Repository, place: Place) -> ChartFile:
+        return await self._flights.run((repository, place), lambda: self._fetch(repository, place))
+
+    async def _fetch(self, repository: Repository, place: Place) -> ChartFile:
+        if place.digest:
+            self._check_refused(place.digest, place.source)
+        try:
+            data = await self._bytes(repository, place)
+            digest = await asyncio.to_thread(_sha256, data)
+            if place.digest and digest != place.digest:
+                raise DigestMismatch(
+                    f"{place.shown} has the digest sha256:{digest}, but sha256:{place.digest} is what the repository "
+                    "says. Write its index again, or push the chart again."
+                )
+        except XAppError:
+            METRICS.chart_fetched(source=place.kind, outcome="failed")
+            raise
+        METRICS.chart_fetched(source=place.kind, outcome="downloaded")
+        return await self._keep(data, digest, source=place.source)
+
+    async def _bytes(self, repository: Repository, place: Place) -> bytes:
+        try:
+            if place.layer:
+                return await self._oci.download(place.layer, max_bytes=self._limits.packed)
+            answer = await self._downloader.get(place.url, access=access_of(repository), max_bytes=self._limits.packed)
+        except CapExceeded:
+            raise too_large(self._limits) from None
+        if answer.status != _OK:
+            raise unexpected(answer)
+        return answer.body
+
+    async def _keep(self, data: bytes, digest: str, *, source: str) -> ChartFile:
+        self._check_refused(digest, source)
+        try:
+            return await asyncio.to_thread(self._inspect_and_store, data, source)
+        except ChartInvalid as error:
+            _keep_last(self._refused, (digest, source), error.message)
+            raise
+
+    def _inspect_and_store(self, data: bytes, source: str) -> ChartFile:
+        return self._cache.store(data, inspect_archive(data, limits=self._limits), source=source)
+
+    def _check_refused(self, digest: str, source: str) -> None:
+        message = self._refused.get((digest, source))
+        if message is not None:
+            raise ChartInvalid(message)
+
+
+def _keep_last(memory: OrderedDict[K, V], key: K, value: V) -> None:
+    memory[key] = value
+    memory.move_to_end(key)
+    if len(memory) > _KEPT_ANSWERS:
+        memory.popitem(last=False)
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _read(path: Path, size: int) -> bytes:
+    with path.open("rb") as file:
+        return file.read(size)
