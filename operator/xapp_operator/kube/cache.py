@@ -227,6 +227,10 @@ class WatchCache(Generic[T]):
                 if listing is None:
                     raise
                 self._streams_lists = False
+        if not count:
+            # Before it ends a watch the server sends at least a bookmark, but nothing at all to one that goes on from
+            # a version that it has never had, as after etcd was restored from a backup.
+            scope.resume = 0
 
     def _take(self, scope: _Scope, event: WatchEvent, *, listing: set[Key] | None) -> set[Key] | None:
         if listing is None:

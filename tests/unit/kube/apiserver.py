@@ -27,7 +27,10 @@ def xapp(name: str, *, version: int, namespace: str = "ric", uid: str | None = N
 
 
 class ListWatchServer:
-    """Objects by namespace and name, with the history that watches read; `version` is the newest resource version."""
+    """Objects by namespace and name, with the history that watches read; `version` is the newest resource version.
+
+    As a real one, it sends nothing at all to a watch that goes on from a version that it has never had.
+    """
 
     def __init__(self, *, streams_lists: bool = True) -> None:
         self.streams_lists = streams_lists

@@ -222,8 +222,10 @@ async def test_a_cluster_restored_from_a_backup_is_believed(begin: Begin) -> Non
     await setup.server.apply("d")
     await setup.until_heard(("MODIFIED", "a", "blue"), ("ADDED", "d", "red"))
     setup.server.objects = {("ric", name): xapp(name, version=50) for name in ("a", "b", "c")}
-    setup.server.version, setup.server.forgotten = 51, 10_000
+    setup.server.version = 51
     setup.server.history.clear()
+    await setup.server.cut()
+    await setup.until_asked("watch from 105")
     await setup.server.cut()
     await eventually(lambda: "d" not in setup.known(), what="the list to be believed")
     assert setup.heard == [*(("MODIFIED", name, "red") for name in ("a", "b", "c")), ("DELETED", "d", "red")]

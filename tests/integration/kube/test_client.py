@@ -1,0 +1,239 @@
+"""The verbs of the client against a real API server, and what it says when it refuses."""
+
+from __future__ import annotations
+
+import json
+from contextlib import aclosing
+
+import pytest
+
+from tests.integration.kube.conftest import config_map, xapp
+from tests.support.eventually import eventually_async
+from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.errors import AccessDenied, AlreadyExists, Conflict, Invalid, NotFound, Unauthenticated, WatchExpired
+from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.resources import (
+    CONFIGMAPS,
+    CRDS,
+    NAMESPACES,
+    SECRETS,
+    SELF_SUBJECT_REVIEWS,
+    SERVICEACCOUNTS,
+    XAPPS,
+    Resource,
+)
+
+pytestmark = pytest.mark.integration
+
+REVIEW: JsonObject = {"apiVersion": SELF_SUBJECT_REVIEWS.api_version, "kind": SELF_SUBJECT_REVIEWS.kind}
+
+
+async def user_of(client: KubeClient) -> str:
+    """Return who the API server thinks is asking."""
+    return text(obj(obj(await client.create(SELF_SUBJECT_REVIEWS, REVIEW), "status"), "userInfo"), "username")
+
+
+async def token_of(kube: KubeClient, *, namespace: str, name: str) -> str:
+    """Return a token of a service account."""
+    path = SERVICEACCOUNTS.path(namespace=namespace, name=name, subresource="token")
+    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 600}}
+    answer = await kube.raw(
+        "POST", path, headers={"Content-Type": "application/json"}, body=json.dumps(request).encode()
+    )
+    token: str = json.loads(answer.body)["status"]["token"]
+    return token
+
+
+async def test_an_object_is_created_read_changed_and_deleted(kube: KubeClient, namespace: str) -> None:
+    created = await kube.create(CONFIGMAPS, config_map("a", data={"k": "1"}), namespace=namespace)
+    uid = text(obj(created, "metadata"), "uid")
+    assert (await kube.get(CONFIGMAPS, "a", namespace=namespace))["data"] == {"k": "1"}
+    with pytest.raises(AlreadyExists, match='"a" already exists'):
+        await kube.create(CONFIGMAPS, config_map("a"), namespace=namespace)
+
+    patched = await kube.patch(CONFIGMAPS, "a", {"data": {"k": None, "l": "2"}}, namespace=namespace)
+    assert patched["data"] == {"l": "2"}
+    operations: JsonObject = {"op": "add", "path": "/data/m", "value": "3"}
+    patched = await kube.patch(CONFIGMAPS, "a", [operations], namespace=namespace, kind="json")
+    assert patched["data"] == {"l": "2", "m": "3"}
+    applied = await kube.apply(CONFIGMAPS, "a", config_map("a", data={"n": "4"}), namespace=namespace)
+    assert applied["data"] == {"l": "2", "m": "3", "n": "4"}
+    replaced = await kube.replace(CONFIGMAPS, {**applied, "data": {"only": "this"}})
+    assert replaced["data"] == {"only": "this"}
+    with pytest.raises(Conflict, match="has been modified"):
+        await kube.replace(CONFIGMAPS, {**applied, "data": {}})
+
+    with pytest.raises(Conflict):
+        await kube.delete(CONFIGMAPS, "a", namespace=namespace, uid="00000000-0000-0000-0000-000000000000")
+    await kube.delete(CONFIGMAPS, "a", namespace=namespace, uid=uid)
+    with pytest.raises(NotFound, match='"a" not found'):
+        await kube.get(CONFIGMAPS, "a", namespace=namespace)
+    with pytest.raises(NotFound):
+        await kube.delete(CONFIGMAPS, "a", namespace=namespace)
+
+
+async def test_a_dry_run_changes_nothing(kube: KubeClient, namespace: str) -> None:
+    made = await kube.create(CONFIGMAPS, config_map("a"), namespace=namespace, dry_run=True)
+    assert text(obj(made, "metadata"), "name") == "a"
+    await kube.create(CONFIGMAPS, config_map("b"), namespace=namespace)
+    await kube.patch(CONFIGMAPS, "b", {"data": {"k": "1"}}, namespace=namespace, dry_run=True)
+    await kube.delete(CONFIGMAPS, "b", namespace=namespace, dry_run=True)
+    found = (await kube.list(CONFIGMAPS, namespace=namespace)).items
+    assert [(text(obj(each, "metadata"), "name"), each.get("data")) for each in found if "b" in str(each["metadata"])]
+    assert "data" not in await kube.get(CONFIGMAPS, "b", namespace=namespace)
+
+
+async def test_a_list_is_read_in_pages_and_its_items_name_their_kind(kube: KubeClient, namespace: str) -> None:
+    for number in range(5):
+        body = config_map(f"c{number}", labels={"side": "left" if number % 2 else "right"})
+        await kube.create(CONFIGMAPS, body, namespace=namespace)
+    whole = await kube.list(CONFIGMAPS, namespace=namespace, label_selector="side", limit=2)
+    assert [text(obj(each, "metadata"), "name") for each in whole.items] == [f"c{number}" for number in range(5)]
+    assert {(each["apiVersion"], each["kind"]) for each in whole.items} == {("v1", "ConfigMap")}
+    assert int(whole.resource_version) > 0
+    left = await kube.list(CONFIGMAPS, namespace=namespace, label_selector="side=left")
+    assert len(left.items) == 2
+    one = await kube.list(CONFIGMAPS, namespace=namespace, field_selector="metadata.name=c3")
+    assert len(one.items) == 1
+
+
+async def test_metadata_alone_carries_no_content(kube: KubeClient, namespace: str) -> None:
+    secret: JsonObject = {"metadata": {"name": "s", "labels": {"a": "b"}}, "stringData": {"password": "hidden"}}
+    await kube.create(SECRETS, secret, namespace=namespace)
+    one = await kube.get(SECRETS, "s", namespace=namespace, metadata_only=True)
+    listed = await kube.list(SECRETS, namespace=namespace, metadata_only=True)
+    async with aclosing(kube.watch(SECRETS, namespace=namespace, initial_events=True, metadata_only=True)) as events:
+        watched = (await anext(events)).object
+    for body in (one, listed.items[0], watched):
+        assert obj(obj(body, "metadata"), "labels") == {"a": "b"}
+        assert "data" not in body
+
+
+async def test_unknown_fields_are_refused(kube: KubeClient, namespace: str, crds: None) -> None:
+    body = xapp("a", namespace=namespace)
+    body["spec"] = {**obj(body, "spec"), "chartNam": "typo"}
+    with pytest.raises(Invalid, match=r'unknown field "spec\.chartNam"'):
+        await kube.create(XAPPS, body)
+
+
+async def test_a_refusal_by_the_schema_names_the_fields(kube: KubeClient, namespace: str, crds: None) -> None:
+    body = xapp("a", namespace=namespace)
+    body["spec"] = {**obj(body, "spec"), "version": "one", "organization": ""}
+    with pytest.raises(Invalid) as caught:
+        await kube.create(XAPPS, body)
+    assert {error.field for error in caught.value.errors} >= {"spec.version", "spec.organization"}
+    assert caught.value.permanent
+
+
+async def test_a_missing_right_is_named(kube: KubeClient, namespace: str) -> None:
+    nobody = kube.as_user(await token_of(kube, namespace=namespace, name="default"))
+    with pytest.raises(AccessDenied) as caught:
+        await nobody.list(XAPPS, namespace=namespace)
+    message = caught.value.message
+    assert f"system:serviceaccount:{namespace}:default" in message
+    assert 'cannot list resource "xapps" in API group "xapp-operator.io"' in message
+    assert f'in the namespace "{namespace}"' in message
+    assert not await nobody.allowed(XAPPS, "list", namespace=namespace)
+    assert await kube.allowed(XAPPS, "list")
+
+
+async def test_what_is_allowed_is_asked_for_exactly(kube: KubeClient, namespace: str) -> None:
+    rule: JsonObject = {"apiGroups": [""], "resources": ["pods/log"], "verbs": ["get"]}
+    roles = Resource("rbac.authorization.k8s.io", "v1", "roles", "Role")
+    bindings = Resource("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
+    await kube.create(roles, {"metadata": {"name": "logs"}, "rules": [rule]}, namespace=namespace)
+    binding: JsonObject = {
+        "metadata": {"name": "logs"},
+        "roleRef": {"apiGroup": roles.group, "kind": "Role", "name": "logs"},
+        "subjects": [{"kind": "ServiceAccount", "name": "default", "namespace": namespace}],
+    }
+    await kube.create(bindings, binding, namespace=namespace)
+    reader = kube.as_user(await token_of(kube, namespace=namespace, name="default"))
+    pods = Resource("", "v1", "pods", "Pod")
+
+    async def may_read() -> bool:
+        return await reader.allowed(pods, "get", namespace=namespace, subresource="log")
+
+    await eventually_async(may_read, what="the role binding to take effect")
+    assert not await reader.allowed(pods, "get", namespace=namespace)
+    assert not await reader.allowed(pods, "get", subresource="log")
+
+
+async def test_another_person_is_who_the_token_says(kube: KubeClient, namespace: str) -> None:
+    account = f"system:serviceaccount:{namespace}:default"
+    ours = await user_of(kube)
+    assert await user_of(kube.as_user(await token_of(kube, namespace=namespace, name="default"))) == account
+    assert await user_of(kube.impersonate(account)) == account
+    assert await user_of(kube) == ours != account
+    with pytest.raises(Unauthenticated, match="Unauthorized"):
+        await user_of(kube.as_user("not-a-token"))
+
+
+async def test_an_impersonated_service_account_has_its_groups(kube: KubeClient, namespace: str) -> None:
+    client = kube.impersonate(f"system:serviceaccount:{namespace}:default")
+    info = obj(obj(await client.create(SELF_SUBJECT_REVIEWS, REVIEW), "status"), "userInfo")
+    assert f"system:serviceaccounts:{namespace}" in str(info["groups"])
+
+
+async def test_a_list_from_a_version_that_the_server_never_had_must_be_asked_for_anew(kube: KubeClient) -> None:
+    watch = kube.watch(NAMESPACES, resource_version="99999999999", initial_events=True, seconds=30)
+    async with aclosing(watch) as events:
+        with pytest.raises(WatchExpired, match="Too large resource version"):
+            await anext(events)
+
+
+async def test_objects_beyond_the_bounds_of_the_server_are_refused_for_good(
+    kube: KubeClient, namespace: str, crds: None
+) -> None:
+    for size, message in ((1_600_000, "at most 1.5 MiB"), (3_500_000, "limit is 3145728")):
+        with pytest.raises(Invalid, match=message) as caught:
+            await kube.create(XAPPS, xapp("big", namespace=namespace, values={"text": "x" * size}))
+        assert caught.value.permanent
+
+
+async def test_the_versions_of_the_api_are_as_helm_wants_them(kube: KubeClient) -> None:
+    versions = await kube.api_versions()
+    assert {"v1", "v1/Pod", "apps/v1", "apps/v1/Deployment", "networking.k8s.io/v1/Ingress"} <= set(versions)
+    assert list(versions) == sorted(versions)
+    assert (await kube.version()).startswith("v1.")
+
+
+async def test_a_kind_is_found_by_its_api_version(kube: KubeClient) -> None:
+    found = await kube.discovery.resource_for(api_version="apps/v1", kind="Deployment")
+    assert found == Resource("apps", "v1", "deployments", "Deployment", namespaced=True)
+    found = await kube.discovery.resource_for(api_version="v1", kind="Namespace")
+    assert found == NAMESPACES
+    with pytest.raises(NotFound, match=r"does not serve Widget of example\.com/v9"):
+        await kube.discovery.resource_for(api_version="example.com/v9", kind="Widget")
+
+
+async def test_a_kind_that_is_defined_later_is_found(kube: KubeClient, namespace: str) -> None:
+    plural = f"{namespace}s".replace("-", "")
+    group = "later.example.com"
+    definition: JsonObject = {
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {
+            "group": group,
+            "scope": "Cluster",
+            "names": {"plural": plural, "kind": plural.capitalize()},
+            "versions": [
+                {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+            ],
+        },
+    }
+    with pytest.raises(NotFound):
+        await kube.discovery.resource_for(api_version=f"{group}/v1", kind=plural.capitalize())
+    await kube.create(CRDS, definition)
+    try:
+
+        async def found() -> Resource | None:
+            try:
+                return await kube.discovery.resource_for(api_version=f"{group}/v1", kind=plural.capitalize())
+            except NotFound:
+                return None
+
+        served = await eventually_async(found, what="the new kind")
+        assert served == Resource(group, "v1", plural, plural.capitalize(), namespaced=False)
+        assert (await kube.list(served)).items == []
+    finally:
+        await kube.delete(CRDS, f"{plural}.{group}")
