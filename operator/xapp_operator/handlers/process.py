@@ -8,13 +8,13 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Coroutine
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, aclosing
 from typing import Any, Final
 
 import uvloop
 
 from xapp_operator.config import Settings
-from xapp_operator.errors import ApiUnavailable, KubeError, NotFound
+from xapp_operator.errors import KubeError, NotFound
 from xapp_operator.handlers.operator import run_operator
 from xapp_operator.handlers.probe import Probe
 from xapp_operator.kube.client import KubeClient
@@ -67,7 +67,7 @@ async def _run(settings: Settings) -> int:
             )
             if not await _unless(stop, stack.enter_async_context(leadership)):
                 return 0
-        if not await _unless(stop, _definitions(kube)):
+        if not await _unless(stop, _definitions(kube, settings)):
             return 0
         runtime = Runtime(kube, settings, metrics)
         if not await _unless(stop, stack.enter_async_context(runtime)):
@@ -77,15 +77,19 @@ async def _run(settings: Settings) -> int:
     return LOST_LEAD if lost.is_set() else 0
 
 
-async def _definitions(kube: KubeClient) -> None:
+async def _definitions(kube: KubeClient, settings: Settings) -> None:
     """Wait until the cluster serves our kinds: they may be installed at the same time as the operator."""
+    namespace = settings.namespaces[0] if settings.namespaces else None
     while True:
         try:
             for resource in (XAPPS, CHART_REPOSITORIES):
-                await kube.discovery.resource_for(api_version=resource.api_version, kind=resource.kind)
-        except NotFound as error:
-            _log.warning("waiting for the definitions", error=error.message)
-        except ApiUnavailable as error:
+                async with aclosing(kube.pages(resource, namespace=namespace, metadata_only=True, limit=1)) as pages:
+                    await anext(pages)
+        except NotFound:
+            _log.warning("waiting for the definitions: install crds/", kind=resource.kind)
+        except KubeError as error:
+            if error.permanent:
+                raise
             _log.warning("waiting for the API server", error=error.message)
         else:
             return

@@ -13,8 +13,10 @@ from typing import Final
 
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.models import REMOTE, KeyRef, ValuesRef, XApp
+from xapp_operator.charts.cache import ChartFile
+from xapp_operator.charts.info import ChartInfo
 from xapp_operator.charts.model import ChartRequest
-from xapp_operator.charts.source import ChartFile, ChartSources
+from xapp_operator.charts.source import ChartSources
 from xapp_operator.config import Settings
 from xapp_operator.domain.situation import Digests
 from xapp_operator.domain.values import advertise_layer, digest, merge
@@ -44,11 +46,13 @@ class Materials:
 
 
 @dataclass(frozen=True, slots=True)
-class _Archive:
-    """The archive of an uploaded chart, as its place had it last."""
+class _Place:
+    """Where an uploaded chart lies, and which version of that object it is."""
 
-    place: tuple[str, str, str, str | None]  # kind, name, key, version
-    digest: str
+    kind: str
+    name: str
+    key: str
+    version: str | None
 
 
 class Desired:
@@ -70,7 +74,7 @@ class Desired:
         self._references = references
         self._identities = identities
         self._advertise = advertise
-        self._archives: dict[Key, _Archive] = {}
+        self._archives: dict[Key, tuple[_Place, ChartInfo]] = {}
         self._digests: dict[Key, tuple[_Token, Digests]] = {}
 
     def forget(self, key: Key) -> None:
@@ -89,20 +93,19 @@ class Desired:
             XAppError: when chart or values cannot be had, with the mend.
         """
         _check_namespace(xapp)
-        chart = await self._chart_digest(xapp, revalidate=revalidate)
+        chart = await self._chart_info(xapp, revalidate=revalidate)
         versions = tuple(
             self._references.version(source.kind, xapp.metadata.namespace, source.name)
             for source in xapp.spec.values_from or ()
         )
-        token = (xapp.metadata.generation, chart, versions)
+        token = (xapp.metadata.generation, chart.digest, versions)
         remembered = self._digests.get(xapp.key)
         if remembered is not None and remembered[0] == token:
             return remembered[1]
         values = await self._user_values(xapp)
         if self._advertise.configured is not None:
-            file = await self._chart(xapp)
-            values = merge(self._layer(file, self._advertise.configured), values)
-        found = Digests(chart[:DIGEST_LENGTH], digest(values)[:DIGEST_LENGTH])
+            values = merge(self._layer(chart, self._advertise.configured), values)
+        found = Digests(chart.digest[:DIGEST_LENGTH], digest(values)[:DIGEST_LENGTH])
         self._digests[xapp.key] = (token, found)
         return found
 
@@ -115,26 +118,46 @@ class Desired:
         chart = await self._chart(xapp)
         own = await self._user_values(xapp)
         address = await self._advertise.get()
-        values = own if address is None else merge(self._layer(chart, address), own)
+        values = own if address is None else merge(self._layer(chart.info, address), own)
         # An address that was found, not configured, is no wish of anybody: it alone never starts an upgrade.
         told_apart = values if self._advertise.configured is not None else own
         digests = Digests(chart.info.digest[:DIGEST_LENGTH], digest(told_apart)[:DIGEST_LENGTH])
         return Materials(chart=chart, values=values, digests=digests)
 
-    def _layer(self, chart: ChartFile, address: str) -> JsonObject:
-        return advertise_layer(chart.info.values, self._settings.advertise_address_values, address)
+    def _layer(self, chart: ChartInfo, address: str) -> JsonObject:
+        return advertise_layer(chart.values, self._settings.advertise_address_values, address)
 
-    async def _chart_digest(self, xapp: XApp, *, revalidate: bool) -> str:
+    async def _chart_info(self, xapp: XApp, *, revalidate: bool) -> ChartInfo:
         if xapp.spec.method == REMOTE:
-            resolved = await self._charts.resolve(await self._request(xapp), revalidate=revalidate)
-            return resolved.digest
-        return await self._archive_digest(xapp)
+            return (await self._charts.resolve(await self._request(xapp), revalidate=revalidate)).info
+        place = self._place(xapp)
+        remembered = self._archives.get(xapp.key)
+        if remembered is not None and remembered[0] == place:
+            return remembered[1]
+        info = (await self._uploaded(xapp)).info
+        if place.version is not None:
+            self._archives[xapp.key] = (place, info)
+        return info
 
     async def _chart(self, xapp: XApp) -> ChartFile:
         if xapp.spec.method == REMOTE:
-            return await self._charts.fetch(await self._request(xapp))
-        known = await self._charts.stored(await self._archive_digest(xapp))
-        return known or await self._read_archive(xapp)
+            return await self._charts.fetch(await self._charts.resolve(await self._request(xapp)))
+        return await self._uploaded(xapp)
+
+    async def _uploaded(self, xapp: XApp) -> ChartFile:
+        """Return the uploaded archive, from disk where this XApp's own Secret has delivered it before."""
+        archive, place = xapp.spec.archive, self._place(xapp)
+        uid = self._references.owned_chart(xapp.metadata.uid, namespace=xapp.metadata.namespace, name=place.name)
+        if archive is not None and archive.digest is not None and place.kind == "Secret" and uid is not None:
+            file = await self._charts.stored(archive.digest, source=uid)
+            if file is not None:
+                return file
+        return await self._read_archive(xapp)
+
+    def _place(self, xapp: XApp) -> _Place:
+        kind, reference = _archive_place(xapp)
+        version = self._references.version(kind, xapp.metadata.namespace, reference.name)
+        return _Place(kind, reference.name, reference.key, version)
 
     async def _request(self, xapp: XApp) -> ChartRequest:
         spec = xapp.spec
@@ -142,28 +165,6 @@ class Desired:
         return ChartRequest(
             repository=repository, chart=spec.chart_name or "", version=spec.chart_version or spec.version
         )
-
-    async def _archive_digest(self, xapp: XApp) -> str:
-        kind, reference = _archive_place(xapp)
-        version = self._references.version(kind, xapp.metadata.namespace, reference.name)
-        place = (kind, reference.name, reference.key, version)
-        remembered = self._archives.get(xapp.key)
-        if remembered is not None and remembered.place == place:
-            return remembered.digest
-        found = await self._digest_in_cache(xapp, place) or (await self._read_archive(xapp)).info.digest
-        if version is not None:
-            self._archives[xapp.key] = _Archive(place, found)
-        return found
-
-    async def _digest_in_cache(self, xapp: XApp, place: tuple[str, str, str, str | None]) -> str | None:
-        """Return the digest that the spec gives, where its archive is on disk and its Secret is this XApp's already."""
-        archive, (kind, name, _, version) = xapp.spec.archive, place
-        if archive is None or archive.digest is None or version is None or kind != "Secret":
-            return None
-        if not self._references.owned_by(xapp.metadata.uid, namespace=xapp.metadata.namespace, name=name):
-            return None
-        expected = archive.digest.removeprefix("sha256:")
-        return expected if await self._charts.stored(expected) else None
 
     async def _read_archive(self, xapp: XApp) -> ChartFile:
         kind, reference = _archive_place(xapp)
@@ -184,8 +185,10 @@ class Desired:
         except binascii.Error:
             raise ChartNotFound(f"{kind} {reference.name} has no archive under {reference.key}") from None
         expected = xapp.spec.archive.digest if xapp.spec.archive else None
-        file = await self._charts.store_archive(archive, expected_digest=expected)
-        if kind == "Secret" and is_chart_secret(reference.name):
+        ours = kind == "Secret" and is_chart_secret(reference.name) and holder.get("immutable") is True
+        uid = text(obj(holder, "metadata"), "uid") if ours else None
+        file = await self._charts.store_archive(archive, expected_digest=expected, source=uid)
+        if ours:
             await self._take_over(xapp, holder, reference.name)
         return file
 
@@ -236,6 +239,12 @@ def _archive_place(xapp: XApp) -> tuple[str, KeyRef]:
     if archive is not None and archive.config_map_ref is not None:
         return "ConfigMap", archive.config_map_ref
     raise FormInvalid("spec.archive names neither a Secret nor a ConfigMap: add one of them")
+
+
+def _archive_source(xapp: XApp) -> str:
+    """Return the place that the cache knows the archive to have come from: a digest alone opens nobody's chart."""
+    kind, reference = _archive_place(xapp)
+    return f"{kind}/{xapp.metadata.namespace}/{reference.name}/{reference.key}"
 
 
 def _check_namespace(xapp: XApp) -> None:

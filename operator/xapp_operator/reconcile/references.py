@@ -68,10 +68,11 @@ class References:
         found = self._caches[kind].get(namespace=namespace, name=name)
         return found.version if found else None
 
-    def owned_by(self, uid: str, *, namespace: str, name: str) -> bool:
-        """Return whether the chart Secret of that name has the object `uid` among its owners."""
+    def owned_chart(self, owner: str, *, namespace: str, name: str) -> str | None:
+        """Return the uid of the chart Secret of that name if the object `owner` (uid) is among its owners."""
         found = self._caches["Secret"].get(namespace=namespace, name=name)
-        return found is not None and found.chart is not None and uid in found.chart.owners
+        facts = found.chart if found else None
+        return facts.uid if facts is not None and owner in facts.owners else None
 
     def chart_secrets(self) -> Iterator[tuple[str, str, ChartSecret]]:
         """Yield namespace, name and facts of every Secret with an uploaded chart."""

@@ -151,8 +151,8 @@ class Repositories:
         charts: int | None = None
         try:
             repository = await self._with_credentials(key, known.model)
-            if not repository.is_oci:
-                index = await self._charts.index(repository)
+            index = await self._charts.list_charts(repository)
+            if index is not None:
                 charts = len(index.charts)
                 if self._indexes.get(key, index.digest) != index.digest:
                     self._on_change(*key)
