@@ -1,25 +1,17 @@
-"""Which objects a rendered manifest is made of. Pure.
-
-Read with every scalar as text: only names are wanted, and no odd date or number in a chart can make reading fail.
-"""
+"""Which objects a rendered manifest is made of. Pure."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, cast
-
-import yaml
+from typing import Final
 
 from xapp_operator.api.json import JsonObject, items, obj, text
 from xapp_operator.errors import HelmError
+from xapp_operator.helm.manifest import documents
 
 RESOURCE_POLICY: Final = "helm.sh/resource-policy"
-
-_SEPARATOR: Final = re.compile(r"^---(?:[ \t].*)?$", re.MULTILINE)
-
-_LOADER: Final[type[yaml.CBaseLoader] | type[yaml.BaseLoader]] = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+OBJECTS_MAX: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,35 +33,26 @@ def inventory(manifest: str) -> tuple[ObjectRef, ...]:
     """Return the objects of `manifest` in its order, lists taken apart, each once; hooks are not in a manifest.
 
     Raises:
-        HelmError: when a document is not YAML.
+        HelmError: when a document cannot be read, or there are more than 10,000 objects.
     """
     found: dict[ObjectRef, None] = {}
-    for document in documents(manifest):
-        for one in _flattened(document):
-            reference = _reference(one)
-            if reference is not None:
-                found.setdefault(reference)
+    for count, one in enumerate(objects(manifest)):
+        if count >= OBJECTS_MAX:
+            raise HelmError(f"the release's manifest has more than {OBJECTS_MAX} objects: make the chart smaller")
+        reference = _reference(one)
+        if reference is not None:
+            found.setdefault(reference)
     return tuple(found)
 
 
-def documents(manifest: str) -> Iterator[JsonObject]:
-    """Yield the documents of `manifest` that are objects, with every scalar as text.
+def objects(manifest: str) -> Iterator[JsonObject]:
+    """Yield the objects of `manifest`, lists taken apart.
 
     Raises:
-        HelmError: when a document is not YAML.
+        HelmError: when a document cannot be read.
     """
-    for number, source in enumerate(split(manifest), start=1):
-        try:
-            document = yaml.load(source, Loader=_LOADER)  # noqa: S506 - a base loader makes nothing but texts
-        except (yaml.YAMLError, RecursionError) as error:
-            raise HelmError(f"document {number} of the release's manifest is not YAML") from error
-        if isinstance(document, dict):
-            yield cast("JsonObject", document)
-
-
-def split(manifest: str) -> list[str]:
-    """Return the YAML documents of `manifest` as texts, without empty ones."""
-    return [document for document in _SEPARATOR.split(manifest) if document.strip()]
+    for document in documents(manifest):
+        yield from _flattened(document)
 
 
 def _flattened(document: JsonObject) -> Iterator[JsonObject]:

@@ -13,6 +13,7 @@ from typing import Final
 from xapp_operator.domain.redaction import scrub
 
 MESSAGE_MAX_CHARACTERS: Final = 2000
+MESSAGE_READ_CHARACTERS: Final = 8000
 WARNINGS_MAX: Final = 20
 WARNING_MAX_CHARACTERS: Final = 500
 
@@ -50,7 +51,8 @@ def warnings(stderr: str) -> tuple[str, ...]:
 
 def presentable(message: str, *, secrets: Iterable[str] = ()) -> str:
     """Return `message` on one line, without local paths, `secrets` and the values that the API server quotes."""
-    message = _INVALID_VALUE.sub(r"\1", _LOCAL_PATH.sub("…", scrub(message, secrets)))
+    message = trim(scrub(message, secrets), MESSAGE_READ_CHARACTERS)
+    message = _INVALID_VALUE.sub(r"\1", _LOCAL_PATH.sub("…", message))
     return trim(" ".join(message.split()), MESSAGE_MAX_CHARACTERS)
 
 

@@ -13,15 +13,14 @@ import json
 import re
 import zlib
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final
 
-import orjson
-
-from xapp_operator.api.json import JsonObject, integer, obj, text
+from xapp_operator.api.json import Json, JsonObject, integer, obj, text
 from xapp_operator.api.names import HELM_SECRET_PREFIX
 from xapp_operator.config import MIB
 from xapp_operator.errors import HelmError
-from xapp_operator.helm.inventory import ObjectRef, documents, inventory, split
+from xapp_operator.helm.inventory import ObjectRef, inventory, objects
+from xapp_operator.helm.manifest import split
 
 __all__ = [
     "ChartMetadata",
@@ -164,7 +163,7 @@ def without_kinds(secret: JsonObject, *, served: frozenset[tuple[str, str]]) -> 
 
 
 def _all_served(document: str, served: frozenset[tuple[str, str]]) -> bool:
-    return all((text(one, "apiVersion"), text(one, "kind")) in served for one in documents(document))
+    return all((text(one, "apiVersion"), text(one, "kind")) in served for one in objects(document))
 
 
 def _with_payload(secret: JsonObject, payload: JsonObject, *, status: str) -> JsonObject:
@@ -179,12 +178,13 @@ def _decode(secret: JsonObject) -> JsonObject:
         raise HelmError("this Secret records no Helm release")
     try:
         packed = base64.b64decode(base64.b64decode(recorded, validate=True), validate=True)
-        payload = orjson.loads(_unpacked(packed) if packed.startswith(_GZIP_MAGIC) else packed)
-    except (binascii.Error, zlib.error, ValueError) as error:
+        # Not orjson: it takes integers beyond 64 bits for floats, and what is read may be written back.
+        payload: Json = json.loads(_unpacked(packed) if packed.startswith(_GZIP_MAGIC) else packed)
+    except (binascii.Error, zlib.error, ValueError, RecursionError) as error:
         raise HelmError("this release record is damaged: remove it, or restore it from a backup") from error
     if not isinstance(payload, dict):
         raise HelmError("this release record is damaged: it is no object")
-    return cast("JsonObject", payload)
+    return payload
 
 
 def _unpacked(packed: bytes) -> bytes:

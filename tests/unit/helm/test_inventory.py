@@ -1,0 +1,102 @@
+"""The objects of a manifest, however it is written."""
+
+import pytest
+
+from xapp_operator.errors import HelmError
+from xapp_operator.helm.inventory import ObjectRef, inventory
+
+
+def test_objects_are_listed_in_order_and_once() -> None:
+    manifest = """\
+# comment
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: b, namespace: other}
+---
+---
+# Source: hello/templates/empty.yaml
+--- # a separator with a comment
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a}
+"""
+    assert inventory(manifest) == (
+        ObjectRef(api_version="apps/v1", kind="Deployment", namespace="other", name="b"),
+        ObjectRef(api_version="v1", kind="ConfigMap", namespace="", name="a"),
+    )
+
+
+def test_lists_of_any_kind_are_taken_apart() -> None:
+    manifest = """\
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: one}}
+- apiVersion: v1
+  kind: SecretList
+  items: [{apiVersion: v1, kind: Secret, metadata: {name: two}}]
+"""
+    assert [(one.kind, one.name) for one in inventory(manifest)] == [("ConfigMap", "one"), ("Secret", "two")]
+
+
+def test_a_kind_that_only_sounds_like_a_list_is_an_object() -> None:
+    manifest = "apiVersion: example.com/v1\nkind: AllowList\nmetadata: {name: x}\n"
+    assert [one.kind for one in inventory(manifest)] == ["AllowList"]
+
+
+@pytest.mark.parametrize(("policy", "kept"), [("keep", True), (" Keep ", True), ("delete", False), ("", False)])
+def test_the_resource_policy_is_noted_as_helm_reads_it(policy: str, *, kept: bool) -> None:
+    manifest = (
+        "apiVersion: v1\nkind: ConfigMap\n"
+        f"metadata: {{name: a, annotations: {{helm.sh/resource-policy: '{policy}'}}}}\n"
+    )
+    assert inventory(manifest)[0].kept is kept
+
+
+def test_odd_scalars_are_texts() -> None:
+    manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: 2026-13-45}\ndata: {a: 0o99, b: 1e9999, c: =, d: ~}\n"
+    assert inventory(manifest)[0].name == "2026-13-45"
+
+
+def test_what_has_no_kind_or_name_is_no_object() -> None:
+    assert inventory("just text\n---\n- a list\n---\nkind: ConfigMap\n---\nmetadata: {name: x}\n") == ()
+
+
+@pytest.mark.parametrize("manifest", ["a: b: c", "a: [", "x: *unknown: y"])
+def test_a_document_that_is_no_yaml_is_an_error(manifest: str) -> None:
+    with pytest.raises(HelmError, match=r"document 2 .* not YAML"):
+        inventory(f"a: b\n---\n{manifest}")
+
+
+@pytest.mark.parametrize("manifest", ["x: " + "[" * 1_000_000, "- " * 1_000_000, "? " * 1_000_000])
+def test_endless_nesting_is_given_up_early(manifest: str) -> None:
+    with pytest.raises(HelmError, match="nested"):
+        inventory(manifest)
+
+
+def test_nesting_within_the_bound_does_not_matter() -> None:
+    manifest = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a}}\nx: {'[' * 900}{']' * 900}\n"
+    assert inventory(manifest)[0].name == "a"
+
+
+def test_a_list_that_aliases_multiply_is_bounded() -> None:
+    manifest = "a0: &a0 {kind: ConfigMap, metadata: {name: x}}\n"
+    for level in range(1, 9):
+        below = ", ".join(f"*a{level - 1}" for _ in range(10))
+        manifest += f"a{level}: &a{level} {{kind: List, items: [{below}]}}\n"
+    with pytest.raises(HelmError, match="10000 objects"):
+        inventory(f"{manifest}kind: List\nitems: [*a8]\n")
+
+
+def test_anchors_and_aliases_are_followed() -> None:
+    manifest = "metadata: &m {name: a}\nkind: ConfigMap\n---\nx: &m {name: b}\nkind: Secret\nmetadata: *m\n"
+    assert [(one.kind, one.name) for one in inventory(manifest)] == [("ConfigMap", "a"), ("Secret", "b")]
+
+
+def test_a_document_that_holds_itself_is_no_trap() -> None:
+    assert inventory("&x\nkind: List\nitems: [*x]\n") == ()
