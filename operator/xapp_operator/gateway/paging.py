@@ -133,11 +133,8 @@ def link_header(at: PageBounds, *, path: str, query: Query) -> str:
 
     The references are relative to the origin, so that they are right behind any proxy.
     """
-    others = [(name, value) for name, value in query.pairs if name != "page"]
+    others = urlencode([(name, value) for name, value in query.pairs if name != "page"])
+    base = f"{path}?{others}&page=" if others else f"{path}?page="
     targets = {"first": 1, "prev": at.page - 1, "next": at.page + 1, "last": at.last_page}
-    links = (
-        f'<{path}?{urlencode([*others, ("page", str(page))])}>; rel="{rel}"'
-        for rel, page in targets.items()
-        if 1 <= page <= at.last_page
-    )
+    links = (f'<{base}{page}>; rel="{rel}"' for rel, page in targets.items() if 1 <= page <= at.last_page)
     return ", ".join(links)

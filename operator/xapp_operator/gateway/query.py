@@ -25,40 +25,41 @@ _BOOLEANS: Final = {"true": True, "false": False}
 class Query:
     """The parameters of one request, in the order in which they came."""
 
-    __slots__ = ("pairs", "values")
+    __slots__ = ("_fault", "pairs", "values")
 
-    def __init__(self, pairs: list[tuple[str, str]]) -> None:
-        self.pairs = pairs
-        self.values = dict(pairs)
+    def __init__(self, query_string: bytes) -> None:
+        """Read `query_string` (RFC 3986, as HTML forms encode it); what is wrong with it is for `only` to say."""
+        self._fault: MalformedRequest | None = None
+        self.pairs: list[tuple[str, str]] = []
+        if query_string:
+            try:
+                self.pairs = parse_qsl(
+                    query_string.decode("ascii"),
+                    keep_blank_values=True,
+                    errors="strict",
+                    max_num_fields=PARAMETERS_MAX,
+                )
+            except UnicodeDecodeError:
+                self._fault = MalformedRequest(
+                    "the query string is not percent-encoded UTF-8: encode it as RFC 3986 says"
+                )
+            except ValueError:
+                self._fault = MalformedRequest(
+                    f"the query string has more than {PARAMETERS_MAX} parameters: give each one once"
+                )
+        self.values = dict(self.pairs)
 
-    @classmethod
-    def read(cls, query_string: bytes, *, known: Collection[str]) -> Query:
-        """Return the parameters of `query_string` (RFC 3986, as HTML forms encode it).
+    def only(self, known: Collection[str]) -> Query:
+        """Return this query when nothing is wrong with its names.
 
         Raises:
             MalformedRequest: for a parameter that is not in `known`, or that is given twice.
         """
-        if not query_string:
-            return cls([])
-        try:
-            pairs = parse_qsl(
-                query_string.decode("ascii"),
-                keep_blank_values=True,
-                errors="strict",
-                max_num_fields=PARAMETERS_MAX,
-            )
-        except UnicodeDecodeError:
-            raise MalformedRequest(
-                "the query string is not percent-encoded UTF-8: encode it as RFC 3986 says"
-            ) from None
-        except ValueError:
-            raise MalformedRequest(
-                f"the query string has more than {PARAMETERS_MAX} parameters: give each one once"
-            ) from None
-        query = cls(pairs)
-        if len(query.values) != len(pairs) or not query.values.keys() <= set(known):
-            raise _refused_names(pairs, known)
-        return query
+        if self._fault is not None:
+            raise self._fault
+        if len(self.values) != len(self.pairs) or not self.values.keys() <= set(known):
+            raise _refused_names(self.pairs, known)
+        return self
 
     def text(self, name: str) -> str | None:
         """Return the parameter, or None when it is blank or left out."""

@@ -7,7 +7,7 @@ the watch that feeds it.
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, TypeAlias, overload
 
@@ -64,10 +64,6 @@ class _Index:
                 ordered.remove(old)
                 ordered.add(new)
 
-    def load(self, entries: Sequence[Entry]) -> None:
-        for at, ordered in enumerate(self.lists):
-            ordered.update(entry.keys[at] for entry in entries)
-
     def __len__(self) -> int:
         return len(self.lists[0])
 
@@ -123,21 +119,6 @@ class RecordStore:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    def load(self, entries: Sequence[Entry]) -> None:
-        """Put many entries into an empty store; much faster than one by one."""
-        if self._by_uid:
-            raise ValueError("load is for an empty store: use put")
-        self._by_uid = {entry.uid: entry for entry in entries}
-        self._by_key = {entry.key: entry for entry in entries}
-        self._all.load(entries)
-        grouped: dict[str, list[Entry]] = {}
-        for entry in entries:
-            grouped.setdefault(entry.namespace, []).append(entry)
-        for namespace, members in grouped.items():
-            self._namespaces[namespace] = index = _Index()
-            index.load(members)
-        self.version += 1
-
     def put(self, entry: Entry) -> None:
         """Add an xApp, or replace what is known of it."""
         before = self._by_key.get(entry.key)
@@ -173,6 +154,11 @@ class RecordStore:
         """Return the xApps that `filters` let through, in the order asked for."""
         keys = self._index_keys(filters, sort) if filters.by_index else self._scanned(filters, sort)
         return View(keys, self._by_uid, descending=descending)
+
+    def counted(self, facet: str) -> dict[str, int]:
+        """Return how many xApps have each value of one of FACETS."""
+        at = FACETS.index(facet)
+        return dict(Counter(entry.facets[at] for entry in self._by_uid.values()))
 
     def _index_keys(self, filters: Filters, sort: str) -> Sequence[SortKey]:
         index = self._all if filters.namespace is None else self._namespaces.get(filters.namespace)

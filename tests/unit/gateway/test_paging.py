@@ -29,7 +29,7 @@ KNOWN = (*PAGE_PARAMETERS, "search")
 
 
 def read(query_string: str, *, rules: PageRules = RULES) -> PageRequest:
-    return read_page_request(Query.read(query_string.encode(), known=KNOWN), rules=rules, sorts=SORTS)
+    return read_page_request(Query(query_string.encode()).only(KNOWN), rules=rules, sorts=SORTS)
 
 
 @pytest.mark.parametrize("query", ["", "page=", "page=&per_page=&sort=&order=&pretty=&search="])
@@ -121,7 +121,7 @@ def test_an_empty_list_is_one_empty_page() -> None:
 
 
 def links(query_string: str, *, total: int) -> dict[str, str]:
-    query = Query.read(query_string.encode(), known=KNOWN)
+    query = Query(query_string.encode()).only(KNOWN)
     at = bounds(read_page_request(query, rules=RULES, sorts=SORTS), total_count=total)
     header = link_header(at, path="/api/xapps", query=query)
     return {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -77,19 +76,6 @@ def test_every_view_is_what_sorting_and_filtering_afresh_gives(
     assert len(view) == len(expected)
 
 
-def test_a_bulk_load_is_the_same_as_one_by_one() -> None:
-    entries = [entry(at, namespace="ab"[at % 2]) for at in range(20)]
-    bulk, single = RecordStore(), RecordStore()
-    bulk.load(entries)
-    for one in entries:
-        single.put(one)
-
-    for sort in SORTS:
-        for filters in (Filters(), Filters(namespace="a")):
-            views = [store.view(filters, sort=sort, descending=True) for store in (bulk, single)]
-            assert list(views[0]) == list(views[1])
-
-
 def test_search_ignores_case_and_does_not_reach_across_fields() -> None:
     store = RecordStore()
     store.put(entry(1))
@@ -129,11 +115,3 @@ def test_remembered_filters_are_bounded() -> None:
         store.view(Filters(search=str(at)), sort="name", descending=False)
 
     assert len(store._views) == VIEWS_KEPT
-
-
-def test_load_refuses_a_store_that_has_entries() -> None:
-    store = RecordStore()
-    store.put(entry(1))
-
-    with pytest.raises(ValueError, match="empty store"):
-        store.load([entry(2)])

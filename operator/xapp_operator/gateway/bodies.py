@@ -1,0 +1,89 @@
+"""Request bodies, read as they come: bounded in bytes, in silence and in time.
+
+Lives in the gateway because the framework's own reading is bounded in none of these.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Final
+
+import orjson
+from starlette.requests import ClientDisconnect, Request
+
+from xapp_operator.api.json import JsonObject
+from xapp_operator.domain.yamlvalues import load_json
+from xapp_operator.errors import FormInvalid, MalformedRequest, TooLarge, ValuesInvalid
+
+SILENCE_SECONDS: Final = 30.0
+BODY_SECONDS: Final = 600.0
+JSON_MAX_BYTES: Final = 64 * 1024
+
+_BOM: Final = b"\xef\xbb\xbf"
+
+
+async def body_chunks(request: Request) -> AsyncIterator[bytes]:
+    """Yield the body as it comes.
+
+    Raises:
+        MalformedRequest: when it stops coming for SILENCE_SECONDS, or takes longer than BODY_SECONDS.
+        ClientDisconnect: when the client has gone before its end.
+    """
+    deadline = asyncio.get_running_loop().time() + BODY_SECONDS
+    while True:
+        left = deadline - asyncio.get_running_loop().time()
+        try:
+            async with asyncio.timeout(min(SILENCE_SECONDS, left)):
+                message = await request.receive()
+        except TimeoutError:
+            raise MalformedRequest(
+                f"the body stopped before its end: send it within {BODY_SECONDS:g} seconds, "
+                f"without pauses of more than {SILENCE_SECONDS:g} seconds"
+            ) from None
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        yield message.get("body", b"")
+        if not message.get("more_body", False):
+            return
+
+
+async def read_object(request: Request, *, what: str) -> JsonObject:
+    """Return the JSON object that is the whole body; the Content-Type is not looked at.
+
+    Raises:
+        TooLarge: beyond JSON_MAX_BYTES.
+        MalformedRequest: for what is not JSON.
+        FormInvalid: for JSON that is no object, or that has a key twice.
+    """
+    body = bytearray()
+    async for chunk in body_chunks(request):
+        body += chunk
+        if len(body) > JSON_MAX_BYTES:
+            raise TooLarge(f"the body has more than {JSON_MAX_BYTES:,} bytes, the most that is taken here: send less")
+    return decode_object(bytes(body), what=what)
+
+
+def decode_object(data: bytes, *, what: str) -> JsonObject:
+    """Return a JSON object; `what` names it in errors. Raises as `read_object` does."""
+    data = data.removeprefix(_BOM)
+    if not data.strip():
+        raise MalformedRequest(f"{what} is empty: send a JSON object")
+    try:
+        orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        raise MalformedRequest(
+            f"{what} is not JSON: line {error.lineno}, column {error.colno}: {error.msg}: send a JSON object"
+        ) from None
+    try:
+        value = load_json(data, what=what)
+    except ValuesInvalid as error:
+        raise FormInvalid(error.message, errors=error.errors) from None
+    if not isinstance(value, dict):
+        raise FormInvalid(f"{what} must be a JSON object, as in {{…}}, not a {_kind(value)}")
+    return value
+
+
+def _kind(value: object) -> str:
+    names = {str: "text", bool: "boolean", int: "number", float: "number", list: "list", type(None): "null"}
+    return names[type(value)]

@@ -1,0 +1,128 @@
+"""Words for the API's documentation: parameters and answers of routes, as OpenAPI 3.1 has them.
+
+Handlers read their requests themselves, strictly, so what the framework would derive from signatures is said here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, Final, TypeAlias
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel
+
+from xapp_operator.gateway.problems import MEDIA_TYPE
+from xapp_operator.gateway.schemas import Problem
+
+Answers: TypeAlias = dict[int | str, dict[str, Any]]
+"""The `responses` of a route, as the framework takes them."""
+
+Parameter: TypeAlias = dict[str, Any]
+
+_PROBLEM_REF: Final = {"schema": {"$ref": "#/components/schemas/Problem"}}
+_EVERYWHERE: Final = {
+    403: "The right for this is missing, or a page of another origin asked for a change.",
+    421: "The Host is not one that this gateway serves.",
+    500: "An error of the gateway's own; its log knows the reference.",
+    503: "Not ready: the caches are not filled yet, or the Kubernetes API does not answer.",
+}
+
+
+def parameter(
+    name: str, description: str, *, schema: Mapping[str, object] | None = None, where: str = "query"
+) -> Parameter:
+    """Return the documentation of one parameter; one in the path is required."""
+    return {
+        "name": name,
+        "in": where,
+        "required": where == "path",
+        "description": description,
+        "schema": dict(schema or {"type": "string"}),
+    }
+
+
+PRETTY: Final = parameter("pretty", "Indent the answer.", schema={"type": "boolean", "default": False})
+ONE_XAPP: Final = (
+    parameter("namespace", "Namespace of the xApp.", where="path"),
+    parameter("name", "`name` of its record.", where="path"),
+)
+
+
+def answers(
+    *documented: tuple[int, str, type[BaseModel] | None],
+    problems: Mapping[int, str],
+    headers: Mapping[int, Mapping[str, str]] | None = None,
+) -> Answers:
+    """Return the answers of a route: (status, description, shape) of each good one, and its problems.
+
+    `headers` describes headers by status. What every route may answer is added.
+    """
+    found: Answers = {}
+    for status, description, shape in documented:
+        found[status] = {"description": description} | ({"model": shape} if shape is not None else {})
+    for status, description in sorted({**_EVERYWHERE, **problems}.items()):
+        found[status] = {"description": description, "content": {MEDIA_TYPE: _PROBLEM_REF}}
+    for status, named in (headers or {}).items():
+        found[status]["headers"] = {
+            name: {"description": description, "schema": {"type": "string"}} for name, description in named.items()
+        }
+    return found
+
+
+UNAUTHENTICATED: Final = {401: "No bearer token, or one that the cluster does not know."}
+
+
+def openapi_of(app: FastAPI, *, authenticated: bool, schemas: Mapping[str, object]) -> dict[str, Any]:
+    """Return the OpenAPI 3.1 document of `app`, with the shapes that only this module refers to.
+
+    Args:
+        app: the routes.
+        authenticated: whether a bearer token is needed.
+        schemas: further components, by name.
+    """
+    document = get_openapi(
+        title=app.title,
+        version=app.version,
+        description=app.description,
+        openapi_version="3.1.0",
+        tags=app.openapi_tags,
+        routes=app.routes,
+    )
+    components = document.setdefault("components", {})
+    components.setdefault("schemas", {}).update({"Problem": _schema_of(Problem), **schemas})
+    if authenticated:
+        components["securitySchemes"] = {
+            "bearer": {"type": "http", "scheme": "bearer", "description": "A bearer token of the cluster."}
+        }
+        document["security"] = [{"bearer": []}]
+    return document
+
+
+def inlined(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a JSON schema of pydantic with its definitions put in place of references to them."""
+    definitions = schema.pop("$defs", {})
+
+    def resolved(value: Any) -> Any:
+        if isinstance(value, list):
+            return [resolved(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        reference = value.get("$ref")
+        if isinstance(reference, str):
+            others = {key: member for key, member in value.items() if key != "$ref"}
+            return {**resolved(definitions[reference.rpartition("/")[2]]), **others}
+        return {key: resolved(member) for key, member in value.items()}
+
+    found: dict[str, Any] = resolved(schema)
+    return found
+
+
+def _schema_of(shape: type[BaseModel]) -> dict[str, Any]:
+    return inlined(shape.model_json_schema(mode="serialization"))
+
+
+def phrase(status: int) -> str:
+    """Return the words of a status code."""
+    return HTTPStatus(status).phrase

@@ -1,0 +1,177 @@
+"""What every request passes first: Host and Origin checks, one path for both API prefixes, metrics, the last resort.
+
+Lives outside the framework, as plain ASGI, so that nothing gets around it and a list costs next to nothing here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Final
+
+from starlette.datastructures import MutableHeaders
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from xapp_operator.config import Settings
+from xapp_operator.errors import RequestRefused, WrongHost, XAppError
+from xapp_operator.gateway.auth import is_loopback
+from xapp_operator.gateway.problems import problem_of, unexpected_problem
+from xapp_operator.telemetry.logs import get_logger
+from xapp_operator.telemetry.metrics import METRICS
+
+PREFIX: Final = "/api/"
+VERSIONED_PREFIX: Final = "/api/v1/"
+PROBES: Final = frozenset({"/healthz", "/readyz", "/metrics"})
+READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+LINGER_BYTES: Final = 64 * 1024 * 1024
+LINGER_SECONDS: Final = 10.0
+
+_DEFAULT_PORTS: Final = {"http": "80", "https": "443"}
+_UNMATCHED: Final = "unmatched"
+_log = get_logger(__name__)
+
+
+class Entrance:
+    """The ASGI application that the server runs, around the framework's."""
+
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        self._app = app
+        self._only_loopback = settings.auth == "none"
+        self._allowed_hosts = frozenset(host.lower() for host in settings.allowed_hosts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        exchange = _Exchange(scope, receive, send)
+        request = Request(scope, exchange.receive)
+        inner = _inner_scope(scope)
+        try:
+            self._check(request)
+            await self._app(inner, exchange.receive, exchange.send)
+        except XAppError as error:
+            await problem_of(error, request)(scope, exchange.receive, exchange.send)
+        except ClientDisconnect:
+            _log.debug("client left", path=scope["path"])
+        except Exception as error:
+            if not exchange.started:
+                await unexpected_problem(error, request)(scope, exchange.receive, exchange.send)
+            elif not exchange.failed:
+                _log.exception("answer broken off", path=scope["path"])
+        exchange.count(inner)
+
+    def _check(self, request: Request) -> None:
+        hosts = request.headers.getlist("host")
+        host = hosts[0].lower() if len(hosts) == 1 else ""
+        if self._only_loopback:
+            if not is_loopback(_name_of(host)):
+                raise WrongHost(
+                    "this gateway serves loopback names only (XAPP_AUTH=none): ask for localhost or 127.0.0.1"
+                )
+        elif self._allowed_hosts and request.scope["path"] not in PROBES and not self._allows(host):
+            raise WrongHost("this gateway does not serve that Host: ask for one of XAPP_ALLOWED_HOSTS")
+        if request.method in READING:
+            return
+        for origin in request.headers.getlist("origin"):
+            if not _same_origin(origin, host):
+                raise RequestRefused(
+                    "a page of another origin may not change anything here: send the request from this gateway's own "
+                    "pages, or without an Origin header"
+                )
+
+    def _allows(self, host: str) -> bool:
+        return host in self._allowed_hosts or _name_of(host) in self._allowed_hosts
+
+
+class _Exchange:
+    """One request and its answer, as they pass."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.started = False
+        self.failed = False
+        self._method: str = scope["method"]
+        self._receive = receive
+        self._send = send
+        self._unread = self._method not in READING and _has_body(scope)
+        self._status = 0
+        self._begun = time.perf_counter()
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        if message["type"] == "http.disconnect" or not message.get("more_body", False):
+            self._unread = False
+        return message
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.started = True
+            self._status = message["status"]
+            self.failed = self._status >= 500  # noqa: PLR2004 - logged where it was answered
+            message.setdefault("headers", []).append((b"x-content-type-options", b"nosniff"))
+            if self._unread:
+                MutableHeaders(scope=message)["connection"] = "close"
+            await self._send(message)
+        elif self._unread and message["type"] == "http.response.body" and not message.get("more_body", False):
+            # Closing at once would reset the connection, and the client might never read why it was refused.
+            await self._send({**message, "more_body": True})
+            await self._linger()
+            await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+        else:
+            await self._send(message)
+
+    async def _linger(self) -> None:
+        left = LINGER_BYTES
+        try:
+            async with asyncio.timeout(LINGER_SECONDS):
+                while self._unread and left > 0:
+                    left -= len((await self.receive()).get("body", b""))
+        except TimeoutError:
+            return
+
+    def count(self, scope: Scope) -> None:
+        route = scope.get("route")
+        METRICS.request_served(
+            method=self._method,
+            route=getattr(route, "path", _UNMATCHED),
+            status=self._status,
+            seconds=time.perf_counter() - self._begun,
+        )
+
+
+def _has_body(scope: Scope) -> bool:
+    # RFC 9112, 6.3: either of the two headers announces one.
+    headers = dict(scope["headers"])
+    return b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0"
+
+
+def _inner_scope(scope: Scope) -> Scope:
+    path: str = scope["path"]
+    inner = dict(scope)
+    if path.startswith(VERSIONED_PREFIX):
+        inner["path"] = PREFIX + path[len(VERSIONED_PREFIX) :]
+    if scope["method"] == "HEAD":
+        # The server leaves out the body of the answer (RFC 9110, 9.3.2).
+        inner["method"] = "GET"
+    return inner
+
+
+def _name_of(host: str) -> str:
+    if host.startswith("["):
+        return host.partition("]")[0] + "]"
+    return host.partition(":")[0]
+
+
+def _same_origin(origin: str, host: str) -> bool:
+    scheme, separator, authority = origin.lower().partition("://")
+    default = _DEFAULT_PORTS.get(scheme)
+    if not separator or default is None or not host:
+        return False
+    return _with_port(authority, default) == _with_port(host, default)
+
+
+def _with_port(authority: str, default: str) -> str:
+    name = _name_of(authority)
+    port = authority[len(name) :].removeprefix(":")
+    return f"{name}:{port or default}"

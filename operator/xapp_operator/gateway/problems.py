@@ -1,0 +1,109 @@
+"""Every refusal as a problem of RFC 9457, in one shape, whoever refuses: our errors, the framework, a bug.
+
+Lives in the gateway; the status of each error is its own (`errors.py`). Nothing of a stack trace, a local path or the
+text of an unexpected exception gets out: a bug answers with a reference that the log carries too.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from http import HTTPStatus
+from typing import Final
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from xapp_operator.api.json import JsonObject
+from xapp_operator.errors import NotReady, TooLarge, Unauthenticated, XAppError
+from xapp_operator.gateway.responses import json_response, wants_pretty
+from xapp_operator.telemetry.logs import get_logger
+
+MEDIA_TYPE: Final = "application/problem+json"
+TYPE_PREFIX: Final = "urn:xapp-operator:problem:"
+RETRY_SECONDS: Final = 1
+
+_HUMP: Final = re.compile(r"(?<!^)(?=[A-Z])")
+_SERVER_ERROR: Final = 500
+_log = get_logger(__name__)
+
+
+def problem_of(error: XAppError, request: Request) -> Response:
+    """Return the answer for one of our errors."""
+    if error.status >= _SERVER_ERROR:
+        _log.warning("request failed", path=request.url.path, status=error.status, error=error.message)
+    body: JsonObject = {
+        "type": type_of(type(error)),
+        "title": error.title,
+        "status": error.status,
+        "detail": error.message,
+        "instance": instance_of(request),
+        "errors": [{"field": each.field, "message": each.message} for each in error.errors],
+    }
+    return _answer(body, request, headers=_headers(error))
+
+
+def framework_problem(error: HTTPException, request: Request) -> Response:
+    """Return the answer for what the framework refuses: no such path, no such method."""
+    phrase = HTTPStatus(error.status_code).phrase
+    details = {
+        HTTPStatus.NOT_FOUND: "there is nothing at this path: /api/v1/docs lists what there is",
+        HTTPStatus.METHOD_NOT_ALLOWED: f"this path does not take {request.method}: the Allow header says what it takes",
+    }
+    body: JsonObject = {
+        "type": "about:blank",
+        "title": phrase,
+        "status": error.status_code,
+        "detail": details.get(HTTPStatus(error.status_code), phrase),
+        "instance": instance_of(request),
+        "errors": [],
+    }
+    return _answer(body, request, headers=dict(error.headers or {}))
+
+
+def unexpected_problem(error: BaseException, request: Request) -> Response:
+    """Return the answer for a bug, and log it under the reference that the answer names."""
+    reference = secrets.token_hex(8)
+    _log.error("request failed unexpectedly", reference=reference, path=request.url.path, exc_info=error)
+    body: JsonObject = {
+        "type": "about:blank",
+        "title": HTTPStatus.INTERNAL_SERVER_ERROR.phrase,
+        "status": _SERVER_ERROR,
+        "detail": f"the gateway met an error of its own: its log tells more under the reference {reference}",
+        "instance": instance_of(request),
+        "errors": [],
+    }
+    return _answer(body, request, headers={})
+
+
+def type_of(kind: type[XAppError]) -> str:
+    """Return the `type` of a problem: a URN that names the class of the error."""
+    return TYPE_PREFIX + _HUMP.sub("-", kind.__name__).lower()
+
+
+def instance_of(request: Request) -> str:
+    """Return the path that was asked for, as it was sent."""
+    raw = request.scope.get("raw_path")
+    return raw.decode("ascii", "replace") if isinstance(raw, bytes) else request.url.path
+
+
+def _headers(error: XAppError) -> dict[str, str]:
+    if isinstance(error, Unauthenticated):
+        return {"WWW-Authenticate": 'Bearer realm="xapp-operator"'}
+    if isinstance(error, NotReady):
+        return {"Retry-After": str(RETRY_SECONDS)}
+    if isinstance(error, TooLarge):
+        return {"Connection": "close"}
+    return {}
+
+
+def _answer(body: JsonObject, request: Request, *, headers: dict[str, str]) -> Response:
+    status = body["status"]
+    return json_response(
+        body,
+        status=status if isinstance(status, int) else _SERVER_ERROR,
+        pretty=wants_pretty(request),
+        media_type=MEDIA_TYPE,
+        headers={"Cache-Control": "no-store"} | headers,
+    )

@@ -1,0 +1,116 @@
+"""The API's description: OpenAPI 3.1, a page to try it, and what is at `/`. Nothing is loaded from elsewhere.
+
+Swagger UI's files come with the package fastapi-offline and are served from here.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import Final
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from xapp_operator.errors import NotFoundHere
+from xapp_operator.gateway.responses import json_response, wants_pretty
+from xapp_operator.gateway.routes.plain import PlainRoute
+
+router = APIRouter(include_in_schema=False, route_class=PlainRoute)
+
+_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_ASSETS: Final = {"swagger-ui-bundle.js": "text/javascript", "swagger-ui.css": "text/css"}
+_STARTER_NAME: Final = "start.js"
+_STARTER: Final = """\
+window.ui = SwaggerUIBundle({
+  url: "openapi.json",
+  dom_id: "#docs",
+  deepLinking: true,
+  docExpansion: "list",
+  validatorUrl: null,
+  presets: [SwaggerUIBundle.presets.apis],
+});
+"""
+_DOCS_PAGE: Final = """\
+<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>xapp-operator API</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="docs/swagger-ui.css">
+</head>
+<body>
+<div id="docs"></div>
+<script src="docs/swagger-ui-bundle.js"></script>
+<script src="docs/start.js"></script>
+</body>
+</html>
+"""
+_FRONT_PAGE: Final = """\
+<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>xapp-operator</title>
+<link rel="icon" href="data:,">
+</head>
+<body>
+<h1>xapp-operator</h1>
+<p>The gateway of an operator that deploys, watches, upgrades and removes xApps.</p>
+<ul>
+<li><a href="api/xapps?pretty=true">The xApps</a>, as JSON</li>
+<li><a href="api/v1/docs">The API, to read and to try</a></li>
+<li><a href="api/v1/openapi.json">The API as OpenAPI 3.1</a></li>
+<li><a href="healthz">Alive?</a> <a href="readyz">Ready?</a> <a href="metrics">Metrics</a></li>
+</ul>
+</body>
+</html>
+"""
+
+
+@router.get("/", response_model=None)
+async def front(_request: Request) -> Response:
+    """Say what is here."""
+    return _page(_FRONT_PAGE)
+
+
+@router.get("/api/docs", response_model=None)
+async def docs(_request: Request) -> Response:
+    """Answer with the page to read and try the API."""
+    return _page(_DOCS_PAGE)
+
+
+@router.get("/api/docs/{asset}", response_model=None)
+async def docs_asset(request: Request) -> Response:
+    """Answer with a script or a style of that page."""
+    name = request.path_params["asset"]
+    if name == _STARTER_NAME:
+        return _asset(_STARTER.encode(), "text/javascript")
+    if name not in _ASSETS:
+        raise NotFoundHere("there is no such file: open /api/v1/docs")
+    return _asset(files("fastapi_offline").joinpath("static", name).read_bytes(), _ASSETS[name])
+
+
+@router.get("/api/openapi.json", response_model=None)
+async def openapi(request: Request) -> Response:
+    """Answer with the description for machines."""
+    document: bytes = request.app.state.openapi
+    return json_response(document, pretty=wants_pretty(request), headers={"Cache-Control": "no-cache"})
+
+
+def _page(html: str) -> Response:
+    return Response(
+        html,
+        media_type="text/html",
+        headers={"Content-Security-Policy": _POLICY, "Cache-Control": "no-cache", "Referrer-Policy": "no-referrer"},
+    )
+
+
+def _asset(content: bytes, media_type: str) -> Response:
+    return Response(content, media_type=media_type, headers={"Cache-Control": "public, max-age=3600"})

@@ -1,0 +1,106 @@
+"""What a running gateway is made of: the cluster's client, the cache, helm for rendering, chart sources.
+
+Made once by `server`, handed to every handler; the handlers own nothing themselves.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from starlette.requests import Request
+
+from xapp_operator.config import Settings
+from xapp_operator.errors import NotReady
+from xapp_operator.gateway.auth import Authenticator, Caller
+from xapp_operator.gateway.records import Entry, entry_of
+from xapp_operator.gateway.store import RecordStore
+from xapp_operator.kube.cache import ChangeType, Key, WatchCache
+from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.resources import XAPPS
+
+UPLOADS_PREFIX: Final = "uploads-"
+LEFTOVER_SECONDS: Final = 24 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """Everything that handlers use; `uploads` is a folder of this process alone."""
+
+    settings: Settings
+    kube: KubeClient
+    store: RecordStore
+    cache: WatchCache[Entry]
+    authenticator: Authenticator
+    uploads: Path
+
+    @classmethod
+    @asynccontextmanager
+    async def opened(cls, settings: Settings) -> AsyncIterator[Gateway]:
+        """Connect to the cluster, begin to watch, and end all of it with the block."""
+        store = RecordStore()
+        async with await KubeClient.connect(settings) as kube:
+            cache = WatchCache(kube, XAPPS, keep=entry_of, namespaces=settings.namespaces)
+            cache.on_event(feeding(store))
+            with private_folder(settings) as uploads:
+                async with cache:
+                    yield cls(
+                        settings=settings,
+                        kube=kube,
+                        store=store,
+                        cache=cache,
+                        authenticator=Authenticator(settings, kube),
+                        uploads=uploads,
+                    )
+
+    def caller(self, request: Request) -> Caller:
+        """Return who asks. Raises Unauthenticated."""
+        return self.authenticator.caller(request)
+
+    def require_synced(self) -> None:
+        """Refuse to speak of xApps before all of them are known.
+
+        Raises:
+            NotReady: until the first list of the cluster is there.
+        """
+        if not self.cache.synced.is_set():
+            raise NotReady("the xApps of the cluster have not been read yet: ask again in a second")
+
+
+def gateway_of(request: Request) -> Gateway:
+    """Return the gateway that serves this request."""
+    gateway: Gateway = request.app.state.gateway
+    return gateway
+
+
+def feeding(store: RecordStore) -> Callable[[ChangeType, Key, Entry], None]:
+    """Return the subscriber that carries every change of a cache into `store`."""
+
+    def take(change: ChangeType, key: Key, entry: Entry) -> None:
+        if change == "DELETED":
+            store.remove(key.namespace, key.name)
+        else:
+            store.put(entry)
+
+    return take
+
+
+@contextmanager
+def private_folder(settings: Settings) -> Iterator[Path]:
+    """Hold a folder that only this user can read; what a killed process left behind long ago is removed."""
+    settings.cache_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    oldest = time.time() - LEFTOVER_SECONDS
+    for old in settings.cache_dir.glob(f"{UPLOADS_PREFIX}*"):
+        if old.is_dir() and old.stat().st_mtime < oldest:
+            shutil.rmtree(old, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix=UPLOADS_PREFIX, dir=settings.cache_dir))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

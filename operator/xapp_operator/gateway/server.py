@@ -1,0 +1,112 @@
+"""The process: reads its settings, opens the gateway, serves it until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import uvicorn
+import uvloop
+
+from xapp_operator.config import Settings
+from xapp_operator.errors import XAppError
+from xapp_operator.gateway.app import create_app
+from xapp_operator.gateway.auth import check_binding
+from xapp_operator.gateway.runtime import Gateway
+from xapp_operator.telemetry.logs import get_logger
+
+GRACE_SECONDS: Final = 5
+KEEP_ALIVE_SECONDS: Final = 75
+BACKLOG: Final = 2048
+
+_log = get_logger(__name__)
+
+
+def run(settings: Settings) -> int:
+    """Serve until SIGTERM or SIGINT; return the exit status, 1 when it could not begin."""
+    try:
+        check_binding(settings)
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            return runner.run(_serve(settings))
+    except XAppError as error:
+        print(f"xapp-operator gateway: {error.message}", file=sys.stderr)
+        return 1
+
+
+async def _serve(settings: Settings) -> int:
+    with listening(settings) as listener:
+        async with Gateway.opened(settings) as gateway:
+            server = Server(gateway)
+            loop = asyncio.get_running_loop()
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.add_signal_handler(number, server.stop)
+            host, port = listener.getsockname()[:2]
+            _log.info("gateway serves", host=host, port=port, auth=settings.auth)
+            await server.serve(sockets=[listener])
+    return 0
+
+
+class AddressTaken(XAppError):
+    """The address to serve on cannot be had."""
+
+    title = "Address not available"
+
+
+@contextmanager
+def listening(settings: Settings) -> Iterator[socket.socket]:
+    """Hold the socket to serve on; port 0 takes a free one.
+
+    Raises:
+        AddressTaken: when somebody else has it, or it is none of this machine.
+    """
+    address = f"{settings.host}:{settings.port}"
+    try:
+        family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+        listener = socket.create_server((settings.host, settings.port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        raise AddressTaken(
+            f"cannot serve on {address} ({error.strerror}): set XAPP_HOST and XAPP_PORT to an address that is free"
+        ) from None
+    with listener:
+        yield listener
+
+
+class Server(uvicorn.Server):
+    """The HTTP server of one gateway.
+
+    Signals are its caller's affair: uvicorn would raise them again when it is done, past all cleaning up.
+    """
+
+    def __init__(self, gateway: Gateway) -> None:
+        settings = gateway.settings
+        super().__init__(
+            uvicorn.Config(
+                create_app(gateway),
+                host=settings.host,
+                port=settings.port,
+                http="httptools",
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                backlog=BACKLOG,
+                timeout_keep_alive=KEEP_ALIVE_SECONDS,
+                timeout_graceful_shutdown=GRACE_SECONDS,
+            )
+        )
+
+    def stop(self) -> None:
+        """End the service: requests under way get GRACE_SECONDS."""
+        self.should_exit = True
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals alone."""
+        yield

@@ -1,0 +1,145 @@
+"""A gateway that serves real HTTP on a free port of loopback, in a thread, for tests and benchmarks.
+
+`Serving.offline` has no API server behind it: its store is filled by hand.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from concurrent.futures import Future
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Final, TypeVar
+
+import httpx
+import uvloop
+
+from xapp_operator.config import Settings
+from xapp_operator.gateway.runtime import Gateway
+from xapp_operator.gateway.server import Server, listening
+
+START_SECONDS: Final = 60.0
+T = TypeVar("T")
+
+KUBECONFIG_OF_NOBODY: Final = """\
+apiVersion: v1
+kind: Config
+current-context: nobody
+contexts: [{name: nobody, context: {cluster: nobody, user: nobody}}]
+clusters: [{name: nobody, cluster: {server: "http://127.0.0.1:1"}}]
+users: [{name: nobody, user: {}}]
+"""
+
+
+class Serving:
+    """A gateway that serves; `gateway` may be touched in its own thread only, with `call`."""
+
+    def __init__(self, gateway: Gateway, port: int, loop: asyncio.AbstractEventLoop) -> None:
+        self.gateway = gateway
+        self.port = port
+        self._loop = loop
+
+    @property
+    def url(self) -> str:
+        """Return the base URL."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def client(self, **options: object) -> httpx.Client:
+        """Return an HTTP client of this gateway; `options` are httpx's."""
+        return httpx.Client(base_url=self.url, timeout=60, trust_env=False, **options)  # type: ignore[arg-type]
+
+    def call(self, function: Callable[[Gateway], T]) -> T:
+        """Return what `function` returns for the gateway, run in its thread."""
+        done: Future[T] = Future()
+
+        def run() -> None:
+            try:
+                done.set_result(function(self.gateway))
+            except BaseException as error:
+                done.set_exception(error)
+
+        self._loop.call_soon_threadsafe(run)
+        return done.result(START_SECONDS)
+
+    def exchange(self, request: bytes, *, close: bool = False) -> bytes:
+        """Return what the server answers to raw bytes, until it closes or falls silent after an answer."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=20) as connection:
+            connection.sendall(request)
+            if close:
+                connection.shutdown(socket.SHUT_WR)
+            answer = b""
+            while piece := connection.recv(65536):
+                answer += piece
+                head, separator, body = answer.partition(b"\r\n\r\n")
+                if separator and len(body) >= _length(head):
+                    break
+            return answer
+
+
+def _length(head: bytes) -> int:
+    for line in head.split(b"\r\n")[1:]:
+        name, _, value = line.partition(b":")
+        if name.lower() == b"content-length":
+            return int(value)
+    return 0
+
+
+@contextmanager
+def serving(
+    settings: Settings,
+    opened: Callable[[Settings], AbstractAsyncContextManager[Gateway]] = Gateway.opened,
+    *,
+    synced: bool = True,
+) -> Iterator[Serving]:
+    """Serve until the block ends; with `synced`, not before the cache is filled."""
+    started: Future[Serving] = Future()
+    stops: list[Callable[[], object]] = []
+
+    async def serve() -> None:
+        with listening(settings) as listener:
+            async with opened(settings) as gateway:
+                server = Server(gateway)
+                loop = asyncio.get_running_loop()
+                stops.append(lambda: loop.call_soon_threadsafe(server.stop))
+                if synced:
+                    await gateway.cache.wait_synced(seconds=START_SECONDS)
+                started.set_result(Serving(gateway, listener.getsockname()[1], loop))
+                await server.serve(sockets=[listener])
+
+    def run(main: Callable[[], Awaitable[None]]) -> None:
+        try:
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                runner.run(main())  # type: ignore[arg-type]
+        except BaseException as error:
+            if not started.done():
+                started.set_exception(error)
+            else:
+                raise
+
+    thread = threading.Thread(target=run, args=(serve,), name="gateway")
+    thread.start()
+    try:
+        yield started.result(START_SECONDS)
+    finally:
+        for stop in stops:
+            stop()
+        thread.join(START_SECONDS)
+
+
+def offline(folder: Path) -> tuple[Settings, Callable[[Settings], AbstractAsyncContextManager[Gateway]]]:
+    """Return settings, and what opens a gateway that thinks itself in sync and never asks an API server."""
+    kubeconfig = folder / "kubeconfig"
+    kubeconfig.write_text(KUBECONFIG_OF_NOBODY)
+
+    @asynccontextmanager
+    async def opened(settings: Settings) -> AsyncIterator[Gateway]:
+        async with Gateway.opened(settings) as gateway:
+            await gateway.cache.stop()
+            gateway.cache.synced.set()
+            yield gateway
+
+    settings = Settings(kubeconfig=str(kubeconfig), auth="none", port=0, cache_dir=folder / "cache")
+    return settings, opened
