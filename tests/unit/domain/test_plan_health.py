@@ -1,0 +1,198 @@
+"""The plan for objects that do not become healthy in time, and for rollbacks that failed."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.unit.domain.situations import (
+    GOOD_ONE,
+    LONG_AGO,
+    NOW,
+    OLD,
+    OTHER,
+    STILL_THERE,
+    TIMEOUT,
+    WANTED,
+    attempt,
+    case,
+    gist,
+    release,
+    situation,
+    spec,
+    wait,
+)
+from xapp_operator.api.conditions import Reason
+from xapp_operator.api.models import HealthStatus
+from xapp_operator.domain.actions import Action, Nothing, Rollback, Upgrade, Wait
+from xapp_operator.domain.plan import plan
+from xapp_operator.domain.situation import (
+    INSTALL,
+    ROLLBACK,
+    SUPERSEDED,
+    UPGRADE,
+    Earlier,
+    Outcome,
+    Release,
+    Requests,
+    Situation,
+)
+
+UNHEALTHY = [HealthStatus.PROGRESSING, HealthStatus.DEGRADED]
+UPGRADED = release(earlier=GOOD_ONE)
+UNDONE = release(revision=3, digests=OLD, earlier=(*GOOD_ONE, Earlier(2, SUPERSEDED, WANTED)))
+BROKEN_ROLLBACK = replace(UNDONE, status="failed")
+FORCED = release(revision=3, earlier=(Earlier(1, SUPERSEDED, OLD), Earlier(2, SUPERSEDED, WANTED)))
+
+
+def there(situated: Situation, found: Release | None) -> Situation:
+    return replace(situated, observed=replace(situated.observed, release=found))
+
+
+def awaited(outcome: Outcome = Outcome.RELEASED, *, for_seconds: float, action: str = UPGRADE) -> Situation:
+    last = attempt(outcome, action=action, first_at=LONG_AGO, last_at=NOW - for_seconds)
+    there = UPGRADED if action == UPGRADE else release(revision=1)
+    return situation(there, last=last, health=HealthStatus.DEGRADED)
+
+
+JUDGED = replace(awaited(for_seconds=TIMEOUT), attempt=attempt(Outcome.UNHEALTHY, reason=Reason.HEALTH_CHECK_FAILED))
+NEVER = replace(
+    awaited(for_seconds=TIMEOUT, action=INSTALL),
+    attempt=attempt(Outcome.UNHEALTHY, action=INSTALL, reason=Reason.HEALTH_CHECK_FAILED),
+)
+OVERDUE = awaited(for_seconds=TIMEOUT)
+STALLED = wait(Reason.HEALTH_CHECK_FAILED, stalled=True)
+NO_ROLLBACK = spec(on_failure="none")
+
+NOT_HEALTHY = [
+    case("released-in-time", awaited(for_seconds=TIMEOUT - 1.0), wait(Reason.PROGRESSING, until=NOW + 1.0)),
+    *(case(f"released-too-late-{health}", replace(OVERDUE, health=health), Rollback(1)) for health in UNHEALTHY),
+    case("released-not-known-yet", replace(OVERDUE, health=HealthStatus.UNKNOWN), wait(Reason.PROGRESSING)),
+    case("released-healthy", replace(OVERDUE, health=HealthStatus.HEALTHY), Nothing()),
+    case("released-on-failure-none", replace(OVERDUE, spec=NO_ROLLBACK), STALLED),
+    case("released-retry-at-goes-on-waiting", replace(OVERDUE, requests=Requests(retry=True)), Rollback(1)),
+    case("released-force-at", replace(OVERDUE, requests=Requests(force=True)), Upgrade()),
+    case("killed-before-it-was-noted", awaited(Outcome.RUNNING, for_seconds=TIMEOUT), Rollback(1)),
+    case(
+        "killed-before-it-was-noted-in-time",
+        awaited(Outcome.RUNNING, for_seconds=0.0),
+        wait(Reason.PROGRESSING, until=NOW + TIMEOUT),
+    ),
+    case("wait-ended-by-an-edit-of-the-same-digests", awaited(Outcome.INTERRUPTED, for_seconds=TIMEOUT), Rollback(1)),
+    case("succeeded-degraded-later", awaited(Outcome.SUCCEEDED, for_seconds=TIMEOUT), Nothing()),
+    case("judged", JUDGED, Rollback(1)),
+    case("judged-not-known-yet", replace(JUDGED, health=HealthStatus.UNKNOWN), wait(Reason.PROGRESSING)),
+    case("judged-healthy-after-all", replace(JUDGED, health=HealthStatus.HEALTHY), Nothing()),
+    case("judged-on-failure-none", replace(JUDGED, spec=NO_ROLLBACK), STALLED),
+    case("judged-retry-at-forgets", replace(JUDGED, requests=Requests(retry=True)), Nothing()),
+    case("judged-force-at", replace(JUDGED, requests=Requests(force=True)), Upgrade()),
+    case("no-earlier-revision-kept", there(JUDGED, release()), STALLED),
+    case("only-failed-ones-earlier", there(JUDGED, release(earlier=(Earlier(1, "failed", OLD),))), STALLED),
+    case(
+        "passes-over-failed-tries",
+        there(
+            JUDGED, release(revision=4, earlier=(*GOOD_ONE, Earlier(2, "failed", WANTED), Earlier(3, "failed", OLD)))
+        ),
+        Rollback(1),
+    ),
+    case("forced-over-the-same-chart-and-values", there(JUDGED, FORCED), STALLED),
+    case("rolled-back", there(JUDGED, UNDONE), STALLED),
+    case("rolled-back-and-degraded", replace(there(JUDGED, UNDONE), health=HealthStatus.DEGRADED), STALLED),
+    case("rolled-back-retry-at", replace(there(JUDGED, UNDONE), requests=Requests(retry=True)), Upgrade()),
+    case("rolled-back-values-changed", replace(there(JUDGED, UNDONE), desired=OTHER), Upgrade()),
+    case("rollback-left-behind", there(JUDGED, BROKEN_ROLLBACK), Rollback(1)),
+    case("removed-by-hand", there(JUDGED, None), STALLED),
+    case("uninstalled-by-hand", there(JUDGED, replace(UNDONE, status="uninstalled")), STALLED),
+    case(
+        "first-install-in-time",
+        awaited(for_seconds=TIMEOUT - 1.0, action=INSTALL),
+        wait(Reason.PROGRESSING, until=NOW + 1.0),
+    ),
+    case("first-install-too-late", awaited(for_seconds=TIMEOUT, action=INSTALL), wait(Reason.HEALTH_CHECK_FAILED)),
+    case("first-install-not-known-yet", replace(NEVER, health=HealthStatus.UNKNOWN), wait(Reason.HEALTH_CHECK_FAILED)),
+    case("first-install-judged", NEVER, wait(Reason.HEALTH_CHECK_FAILED)),
+    case("first-install-healthy-after-all", replace(NEVER, health=HealthStatus.HEALTHY), Nothing()),
+]
+
+
+def rolling_back(
+    outcome: Outcome,
+    found: Release | None = BROKEN_ROLLBACK,
+    *,
+    since: float = 2.0,
+    count: int = 1,
+    permanent: bool = False,
+    health: HealthStatus = HealthStatus.DEGRADED,
+) -> Situation:
+    last = attempt(
+        outcome,
+        action=ROLLBACK,
+        first_at=NOW - since,
+        last_at=NOW - min(since, 2.0),
+        count=count,
+        permanent=permanent,
+        reason=Reason.ROLLBACK_FAILED,
+    )
+    return situation(found, last=last, health=health)
+
+
+GIVEN_UP = wait(Reason.ROLLBACK_FAILED, stalled=True)
+LEFT_UNDONE = wait(Reason.UPGRADE_FAILED, stalled=True)
+
+BROKEN = [
+    case("failed-just-now", rolling_back(Outcome.FAILED, count=3), wait(Reason.ROLLBACK_FAILED, until=NOW + 2.0)),
+    case("failed-and-due-passes-over-what-was-undone", rolling_back(Outcome.FAILED), Rollback(1)),
+    case("failed-for-good", rolling_back(Outcome.FAILED, permanent=True), GIVEN_UP),
+    case("failed-until-timeout", rolling_back(Outcome.FAILED, since=TIMEOUT), GIVEN_UP),
+    case("failed-before-a-revision-was-made", rolling_back(Outcome.FAILED, UPGRADED), Rollback(1)),
+    case(
+        "failed-before-a-revision-was-made-after-a-failed-upgrade",
+        rolling_back(Outcome.FAILED, release("failed", earlier=STILL_THERE)),
+        Rollback(1),
+    ),
+    case("failed-but-got-there", rolling_back(Outcome.FAILED, UNDONE), LEFT_UNDONE),
+    case("failed-on-failure-none-since", replace(rolling_back(Outcome.FAILED), spec=NO_ROLLBACK), LEFT_UNDONE),
+    case("failed-and-healthy-since", rolling_back(Outcome.FAILED, UPGRADED, health=HealthStatus.HEALTHY), Nothing()),
+    case("failed-retry-at", replace(rolling_back(Outcome.FAILED), requests=Requests(retry=True)), Upgrade()),
+    case("failed-values-changed", replace(rolling_back(Outcome.FAILED), desired=OTHER), Upgrade()),
+    case("failed-removed-by-hand", rolling_back(Outcome.FAILED, None), LEFT_UNDONE),
+    case("killed-half-way", rolling_back(Outcome.RUNNING), Rollback(1)),
+    case("killed-before-it-began", rolling_back(Outcome.RUNNING, UPGRADED), Rollback(1)),
+    case(
+        "killed-before-it-began-health-not-known-yet",
+        rolling_back(Outcome.RUNNING, UPGRADED, health=HealthStatus.UNKNOWN),
+        wait(Reason.PROGRESSING),
+    ),
+    case("killed-before-it-was-noted", rolling_back(Outcome.RUNNING, UNDONE), LEFT_UNDONE),
+    case("ended-by-us", rolling_back(Outcome.INTERRUPTED), Rollback(1)),
+    case("hold-ended-wanting-the-same-as-before", rolling_back(Outcome.RELEASED, UNDONE), Upgrade()),
+    case("succeeded-is-no-obstacle", rolling_back(Outcome.SUCCEEDED, UNDONE), Upgrade()),
+    case(
+        "rollback-to-failed-just-now",
+        replace(rolling_back(Outcome.FAILED, UNDONE, count=3), requests=Requests(rollback_to=1)),
+        wait(Reason.ROLLBACK_FAILED, until=NOW + 2.0),
+    ),
+    case(
+        "rollback-to-failed-and-due",
+        replace(rolling_back(Outcome.FAILED, UNDONE), requests=Requests(rollback_to=1)),
+        Rollback(1, hold=True),
+    ),
+]
+
+
+@pytest.mark.parametrize(("situated", "expected"), NOT_HEALTHY)
+def test_upgrade_not_healthy_in_time_is_undone_once(situated: Situation, expected: Action) -> None:
+    assert gist(plan(situated)) == expected
+
+
+@pytest.mark.parametrize(("situated", "expected"), BROKEN)
+def test_broken_rollback_is_finished_or_given_up(situated: Situation, expected: Action) -> None:
+    assert gist(plan(situated)) == expected
+
+
+@pytest.mark.parametrize("situated", [NEVER, replace(OVERDUE, spec=NO_ROLLBACK)])
+def test_message_of_what_is_not_healthy_names_the_culprit(situated: Situation) -> None:
+    answer = plan(situated)
+
+    assert isinstance(answer, Wait)
+    assert "CrashLoopBackOff" in answer.message
+    assert "spec.timeout (5m)" in answer.message
