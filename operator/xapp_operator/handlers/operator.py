@@ -8,7 +8,9 @@ later edit can still rescue a stuck deletion.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import contextlib
+import logging
+from collections.abc import Callable, Sequence
 from typing import Any, Final, cast
 
 import kopf
@@ -26,15 +28,17 @@ CLIENT_TIMEOUT_SECONDS: Final = 330
 INACTIVITY_SECONDS: Final = 90.0
 CONNECT_SECONDS: Final = 10.0
 REQUEST_SECONDS: Final = 30.0
+EXIT_SECONDS: Final = 0.5
 
 
-def registry_of(runtime: Runtime, settings: Settings) -> kopf.OperatorRegistry:
-    """Return the registry with all handlers, bound to `runtime`."""
+def registry_of(runtime: Runtime, *, on_started: Callable[[], None]) -> kopf.OperatorRegistry:
+    """Return the registry with all handlers, bound to `runtime`; `on_started` is called when kopf has set itself up."""
     registry = kopf.OperatorRegistry()
 
     @kopf.on.startup(registry=registry)
     async def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
         _configure(settings)
+        on_started()
 
     @kopf.on.login(registry=registry)
     async def login(**_: Any) -> kopf.ConnectionInfo:
@@ -60,15 +64,29 @@ def registry_of(runtime: Runtime, settings: Settings) -> kopf.OperatorRegistry:
     return registry
 
 
-async def run_operator(runtime: Runtime, settings: Settings, *, stop: asyncio.Event) -> None:
-    """Run kopf on the current loop until `stop` is set."""
-    await kopf.operator(
-        registry=registry_of(runtime, settings),
-        standalone=True,
-        clusterwide=not settings.namespaces,
-        namespaces=cast("Sequence[str]", settings.namespaces),
-        stop_flag=stop,
+async def run_operator(
+    runtime: Runtime, settings: Settings, *, stop: asyncio.Event, on_started: Callable[[], None]
+) -> None:
+    """Run kopf on the current loop until `stop` is set.
+
+    Ended by cancellation: kopf's own stop waits 5 s for every task that was started while it ran, ours too.
+    """
+    logging.getLogger("kopf").setLevel(logging.WARNING)  # it tells of every event; what matters we say ourselves
+    operator = asyncio.create_task(
+        kopf.operator(
+            registry=registry_of(runtime, on_started=on_started),
+            standalone=True,
+            clusterwide=not settings.namespaces,
+            namespaces=cast("Sequence[str]", settings.namespaces),
+        )
     )
+    stopping = asyncio.create_task(stop.wait())
+    await asyncio.wait({operator, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if not operator.done():
+        operator.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await operator
 
 
 def _configure(settings: kopf.OperatorSettings) -> None:
@@ -84,6 +102,7 @@ def _configure(settings: kopf.OperatorSettings) -> None:
     settings.networking.request_timeout = REQUEST_SECONDS
     settings.networking.connect_timeout = CONNECT_SECONDS
     settings.scanning.disabled = True
+    settings.queueing.exit_timeout = EXIT_SECONDS
 
 
 async def _connection(runtime: Runtime) -> kopf.ConnectionInfo:

@@ -45,14 +45,16 @@ def run(settings: Settings) -> int:
 async def _run(settings: Settings) -> int:
     stop = asyncio.Event()
     lost = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+
+    def listen() -> None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
 
     def on_lost() -> None:
         lost.set()
         stop.set()
 
+    listen()
     async with AsyncExitStack() as stack:
         kube = await stack.enter_async_context(await KubeClient.connect(settings))
         metrics = Metrics()
@@ -73,7 +75,7 @@ async def _run(settings: Settings) -> int:
         if not await _unless(stop, stack.enter_async_context(runtime)):
             return 0
         probe.leads(runtime)
-        await run_operator(runtime, settings, stop=stop)
+        await run_operator(runtime, settings, stop=stop, on_started=listen)  # kopf has taken the signals
     return LOST_LEAD if lost.is_set() else 0
 
 

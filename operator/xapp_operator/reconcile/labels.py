@@ -22,12 +22,15 @@ PARALLEL_PATCHES: Final = 4
 
 
 def predefined_labels(xapp: XApp) -> dict[str, str]:
-    """Return the labels that every object of the release carries; values are sanitised."""
+    """Return the labels that every object of the release carries.
+
+    Organization and team are sanitised; the name and a dotted numeric version are label values as they are.
+    """
     return {
         LABEL_XAPP: xapp.metadata.name,
         LABEL_ORGANIZATION: label_value(xapp.spec.organization),
         LABEL_TEAM: label_value(xapp.spec.team),
-        LABEL_VERSION: label_value(xapp.spec.version),
+        LABEL_VERSION: xapp.spec.version,
     }
 
 

@@ -184,9 +184,9 @@ def test_orphaned_release_runs_on(xapps: XAppKit) -> None:
 
 
 def test_values_of_300_kilobytes_install_upgrade_and_delete(xapps: XAppKit) -> None:
-    big = {f"key{number:05}": "x" * 80 for number in range(3_000)}
+    big = {f"key{number:05}": "x" * 80 for number in range(3_300)}
     manifest = xapps.uploaded("hello", workload(), values={"greeting": "one", "unused": big})
-    assert len(json.dumps(manifest)) > 290_000
+    assert len(json.dumps(manifest)) > 300_000
     xapps.apply(manifest)
     xapps.ready("hello")
     manifest["spec"]["values"]["greeting"] = "two"
