@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Callable
 from contextlib import aclosing
 
 import pytest
 
 from tests.integration.kube.conftest import config_map, xapp
+from tests.localcluster import LocalCluster
 from tests.support.eventually import eventually_async
 from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.config import Settings
 from xapp_operator.errors import AccessDenied, AlreadyExists, Conflict, Invalid, NotFound, Unauthenticated, WatchExpired
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import (
@@ -167,6 +171,19 @@ async def test_another_person_is_who_the_token_says(kube: KubeClient, namespace:
     assert await user_of(kube) == ours != account
     with pytest.raises(Unauthenticated, match="Unauthorized"):
         await user_of(kube.as_user("not-a-token"))
+
+
+async def test_our_client_certificate_is_never_shown_for_another_person(
+    private_cluster: Callable[[], LocalCluster],
+) -> None:
+    local = await asyncio.to_thread(private_cluster)
+    kubeconfig = local.layout.config / "system-kube-controller-manager.kubeconfig"
+    async with await KubeClient.connect(Settings(KUBECONFIG=str(kubeconfig))) as client:
+        assert await user_of(client) == "system:kube-controller-manager"
+        assert await user_of(client.as_user(local.access().token)) == "local-admin"
+        # A certificate wins over any token: were it shown, the server would answer in our name.
+        with pytest.raises(Unauthenticated, match="Unauthorized"):
+            await user_of(client.as_user("not-a-token"))
 
 
 async def test_an_impersonated_service_account_has_its_groups(kube: KubeClient, namespace: str) -> None:
