@@ -246,7 +246,7 @@ def _tls_context(ca_bundle: str) -> ssl.SSLContext:
     context = ssl.create_default_context()
     try:
         context.load_verify_locations(cadata=ca_bundle)
-    except (ssl.SSLError, ValueError):
+    except (ssl.SSLError, ValueError, TypeError):
         raise ChartSourceError(
             "the CA bundle of the repository is no PEM certificate. Correct the Secret that caSecretRef names.",
             permanent=True,
