@@ -80,7 +80,7 @@ def read_files(archive: bytes, *, budget: Budget, with_values: bool) -> dict[str
         raise refused(f"it is empty (0 bytes). {_PACK}")
     if not archive.startswith(_GZIP_MAGIC):
         raise refused(f"it is not compressed with gzip. {_PACK}")
-    unpacked = _Bounded(gzip.GzipFile(fileobj=io.BytesIO(archive)), budget.limits)
+    unpacked = _Bounded(gzip.GzipFile(fileobj=io.BytesIO(archive), mode="rb"), budget.limits)
     try:
         files = _entries(TarReader(unpacked), budget, with_values=with_values)
         while unpacked.read(_CHUNK):

@@ -82,7 +82,7 @@ def read_index(stream: IO[bytes], *, max_bytes: int, known: ChartIndex | None = 
     stream.seek(0)
     magic = stream.read(len(_GZIP_MAGIC))
     stream.seek(0)
-    text = gzip.GzipFile(fileobj=stream) if magic == _GZIP_MAGIC else stream
+    text = gzip.GzipFile(fileobj=stream, mode="rb") if magic == _GZIP_MAGIC else stream
     try:
         charts = _Reader(_Capped(text, max_bytes)).charts()
     except yaml.MarkedYAMLError as error:

@@ -120,7 +120,7 @@ def archive_url(location: URL, entry: ChartVersion) -> URL:
     A relative address starts at the repository's own, whose query it gets, as with Helm. Raises AddressRefused.
     """
     reference = URL(entry.url)
-    if reference.absolute:
+    if reference.scheme:
         return parse_address(entry.url)
     base = location.with_path(f"{location.raw_path.rstrip('/')}/", encoded=True)
     url = parse_address(str(base.join(reference)))

@@ -20,7 +20,8 @@ def quoted(text: str) -> str:
 
 def address(url: URL) -> str:
     """Return scheme, host, port and path of a URL: user info, query and fragment may hold secrets."""
-    return quoted(str(url.with_user(None).with_query(None).with_fragment(None)))[1:-1]
+    named = url.with_user(None) if url.host else url
+    return quoted(str(named.with_query(None).with_fragment(None)))[1:-1]
 
 
 def byte_count(size: int) -> str:
