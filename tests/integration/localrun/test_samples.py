@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 
 from tests.integration.localrun.runs import Run, conditions, refused, run_samples
 from tests.localcluster import LocalCluster
+from tests.localcluster.cluster import ROOT
 from tests.localcluster.waiting import wait_until
 from tests.localrun.samples import APPLIED, NAMESPACE, UPLOADED
 
@@ -63,6 +65,17 @@ def test_the_closing_words_say_where_to_look(run: Run) -> None:
     assert run.url in run.said
     assert f"export KUBECONFIG={run.folder}/kubeconfig" in run.said
     assert "kubectl get xapps" in run.said
+
+
+def test_the_gitops_sample_becomes_ready_and_goes_with_its_folder(run: Run, tmp_path: Path) -> None:
+    folder = shutil.copytree(ROOT / "manifests" / "samples" / "gitops", tmp_path / "gitops")
+    shutil.copy(run.folder / "samples" / "hello-world-0.2.1.tgz", folder)
+    kubectl = run.cluster.kubectl
+    kubectl("apply", "--server-side", "-k", str(folder))
+    kubectl("wait", "--for=condition=Ready", "xapp/acme-ran-hello-gitops", "-n", NAMESPACE, "--timeout=60s")
+    assert kubectl("get", "deployment/acme-ran-hello-gitops", "-n", NAMESPACE, "-o", "jsonpath={.spec.replicas}") == "2"
+    kubectl("delete", "-k", str(folder), "--timeout=60s")
+    assert kubectl("get", "deployments", "-n", NAMESPACE, "-o", "name") == f"deployment.apps/{UPLOADED}\n"
 
 
 def test_the_deployer_may_install_into_its_own_namespace_only(run: Run) -> None:
