@@ -94,7 +94,7 @@ imports: venv ## Layers (import-linter).
 
 .PHONY: bench
 bench: venv ## Measure what the design promises (tests/bench).
-	@$(BIN)/python -m tests.bench
+	@for file in tests/bench/*_bench.py; do $(BIN)/python -m "tests.bench.$$(basename "$$file" .py)"; done
 
 ##@ Build
 
