@@ -7,6 +7,7 @@ a resync of a thousand XApps writes nothing.
 from __future__ import annotations
 
 from collections import OrderedDict
+from dataclasses import dataclass
 from typing import Final
 
 from pydantic import BaseModel
@@ -15,10 +16,12 @@ from xapp_operator.api.json import Json, JsonObject, obj, text
 from xapp_operator.api.models import XAppStatus
 from xapp_operator.api.names import REPOSITORY_KIND, XAPP_KIND
 from xapp_operator.api.repository import ChartRepositoryStatus
+from xapp_operator.errors import Conflict
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import CHART_REPOSITORIES, XAPPS, Resource
 
-REMEMBERED_WRITES: Final = 1024
+ATTEMPTS: Final = 3
+REMEMBERED_WRITES: Final = 256
 
 
 def _field_names(model: type[BaseModel]) -> frozenset[str]:
@@ -31,12 +34,34 @@ _KINDS: Final[dict[str, tuple[Resource, frozenset[str]]]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class _Latest:
+    """The status of one object as far as it is known."""
+
+    namespace: str
+    name: str
+    uid: str
+    version: str
+    status: JsonObject
+
+    @classmethod
+    def of(cls, body: JsonObject) -> _Latest:
+        metadata = obj(body, "metadata")
+        return cls(
+            namespace=text(metadata, "namespace"),
+            name=text(metadata, "name"),
+            uid=text(metadata, "uid"),
+            version=text(metadata, "resourceVersion", "0"),
+            status=obj(body, "status"),
+        )
+
+
 class StatusWriter:
     """Writes the status of XApps and ChartRepositories as JSON merge patches of the difference."""
 
     def __init__(self, client: KubeClient) -> None:
         self._client = client
-        self._written: OrderedDict[str, tuple[int, JsonObject]] = OrderedDict()
+        self._written: OrderedDict[str, _Latest] = OrderedDict()
 
     async def write(self, body: JsonObject, new_status: JsonObject) -> JsonObject | None:
         """Make the status of the object `body` be `new_status`; return the object as stored, or None if it was so.
@@ -50,36 +75,49 @@ class StatusWriter:
 
         Raises:
             NotFound: when the object is gone.
-            Conflict: when another object has its name by now.
+            Conflict: when another object has its name by now, or others write faster than we do.
         """
         resource, known = _KINDS[text(body, "kind")]
-        metadata = obj(body, "metadata")
-        uid = text(metadata, "uid")
-        current = self._current(uid, body)
-        wanted = {key: value for key, value in current.items() if key not in known} | new_status
-        patch = difference(current, wanted)
-        if not patch:
-            return None
-        stored = await self._client.patch(
-            resource,
-            text(metadata, "name"),
-            {"metadata": {"uid": uid}, "status": patch},
-            namespace=text(metadata, "namespace"),
-            subresource="status",
-        )
-        self._remember(uid, stored)
+        latest = self._latest(body)
+        attempt = 1
+        while patch := difference(latest.status, _whole(latest.status, new_status, known=known)):
+            try:
+                return await self._send(resource, latest, patch)
+            except Conflict:
+                if attempt == ATTEMPTS:
+                    raise
+            attempt += 1
+            latest = await self._read(resource, latest)
+        return None
+
+    async def _send(self, resource: Resource, latest: _Latest, patch: JsonObject) -> JsonObject:
+        # The version makes sure that the difference is one to what is there now.
+        body: JsonObject = {"metadata": {"resourceVersion": latest.version}, "status": patch}
+        stored = await self._client.patch(resource, latest.name, body, namespace=latest.namespace, subresource="status")
+        self._remember(_Latest.of(stored))
         return stored
 
-    def _current(self, uid: str, body: JsonObject) -> JsonObject:
-        version, status = self._written.get(uid, (0, {}))
-        return status if version > _version(body) else obj(body, "status")
+    async def _read(self, resource: Resource, known: _Latest) -> _Latest:
+        latest = _Latest.of(await self._client.get(resource, known.name, namespace=known.namespace))
+        if latest.uid != known.uid:
+            raise Conflict(f"{resource.kind} {known.name} is another object by now: it was deleted and made again")
+        return latest
 
-    def _remember(self, uid: str, stored: JsonObject) -> None:
-        # A reader's cache may lag behind this write; a difference against its old status would undo or skip things.
-        self._written[uid] = (_version(stored), obj(stored, "status"))
-        self._written.move_to_end(uid)
+    def _latest(self, body: JsonObject) -> _Latest:
+        read = _Latest.of(body)
+        written = self._written.get(read.uid)
+        return written if written and int(written.version) > int(read.version) else read
+
+    def _remember(self, written: _Latest) -> None:
+        # A reader's cache may lag behind this write; a difference to its old status would undo or skip things.
+        self._written[written.uid] = written
+        self._written.move_to_end(written.uid)
         if len(self._written) > REMEMBERED_WRITES:
             self._written.popitem(last=False)
+
+
+def _whole(current: JsonObject, new_status: JsonObject, *, known: frozenset[str]) -> JsonObject:
+    return {key: value for key, value in current.items() if key not in known} | new_status
 
 
 def difference(old: JsonObject, new: JsonObject) -> JsonObject:
@@ -103,7 +141,3 @@ def _same(first: Json, second: Json) -> bool:
         return len(first) == len(second) and all(map(_same, first, second))
     # In JSON, as opposed to Python, true is not 1.
     return first == second and isinstance(first, bool) == isinstance(second, bool)
-
-
-def _version(body: JsonObject) -> int:
-    return int(text(obj(body, "metadata"), "resourceVersion", "0"))

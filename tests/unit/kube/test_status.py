@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from aiohttp import web
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.unit.kube.conftest import Connect
 from xapp_operator.api.json import Json, JsonObject
-from xapp_operator.kube.status import difference
+from xapp_operator.kube.status import StatusWriter, difference
 
 SCALARS: st.SearchStrategy[Json] = st.one_of(st.booleans(), st.integers(-2, 2), st.sampled_from(["", "a"]))
 VALUES: st.SearchStrategy[Json] = st.recursive(
@@ -66,3 +68,21 @@ def test_there_is_no_difference_between_equals(status: JsonObject) -> None:
 def test_only_what_differs_is_sent_and_lists_whole(old: JsonObject, new: JsonObject, patch: JsonObject) -> None:
     found = difference(old, new)
     assert (found, repr(found)) == (patch, repr(patch))
+
+
+async def test_fields_of_a_newer_version_are_kept(connect: Connect) -> None:
+    patches: list[JsonObject] = []
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        patches.append(await request.json())
+        return web.json_response({"metadata": {"resourceVersion": "8"}})
+
+    writer = StatusWriter(await connect(handler))
+    body: JsonObject = {
+        "kind": "XApp",
+        "metadata": {"name": "a", "namespace": "ric", "uid": "u", "resourceVersion": "7"},
+        "status": {"phase": "Pending", "heldRevision": 3, "ofTomorrow": {"a": 1}},
+    }
+    await writer.write(body, {"phase": "Deployed"})
+    status = {"phase": "Deployed", "heldRevision": None}
+    assert patches == [{"metadata": {"resourceVersion": "7"}, "status": status}]
