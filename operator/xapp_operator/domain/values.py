@@ -9,13 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from typing import Final
 
 from xapp_operator.api.json import Json, JsonObject
 from xapp_operator.domain.yamlvalues import MAX_DEPTH, deeper_than
 from xapp_operator.errors import ValuesInvalid
-
-_EXACT_FLOAT: Final = 2**53  # every whole number up to here is a float64 of its own
 
 
 def merge(*layers: JsonObject) -> JsonObject:
@@ -57,8 +54,6 @@ def _canonical(value: Json) -> Json:
     if isinstance(value, list):
         return [_canonical(member) for member in value]
     if isinstance(value, bool) or not isinstance(value, int | float):
-        return value
-    if isinstance(value, int) and abs(value) <= _EXACT_FLOAT:
         return value
     number = float(value)
     return int(number) if number.is_integer() else number

@@ -181,6 +181,12 @@ STATEFUL_SETS: list[tuple[str, Object, HealthStatus, str]] = [
 ]
 
 
+STATEFUL_SETS += [
+    ("long enough ready", stateful_set({"minReadySeconds": 30}, **sts_counts(1, 1, 1)), HEALTHY, ""),
+    ("availability not told", stateful_set({}, **{**sts_counts(1, 1, 1), "availableReplicas": 0}), HEALTHY, ""),
+]
+
+
 def daemon_set(
     wanted: int, scheduled: int, updated: int, ready: int, *, spec: Object | None = None, available: int | None = None
 ) -> Object:
@@ -224,7 +230,13 @@ REPLICA_SETS: list[tuple[str, Object, HealthStatus, str]] = [
     ("none wanted", replica_set(0, 0, 0), HEALTHY, ""),
     ("not created", replica_set(2, 1, 1), PROGRESSING, "1 of 2 replicas created"),
     ("not ready", replica_set(2, 2, 1), PROGRESSING, "1 of 2 replicas ready"),
-    ("surplus", replica_set(0, 1, 1), PROGRESSING, "1 surplus"),
+    ("surplus", replica_set(1, 3, 3), PROGRESSING, "2 surplus"),
+    (
+        "default of one",
+        resource("apps/v1", "ReplicaSet", {}, {"observedGeneration": 2, **replicas(1, 1, 1)}),
+        HEALTHY,
+        "",
+    ),
     ("no quota", replica_set(1, 0, 0, NO_QUOTA), DEGRADED, "FailedCreate"),
     ("not seen", resource("apps/v1", "ReplicaSet", {"replicas": 0}), PROGRESSING, "not seen"),
 ]
@@ -366,6 +378,7 @@ CUSTOM: list[tuple[str, Object, HealthStatus, str]] = [
         "Starting: two of three",
     ),
     ("ready not known", custom(condition("Ready", "Unknown")), PROGRESSING, "Ready is Unknown"),
+    ("ready not told", custom(condition("Ready", "")), PROGRESSING, "Ready is Unknown"),
     ("ready, older spec", custom(condition("Ready", "True"), seen=1), PROGRESSING, "not seen the newest spec"),
     ("ready, never observed", custom(condition("Ready", "True"), seen=-1), PROGRESSING, "not seen the newest spec"),
     ("ready, this spec", custom(condition("Ready", "True"), seen=2), HEALTHY, ""),

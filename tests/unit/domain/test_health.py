@@ -71,6 +71,9 @@ def test_a_message_of_another_program_is_cut_to_one_line() -> None:
     judged = judge(custom(condition("Stalled", "True", "Bad", "line one\n  line two\t" + "x" * 100_000)))
     assert judged.message.startswith("Bad: line one line two xxx")
     assert len(judged.message) == 400
+    assert judged.message.endswith("x…")
+    whole = "B: " + "x" * 397
+    assert judge(custom(condition("Stalled", "True", "B", "x" * 397))).message == whole
 
 
 def health(kind: str, name: str, status: HealthStatus, message: str = "") -> ResourceHealth:

@@ -85,6 +85,11 @@ def test_an_empty_part_is_refused_by_name(parts: tuple[str, str, str], fields: l
     assert [error.field for error in refused.value.errors] == fields
 
 
+def test_a_label_value_is_cut_and_never_ends_in_a_dash() -> None:
+    assert label_value("a" * 80) == "a" * 63
+    assert label_value("a" * 62 + ".b") == "a" * 62
+
+
 @given(st.text())
 def test_sanitising_twice_changes_nothing(text: str) -> None:
     assert sanitise(sanitise(text)) == sanitise(text)

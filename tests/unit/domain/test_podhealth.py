@@ -314,6 +314,8 @@ def test_an_event_says_more(body: Object, events: list[Object], expected: str) -
         [event("Unhealthy", "other pod", about="y")],
         [{**event("Unhealthy", "fine"), "type": "Normal"}],
         [event("Unhealthy", "same name, older pod", involvedObject={"kind": "Pod", "name": "x-abc", "uid": "older"})],
+        [event("BackOff", "no pod", involvedObject={"kind": "Node", "name": "x-abc"})],
+        [event("BackOff", "not by name", involvedObject={"kind": "Pod", "name": "y"})],
         [{}, {"involvedObject": None}, {"type": "Warning", "reason": "BackOff"}],
     ],
 )
