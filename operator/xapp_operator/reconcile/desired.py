@@ -176,9 +176,9 @@ class Desired:
             raise ChartNotFound(
                 f"{kind} {reference.name} with the uploaded chart does not exist: upload the chart again, or create it"
             ) from None
-        encoded = text(obj(holder, "data" if kind == "Secret" else "binaryData"), reference.key)
-        if not encoded:
-            place = "data" if kind == "Secret" else "binaryData"
+        place = "data" if kind == "Secret" else "binaryData"
+        encoded = obj(holder, place).get(reference.key)
+        if not isinstance(encoded, str):
             raise ChartNotFound(f"{kind} {reference.name} has no key {reference.key} in {place}: add the packed chart")
         try:
             archive = base64.b64decode(encoded, validate=True)

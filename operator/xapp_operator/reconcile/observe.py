@@ -63,8 +63,13 @@ class Observer:
         tools, xapp = self._tools, work.xapp
         deleting = xapp.metadata.deletion_timestamp is not None
         requests = self._requests(work)
-        if requests.retry:
+        if work.draft.attempt is not None and requests.forgive(work.draft.attempt):
             work.draft.attempt = None
+        if requests.retry and deleting:
+            retry = xapp.metadata.annotations.get(ANNOTATION_RETRY_AT)
+            work.draft.handled = work.draft.handled.model_copy(update={"retry_at": retry})
+        if xapp.status.observed_generation != xapp.metadata.generation:
+            work.draft.held_revision = None
         desired = None if deleting or xapp.spec.suspend else await self._desired(work)
         release = tools.releases.observed(work.namespace, xapp.release_name, attempt=work.draft.attempt)
         if release is None:

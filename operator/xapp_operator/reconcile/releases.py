@@ -115,7 +115,7 @@ class Releases:
             self._index.drop(key, info.revision)
         elif known is None or int(info.resource_version or 0) >= int(known.resource_version or 0):
             self._index.add(key, info)
-        if info.xapp and known != info:
+        if info.xapp and (change == "DELETED" or known != info):
             self._on_change((key[0], info.xapp))
 
 
