@@ -24,6 +24,7 @@ from xapp_operator.domain.actions import (
     Wait,
 )
 from xapp_operator.domain.situation import (
+    AWAITED,
     DEPLOYED,
     FAILED,
     INSTALL,
@@ -82,12 +83,8 @@ def _decide(now: Situation) -> Action:
 
 
 def _forgiven(now: Situation) -> Situation:
-    """Forget a failed attempt where retry-at or force-at says so; one whose objects are still awaited is kept."""
     last = now.attempt
-    if last is None or not (now.requests.retry or now.requests.force):
-        return now
-    failed = last.outcome in (Outcome.FAILED, Outcome.UNHEALTHY) or last.action == ROLLBACK
-    return replace(now, attempt=None) if failed else now
+    return replace(now, attempt=None) if last is not None and now.requests.forgive(last) else now
 
 
 def _known_digests(now: Situation) -> Digests | None:
@@ -302,7 +299,7 @@ def _deployed(now: Situation) -> Action:
 def _awaited(now: Situation) -> Action | None:
     """Answer for objects that are not yet healthy, also when the operator ended before it could note the release."""
     last = now.attempt
-    if last is None or last.digests != now.desired or last.outcome in (Outcome.SUCCEEDED, Outcome.UNHEALTHY):
+    if last is None or last.digests != now.desired or last.outcome not in AWAITED:
         return None
     if now.health is HealthStatus.HEALTHY:
         return None

@@ -40,6 +40,10 @@ class Outcome(StrEnum):
     INTERRUPTED = "Interrupted"  # ended by us for a newer generation or a deletion
 
 
+AWAITED: Final = frozenset({Outcome.RUNNING, Outcome.RELEASED, Outcome.INTERRUPTED})
+"""Outcomes after which what is deployed has yet to become healthy."""
+
+
 @dataclass(frozen=True, slots=True)
 class Digests:
     """Chart and values, each as the first 40 hex digits of a sha256."""
@@ -123,6 +127,11 @@ class Requests:
     force: bool = False
     test: bool = False
     rollback_to: int | None = None
+
+    def forgive(self, attempt: Attempt) -> bool:
+        """Return whether `attempt` is to be forgotten: a failed one, not one whose objects are still awaited."""
+        failed = attempt.outcome in (Outcome.FAILED, Outcome.UNHEALTHY) or attempt.action == ROLLBACK
+        return failed and (self.retry or self.force)
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,6 +79,7 @@ NOT_HEALTHY = [
     ),
     case("wait-ended-by-an-edit-of-the-same-digests", awaited(Outcome.INTERRUPTED, for_seconds=TIMEOUT), Rollback(1)),
     case("succeeded-degraded-later", awaited(Outcome.SUCCEEDED, for_seconds=TIMEOUT), Nothing()),
+    case("failed-although-helm-had-deployed-degraded-later", awaited(Outcome.FAILED, for_seconds=TIMEOUT), Nothing()),
     case("judged", JUDGED, Rollback(1)),
     case("judged-not-known-yet", replace(JUDGED, health=HealthStatus.UNKNOWN), wait(Reason.PROGRESSING)),
     case("judged-healthy-after-all", replace(JUDGED, health=HealthStatus.HEALTHY), Nothing()),
