@@ -133,8 +133,8 @@ def _challenges(values: list[str]) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     for value in values:
         schemes = list(_SCHEME.finditer(value))
-        ends = [match.start() for match in schemes[1:]] + [len(value)]
-        for match, end in zip(schemes, ends, strict=True):
+        ends = [*(match.start() for match in schemes[1:]), len(value)]
+        for match, end in zip(schemes, ends, strict=False):
             parameters = {
                 name.lower(): plain or re.sub(r"\\(.)", r"\1", quoted_text)
                 for name, quoted_text, plain in _PARAMETER.findall(value[match.end() : end])
