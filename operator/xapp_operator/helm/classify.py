@@ -154,6 +154,7 @@ _RULES: Final = (
     _rule(
         r"chart requires kubeVersion|checking for chart dependencies|charts are not installable|"
         r"cannot load |chart dependencies processing failed|does not appear to be a gzipped archive|"
+        r"unable to load chart archive|"
         r"chart metadata is missing|validation: chart\.|invalid chart apiVersion|conflicting definitions|"
         r"failed to install CRD \S+: (?!.*forbidden)",
         _as(ChartInvalid),

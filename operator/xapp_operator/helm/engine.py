@@ -31,7 +31,7 @@ from xapp_operator.helm.requests import (
     UninstallRequest,
     UninstallResult,
 )
-from xapp_operator.helm.runner import OUTPUT_MAX_BYTES, Call, Runner
+from xapp_operator.helm.runner import OUTPUT_MAX_BYTES, Call, Runner, find_helm
 from xapp_operator.helm.stderr import warnings
 from xapp_operator.helm.workspace import Workspace, reap_orphans
 
@@ -59,10 +59,13 @@ class HelmEngine:
         Raises:
             HelmError: where helm is not installed, or the folder for helm belongs to another user.
         """
+        program = find_helm(settings.helm)
         self._base = settings.cache_dir / "helm"
         self._grace = settings.helm_term_seconds
         self._workspace = Workspace(self._base)
-        self._runner = Runner(settings, workspace=self._workspace, kubeconfig=kubeconfig, server=server)
+        self._runner = Runner(
+            settings, program=program, workspace=self._workspace, kubeconfig=kubeconfig, server=server
+        )
 
     def close(self) -> None:
         """Remove the private folder; no call may run any more."""

@@ -57,11 +57,10 @@ class Call:
 class Runner:
     """Runs calls, at most `helm_concurrency` at a time."""
 
-    def __init__(self, settings: Settings, *, workspace: Workspace, kubeconfig: str | None, server: str | None) -> None:
-        program = shutil.which(settings.helm)
-        if program is None:
-            raise HelmError("helm is not installed here: install helm 4, or set XAPP_HELM to its path", permanent=True)
-        self._program = str(Path(program).absolute())
+    def __init__(
+        self, settings: Settings, *, program: Path, workspace: Workspace, kubeconfig: str | None, server: str | None
+    ) -> None:
+        self._program = str(program)
         self._memory = settings.helm_memory
         self._grace = settings.helm_term_seconds
         self._slots = asyncio.Semaphore(settings.helm_concurrency)
@@ -120,11 +119,23 @@ class Runner:
     def _limits(self, call: Call) -> Limits:
         return Limits(
             seconds=call.seconds,
-            grace=self._grace,
+            grace=self._grace if call.cluster else 0,  # a rendering has nothing to tidy up
             memory=self._memory,
             output=OUTPUT_MAX_BYTES,
             cpu_seconds=call.cpu_seconds,
         )
+
+
+def find_helm(name: str) -> Path:
+    """Return the absolute path of the program `name`, a path or a name on PATH.
+
+    Raises:
+        HelmError: where there is none.
+    """
+    program = shutil.which(name)
+    if program is None:
+        raise HelmError("helm is not installed here: install helm 4, or set XAPP_HELM to its path", permanent=True)
+    return Path(program).absolute()
 
 
 def _settled(kubeconfig: str | None, server: str | None, folder: Path) -> str | None:

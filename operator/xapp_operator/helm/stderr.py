@@ -51,9 +51,9 @@ def warnings(stderr: str) -> tuple[str, ...]:
 
 def presentable(message: str, *, secrets: Iterable[str] = ()) -> str:
     """Return `message` on one line, without local paths, `secrets` and the values that the API server quotes."""
-    message = trim(scrub(message, secrets), MESSAGE_READ_CHARACTERS)
+    message = _without_middle(scrub(message, secrets), MESSAGE_READ_CHARACTERS)
     message = _INVALID_VALUE.sub(r"\1", _LOCAL_PATH.sub("…", message))
-    return trim(" ".join(message.split()), MESSAGE_MAX_CHARACTERS)
+    return _without_middle(" ".join(message.split()), MESSAGE_MAX_CHARACTERS)
 
 
 def trim(text: str, characters: int) -> str:
@@ -65,6 +65,12 @@ def unquote(text: str) -> str:
     """Return the inside of a Go-quoted string without its escapes."""
     named = {"n": "\n", "t": "\t", "r": "\r"}
     return _GO_ESCAPE.sub(lambda match: named.get(match.group(1), match.group(1)), text)
+
+
+def _without_middle(text: str, characters: int) -> str:
+    # Go wraps errors from the outside in: the place stands at the beginning, the cause at the end.
+    head = characters // 4
+    return text if len(text) <= characters else f"{text[:head]} … {text[head + 3 - characters :]}"
 
 
 def _warning(line: str) -> str:

@@ -69,8 +69,8 @@ class Workspace:
 async def reap_orphans(base: Path, *, grace: float) -> int:
     """End the processes that dead engines left in `base` and remove their folders; return how many there were.
 
-    Each gets SIGTERM, so that helm can mark an interrupted install or upgrade as failed, and SIGKILL after `grace`
-    seconds. When this returns they are gone.
+    Each gets SIGTERM, and SIGKILL after `grace` seconds. When this returns they are gone. A helm whose reader is dead
+    cannot say that it was interrupted, and ends before it marks the release: that is left pending.
     """
     ended = 0
     for lock_path in _locks_in(base):

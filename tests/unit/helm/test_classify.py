@@ -312,6 +312,24 @@ CASES: list[tuple[str, str, type[XAppError], bool, tuple[str, ...]]] = [
         True,
         ("values.yaml",),
     ),
+    ("damaged-archive", "Error: unable to load chart archive\n", ChartInvalid, True, ("chart archive",)),
+    (
+        "no-archive",
+        "Error: file '/cache/x.tgz' does not appear to be a gzipped archive; got 'application/octet-stream'\n",
+        ChartInvalid,
+        True,
+        ("gzipped archive",),
+    ),
+    (
+        "endless",
+        "Error: template: a.yaml:1:48: "
+        + 'executing "r" at <include "r" .>: error calling include: ' * 1000
+        + "rendering template has a nested reference name: r: unable to execute template"
+        + DEBUG_HINT,
+        ChartInvalid,
+        True,
+        ("without end",),
+    ),
     ("cancelled", f"{INSTALL}context canceled\n", HelmError, False, ("context canceled",)),
     ("silence", "", HelmError, False, ("without a word",)),
 ]

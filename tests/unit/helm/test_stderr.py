@@ -45,3 +45,10 @@ def test_kinds_and_addresses_are_not_taken_for_local_paths() -> None:
         "object ric/x apps/v1, Kind=Deployment: Get https://10.0.0.1:443/api/v1/x failed, see hello/templates/a.yaml:2"
     )
     assert presentable(text) == text
+
+
+def test_of_a_long_error_the_beginning_and_the_cause_at_the_end_are_kept() -> None:
+    text = presentable(f"template a.yaml:1: {'error calling include: ' * 5000}the cause")
+    assert text.startswith("template a.yaml:1: error")
+    assert text.endswith("error calling include: the cause")
+    assert len(text) == 2000

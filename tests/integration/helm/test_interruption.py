@@ -1,0 +1,198 @@
+"""Helm processes that end too early, and how a release is brought back from what they left."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Awaitable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration.helm.conftest import SIMPLE, MakeChart, Place, hook
+from tests.localcluster.waiting import wait_until
+from xapp_operator.config import Settings
+from xapp_operator.errors import HelmError, HelmTimeout
+from xapp_operator.helm.engine import HelmEngine
+from xapp_operator.helm.storage import unlocked, without_kinds
+
+pytestmark = pytest.mark.integration
+
+LONG = 600
+
+PARENT = """
+import asyncio, sys
+from pathlib import Path
+from xapp_operator.config import Settings
+from xapp_operator.helm.engine import HelmEngine
+from xapp_operator.helm.requests import ReleaseRequest
+
+async def main():
+    helm, cache, kubeconfig, chart, namespace = sys.argv[1:]
+    engine = HelmEngine(Settings(helm=helm, cache_dir=cache), kubeconfig=kubeconfig)
+    request = ReleaseRequest(name="hello", namespace=namespace, chart=Path(chart), values={}, timeout=300)
+    await engine.install(request)
+
+asyncio.run(main())
+"""
+
+
+def helm_processes(folder: Path) -> list[int]:
+    """Return the processes that work in `folder`."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdecimal() and (entry / "cwd").readlink().is_relative_to(folder.resolve()):
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+async def hook_runs(place: Place) -> None:
+    def there() -> bool:
+        return "hello-hook" in place.names("jobs")
+
+    await asyncio.to_thread(wait_until, there, timeout=60, what="the hook to run", interval=0.1)
+
+
+async def cancelled_in_hook(place: Place, step: Awaitable[object]) -> None:
+    task = asyncio.ensure_future(step)
+    await hook_runs(place)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+def slow(chart: MakeChart, events: str) -> Path:
+    return chart({**SIMPLE, "templates/h.yaml": hook(events, seconds=LONG)})
+
+
+def unlock(place: Place, revision: int) -> None:
+    record = place.get("secret", f"sh.helm.release.v1.hello.v{revision}")
+    place.kubectl("replace", "--filename", "-", stdin=json.dumps(unlocked(record)))
+
+
+async def test_cancelling_during_a_hook_ends_helm_and_marks_the_install_failed(
+    engine: HelmEngine, place: Place, chart: MakeChart, helm_settings: Settings
+) -> None:
+    await cancelled_in_hook(place, engine.install(place.release(chart=slow(chart, "pre-install"))))
+    assert helm_processes(helm_settings.cache_dir) == []
+    assert place.records() == {1: "failed"}
+    assert (await engine.install(place.release(replace=True))).status == "deployed"
+
+
+async def test_cancelling_an_upgrade_leaves_the_good_revision_deployed(
+    engine: HelmEngine, place: Place, chart: MakeChart
+) -> None:
+    await engine.install(place.release())
+    await cancelled_in_hook(place, engine.upgrade(place.release(chart=slow(chart, "pre-upgrade"))))
+    assert place.records() == {1: "deployed", 2: "failed"}
+    assert (await engine.upgrade(place.release())).revision == 3
+
+
+async def test_a_cancelled_rollback_is_pending_and_can_be_unlocked(
+    engine: HelmEngine, place: Place, chart: MakeChart
+) -> None:
+    await engine.install(place.release(chart=slow(chart, "pre-rollback")))
+    await engine.upgrade(place.release())
+    await cancelled_in_hook(place, engine.rollback(place.way_back(1)))
+    assert place.records() == {1: "superseded", 2: "deployed", 3: "pending-rollback"}
+    with pytest.raises(HelmError, match="another operation"):
+        await engine.upgrade(place.release())
+    unlock(place, 3)
+    assert place.records()[3] == "failed"
+    assert (await engine.upgrade(place.release())).revision == 4
+
+
+async def test_a_killed_install_is_pending_and_can_be_unlocked_and_replaced(
+    engine: HelmEngine, place: Place, chart: MakeChart, helm_settings: Settings
+) -> None:
+    task = asyncio.create_task(engine.install(place.release(chart=slow(chart, "pre-install"))))
+    await hook_runs(place)
+    (pid,) = helm_processes(helm_settings.cache_dir)
+    os.kill(pid, signal.SIGKILL)
+    with pytest.raises(HelmError, match="from outside by signal 9"):
+        await task
+    assert place.records() == {1: "pending-install"}
+    with pytest.raises(HelmError, match="still in use"):
+        await engine.install(place.release(replace=True))
+    unlock(place, 1)
+    assert (await engine.install(place.release(replace=True))).status == "deployed"
+
+
+async def test_a_hook_that_does_not_end_in_time_is_named(engine: HelmEngine, place: Place, chart: MakeChart) -> None:
+    with pytest.raises(HelmTimeout, match=r"hook Job \S+/hello-hook did not finish"):
+        await engine.install(place.release(chart=slow(chart, "pre-install"), timeout=2))
+    assert place.records() == {1: "failed"}
+
+
+@pytest.fixture
+def parent(
+    place: Place, chart: MakeChart, helm_settings: Settings, tmp_path: Path
+) -> Iterator[subprocess.Popen[bytes]]:
+    arguments = (
+        helm_settings.helm,
+        str(helm_settings.cache_dir),
+        str(place.cluster.kubeconfig),
+        str(slow(chart, "pre-install")),
+        place.namespace,
+    )
+    environment = {**os.environ, "PYTHONPATH": "operator"}
+    with (tmp_path / "parent.log").open("wb") as log:
+        process = subprocess.Popen([sys.executable, "-c", PARENT, *arguments], env=environment, stderr=log, stdout=log)
+        yield process
+        process.kill()
+        process.wait()
+
+
+async def test_a_helm_that_outlived_its_operator_is_ended_by_the_next_one(
+    parent: subprocess.Popen[bytes], engine: HelmEngine, place: Place, helm_settings: Settings
+) -> None:
+    await hook_runs(place)
+    parent.kill()
+    await asyncio.to_thread(parent.wait)
+    assert len(helm_processes(helm_settings.cache_dir)) == 1
+    assert await engine.reap_orphans() == 1
+    assert helm_processes(helm_settings.cache_dir) == []
+    assert place.records() == {1: "pending-install"}
+    unlock(place, 1)
+    assert (await engine.install(place.release(replace=True))).status == "deployed"
+
+
+CRD = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.%(group)s}
+spec:
+  group: %(group)s
+  scope: Namespaced
+  names: {plural: widgets, kind: Widget, singular: widget, listKind: WidgetList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+"""
+
+
+async def test_a_release_whose_kind_is_gone_can_be_uninstalled_without_it(
+    engine: HelmEngine, place: Place, chart: MakeChart
+) -> None:
+    group = f"{place.namespace}.example.com"
+    widget = f"apiVersion: {group}/v1\nkind: Widget\nmetadata: {{name: w}}\n"
+    files = {**SIMPLE, "crds/widgets.yaml": CRD % {"group": group}, "templates/widget.yaml": widget}
+    await engine.install(place.release(chart=chart(files)))
+    place.cluster.kubectl("delete", "crd", f"widgets.{group}")
+    with pytest.raises(HelmError, match=f"kind Widget of {group}/v1"):
+        await engine.uninstall(place.removal())
+    record = place.get("secret", "sh.helm.release.v1.hello.v1")
+    mended = without_kinds(record, served=frozenset({("v1", "ConfigMap")}))
+    place.kubectl("replace", "--filename", "-", stdin=json.dumps(mended))
+    await engine.uninstall(place.removal())
+    assert place.records() == {}
+    assert "hello" not in place.names("configmaps")
