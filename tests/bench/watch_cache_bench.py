@@ -1,0 +1,121 @@
+"""How long a cache of 10,000 XApps takes to be in sync, what memory it needs, and how late an event is.
+
+    python -m tests.bench.watch_cache_bench [--xapps 10000] [--values 3000]
+
+Starts a control plane of its own, fills it, and reads it with a fresh process for each way of listing: as watch events
+(what the cache does where the server offers it) and in pages of 500. Asserts nothing. Figures to compare with are in
+DESIGN §5 (kopf: 10 s, 174 MB for the same objects) and §13 (120 MB + 6 KB per XApp for a whole process).
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import multiprocessing
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import Final
+
+from tests.integration.kube.conftest import CRDS, xapp
+from tests.localcluster import LocalCluster
+from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.config import Settings
+from xapp_operator.kube.cache import WatchCache
+from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.resources import XAPPS
+
+MEGABYTE: Final = 1_000_000
+PAGE_BYTES: Final = 4096
+WRITERS: Final = 16
+EVENTS: Final = 200
+SYNC_SECONDS: Final = 120.0
+NAMESPACE: Final = "default"
+
+
+def kept(body: JsonObject) -> tuple[str, ...]:
+    """Keep about as much as a list of XApps shows."""
+    metadata, spec = obj(body, "metadata"), obj(body, "spec")
+    names = ("xAppName", "organization", "team", "version", "owner", "method", "chartName", "url", "repoName")
+    return (text(metadata, "name"), text(metadata, "uid"), *(text(spec, name) for name in names))
+
+
+def resident() -> float:
+    """Return the resident memory of this process in MB."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE_BYTES / MEGABYTE
+
+
+async def fill(kubeconfig: Path, *, count: int, size: int) -> None:
+    """Create XApps with `size` characters of values each."""
+    numbers = iter(range(count))
+    async with await KubeClient.connect(Settings(KUBECONFIG=str(kubeconfig))) as client:
+
+        async def write() -> None:
+            for number in numbers:
+                values: JsonObject = {f"key{each}": "x" * 50 for each in range(size // 50)}
+                await client.create(XAPPS, xapp(f"acme-ran-x{number:05}", namespace=NAMESPACE, values=values))
+
+        await asyncio.gather(*(write() for _ in range(WRITERS)))
+
+
+async def read(kubeconfig: Path, *, as_events: bool) -> str:
+    """Bring a cache in sync, send it events, and return the figures."""
+    async with await KubeClient.connect(Settings(KUBECONFIG=str(kubeconfig))) as client:
+        await client.version()
+        before, began, worked = resident(), time.perf_counter(), time.process_time()
+        cache = WatchCache(client, XAPPS, keep=kept)
+        if not as_events:
+            cache._streams_lists = False
+        async with cache:
+            await cache.wait_synced(seconds=SYNC_SECONDS)
+            seconds, cpu, after = time.perf_counter() - began, time.process_time() - worked, resident()
+            delays = await event_delays(client, cache)
+            return (
+                f"{len(cache)} XApps in sync after {seconds:.2f} s ({cpu:.2f} s CPU), "
+                f"resident {before:.0f} -> {after:.0f} MB; event after a write: "
+                f"median {statistics.median(delays) * 1000:.1f} ms, slowest {max(delays) * 1000:.1f} ms"
+            )
+
+
+async def event_delays(client: KubeClient, cache: WatchCache[tuple[str, ...]]) -> list[float]:
+    """Return how many seconds after the answer to a write its event was told."""
+    delays = []
+    heard = asyncio.Event()
+    end = cache.on_event(lambda *_: heard.set())
+    for number in range(EVENTS):
+        heard.clear()
+        change: JsonObject = {"metadata": {"annotations": {"bench": str(number)}}}
+        await client.patch(XAPPS, "acme-ran-x00000", change, namespace=NAMESPACE)
+        answered = time.perf_counter()
+        await heard.wait()
+        delays.append(time.perf_counter() - answered)
+    end()
+    return delays
+
+
+def measure(kubeconfig: Path, *, as_events: bool) -> None:
+    """Print the figures of one way of listing; runs in a process of its own."""
+    way = "list as events   " if as_events else "list in pages    "
+    print(way, asyncio.run(read(kubeconfig, as_events=as_events)), flush=True)
+
+
+def main() -> None:
+    """Start a cluster, fill it, and measure."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--xapps", type=int, default=10_000)
+    parser.add_argument("--values", type=int, default=3_000, help="characters of values in each XApp")
+    arguments = parser.parse_args()
+    processes = multiprocessing.get_context("spawn")
+    with tempfile.TemporaryDirectory() as folder, LocalCluster(Path(folder) / "cluster") as cluster:
+        cluster.kubectl("apply", "--server-side", "-k", str(CRDS))
+        cluster.kubectl("wait", "--for=condition=Established", "crd/xapps.xapp-operator.io", "--timeout=30s")
+        asyncio.run(fill(cluster.kubeconfig, count=arguments.xapps, size=arguments.values))
+        for as_events in (True, False, True, False):
+            process = processes.Process(target=measure, args=(cluster.kubeconfig,), kwargs={"as_events": as_events})
+            process.start()
+            process.join()
+
+
+if __name__ == "__main__":
+    main()
