@@ -8,6 +8,7 @@ thousand XApps with large values fit; and what it once knew it still knows while
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -55,6 +56,7 @@ class _Scope:
     seen: int = 0
     resume: int = 0
     listed: bool = False
+    contact: float = -math.inf
     failure: KubeError | None = None
 
     def covers(self, key: Key) -> bool:
@@ -110,7 +112,6 @@ class WatchCache(Generic[T]):
         self._subscribers: list[Subscriber[T]] = []
         self._tasks: list[asyncio.Task[None]] = []
         self.synced = asyncio.Event()
-        self.last_contact = -float("inf")
 
     async def __aenter__(self) -> Self:
         self.start()
@@ -153,6 +154,14 @@ class WatchCache(Generic[T]):
             ) from self.failure
 
     @property
+    def last_contact(self) -> float:
+        """Return when every watch had last heard from the API server, on the monotonic clock.
+
+        On a quiet cluster a watch hears of it every 60 seconds (bookmarks), or when it is opened anew after at most 90.
+        """
+        return min(scope.contact for scope in self._scopes)
+
+    @property
     def failure(self) -> KubeError | None:
         """Return why a watch is down at the moment, or None while all are well."""
         return next((scope.failure for scope in self._scopes if scope.failure), None)
@@ -185,7 +194,7 @@ class WatchCache(Generic[T]):
     async def _follow(self, scope: _Scope) -> None:
         wait = BACKOFF_FIRST_SECONDS
         while True:
-            contact = self.last_contact
+            contact = scope.contact
             try:
                 await self._watch(scope)
             except WatchExpired:
@@ -195,7 +204,7 @@ class WatchCache(Generic[T]):
             except Exception:
                 _log.exception("watch failed", resource=self._resource.full_name, namespace=scope.namespace)
                 scope.resume = 0
-            wait = BACKOFF_FIRST_SECONDS if self.last_contact != contact else min(wait * 2, BACKOFF_MAX_SECONDS)
+            wait = BACKOFF_FIRST_SECONDS if scope.contact != contact else min(wait * 2, BACKOFF_MAX_SECONDS)
             await asyncio.sleep(wait * random.uniform(0.5, 1.0))  # noqa: S311 - jitter
 
     async def _watch(self, scope: _Scope) -> None:
@@ -332,7 +341,7 @@ class WatchCache(Generic[T]):
         return entry.version if entry else 0
 
     def _heard(self, scope: _Scope) -> None:
-        self.last_contact = time.monotonic()
+        scope.contact = time.monotonic()
         if scope.failure:
             scope.failure = None
             _log.info("watch resumed", resource=self._resource.full_name, namespace=scope.namespace)

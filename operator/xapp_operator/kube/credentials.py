@@ -30,6 +30,7 @@ from xapp_operator.telemetry.logs import get_logger
 REREAD_SECONDS: Final = 60.0
 EXPIRY_MARGIN_SECONDS: Final = 30.0
 REFRESH_INTERVAL_MIN_SECONDS: Final = 5.0
+BEARER: Final = "Bearer "
 DEFAULT_KUBECONFIG: Final = "~/.kube/config"
 _RENEWABLE: Final = frozenset({"auth-provider", "tokenFile", "client-certificate"})
 
@@ -100,7 +101,10 @@ class Credentials:
                 if time.monotonic() >= self._due:
                     await self._run_refresh()
         value = self._configuration.api_key.get("BearerToken")
-        return value.strip() if value else None
+        if not value:
+            return None
+        scheme, _, secret = value.strip().partition(" ")
+        return f"{scheme.title()} {secret.strip()}"
 
     async def refresh(self) -> None:
         """Bring the credentials up to date now, as after a 401; several calls within a few seconds are one."""
@@ -113,7 +117,7 @@ class Credentials:
         authorization = await self.authorization()
         return Connection(
             server=self.server,
-            token=authorization.removeprefix("Bearer ") if authorization else None,
+            token=authorization.removeprefix(BEARER) if authorization and authorization.startswith(BEARER) else None,
             ca_data=self.tls.authority,
             certificate_data=self.tls.certificate,
             private_key_data=self.tls.key,

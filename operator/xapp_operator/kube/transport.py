@@ -179,7 +179,8 @@ class Transport:
         self, request: Request, *, identity: Identity, limits: aiohttp.ClientTimeout, streaming: bool
     ) -> aiohttp.ClientResponse:
         # Uncompressed: an operator is near its API server, and inflating costs more than the bytes.
-        headers = {"Accept": "application/json", "Accept-Encoding": "identity", **request.headers}
+        headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
+        headers |= {name: value for name, value in request.headers.items() if not _tells_who(name)}
         authorization = f"Bearer {identity.token}" if identity.token else await self.credentials.authorization()
         if authorization:
             headers["Authorization"] = authorization
@@ -215,6 +216,11 @@ class Transport:
             # What is safe to repeat is decided above: aiohttp would send a PUT or DELETE twice that may have been done.
             session._retry_connection = False
         return session
+
+
+def _tells_who(header: str) -> bool:
+    # Headers that were passed on from somebody else's request must not add to the identity that is chosen here.
+    return header.lower() in {"authorization", "cookie"} or header.lower().startswith("impersonate-")
 
 
 def _repeatable(request: Request, error: BaseException) -> bool:

@@ -75,6 +75,15 @@ async def test_another_persons_request_carries_that_token_and_nothing_of_ours(tl
             assert await who(client.impersonate("jane").as_user("theirs")) == theirs
 
 
+async def test_headers_passed_on_from_another_request_do_not_change_who_asks(tls: TlsServer, tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    write_embedded(kubeconfig, server=await tls.start(), authority=tls.ca, credential=tls.client)
+    foreign = {"authorization": "Bearer x", "impersonate-user": "system:admin", "Impersonate-Group": "system:masters"}
+    async with await KubeClient.connect(Settings(KUBECONFIG=str(kubeconfig))) as client:
+        answer = json.loads((await client.raw("GET", "/", headers=foreign)).body)
+    assert answer == {"certificate": "ours", "Authorization": None, "Impersonate-User": None}
+
+
 async def test_keys_of_a_kubeconfig_do_not_stay_in_files(
     tls: TlsServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -229,7 +238,8 @@ async def test_a_pod_uses_its_service_account_and_reads_the_token_again(
     monkeypatch.delenv("KUBECONFIG", raising=False)
     async with await KubeClient.connect(Settings()) as client:
         assert client.kubeconfig_path is None
-        assert (await who(client))["Authorization"] == "bearer first"
+        assert (await who(client))["Authorization"] == "Bearer first"
+        assert (await client.connection()).token == "first"
 
 
 async def test_no_cluster_at_all_is_an_error_that_names_the_mend(
