@@ -71,7 +71,7 @@ async def run_operator(
 
     Ended by cancellation: kopf's own stop waits 5 s for every task that was started while it ran, ours too.
     """
-    logging.getLogger("kopf").setLevel(logging.WARNING)  # it tells of every event; what matters we say ourselves
+    _quieten()
     operator = asyncio.create_task(
         kopf.operator(
             registry=registry_of(runtime, on_started=on_started),
@@ -87,6 +87,12 @@ async def run_operator(
         operator.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await operator
+
+
+def _quieten() -> None:
+    """Keep kopf to what is wrong: it tells of every event, and calls a deletion that takes a while an error."""
+    logging.getLogger("kopf").setLevel(logging.WARNING)
+    logging.getLogger("kopf.objects").addFilter(lambda record: "failed temporarily" not in record.getMessage())
 
 
 def _configure(settings: kopf.OperatorSettings) -> None:

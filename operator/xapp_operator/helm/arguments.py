@@ -124,11 +124,12 @@ def render_notes(request: TemplateRequest) -> tuple[str, ...]:
     )
 
 
-def environment(*, folder: Path, kubeconfig: str, memory: int) -> dict[str, str]:
+def environment(*, folder: Path, discovery: Path, kubeconfig: str, memory: int) -> dict[str, str]:
     """Return the whole environment of a helm process that works in `folder` under `memory` bytes.
 
-    Every folder that helm or the Kubernetes client would look for is inside: no plugins, repositories, registry
-    credentials or discovery cache of anybody else (a shared discovery cache saves nothing: helm asks again each time).
+    Every folder that helm or the Kubernetes client would look for is inside: no plugins, repositories or registry
+    credentials of anybody else. Only `discovery`, what the API server told of its kinds, is shared by all calls of one
+    engine: helm asks anew each time, but need not write and remove 27 files, which halves the time of a call.
     `GOMAXPROCS=1 GOGC=off` halve the processor time of a short process.
     """
     return {
@@ -139,7 +140,7 @@ def environment(*, folder: Path, kubeconfig: str, memory: int) -> dict[str, str]
         "HELM_DATA_HOME": str(folder / "data"),
         "HELM_PLUGINS": str(folder / "plugins"),
         "HELM_DRIVER": "secret",
-        "KUBECACHEDIR": str(folder / "kube"),
+        "KUBECACHEDIR": str(discovery),
         "KUBECONFIG": kubeconfig,
         "GOMAXPROCS": "1",
         "GOGC": "off",

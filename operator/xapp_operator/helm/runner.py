@@ -111,7 +111,12 @@ class Runner:
         return Command(
             program=self._program,
             arguments=call.arguments,
-            environment=environment(folder=folder, kubeconfig=kubeconfig, memory=self._memory),
+            environment=environment(
+                folder=folder,
+                discovery=self._workspace.folder / "discovery",
+                kubeconfig=kubeconfig,
+                memory=self._memory,
+            ),
             folder=folder,
             stdin=None if call.values is None else encode(call.values),
         )

@@ -1,0 +1,87 @@
+"""How long 100 XApps take that are applied at once, beside a pool of 8 plain helm installs on the same control plane.
+
+Run with `python -m tests.bench.xapps_bench [COUNT]`; it starts a control plane of its own and asserts nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.localcluster import Cluster, LocalCluster
+from tests.localrun.provision import prepare_cluster
+from tests.support.chartserver import ChartServer
+from tests.support.operator import OperatorProcess
+from tests.support.workload import workload
+from tests.support.xapps import XAppKit
+
+ROOT = Path(__file__).parents[2]
+POOL = 8
+DEADLINE_SECONDS = 300.0
+
+
+def main() -> None:
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 100
+    with tempfile.TemporaryDirectory() as folder, LocalCluster(Path(folder) / "cluster") as cluster:
+        prepare_cluster(cluster, ROOT)
+        for namespace in ("pool", "warm", "xapps", "single"):
+            cluster.kubectl("create", "namespace", namespace)
+        chart = Path(folder) / "workload.tgz"
+        chart.write_bytes(workload())
+        single = asyncio.run(_pool(cluster, chart, "warm", 1))
+        pool = asyncio.run(_pool(cluster, chart, "pool", count))
+        print(f"pool of {POOL} helm installs: {count} releases in {pool:.2f} s; one alone {single:.2f} s")
+        operator = OperatorProcess(cluster, Path(folder))
+        operator.start()
+        try:
+            with ChartServer() as charts:
+                charts.add("workload", "0.1.0", workload())
+                one, _ = _xapps(XAppKit(cluster, "single"), charts, 1)
+                alone, _ = _xapps(XAppKit(cluster, "single"), charts, 1, first=1)
+                taken, ready = _xapps(XAppKit(cluster, "xapps"), charts, count)
+                downloads = charts.requests["/workload-0.1.0.tgz"]
+            print(f"one XApp: first {one:.2f} s, then {alone:.2f} s ({alone / single:.2f} x one helm install)")
+            print(f"{count} XApps Ready in {ready:.2f} s ({ready / pool:.2f} x the pool), of which apply {taken:.2f} s")
+            print(f"downloads of the chart: {downloads}")
+        finally:
+            operator.stop()
+
+
+async def _pool(cluster: Cluster, chart: Path, namespace: str, count: int) -> float:
+    slots = asyncio.Semaphore(POOL)
+    environment = {**cluster.env, "GOMAXPROCS": "1", "GOGC": "off"}
+    flags = ("--server-side=true", "--force-conflicts", "--disable-openapi-validation", "--wait=hookOnly")
+
+    async def install(number: int) -> None:
+        async with slots:
+            process = await asyncio.create_subprocess_exec(
+                *(cluster.helm_path, "install", f"release-{number}", chart, "-n", namespace, *flags, "-o", "json"),
+                env=environment,
+                stdout=asyncio.subprocess.DEVNULL,
+            )
+            assert await process.wait() == 0
+
+    began = time.monotonic()
+    await asyncio.gather(*(install(number) for number in range(count)))
+    return time.monotonic() - began
+
+
+def _xapps(kit: XAppKit, charts: ChartServer, count: int, *, first: int = 0) -> tuple[float, float]:
+    """Apply XApps at once; return the seconds until kubectl returned, and until all were Ready."""
+    names = [f"xapp-{first + number}" for number in range(count)]
+    manifests = [json.dumps(kit.remote(name, url=charts.url, chart="workload")) for name in names]
+    began = time.monotonic()
+    kit.kubectl("apply", "--server-side", "-f", "-", input="\n---\n".join(manifests))
+    applied = time.monotonic() - began
+    kit.kubectl(
+        "wait", "--for=condition=Ready", f"--timeout={DEADLINE_SECONDS:.0f}s", *(f"xapp/{name}" for name in names)
+    )
+    return applied, time.monotonic() - began
+
+
+if __name__ == "__main__":
+    main()
