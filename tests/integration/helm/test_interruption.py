@@ -142,9 +142,8 @@ def parent(
         str(slow(chart, "pre-install")),
         place.namespace,
     )
-    environment = {**os.environ, "PYTHONPATH": "operator"}
     with (tmp_path / "parent.log").open("wb") as log:
-        process = subprocess.Popen([sys.executable, "-c", PARENT, *arguments], env=environment, stderr=log, stdout=log)
+        process = subprocess.Popen([sys.executable, "-c", PARENT, *arguments], stderr=log, stdout=log)
         yield process
         process.kill()
         process.wait()

@@ -35,7 +35,6 @@ def owner_with_child(base: Path, *, ignores_sigterm: bool = False) -> tuple[subp
         [sys.executable, "-c", OWNER, str(base), "yes" if ignores_sigterm else "no"],
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": "operator"},
     )
     assert owner.stdout is not None
     with owner.stdout:

@@ -1,0 +1,114 @@
+"""At most so many at a time, with any program in helm's place."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.localcluster.waiting import wait_until
+from xapp_operator.config import MIB, Settings
+from xapp_operator.errors import ChartInvalid, HelmError, HelmTimeout
+from xapp_operator.helm.process import Outcome
+from xapp_operator.helm.runner import Call, Runner, find_helm
+from xapp_operator.helm.workspace import Workspace
+
+PROGRAM = """\
+#!{python}
+import json, os, sys, time
+from pathlib import Path
+marks = Path({marks!r})
+(marks / str(os.getpid())).touch()
+print(json.dumps(dict(seen=len(list(marks.iterdir())), argv=sys.argv[1:], environment=dict(os.environ))))
+while not Path({gate!r}).exists():
+    time.sleep(0.01)
+(marks / str(os.getpid())).unlink()
+"""
+
+
+@pytest.fixture
+def marks(tmp_path: Path) -> Path:
+    folder = tmp_path / "marks"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def runner(tmp_path: Path, marks: Path) -> Iterator[Runner]:
+    program = tmp_path / "helm"
+    program.write_text(PROGRAM.format(python=sys.executable, marks=str(marks), gate=str(tmp_path / "gate")))
+    program.chmod(0o755)
+    workspace = Workspace(tmp_path / "work")
+    settings = Settings(helm_concurrency=2, helm_memory=300 * MIB)
+    yield Runner(settings, program=find_helm(str(program)), workspace=workspace, kubeconfig="one:two", server=None)
+    workspace.close()
+
+
+def call(**options: object) -> Call:
+    given: dict[str, object] = {"arguments": ("install", "--x"), "subject": "ric/hello", "seconds": 60.0, **options}
+    return Call(**given)  # type: ignore[arg-type]
+
+
+def ended(code: int, *, stderr: str = "", expired: bool = False, seconds: float = 1.0) -> Outcome:
+    return Outcome(code=code, stdout=b"", overflowed=False, stderr=stderr, expired=expired, seconds=seconds)
+
+
+async def test_no_more_processes_run_at_once_than_the_setting_says(runner: Runner, marks: Path, tmp_path: Path) -> None:
+    running = [asyncio.create_task(runner.run(call())) for _ in range(6)]
+    await asyncio.to_thread(wait_until, lambda: len(list(marks.iterdir())) == 2, timeout=20, what="two processes")
+    (tmp_path / "gate").touch()
+    outcomes = await asyncio.gather(*running)
+    assert max(json.loads(outcome.stdout)["seen"] for outcome in outcomes) <= 2
+
+
+async def test_a_call_that_waits_for_its_turn_is_cancelled_without_a_process(
+    runner: Runner, marks: Path, tmp_path: Path
+) -> None:
+    running = [asyncio.create_task(runner.run(call())) for _ in range(2)]
+    await asyncio.to_thread(wait_until, lambda: len(list(marks.iterdir())) == 2, timeout=20, what="two processes")
+    waiting = asyncio.create_task(runner.run(call()))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    (tmp_path / "gate").touch()
+    assert [outcome.code for outcome in await asyncio.gather(*running)] == [0, 0]
+
+
+@pytest.mark.parametrize("cluster", [True, False])
+async def test_only_a_call_that_needs_the_cluster_is_told_where_it_is(
+    runner: Runner, tmp_path: Path, *, cluster: bool
+) -> None:
+    (tmp_path / "gate").touch()
+    told = json.loads((await runner.run(call(cluster=cluster))).stdout)
+    expected = f"{Path.cwd()}/one:{Path.cwd()}/two"
+    assert (told["environment"]["KUBECONFIG"] == expected) is cluster
+    assert told["environment"]["GOMEMLIMIT"] == str(int(300 * MIB * 0.8))
+    assert "PATH" not in told["environment"]
+    assert told["argv"] == ["install", "--x"]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "kind", "part"),
+    [
+        (ended(1, stderr="Error: no idea", expired=True), HelmTimeout, "60 s"),
+        (ended(-9, seconds=61.0), ChartInvalid, "60 s of processor time"),
+        (ended(-9), HelmError, "from outside by signal 9"),
+        (ended(2, stderr="fatal error: runtime: cannot allocate memory\n"), ChartInvalid, "300 MiB of memory"),
+        (ended(2, stderr="x\nruntime: out of memory: cannot allocate\n"), ChartInvalid, "300 MiB of memory"),
+        (ended(2, stderr="SIGSEGV: segmentation violation\nPC=0x437c7d"), ChartInvalid, "300 MiB of memory"),
+        (ended(1, stderr="Error: no idea"), HelmError, "no idea"),
+    ],
+)
+def test_each_way_to_end_has_its_error(runner: Runner, outcome: Outcome, kind: type[Exception], part: str) -> None:
+    error = runner.failure(call(), outcome)
+    assert type(error) is kind
+    assert part in error.message
+
+
+def test_success_is_no_error(runner: Runner) -> None:
+    assert runner.failure(call(), ended(0)) is None
