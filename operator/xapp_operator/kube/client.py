@@ -7,23 +7,31 @@ models of the official client drop fields that they do not know. Every failure i
 
 from __future__ import annotations
 
-import builtins
-import json
 import random
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, aclosing
+from contextlib import aclosing
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Final, Literal, Self, TypeAlias, cast
-
-import orjson
+from typing import Final, Self, cast
 
 from xapp_operator.api.json import Json, JsonObject, items, obj, text
-from xapp_operator.api.names import FIELD_MANAGER
 from xapp_operator.config import Settings
-from xapp_operator.errors import ApiUnavailable
 from xapp_operator.kube.credentials import Connection, Credentials
 from xapp_operator.kube.discovery import Discovery
+from xapp_operator.kube.encoding import (
+    APPLY,
+    JSON,
+    METADATA,
+    METADATA_LIST,
+    PATCHES,
+    PatchKind,
+    Propagation,
+    decode,
+    encode,
+    given,
+    namespace_of,
+    write_params,
+)
 from xapp_operator.kube.failures import FIRST_ERROR_STATUS, from_answer
 from xapp_operator.kube.resources import SELF_SUBJECT_ACCESS_REVIEWS, Resource
 from xapp_operator.kube.transport import (
@@ -32,7 +40,6 @@ from xapp_operator.kube.transport import (
     Answer,
     Identity,
     Request,
-    Stream,
     Transport,
     identity_of,
     impersonated,
@@ -42,26 +49,13 @@ from xapp_operator.kube.watch import LineSplitter, WatchEvent, read_event
 PAGE_SIZE: Final = 500
 WATCH_SECONDS: Final = (60, 90)
 WATCH_SILENCE_MARGIN_SECONDS: Final = 10.0
-STREAM_SILENCE_SECONDS: Final = 300.0
-
-PatchKind: TypeAlias = Literal["merge", "json"]
-Propagation: TypeAlias = Literal["Background", "Foreground", "Orphan"]
-
-_PATCH_TYPES: Final[dict[PatchKind, str]] = {
-    "merge": "application/merge-patch+json",
-    "json": "application/json-patch+json",
-}
-_JSON: Final = {"Content-Type": "application/json"}
-_APPLY: Final = {"Content-Type": "application/apply-patch+yaml"}
-_METADATA: Final = {"Accept": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"}
-_METADATA_LIST: Final = {"Accept": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"}
 
 
 @dataclass(frozen=True, slots=True)
 class ListResult:
     """A whole list, or one page of it; `resource_version` is where a watch may go on."""
 
-    items: builtins.list[JsonObject]
+    items: list[JsonObject]
     resource_version: str
 
 
@@ -135,7 +129,7 @@ class KubeClient:
             NotFound: when it does not exist.
         """
         path = resource.path(namespace=namespace, name=name)
-        return await self._object("GET", path, headers=_METADATA if metadata_only else {})
+        return await self._object("GET", path, headers=METADATA if metadata_only else {})
 
     async def list(
         self,
@@ -148,7 +142,7 @@ class KubeClient:
         limit: int = PAGE_SIZE,
     ) -> ListResult:
         """Return all objects of a namespace, or of all namespaces, read in pages of `limit` of one instant."""
-        found: builtins.list[JsonObject] = []
+        found: list[JsonObject] = []
         version = ""
         async for page in self.pages(
             resource,
@@ -177,10 +171,10 @@ class KubeClient:
         Raises:
             WatchExpired: when the pages are read so slowly that their instant is forgotten.
         """
-        params = _given(labelSelector=label_selector, fieldSelector=field_selector, limit=str(limit))
+        params = given(labelSelector=label_selector, fieldSelector=field_selector, limit=str(limit))
         path = resource.path(namespace=namespace)
         while True:
-            page = await self._object("GET", path, params=params, headers=_METADATA_LIST if metadata_only else {})
+            page = await self._object("GET", path, params=params, headers=METADATA_LIST if metadata_only else {})
             found = items(page, "items")
             if not metadata_only:
                 # The server leaves these out of lists of its own kinds, but not out of watches.
@@ -202,8 +196,8 @@ class KubeClient:
             AlreadyExists: when there is one of that name.
             Invalid: when the schema, a rule or an admission policy refuses it, with the fields.
         """
-        path = resource.path(namespace=_namespace(resource, body, namespace))
-        return await self._object("POST", path, params=_write(dry_run=dry_run), headers=_JSON, body=body)
+        path = resource.path(namespace=namespace_of(resource, body, namespace))
+        return await self._object("POST", path, params=write_params(dry_run=dry_run), headers=JSON, body=body)
 
     async def replace(
         self,
@@ -220,11 +214,11 @@ class KubeClient:
             Conflict: when `body` carries a resourceVersion and the object has another by now.
         """
         path = resource.path(
-            namespace=_namespace(resource, body, namespace),
+            namespace=namespace_of(resource, body, namespace),
             name=text(obj(body, "metadata"), "name"),
             subresource=subresource,
         )
-        return await self._object("PUT", path, params=_write(dry_run=dry_run), headers=_JSON, body=body)
+        return await self._object("PUT", path, params=write_params(dry_run=dry_run), headers=JSON, body=body)
 
     async def apply(
         self,
@@ -241,9 +235,9 @@ class KubeClient:
         Raises:
             Conflict: when another manager owns a field of `body` and `force` is not given.
         """
-        path = resource.path(namespace=_namespace(resource, body, namespace), name=name)
-        params = _write(dry_run=dry_run) | ({"force": "true"} if force else {})
-        return await self._object("PATCH", path, params=params, headers=_APPLY, body=body)
+        path = resource.path(namespace=namespace_of(resource, body, namespace), name=name)
+        params = write_params(dry_run=dry_run) | ({"force": "true"} if force else {})
+        return await self._object("PATCH", path, params=params, headers=APPLY, body=body)
 
     async def patch(
         self,
@@ -258,8 +252,8 @@ class KubeClient:
     ) -> JsonObject:
         """Send a JSON merge patch (RFC 7386) or a JSON patch (RFC 6902), and return the object as stored."""
         path = resource.path(namespace=namespace, name=name, subresource=subresource)
-        headers = {"Content-Type": _PATCH_TYPES[kind]}
-        return await self._object("PATCH", path, params=_write(dry_run=dry_run), headers=headers, body=body)
+        headers = PATCHES[kind]
+        return await self._object("PATCH", path, params=write_params(dry_run=dry_run), headers=headers, body=body)
 
     async def delete(
         self,
@@ -282,7 +276,7 @@ class KubeClient:
             NotFound: when it does not exist.
             Conflict: when `uid` or `resource_version` does not fit.
         """
-        preconditions = cast("JsonObject", _given(uid=uid, resourceVersion=resource_version))
+        preconditions = cast("JsonObject", given(uid=uid, resourceVersion=resource_version))
         options: JsonObject = {"apiVersion": "v1", "kind": "DeleteOptions"}
         if preconditions:
             options["preconditions"] = preconditions
@@ -291,7 +285,7 @@ class KubeClient:
         if dry_run:
             options["dryRun"] = ["All"]
         path = resource.path(namespace=namespace, name=name)
-        return await self._object("DELETE", path, headers=_JSON, body=options)
+        return await self._object("DELETE", path, headers=JSON, body=options)
 
     async def watch(
         self,
@@ -323,7 +317,7 @@ class KubeClient:
             Invalid: when the server does not know `initial_events`.
         """
         lasting = seconds or random.randint(*WATCH_SECONDS)  # noqa: S311 - jitter
-        params = _given(
+        params = given(
             watch="true",
             allowWatchBookmarks="true",
             timeoutSeconds=str(lasting),
@@ -334,7 +328,7 @@ class KubeClient:
         if initial_events:
             params |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
         request = Request(
-            "GET", resource.path(namespace=namespace), params=params, headers=_METADATA if metadata_only else {}
+            "GET", resource.path(namespace=namespace), params=params, headers=METADATA if metadata_only else {}
         )
         silence = lasting + WATCH_SILENCE_MARGIN_SECONDS
         async with self._transport.stream(request, identity=self._identity, silence=silence) as stream:
@@ -368,20 +362,6 @@ class KubeClient:
             raise from_answer(answer.status, answer.body, path=path)
         return answer
 
-    def stream(
-        self, path: str, *, params: Mapping[str, str] | None = None, silence: float = STREAM_SILENCE_SECONDS
-    ) -> AbstractAsyncContextManager[Stream]:
-        """Open a GET whose body is read as it comes, such as a log that is followed.
-
-        Args:
-            path: already encoded.
-            params: the query.
-            silence: the longest pause between two pieces of the body, in seconds.
-        """
-        return self._transport.stream(
-            Request("GET", path, params=params or {}), identity=self._identity, silence=silence
-        )
-
     async def allowed(
         self,
         resource: Resource,
@@ -392,7 +372,7 @@ class KubeClient:
         subresource: str | None = None,
     ) -> bool:
         """Ask the API server whether this identity may `verb`; `namespace=None` asks for all namespaces."""
-        attributes = _given(
+        attributes = given(
             group=resource.group,
             resource=resource.plural,
             verb=verb,
@@ -428,38 +408,5 @@ class KubeClient:
         headers: Mapping[str, str] | None = None,
         body: Json = None,
     ) -> JsonObject:
-        encoded = None if body is None else _encode(body)
-        answer = await self.raw(method, path, params=params, headers=headers, body=encoded)
-        try:
-            decoded = orjson.loads(answer.body)
-        except orjson.JSONDecodeError:
-            decoded = None
-        if not isinstance(decoded, dict):
-            raise ApiUnavailable("the Kubernetes API answered with something that is not a JSON object")
-        return cast("JsonObject", decoded)
-
-
-def _encode(body: Json) -> bytes:
-    try:
-        return orjson.dumps(body)
-    except TypeError:
-        # orjson stops at 64-bit integers; the values of a chart may hold larger ones.
-        return json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
-
-
-def _given(**params: str | None) -> dict[str, str]:
-    return {key: value for key, value in params.items() if value is not None}
-
-
-def _write(*, dry_run: bool) -> dict[str, str]:
-    params = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict"}
-    return params | {"dryRun": "All"} if dry_run else params
-
-
-def _namespace(resource: Resource, body: JsonObject, namespace: str | None) -> str | None:
-    if not resource.namespaced:
-        return None
-    found = namespace or text(obj(body, "metadata"), "namespace")
-    if not found:
-        raise ValueError(f"{resource.full_name} is namespaced: give the object a namespace")
-    return found
+        encoded = None if body is None else encode(body)
+        return decode((await self.raw(method, path, params=params, headers=headers, body=encoded)).body)

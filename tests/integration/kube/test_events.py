@@ -84,7 +84,8 @@ async def test_an_event_about_a_cluster_scoped_object_lies_in_the_default_namesp
     body = await kube.get(NAMESPACES, namespace)
     async with EventRecorder(kube) as recorder:
         recorder.record(body, reason="Progressing", message="about a namespace")
-    assert len(await events_of(kube, body, namespace="default")) == 1
+    (event,) = await events_of(kube, body, namespace="default")
+    await kube.delete(EVENTS, text(obj(event, "metadata"), "name"), namespace="default")
 
 
 async def test_an_event_that_cannot_be_posted_hurts_nobody(kube: KubeClient, namespace: str) -> None:

@@ -223,3 +223,13 @@ async def test_integers_beyond_64_bits_are_sent_unchanged(connect: Connect) -> N
     client = await connect(handler)
     await client.patch(CONFIGMAPS, "a", {"number": 2**70}, namespace="x")
     assert bodies == [f'{{"number":{2**70}}}']
+
+
+@pytest.mark.parametrize("body", [b"<html>welcome</html>", b"[]", b""])
+async def test_an_answer_that_is_no_object_is_unavailable(connect: Connect, body: bytes) -> None:
+    async def handler(_: web.Request) -> web.StreamResponse:
+        return web.Response(body=body)
+
+    client = await connect(handler)
+    with pytest.raises(ApiUnavailable, match="not a JSON object"):
+        await client.get(PODS, "a", namespace="x")
