@@ -187,7 +187,7 @@ def _schema(content: bytes | None, *, where: str) -> tuple[JsonObject | None, bo
 
 def _yaml(content: bytes, *, where: str, limits: ArchiveLimits) -> JsonObject:
     try:
-        return load_values(content, what=quoted(where)[1:-1], max_bytes=limits.document)
+        return load_values(content, what=quoted(where)[1:-1], max_bytes=limits.document, repeated_keys=True)
     except ValuesInvalid as error:
         raise refused(error.message) from None
 

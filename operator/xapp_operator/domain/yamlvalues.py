@@ -51,18 +51,19 @@ _UNSAFE_IN_YAML: Final = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\u
 _KEY_SHOWN: Final = 60
 
 
-def load_values(data: bytes | str, *, what: str, max_bytes: int) -> JsonObject:
+def load_values(data: bytes | str, *, what: str, max_bytes: int, repeated_keys: bool = False) -> JsonObject:
     """Return the object that helm would read from a values file.
 
     `what` names the input in errors (`values`, `valuesFrom[0]`). `max_bytes` bounds the file, and also the text that it
-    holds once its aliases are expanded. An empty file, or one of comments only, is an empty object. Whole numbers are
+    holds once its aliases are expanded. With `repeated_keys` the last of equal keys counts, as for helm: for files of a
+    chart, which its user did not write. An empty file, or one of comments only, is an empty object. Whole numbers are
     `int`, those beyond 64 bits `float`.
 
     Raises ValuesInvalid, with line and column, never with what is written there.
     """
     text = _text(data, what=what, max_bytes=max_bytes)
     try:
-        return _Builder(text, what=what, max_bytes=max_bytes).stream()
+        return _Builder(text, what=what, max_bytes=max_bytes, repeated_keys=repeated_keys).stream()
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         position = _position(mark.line, mark.column) if mark else "somewhere"
@@ -200,10 +201,11 @@ class _Anchored:
 class _Builder:
     """Builds one object from libyaml's events, and counts while it builds."""
 
-    def __init__(self, text: str, *, what: str, max_bytes: int) -> None:
+    def __init__(self, text: str, *, what: str, max_bytes: int, repeated_keys: bool) -> None:
         self._parser = CParser(text)
         self._what = what
         self._max_bytes = max_bytes
+        self._repeated_keys = repeated_keys
         self._nodes = 0
         self._size = 0
         self._anchors: dict[str, _Anchored | None] = {}
@@ -270,7 +272,7 @@ class _Builder:
                 self._merge(result, depth)
                 continue
             key = self._key(event)
-            if key in lines:
+            if key in lines and not self._repeated_keys:
                 self._refuse(event, f"a key that line {lines[key] + 1} has given already. Give it once.")
             lines[key] = event.start_mark.line if event.start_mark else 0
             result[key] = self._value(self._next(), depth + 1)

@@ -61,6 +61,7 @@ DEPENDENT = "apiVersion: v2\nname: hello\nversion: 0.1.0\ndependencies: [{name: 
         chart_archive(),
         chart_archive({"Chart.yaml": "name: hello\nversion: 1\n"}),
         chart_archive({"Chart.yaml": "name: hello\nversion: v1.2\nappVersion: 1.10\n", "values.yaml": "a: 22:22\n"}),
+        chart_archive({"values.yaml": "a: 1\na: 2\n"}),
         chart_archive({"Chart.yaml": DEPENDENT, "charts/sub/Chart.yaml": SUBCHART}),
         chart_archive({"Chart.yaml": DEPENDENT, "charts/sub-1.0.0.tgz": chart_archive(name="sub", version="1.0.0")}),
         chart_archive(

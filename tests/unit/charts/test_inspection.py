@@ -64,6 +64,12 @@ def test_a_sound_chart_is_described() -> None:
     assert info.dependencies == ()
 
 
+def test_of_equal_keys_in_a_chart_the_last_counts() -> None:
+    files = {"Chart.yaml": chart_yaml("description: one", "description: two"), "values.yaml": "a: 1\nb: {c: 2}\na: 3\n"}
+    info = inspected(chart_archive(files))
+    assert (info.description, info.values) == ("two", {"a": 3, "b": {"c": 2}})
+
+
 def test_a_description_survives_the_cache() -> None:
     info = inspected(chart_archive({"values.yaml": "big: 12345678901234567890\nnone: null\n", **subchart("sub")}))
     assert ChartInfo.from_json(info.to_json()) == info
