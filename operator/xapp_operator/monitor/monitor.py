@@ -7,6 +7,7 @@ our label on the server's side; kinds that a chart brings along are watched from
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -16,6 +17,7 @@ from xapp_operator.api.models import HealthStatus, ServiceStatus
 from xapp_operator.api.names import LABEL_XAPP
 from xapp_operator.config import Settings
 from xapp_operator.domain.health import ResourceHealth, missing, overall
+from xapp_operator.errors import NotFound
 from xapp_operator.helm.storage import ObjectRef
 from xapp_operator.kube import resources
 from xapp_operator.kube.cache import ChangeType, WatchCache
@@ -101,14 +103,9 @@ class Monitor:
 
     async def learn(self, owner: Key, resource: Resource, body: JsonObject) -> None:
         """Take in an object as a write has just returned it, and watch its kind from now on if it has a status."""
+        if _is_custom(resource.group) or "status" in body:
+            await self._watch_too(resource)
         cache = self._caches.get(resource.full_name)
-        if cache is None and "status" in body and resource.full_name not in self._refused:
-            if await self._kube.allowed(resource, "watch"):
-                cache = self._watch(resource)
-                await cache.wait_synced(seconds=SYNC_SECONDS)
-            else:
-                self._refused.add(resource.full_name)
-                _log.warning("kind is not watched: no right to watch it", kind=resource.full_name)
         if cache is not None:
             cache.put(body)
             return
@@ -117,13 +114,24 @@ class Monitor:
             self._by_owner.setdefault(owner, {})[live.key] = live
 
     async def watch_kinds(self, inventory: Iterable[ObjectRef]) -> None:
-        """Watch the kinds of `inventory` that are not built in; called when an inventory is read from storage."""
+        """Watch the custom kinds of `inventory`; called when an inventory is read from Helm's storage."""
         for ref in inventory:
-            if "." not in ref.api_version.partition("/")[0] or ref.api_version.partition("/")[0].endswith(".k8s.io"):
-                continue
-            resource = await self._kube.discovery.resource_for(api_version=ref.api_version, kind=ref.kind)
-            if resource.full_name not in self._caches and await self._kube.allowed(resource, "watch"):
-                await self._watch(resource).wait_synced(seconds=SYNC_SECONDS)
+            group, _, version = ref.api_version.rpartition("/")
+            if version and _is_custom(group):
+                with contextlib.suppress(NotFound):  # the kind is gone from the cluster, and its objects with it
+                    await self._watch_too(
+                        await self._kube.discovery.resource_for(api_version=ref.api_version, kind=ref.kind)
+                    )
+
+    async def _watch_too(self, resource: Resource) -> None:
+        name = resource.full_name
+        if name in self._caches or name in self._refused:
+            return
+        if await self._kube.allowed(resource, "watch"):
+            await self._watch(resource).wait_synced(seconds=SYNC_SECONDS)
+        else:
+            self._refused.add(name)
+            _log.warning("kind is not watched, its health is not known: no right to watch it", kind=name)
 
     def report(self, owner: Key) -> Report:
         """Return how the xApp `owner` fares."""
@@ -153,7 +161,13 @@ class Monitor:
         return ResourceHealth(kind=kind, name=name, namespace=namespace, status=HealthStatus.HEALTHY, message="")
 
     def _watch(self, resource: Resource) -> WatchCache[LiveObject]:
-        cache = WatchCache(self._kube, resource, keep=keep, namespaces=self._namespaces, label_selector=LABEL_XAPP)
+        cache = WatchCache(
+            self._kube,
+            resource,
+            keep=keep,
+            namespaces=self._namespaces if resource.namespaced else (),
+            label_selector=LABEL_XAPP,
+        )
         cache.on_event(self._changed)
         cache.start()
         self._caches[resource.full_name] = cache
@@ -174,3 +188,16 @@ class Monitor:
 
 
 _WATCHED_KINDS: Final = frozenset(resource.kind for resource in WATCHED)
+_BUILT_IN_GROUPS: Final = frozenset(
+    f"{name}.k8s.io"
+    for name in (
+        *("admissionregistration", "apiextensions", "apiregistration", "authentication", "authorization"),
+        *("certificates", "coordination", "discovery", "events", "flowcontrol.apiserver", "internal.apiserver"),
+        *("networking", "node", "rbac.authorization", "resource", "scheduling", "storage", "storagemigration"),
+    )
+)
+
+
+def _is_custom(group: str) -> bool:
+    """Return whether a group is not Kubernetes' own, so that its kinds may have conditions that decide health."""
+    return "." in group and group not in _BUILT_IN_GROUPS
