@@ -182,9 +182,7 @@ def _float_key(value: float) -> str:
     if math.isinf(narrow):
         return ".inf" if narrow > 0 else "-.inf"
     shortest = next(
-        text
-        for precision in range(_FLOAT32_DIGITS)
-        if _float32(float(text := f"{narrow:.{precision}e}")) == narrow or precision == _FLOAT32_DIGITS - 1
+        text for precision in range(_FLOAT32_DIGITS) if _float32(float(text := f"{narrow:.{precision}e}")) == narrow
     )
     mantissa, _, exponent = shortest.partition("e")
     if int(exponent) not in _SHORT_EXPONENTS:

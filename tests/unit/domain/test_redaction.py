@@ -58,6 +58,7 @@ def test_a_key_that_names_or_describes_is_none(key: str) -> None:
     ("values", "expected"),
     [
         ({"password": "x"}, {"password": MASK}),
+        ({"key": "x"}, {"key": MASK}),
         ({"db": {"user": "u", "password": "x"}}, {"db": {"user": "u", "password": MASK}}),
         ({"users": [{"name": "a", "token": "x"}]}, {"users": [{"name": "a", "token": MASK}]}),
         ({"pin": 1234}, {"pin": MASK}),
@@ -142,6 +143,10 @@ OLD: JsonObject = {
             {"users": [{"name": "bob", "token": MASK}, {"name": "eve", "token": "e"}, {"name": "ann", "token": MASK}]},
             {"users": [{"name": "bob", "token": "b"}, {"name": "eve", "token": "e"}, {"name": "ann", "token": "a"}]},
         ),
+        (
+            {"users": [{"name": "bob", "role": "admin", "token": MASK}]},
+            {"users": [{"name": "bob", "role": "admin", "token": "b"}]},
+        ),
         ({"hosts": [{"host": "y", "key": MASK}]}, {"hosts": [{"host": "y", "key": "ky"}]}),
         (
             {"hosts": [{"host": "y", "key": MASK}, {"host": "x", "key": MASK}]},
@@ -197,6 +202,8 @@ def test_the_secrets_of_values_are_what_is_hidden() -> None:
         ("hunter22", ["hunter2", "hunter22"], MASK),
         (f"data: {base64.b64encode(b'hunter2').decode()}", ["hunter2"], f"data: {MASK}"),
         ('got "a\\"b\\\\c"', ['a"b\\c'], f'got "{MASK}"'),
+        ('got "\u00e4\\"bc"', ['\u00e4"bc'], f'got "{MASK}"'),
+        ('got "\\u00e4\\"bc"', ['\u00e4"bc'], f'got "{MASK}"'),
         ("http://u:p%40ss%2Fw@h", ["p@ss/w"], f"http://u:{MASK}@h"),
         ("at MIIEowIBAAKCAQEA here", [PEM], f"at {MASK} here"),
         ("a is not scrubbed", ["a", "", "is"], "a is not scrubbed"),

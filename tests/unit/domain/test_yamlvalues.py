@@ -128,9 +128,26 @@ def test_more_levels_than_the_bound_are_refused() -> None:
     assert f"more than {MAX_DEPTH} levels" in message_of(deep)
 
 
+def test_as_many_levels_as_the_bound_are_read_also_through_an_alias() -> None:
+    assert load("a: " + "[" * (MAX_DEPTH - 1) + "]" * (MAX_DEPTH - 1))
+    anchored = "a: &a " + "[" * 60 + "]" * 60 + "\nb: "
+    assert load(anchored + "[" * 39 + "*a" + "]" * 39)
+    assert f"more than {MAX_DEPTH} levels" in message_of(anchored + "[" * 40 + "*a" + "]" * 40)
+    assert load_json("[" * MAX_DEPTH + "]" * MAX_DEPTH, what="form")
+    assert load_json('{"a":' * MAX_DEPTH + "1" + "}" * MAX_DEPTH, what="form")
+
+
 def test_more_values_than_the_bound_are_refused() -> None:
-    assert load("a: [" + "1," * (MAX_NODES - 3) + "]")
-    assert f"more than {MAX_NODES:,} values" in message_of("a: [" + "1," * MAX_NODES + "]")
+    whole_and_list = 2
+    assert load("a: [" + "1," * (MAX_NODES - whole_and_list) + "]")
+    assert f"more than {MAX_NODES:,} values" in message_of("a: [" + "1," * (MAX_NODES - whole_and_list + 1) + "]")
+
+
+def test_aliases_count_what_they_repeat_and_no_more() -> None:
+    assert load("a: &a 1\nb: [" + "*a," * (MAX_NODES - 3) + "]")
+    assert load("p: [" + "1," * 60_000 + "]\na: &a [1]\nb: [*a, *a, *a]")
+    assert load("p: " + "x" * 600_000 + "\na: &a [x]\nb: [*a, *a, *a]")
+    assert f"more than {MAX_NODES:,} values" in message_of("a: &a [1, 1]\nb: [" + "*a," * 40_000 + "]")
 
 
 def test_an_alias_bomb_is_refused_at_the_alias_that_is_too_much() -> None:
@@ -160,6 +177,15 @@ def test_what_an_alias_repeats_is_not_shared() -> None:
     assert isinstance(loaded["b"], dict)
     loaded["b"]["p"] = 2
     assert loaded["a"] == loaded["c"] == {"p": [1]}
+    loaded = load("a: &a [1]\nb: *a\n")
+    assert isinstance(loaded["b"], list)
+    loaded["b"].append(2)
+    assert loaded["a"] == [1]
+
+
+def test_an_alias_without_its_anchor_and_one_inside_itself_are_told_apart() -> None:
+    assert "without its anchor before it" in message_of("a: *x\n")
+    assert "inside the value that it repeats" in message_of("a: &x [*x]\n")
 
 
 @given(VALUES)
