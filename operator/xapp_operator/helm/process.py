@@ -15,7 +15,7 @@ import signal
 import time
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -33,7 +33,7 @@ class Command:
     arguments: tuple[str, ...]
     environment: Mapping[str, str]
     folder: Path
-    stdin: bytes | None = None
+    stdin: bytes | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class Outcome:
     """
 
     code: int
-    stdout: bytes
+    stdout: bytes = field(repr=False)
     overflowed: bool
     stderr: str
     expired: bool

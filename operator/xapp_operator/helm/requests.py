@@ -31,7 +31,7 @@ class ReleaseRequest:
     name: str
     namespace: str
     chart: Path
-    values: JsonObject
+    values: JsonObject = field(repr=False)
     labels: Mapping[str, str] = field(default_factory=dict)
     user: str | None = None
     timeout: float = DEFAULT_TIMEOUT_SECONDS
@@ -90,7 +90,7 @@ class TemplateRequest:
     name: str
     namespace: str
     chart: Path
-    values: JsonObject
+    values: JsonObject = field(repr=False)
     kube_version: str
     api_versions: tuple[str, ...] = ()
     skip_schema: bool = False

@@ -9,7 +9,7 @@ import asyncio
 import re
 import shutil
 import signal
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -43,7 +43,7 @@ class Call:
     arguments: tuple[str, ...]
     subject: str
     seconds: float
-    values: JsonObject | None = None
+    values: JsonObject | None = field(default=None, repr=False)
     cluster: bool = True
     chart: str = ""
     cpu_seconds: int = CPU_SECONDS

@@ -12,7 +12,7 @@ import gzip
 import json
 import re
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from xapp_operator.api.json import Json, JsonObject, integer, obj, text
@@ -51,7 +51,7 @@ class ChartMetadata:
     name: str
     version: str
     app_version: str
-    values: JsonObject
+    values: JsonObject = field(repr=False)
     schema: str
 
 
@@ -69,8 +69,8 @@ class Release:
     status: str
     description: str
     chart: ChartMetadata
-    manifest: str
-    config: JsonObject
+    manifest: str = field(repr=False)
+    config: JsonObject = field(repr=False)
     notes: str
     first_deployed: str
     last_deployed: str

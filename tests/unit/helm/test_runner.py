@@ -112,3 +112,7 @@ def test_each_way_to_end_has_its_error(runner: Runner, outcome: Outcome, kind: t
 
 def test_success_is_no_error(runner: Runner) -> None:
     assert runner.failure(call(), ended(0)) is None
+
+
+def test_values_do_not_show_when_a_call_is_printed() -> None:
+    assert "hunter2" not in repr(call(values={"password": "hunter2"}))
