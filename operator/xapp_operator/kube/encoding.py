@@ -6,12 +6,13 @@ Lives beside `client` and does no I/O, so that the verbs there read as verbs.
 from __future__ import annotations
 
 import json
-from typing import Final, Literal, TypeAlias, cast
+from typing import Final, Literal, TypeAlias
 
 import orjson
 
 from xapp_operator.api.json import Json, JsonObject, obj, text
 from xapp_operator.api.names import FIELD_MANAGER
+from xapp_operator.domain import deepjson
 from xapp_operator.errors import ApiUnavailable
 from xapp_operator.kube.resources import Resource
 
@@ -45,12 +46,12 @@ def decode(body: bytes) -> JsonObject:
         ApiUnavailable: for anything else, as a proxy in front of the API server may answer.
     """
     try:
-        decoded = orjson.loads(body)
+        decoded = deepjson.loads(body)
     except orjson.JSONDecodeError:
         decoded = None
     if not isinstance(decoded, dict):
         raise ApiUnavailable("the Kubernetes API answered with something that is not a JSON object")
-    return cast("JsonObject", decoded)
+    return decoded
 
 
 def given(**params: str | None) -> dict[str, str]:

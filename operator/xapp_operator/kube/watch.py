@@ -12,6 +12,7 @@ from typing import Final, Literal, TypeAlias, cast
 import orjson
 
 from xapp_operator.api.json import JsonObject, integer, obj, text
+from xapp_operator.domain import deepjson
 from xapp_operator.errors import ApiUnavailable
 from xapp_operator.kube.failures import from_status
 
@@ -70,7 +71,7 @@ def read_event(line: bytes) -> WatchEvent:
         KubeError: for any other ERROR event.
     """
     try:
-        decoded = cast("JsonObject", orjson.loads(line))
+        decoded = deepjson.loads(line)
     except orjson.JSONDecodeError as error:
         raise ApiUnavailable("the Kubernetes API sent a watch event that is not JSON") from error
     body = obj(decoded, "object")
