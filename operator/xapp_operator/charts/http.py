@@ -155,7 +155,6 @@ class Downloader:
     ) -> Answer:
         if self._session is None:
             raise RuntimeError("the downloader is used outside its context")
-        self._check_host(url)
         sent = {"Accept-Encoding": "identity", **headers}
         if at_home and access.authorization:
             sent["Authorization"] = access.authorization
@@ -168,13 +167,6 @@ class Downloader:
             if isinstance(error, TimeoutError):
                 raise
             raise _failure(url, error) from None
-
-    def _check_host(self, url: URL) -> None:
-        """Refuse a literal address, which no resolver sees, with the same words as a resolved one."""
-        host = url.host or ""
-        reason = self._rule.refusal(host)
-        if reason and _is_literal(host):
-            raise refused_address(host, reason)
 
 
 async def _body(response: aiohttp.ClientResponse, max_bytes: int, into: IO[bytes] | None) -> bytes:
@@ -229,10 +221,6 @@ def _redirected(answer: Answer) -> URL:
             "Give an address that stays with https."
         )
     return url
-
-
-def _is_literal(host: str) -> bool:
-    return ":" in host or host.replace(".", "").isdigit()
 
 
 async def _tls(ca_bundle: str | None, *, insecure: bool) -> ssl.SSLContext | bool:

@@ -203,8 +203,9 @@ class ChartSources:
         return await self._flights.run((repository, place), lambda: self._fetch(repository, place))
 
     async def _fetch(self, repository: Repository, place: Place) -> ChartFile:
-        if place.digest:
-            self._check_refused(place.digest, place.source)
+        refused = self._refused.get((place.digest or "", place.source))
+        if refused is not None:
+            raise ChartInvalid(refused)
         try:
             data = await self._bytes(repository, place)
             digest = await asyncio.to_thread(_sha256, data)
@@ -231,7 +232,6 @@ class ChartSources:
         return answer.body
 
     async def _keep(self, data: bytes, digest: str, *, source: str) -> ChartFile:
-        self._check_refused(digest, source)
         try:
             return await asyncio.to_thread(self._inspect_and_store, data, source)
         except ChartInvalid as error:
@@ -240,11 +240,6 @@ class ChartSources:
 
     def _inspect_and_store(self, data: bytes, source: str) -> ChartFile:
         return self._cache.store(data, inspect_archive(data, limits=self._limits), source=source)
-
-    def _check_refused(self, digest: str, source: str) -> None:
-        message = self._refused.get((digest, source))
-        if message is not None:
-            raise ChartInvalid(message)
 
 
 def _keep_last(memory: OrderedDict[K, V], key: K, value: V) -> None:

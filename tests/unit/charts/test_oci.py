@@ -111,9 +111,9 @@ async def test_a_chart_is_pulled_by_its_exact_version(sources: ChartSources, reg
 
 
 async def test_a_range_is_found_among_the_tags(sources: ChartSources, registry: Registry) -> None:
-    for tag in ("latest", "1", "1.2", "sha-123456", "0.9.0", "1.2.3_build", "1.3.0-rc.1"):
+    for tag in ("latest", "1", "1.9", "20260101", "sha-123456", "0.9.0", "1.2.3_build", "1.3.0-rc.1"):
         registry.push("acme/hello", tag, chart_archive())
-    resolved = await sources.resolve(registry.request(version="^1"))
+    resolved = await sources.resolve(registry.request(version=">=1"))
     assert resolved.version == "1.2.3+build"
     assert registry.count("/v2/acme/hello/manifests/1.2.3_build") == 1
 
@@ -176,6 +176,18 @@ async def test_a_tag_that_was_just_pushed_is_found(sources: ChartSources, regist
     registry.push("acme/hello", "0.2.0")
     clock.now += 11
     assert (await sources.resolve(registry.request(version="0.2.0"))).version == "0.2.0"
+
+
+async def test_a_missing_tag_is_no_verdict_while_the_registry_is_away(
+    sources: ChartSources, registry: Registry, clock: Clock
+) -> None:
+    registry.push("acme/hello", "0.1.0")
+    with pytest.raises(ChartNotFound):
+        await sources.resolve(registry.request(version="^1"))
+    registry.routes = {path: Reply(status=503) for path in registry.routes}
+    clock.now += 11
+    with pytest.raises(SourceUnavailable):
+        await sources.resolve(registry.request(version="^1"))
 
 
 async def test_a_registry_is_asked_once_while_what_it_said_is_current(
@@ -242,6 +254,7 @@ async def test_a_layer_over_the_bound_is_refused(sources: ChartSources, registry
     registry.push("acme/hello", "0.1.0", b"\x1f\x8b" + b"x" * MIB, size=claimed)
     with pytest.raises(ChartInvalid, match="more than 1,048,576 bytes"):
         await sources.resolve(registry.request())
+    assert sum("/blobs/" in asked.path for asked in registry.asked) == (0 if claimed > MIB else 1)
 
 
 @pytest.mark.parametrize(
@@ -338,6 +351,8 @@ async def test_a_registry_that_lets_nobody_in_denies_access(
         await sources.resolve(registry.request(credentials=credentials))
     assert caught.value.permanent
     assert len(registry.asked) <= 3
+    if isinstance(credentials, TokenCredentials):
+        assert registry.count("/token") == 0
 
 
 async def test_a_ready_made_token_goes_to_the_registry_alone(sources: ChartSources, registry: Registry) -> None:

@@ -103,6 +103,18 @@ async def test_revalidation_tries_again_at_once(values: Refreshed[str, int], sou
     assert await values.get("a", source.load, max_age=10, revalidate=True) == 2
 
 
+async def test_a_failure_is_forgotten_when_the_source_is_back(
+    values: Refreshed[str, int], source: Source, clock: Clock
+) -> None:
+    source.error, source.seconds = SourceUnavailable("did not answer"), 60.0
+    with pytest.raises(SourceUnavailable):
+        await values.get("a", source.load, max_age=10)
+    source.error, source.seconds = None, 0.0
+    await values.get("a", source.load, max_age=10, revalidate=True)
+    clock.now += 11
+    assert await values.get("a", source.load, max_age=10, stale_ok=False) == 3
+
+
 async def test_a_failure_that_was_quick_is_tried_again_at_once(values: Refreshed[str, int], source: Source) -> None:
     source.error = SourceUnavailable("connection refused")
     for _ in range(2):
