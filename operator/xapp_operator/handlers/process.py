@@ -22,7 +22,7 @@ from xapp_operator.kube.lease import Leadership
 from xapp_operator.kube.resources import CHART_REPOSITORIES, XAPPS
 from xapp_operator.reconcile.runtime import Runtime
 from xapp_operator.telemetry.logs import get_logger
-from xapp_operator.telemetry.metrics import Metrics
+from xapp_operator.telemetry.metrics import METRICS
 
 LEASE_NAME: Final = "xapp-operator"
 LOST_LEAD: Final = 3
@@ -57,8 +57,7 @@ async def _run(settings: Settings) -> int:
     listen()
     async with AsyncExitStack() as stack:
         kube = await stack.enter_async_context(await KubeClient.connect(settings))
-        metrics = Metrics()
-        probe = await stack.enter_async_context(Probe(settings, metrics))
+        probe = await stack.enter_async_context(Probe(settings, METRICS))
         if settings.leader_election:
             leadership = Leadership(
                 kube,
@@ -71,7 +70,7 @@ async def _run(settings: Settings) -> int:
                 return 0
         if not await _unless(stop, _definitions(kube, settings)):
             return 0
-        runtime = Runtime(kube, settings, metrics)
+        runtime = Runtime(kube, settings, METRICS)
         if not await _unless(stop, stack.enter_async_context(runtime)):
             return 0
         probe.leads(runtime)

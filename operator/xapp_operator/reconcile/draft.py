@@ -95,4 +95,6 @@ def begun(previous: Attempt | None, *, action: str, digests: Digests | None, gen
     )
     if previous is None or not same:
         return fresh
-    return replace(fresh, first_at=previous.first_at, count=previous.count + 1)
+    # Time that passed while nobody worked on it does not count towards the timeout.
+    first_at = previous.first_at if previous.outcome is Outcome.FAILED else now
+    return replace(fresh, first_at=first_at, count=previous.count + 1)

@@ -58,9 +58,12 @@ async def label_objects(work: Work, tools: Tools, manifest: str) -> None:
         async with limit:
             await _label(work, tools, client, ref, metadata)
 
-    async with asyncio.TaskGroup() as group:
-        for ref in refs:
-            group.create_task(patch(ref))
+    tools.unlabelled.add(work.key)
+    patches = await asyncio.gather(*map(patch, refs), return_exceptions=True)
+    for problem in patches:
+        if problem is not None:
+            raise problem
+    tools.unlabelled.discard(work.key)
 
 
 async def _label(work: Work, tools: Tools, client: KubeClient, ref: ObjectRef, metadata: JsonObject) -> None:

@@ -7,10 +7,11 @@ known already. A release payload is read once per revision after a restart, to l
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
+from xapp_operator.api.conditions import Reason
 from xapp_operator.api.models import HealthStatus, ReleaseStatus, Revision
 from xapp_operator.api.names import (
     ANNOTATION_FORCE_AT,
@@ -18,8 +19,8 @@ from xapp_operator.api.names import (
     ANNOTATION_RETRY_AT,
     ANNOTATION_ROLLBACK_TO,
 )
-from xapp_operator.domain.actions import Action, Install, Rollback, Upgrade
-from xapp_operator.domain.situation import DEPLOYED, Digests, Observed, Outcome, Requests
+from xapp_operator.domain.actions import Action, Install, Upgrade
+from xapp_operator.domain.situation import DEPLOYED, Digests, Observed, Outcome, Release, Requests
 from xapp_operator.errors import KubeError, XAppError
 from xapp_operator.helm.storage import decode_release, inventory, secret_name
 from xapp_operator.kube.resources import SECRETS
@@ -28,6 +29,7 @@ from xapp_operator.reconcile.draft import moment
 from xapp_operator.reconcile.labels import label_objects
 from xapp_operator.reconcile.report import Live
 from xapp_operator.reconcile.tools import Tools, Work
+from xapp_operator.reconcile.verbs.rollback import note_rollback
 from xapp_operator.reconcile.verbs.uninstall import namespace_terminating
 
 GRACE_SECONDS: Final = 3.0
@@ -77,6 +79,9 @@ class Observer:
             work.draft.history = ()
         elif release.owner == xapp.metadata.name and release.status == DEPLOYED:
             await self._learn_release(work, release.revision)
+        if requests.rollback_to is not None and release is not None and requests.rollback_to not in release.revisions:
+            self._refuse_rollback(work, requests.rollback_to, release)
+            requests = replace(requests, rollback_to=None)
         observed = Observed(
             release=release,
             helm_running=tools.running.active(work.key),
@@ -91,8 +96,12 @@ class Observer:
         if isinstance(action, Install | Upgrade):
             work.draft.handled = handled.model_copy(update={"force_at": annotations.get(ANNOTATION_FORCE_AT)})
             work.draft.held_revision = None
-        elif isinstance(action, Rollback) and action.hold:
-            work.draft.handled = handled.model_copy(update={"rollback_to": annotations.get(ANNOTATION_ROLLBACK_TO)})
+
+    def _refuse_rollback(self, work: Work, wanted: int, release: Release) -> None:
+        there = ", ".join(map(str, sorted(release.revisions)))
+        message = f"rollback-to names revision {wanted}, which is not kept: set it to one of {there}"
+        self._tools.events.record(work.raw, kind="Warning", reason=Reason.ROLLBACK_FAILED, message=message)
+        note_rollback(work)
 
     async def _desired(self, work: Work) -> Digests | XAppError:
         annotations, handled = work.xapp.metadata.annotations, work.draft.handled
@@ -139,7 +148,7 @@ class Observer:
     async def _learn_release(self, work: Work, revision: int) -> None:
         """Make sure that inventory and chart of the deployed revision are known, and the history in step."""
         tools, draft, xapp = self._tools, work.draft, work.xapp
-        relabel = xapp.status.observed_generation not in (-1, xapp.metadata.generation)
+        relabel = work.key in tools.unlabelled or xapp.status.observed_generation not in (-1, xapp.metadata.generation)
         if draft.release.revision != revision or not tools.monitor.expects(work.key) or relabel:
             secret = await tools.kube.get(SECRETS, secret_name(xapp.release_name, revision), namespace=work.namespace)
             stored = decode_release(secret)

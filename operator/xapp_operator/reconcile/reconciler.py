@@ -7,6 +7,7 @@ brings them together, and it alone decides when a key comes back.
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from collections import Counter
 from dataclasses import replace
@@ -28,7 +29,7 @@ from xapp_operator.domain.actions import (
     Wait,
 )
 from xapp_operator.domain.plan import plan
-from xapp_operator.domain.situation import Backoff, Outcome, Situation
+from xapp_operator.domain.situation import MAX_DOUBLINGS, Backoff, Outcome, Situation
 from xapp_operator.errors import NotFound, XAppError
 from xapp_operator.reconcile.draft import Draft, begun
 from xapp_operator.reconcile.observe import Observation, Observer
@@ -59,6 +60,7 @@ class Reconciler:
         self._observer = Observer(tools)
         self._backoff = Backoff(tools.settings.backoff_first_seconds, tools.settings.backoff_max_seconds)
         self._failures: Counter[Key] = Counter()
+        self._waits: Counter[Key] = Counter()
         self._gone: dict[str, asyncio.Event] = {}
 
     def gone(self, uid: str) -> bool:
@@ -80,6 +82,8 @@ class Reconciler:
         """Forget an XApp that no longer exists."""
         self._gone.pop(uid, None)
         self._failures.pop(key, None)
+        self._waits.pop(key, None)
+        self._tools.unlabelled.discard(key)
         self._tools.monitor.forget(key)
         self._tools.desired.forget(key)
         self._tools.queue.forget(key)
@@ -207,13 +211,26 @@ class Reconciler:
                 ended, outcome=Outcome.UNHEALTHY, permanent=True, reason=action.reason, message=action.message
             )
         await self._write(work, action, observation)
-        delay = tools.settings.resync_seconds
-        if isinstance(action, Wait) and action.until is not None:
-            delay = min(delay, max(action.until - time.time(), 0.0))
+        delay = min(tools.settings.resync_seconds, self._pause(key, action))
         if draft.release.revision is not None and live.health is not HealthStatus.HEALTHY:
             since = time.time() - (draft.attempt.last_at if draft.attempt else 0.0)
             delay = min(delay, UNHEALTHY_LOOK_SECONDS if since < SLOW_AFTER_SECONDS else SLOW_LOOK_SECONDS)
         tools.queue.add_after(key, delay)
+
+    def _pause(self, key: Key, action: Wait | Nothing) -> float:
+        """Return after how many seconds a decision is made anew: waits without an end back off."""
+        if not isinstance(action, Wait) or action.stalled or action.reason in _PATIENT:
+            self._waits.pop(key, None)
+            return float("inf")
+        if action.until is not None:
+            return max(action.until - time.time(), 0.0)
+        self._waits[key] += 1
+        return self._delay(self._waits[key])
+
+    def _delay(self, count: int) -> float:
+        """Return the back-off after `count` failures in a row, in seconds, with jitter."""
+        longest = min(self._backoff.first * 2.0 ** min(count - 1, MAX_DOUBLINGS), self._backoff.longest)
+        return longest * random.uniform(0.8, 1.2)  # noqa: S311 - jitter
 
     async def _write(self, work: Work, decision: Wait | Nothing, observation: Observation) -> None:
         status = render(work.xapp, work.draft, decision, observation.live, now=self._observer.now())
@@ -240,14 +257,14 @@ class Reconciler:
 
     def _come_back(self, key: Key) -> None:
         self._failures[key] += 1
-        delay = self._backoff.first * 2.0 ** min(self._failures[key] - 1, 16)
-        self._tools.queue.add_after(key, min(delay, self._backoff.longest))
+        self._tools.queue.add_after(key, self._delay(self._failures[key]))
 
 
 def _is_ready(work: Work) -> bool:
     return any(each.type == "Ready" and each.status == "True" for each in work.xapp.status.conditions or ())
 
 
+_PATIENT: Final = frozenset({Reason.SUSPENDED, Reason.HEALTH_CHECK_FAILED})
 _PROGRESS: Final = {
     "Install": "helm installs the chart",
     "Upgrade": "helm upgrades the release",

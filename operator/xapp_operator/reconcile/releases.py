@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from xapp_operator.config import Settings
-from xapp_operator.domain.situation import Attempt, Digests, Earlier, Outcome, Release
+from xapp_operator.domain.situation import ROLLBACK, Attempt, Digests, Earlier, Outcome, Release
 from xapp_operator.helm.releases import RELEASE_SELECTOR, ReleaseIndex, ReleaseKey, RevisionInfo, revision_of
 from xapp_operator.kube.cache import ChangeType, Key, WatchCache
 from xapp_operator.kube.client import KubeClient
@@ -75,12 +75,19 @@ class Releases:
             return None
         latest = revisions[-1]
         earlier = {info.attempt for info in revisions[:-1]}
-        rolling_back = attempt is not None and attempt.action == "Rollback" and attempt.outcome is Outcome.RUNNING
+        rolling_back = (
+            latest.status == "pending-rollback"
+            and attempt is not None
+            and attempt.action == ROLLBACK
+            and attempt.outcome in (Outcome.RUNNING, Outcome.FAILED, Outcome.INTERRUPTED)
+        )
+        # A person's upgrade inherits the labels of the revision before, with digests that are no longer true.
+        inherited = len(revisions) > 1 and latest.attempt != "" and latest.attempt == revisions[-2].attempt
         return Release(
             revision=latest.revision,
             status=latest.status,
             owner=latest.xapp or None,
-            digests=_digests(latest),
+            digests=None if inherited else _digests(latest),
             attempt_is_ours=rolling_back or (latest.attempt != "" and latest.attempt not in earlier),
             modified_at=float(latest.modified or latest.created),
             earlier=tuple(Earlier(info.revision, info.status, _digests(info)) for info in revisions[:-1]),

@@ -42,6 +42,8 @@ class Tools:
     queue: WorkQueue
     metrics: Metrics
     running: Running = field(default_factory=Running)
+    unlabelled: set[Key] = field(default_factory=set)
+    """XApps whose release was made but could not be labelled whole; it is tried again at the next look."""
 
 
 @dataclass(slots=True)

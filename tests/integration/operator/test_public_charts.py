@@ -40,7 +40,7 @@ def test_chart_from_a_registry_becomes_ready_and_is_upgraded(xapps: XAppKit, reg
 
 
 def test_subchart_as_a_folder_and_as_an_archive(xapps: XAppKit) -> None:
-    files = {
+    files: dict[str, str | bytes] = {
         **FILES,
         "charts/inner/Chart.yaml": "apiVersion: v2\nname: inner\nversion: 0.1.0\n",
         "charts/inner/values.yaml": "word: inner\n",

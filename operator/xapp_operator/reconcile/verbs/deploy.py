@@ -44,7 +44,7 @@ async def deploy(
         request = _request(work, tools, materials, take_ownership=take_ownership, over_failed=over_failed)
         result = await tools.running.run(work.key, step(request))
         work.draft.release = _released(work, materials, result)
-        await label_objects(work, tools, result.manifest)
+        await _label(work, tools, result.manifest)
     except Interrupted:
         work.draft.attempt = replace(attempt, outcome=Outcome.INTERRUPTED, last_at=time.time())
     except XAppError as error:
@@ -54,6 +54,15 @@ async def deploy(
         work.draft.attempt = replace(attempt, outcome=Outcome.RELEASED, last_at=time.time())
         work.draft.unlocked = False
     await tools.releases.refresh(work.namespace, work.xapp.release_name)
+
+
+async def _label(work: Work, tools: Tools, manifest: str) -> None:
+    """Label what helm made; a passing failure leaves the step a success, the labels follow at the next look."""
+    try:
+        await label_objects(work, tools, manifest)
+    except XAppError as error:
+        if error.permanent:
+            raise
 
 
 def failed(attempt: Attempt, error: XAppError) -> Attempt:

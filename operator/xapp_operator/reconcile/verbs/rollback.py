@@ -9,6 +9,7 @@ import time
 from dataclasses import replace
 
 from xapp_operator.api.conditions import Reason
+from xapp_operator.api.names import ANNOTATION_ROLLBACK_TO
 from xapp_operator.domain.actions import Rollback
 from xapp_operator.domain.situation import Attempt, Outcome
 from xapp_operator.errors import XAppError
@@ -45,10 +46,13 @@ async def rollback(
         work.draft.attempt = replace(attempt, outcome=Outcome.INTERRUPTED, last_at=time.time())
     except XAppError as error:
         work.draft.attempt = failed(attempt, error)
+        if action.hold and error.permanent:
+            note_rollback(work)
         tools.events.record(work.raw, kind="Warning", reason=work.draft.attempt.reason, message=error.message)
     else:
         tools.monitor.forget(work.key)
         if action.hold:
+            note_rollback(work)
             work.draft.held_revision = action.revision
             work.draft.attempt = replace(attempt, outcome=Outcome.RELEASED, last_at=time.time())
         else:
@@ -57,6 +61,12 @@ async def rollback(
                 work.raw, kind="Warning", reason=Reason.ROLLBACK_SUCCEEDED, message=work.draft.attempt.message
             )
     await tools.releases.refresh(work.namespace, work.xapp.release_name)
+
+
+def note_rollback(work: Work) -> None:
+    """Note that what rollback-to asks for was done, or cannot be done."""
+    wish = work.xapp.metadata.annotations.get(ANNOTATION_ROLLBACK_TO)
+    work.draft.handled = work.draft.handled.model_copy(update={"rollback_to": wish})
 
 
 def _undone(cause: Attempt, revision: int, culprit: str) -> Attempt:

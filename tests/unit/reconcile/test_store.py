@@ -1,0 +1,69 @@
+"""The store keeps the newest of each object and knows who refers to what."""
+
+from __future__ import annotations
+
+from tests.unit.reconcile.samples import raw
+from xapp_operator.reconcile.store import XAppStore
+
+KEY = ("ns", "hello")
+
+
+def test_older_event_never_overwrites_what_is_newer() -> None:
+    store = XAppStore()
+    newer, older = raw(owner="new"), raw(owner="old")
+    newer["metadata"]["resourceVersion"] = "10"
+    older["metadata"]["resourceVersion"] = "9"
+    store.put(newer)
+    store.put(older)
+    entry = store.get(KEY)
+    assert entry is not None
+    assert entry.parse()[1].spec.owner == "new"
+
+
+def test_object_made_anew_under_the_same_name_replaces_the_old_one() -> None:
+    store = XAppStore()
+    store.put(raw())
+    again = raw(owner="new")
+    again["metadata"].update(uid="u2", resourceVersion="3")
+    store.put(again)
+    entry = store.get(KEY)
+    assert entry is not None
+    assert entry.uid == "u2"
+    store.remove(KEY, "u1")
+    assert store.get(KEY) is not None
+    store.remove(KEY, "u2")
+    assert store.get(KEY) is None
+
+
+def test_references_are_followed_and_forgotten() -> None:
+    store = XAppStore()
+    store.put(
+        raw(
+            archive={"secretRef": {"name": "chart-1", "key": "chart.tgz"}},
+            valuesFrom=[{"kind": "ConfigMap", "name": "values"}],
+            dependsOn=[{"name": "first"}],
+            repoName="charts",
+        )
+    )
+    for kind, name in (
+        ("Secret", "chart-1"),
+        ("ConfigMap", "values"),
+        ("XApp", "first"),
+        ("ChartRepository", "charts"),
+    ):
+        assert store.referring("ns", kind, name) == {KEY}
+        assert store.referring("other", kind, name) == set()
+    changed = raw()
+    changed["metadata"]["resourceVersion"] = "6"
+    store.put(changed)
+    assert store.referring("ns", "Secret", "chart-1") == set()
+
+
+def test_integers_beyond_64_bits_in_values_are_kept() -> None:
+    store = XAppStore()
+    entry = store.put(raw(values={"big": 2**70}))
+    assert str(2**70).encode() in entry.data
+
+
+def test_managed_fields_are_not_kept() -> None:
+    assert b"managedFields" not in XAppStore().put(raw()).data
