@@ -77,6 +77,12 @@ async def test_the_interval_of_the_repository_counts(repositories: HttpRepositor
     assert site.count("/index.yaml") == 2
 
 
+async def test_intervals_do_not_keep_indexes_apart(repositories: HttpRepositories, site: Site) -> None:
+    await repositories.index(at(site))
+    await repositories.index(replace(at(site), interval_seconds=10))
+    assert site.count("/index.yaml") == 1
+
+
 async def test_revalidation_finds_what_was_added(repositories: HttpRepositories, site: Site) -> None:
     await repositories.index(at(site))
     site.routes["/index.yaml"] = Reply(INDEX.replace(b"0.1.0", b"0.2.0"))
