@@ -19,6 +19,7 @@ rule, and the mend; it never carries a secret, a value of a user, or a local pat
     │   └── SourceUnavailable         502   network, 5xx, time-out (passing)
     ├── HelmError                     502   InstallFailed, UpgradeFailed … by the step
     │   ├── HelmTimeout               504
+    │   ├── KindNotServed             422   the cluster has no such kind (passing: its definition may follow)
     │   └── ReleaseTooLarge           422   ChartInvalid (permanent)
     ├── KubeError                     502
     │   ├── Unauthenticated           401
@@ -144,6 +145,11 @@ class HelmError(XAppError):
 class HelmTimeout(HelmError):
     status = 504
     title = "Helm timed out"
+
+
+class KindNotServed(HelmError):
+    status = 422
+    title = "Kind not served"
 
 
 class ReleaseTooLarge(HelmError):

@@ -19,6 +19,7 @@ from xapp_operator.errors import (
     HelmError,
     HelmTimeout,
     Invalid,
+    KindNotServed,
     NamespaceTerminating,
     QuotaExceeded,
     ReleaseTooLarge,
@@ -113,7 +114,7 @@ def _not_owned(matched: re.Match[str], _: str) -> XAppError:
 
 
 def _missing_kind(matched: re.Match[str], _: str) -> XAppError:
-    return HelmError(
+    return KindNotServed(
         f"the cluster does not serve kind {matched['kind']} of {matched['version']}: install the "
         "CustomResourceDefinition that it belongs to"
     )

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from xapp_operator.api.json import JsonObject, encode
+from xapp_operator.api.json import JsonObject
 from xapp_operator.config import MIB, Settings
 from xapp_operator.domain.redaction import secrets_of
+from xapp_operator.domain.yamlvalues import dump_values
 from xapp_operator.errors import ChartInvalid, HelmError, HelmTimeout, XAppError
 from xapp_operator.helm.arguments import environment
 from xapp_operator.helm.classify import classify
@@ -118,7 +119,7 @@ class Runner:
                 memory=self._memory,
             ),
             folder=folder,
-            stdin=None if call.values is None else encode(call.values),
+            stdin=None if call.values is None else dump_values(call.values),
         )
 
     def _limits(self, call: Call) -> Limits:

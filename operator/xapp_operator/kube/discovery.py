@@ -58,6 +58,10 @@ class Discovery:
             )
         return served.resources[key]
 
+    async def served(self) -> frozenset[tuple[str, str]]:
+        """Return every (apiVersion, kind) that the cluster serves right now."""
+        return frozenset((await self._read(max_age=MISS_SECONDS)).resources)
+
     async def cluster_scoped(self) -> tuple[Resource, ...]:
         """Return the kinds without a namespace, the core group left out, that can be listed and deleted."""
         return (await self._read(max_age=KNOWN_KIND_SECONDS)).cluster_scoped

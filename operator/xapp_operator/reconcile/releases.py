@@ -6,12 +6,15 @@ never rests on what was before the step.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Final
 
 from xapp_operator.config import Settings
 from xapp_operator.domain.situation import ROLLBACK, Attempt, Digests, Earlier, Outcome, Release
+from xapp_operator.errors import NotFound
 from xapp_operator.helm.releases import RELEASE_SELECTOR, ReleaseIndex, ReleaseKey, RevisionInfo, revision_of
+from xapp_operator.helm.storage import secret_name
 from xapp_operator.kube.cache import ChangeType, Key, WatchCache
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import SECRETS
@@ -109,6 +112,13 @@ class Releases:
                 self._index.drop((namespace, name), info.revision)
         for key, info in found:
             self._index.add(key, info)
+
+    async def trim(self, kube: KubeClient, namespace: str, name: str, *, keep: int) -> None:
+        """Delete revisions beyond the newest `keep` that never were deployed; installs that fail leave one each."""
+        state = self._index.get(namespace, name)
+        for info in state.surplus(keep) if state else ():
+            with contextlib.suppress(NotFound):
+                await kube.delete(SECRETS, secret_name(name, info.revision), namespace=namespace, uid=info.secret_uid)
 
     def forget(self, namespace: str, name: str) -> None:
         """Forget a release that can no longer be removed, because its namespace is going away."""

@@ -213,3 +213,16 @@ def test_archive_with_a_long_path_and_pax_headers(xapps: XAppKit) -> None:
     xapps.apply(xapps.uploaded("hello", packed.getvalue()))
     xapps.ready("hello")
     assert xapps.get("configmap", "long") is not None
+
+
+def test_release_whose_definition_was_removed_can_be_deleted(xapps: XAppKit) -> None:
+    group = f"v{xapps.namespace[-6:]}.example.com"
+    xapps.kubectl("apply", "-f", "-", input=CRD % {"group": group})
+    xapps.kubectl("wait", "--for=condition=Established", f"crd/widgets.{group}", "--timeout=30s")
+    widget = f"apiVersion: {group}/v1\nkind: Widget\nmetadata: {{name: hello}}\n"
+    xapps.apply(xapps.uploaded("hello", workload(templates__widget=widget)))
+    xapps.ready("hello")
+    xapps.kubectl("delete", "crd", f"widgets.{group}", "--timeout=60s")
+    xapps.kubectl("delete", "xapp", "hello", "--timeout=60s")
+    assert xapps.releases() == {}
+    assert xapps.get("deployment", "hello") is None

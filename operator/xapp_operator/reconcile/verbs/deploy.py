@@ -54,6 +54,9 @@ async def deploy(
         work.draft.attempt = replace(attempt, outcome=Outcome.RELEASED, last_at=time.time())
         work.draft.unlocked = False
     await tools.releases.refresh(work.namespace, work.xapp.release_name)
+    if work.draft.attempt is not None and work.draft.attempt.outcome is Outcome.FAILED:
+        client, name = tools.identities.client_of(work.xapp), work.xapp.release_name
+        await tools.releases.trim(client, work.namespace, name, keep=work.xapp.spec.max_history)
 
 
 async def _label(work: Work, tools: Tools, manifest: str) -> None:

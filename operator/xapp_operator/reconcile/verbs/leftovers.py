@@ -20,6 +20,7 @@ async def remove_leftovers(work: Work, tools: Tools) -> None:
     """
     client = tools.identities.client_of(work.xapp)
     release = (work.xapp.release_name, work.namespace)
+    denied: AccessDenied | None = None
     for resource in await tools.kube.discovery.cluster_scoped():
         try:
             found = await client.list(
@@ -33,4 +34,6 @@ async def remove_leftovers(work: Work, tools: Tools) -> None:
         except NotFound:
             continue
         except AccessDenied as error:
-            tools.events.record(work.raw, kind="Warning", reason="LeftBehind", message=error.message)
+            denied = denied or error
+    if denied is not None:
+        tools.events.record(work.raw, kind="Warning", reason="LeftBehind", message=denied.message)

@@ -12,9 +12,10 @@ from xapp_operator.api.json import obj
 from xapp_operator.api.models import ReleaseStatus
 from xapp_operator.domain.actions import Uninstall
 from xapp_operator.domain.situation import Attempt, Outcome
-from xapp_operator.errors import AccessDenied, NotFound, XAppError
-from xapp_operator.helm.requests import UninstallRequest
-from xapp_operator.kube.resources import NAMESPACES
+from xapp_operator.errors import AccessDenied, KindNotServed, NotFound, XAppError
+from xapp_operator.helm.requests import UninstallRequest, UninstallResult
+from xapp_operator.helm.storage import secret_name, without_kinds
+from xapp_operator.kube.resources import NAMESPACES, SECRETS
 from xapp_operator.reconcile.running import Interrupted
 from xapp_operator.reconcile.tools import Tools, Work
 from xapp_operator.reconcile.verbs.deploy import failed
@@ -30,26 +31,44 @@ async def uninstall(action: Uninstall, work: Work, tools: Tools, attempt: Attemp
         no_hooks=not action.hooks,
     )
     try:
-        await tools.running.run(work.key, tools.helm.uninstall(request))
+        result = await tools.running.run(work.key, _uninstall(work, tools, request))
     except Interrupted:
         work.draft.attempt = replace(attempt, outcome=Outcome.INTERRUPTED, last_at=time.time())
-    except AccessDenied as error:
-        await _denied(work, tools, attempt, error)
     except XAppError as error:
         work.draft.attempt = failed(attempt, error)
         tools.events.record(work.raw, kind="Warning", reason=work.draft.attempt.reason, message=error.message)
+        if isinstance(error, AccessDenied) and await _namespace_goes(work, tools):
+            tools.releases.forget(work.namespace, work.xapp.release_name)
+            return
     else:
         work.draft.attempt = replace(attempt, outcome=Outcome.SUCCEEDED, last_at=time.time())
         work.draft.release = ReleaseStatus()
+        if result.unverified:
+            left = ", ".join(result.unverified)
+            message = f"helm could not tell whether these objects are gone, look after them yourself: {left}"
+            tools.events.record(work.raw, kind="Warning", reason="LeftBehind", message=message)
     await tools.releases.refresh(work.namespace, work.xapp.release_name)
 
 
-async def _denied(work: Work, tools: Tools, attempt: Attempt, error: AccessDenied) -> None:
-    """Let a deletion pass whose namespace, and with it the right to uninstall, is going away."""
-    work.draft.attempt = failed(attempt, error)
-    tools.events.record(work.raw, kind="Warning", reason=work.draft.attempt.reason, message=error.message)
-    if work.xapp.metadata.deletion_timestamp is not None and await namespace_terminating(tools, work.namespace):
-        tools.releases.forget(work.namespace, work.xapp.release_name)
+async def _uninstall(work: Work, tools: Tools, request: UninstallRequest) -> UninstallResult:
+    try:
+        return await tools.helm.uninstall(request)
+    except KindNotServed:
+        # Helm stops at a kind whose definition was removed, and with it all its objects: take it out of the record.
+        kube, name = tools.identities.client_of(work.xapp), work.xapp.release_name
+        newest = tools.releases.revisions(work.namespace, name)[-1]
+        secret = await kube.get(SECRETS, secret_name(name, newest.revision), namespace=work.namespace)
+        changed = without_kinds(secret, served=await tools.kube.discovery.served())
+        if changed is None:
+            raise
+        await kube.replace(SECRETS, changed, namespace=work.namespace)
+        return await tools.helm.uninstall(request)
+
+
+async def _namespace_goes(work: Work, tools: Tools) -> bool:
+    """Return whether a deletion must pass because its namespace, and with it the right to uninstall, goes away."""
+    deleting = work.xapp.metadata.deletion_timestamp is not None
+    return deleting and await namespace_terminating(tools, work.namespace)
 
 
 async def namespace_terminating(tools: Tools, name: str) -> bool:
