@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.localcluster import Cluster
+from tests.localcluster import Binaries, Cluster
+from tests.localcluster.processes import Identity
+from tests.localcluster.providers import choose_provider
 from tests.localrun.provision import prepare_cluster
 from tests.support.operator import OperatorProcess
 from tests.support.xapps import XAppKit
 
 ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="package")
+def cluster(tmp_path_factory: pytest.TempPathFactory, binaries: Binaries) -> Iterator[Cluster]:
+    """A cluster of this folder's own: its operator must not meet the XApps of other tests."""
+    assert binaries
+    folder = tmp_path_factory.mktemp("cluster")
+    provider = choose_provider(os.environ.get("CLUSTER", "local"))
+    try:
+        yield provider.start(folder, owner=Identity.current())
+    finally:
+        provider.stop(folder)
 
 
 @pytest.fixture(scope="package")
