@@ -78,9 +78,7 @@ class Settings(BaseSettings):
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     log_format: Literal["json", "console"] = "json"
 
-    @field_validator(
-        "namespaces", "advertise_address_values", "allowed_hosts", "unpaginated_lists", mode="before"
-    )
+    @field_validator("namespaces", "advertise_address_values", "allowed_hosts", "unpaginated_lists", mode="before")
     @classmethod
     def _split_commas(cls, value: object) -> object:
         if isinstance(value, str):
