@@ -127,7 +127,7 @@ REFUSED: dict[str, tuple[Change, tuple[str, ...]]] = {
     "url with credentials": (_spec(url="https://me:secret@charts.example.com"), ("spec.url", "credentials")),
     "repoName that is no name": (_spec(repoName="My Repo"), ("spec.repoName", "lower-case")),
     "identity without letters": (_spec(organization="---"), ("spec.organization", "letter or digit")),
-    "namespace of another": (_spec(namespace="default"), ("spec.namespace is default", "is in crd-rules", "make the two equal")),
+    "namespace of another": (_spec(namespace="default"), ("is default", "is in crd-rules", "make the two equal")),
     "name over 63": (_named("a" * 64), ("metadata.name", "63")),
     "name over 53 without releaseName": (_named("a" * 54), ("metadata.name", "53", "spec.releaseName")),
     "releaseName over 53": (_spec(releaseName="a" * 54), ("spec.releaseName", "53")),

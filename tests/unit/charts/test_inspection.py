@@ -136,6 +136,7 @@ def test_a_damaged_record_of_the_cache_is_none(record: bytes) -> None:
         (chart_archive({"charts/sub-1.tgz": b"no"}), 'subchart "charts/sub-1.tgz": the chart archive is refused'),
         (chart_archive({"charts/sub/Chart.yaml": "name: sub\n"}), '"charts/sub/Chart.yaml"'),
     ],
+    ids=lambda given: given if isinstance(given, str) else "",  # the bytes of an archive are no name
 )
 def test_what_is_no_sound_chart_is_refused(archive: bytes, said: str) -> None:
     message = refusal(archive)
