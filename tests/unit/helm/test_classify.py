@@ -12,6 +12,7 @@ from xapp_operator.errors import (
     HelmError,
     HelmTimeout,
     Invalid,
+    KindNotServed,
     NamespaceTerminating,
     QuotaExceeded,
     ReleaseTooLarge,
@@ -220,7 +221,7 @@ CASES: list[tuple[str, str, type[XAppError], bool, tuple[str, ...]]] = [
         f"{INSTALL}unable to build kubernetes objects from release manifest: resource mapping not found for name: "
         '"a" namespace: "" from "": no matches for kind "Foo" in version "foo.io/v1"\n'
         "ensure CRDs are installed first\n",
-        HelmError,
+        KindNotServed,
         False,
         ("kind Foo of foo.io/v1", "CustomResourceDefinition"),
     ),
@@ -229,7 +230,7 @@ CASES: list[tuple[str, str, type[XAppError], bool, tuple[str, ...]]] = [
         'level=DEBUG msg="uninstall: Failed to delete release" error="[unable to build kubernetes objects for delete: '
         'resource mapping not found for name: \\"w\\" namespace: \\"\\" from \\"\\": no matches for kind \\"Widget\\" '
         'in version \\"h.example.com/v1\\"\\nensure CRDs are installed first]"\nError: failed to delete release: x\n',
-        HelmError,
+        KindNotServed,
         False,
         ("kind Widget of h.example.com/v1",),
     ),
