@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -40,9 +41,10 @@ class Relay:
     async def cut(self) -> None:
         """End all connections and accept no more."""
         self._is_cut = True
-        for task in self._connections:
+        tasks = tuple(self._connections)
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._connections, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     def mend(self) -> None:
         """Pass connections on again."""
@@ -51,22 +53,22 @@ class Relay:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         if task is None or self._is_cut:
-            writer.close()
+            await _abort(writer)
             return
         self._connections.add(task)
+        upstream: asyncio.StreamWriter | None = None
         try:
-            upstream_reader, upstream_writer = await asyncio.open_connection(*self._target)
-            try:
-                async with asyncio.TaskGroup() as group:
-                    group.create_task(_copy(reader, upstream_writer))
-                    group.create_task(_copy(upstream_reader, writer))
-            finally:
-                upstream_writer.close()
+            upstream_reader, upstream = await asyncio.open_connection(*self._target)
+            async with asyncio.TaskGroup() as group:
+                group.create_task(_copy(reader, upstream))
+                group.create_task(_copy(upstream_reader, writer))
         except* (OSError, asyncio.CancelledError):
             pass
         finally:
             self._connections.discard(task)
-            writer.close()
+            for end in (writer, upstream):
+                if end is not None:
+                    await _abort(end)
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -74,3 +76,9 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
         writer.write(data)
         await writer.drain()
     writer.close()
+
+
+async def _abort(writer: asyncio.StreamWriter) -> None:
+    writer.transport.abort()
+    with suppress(OSError):
+        await writer.wait_closed()
