@@ -1,0 +1,122 @@
+"""Saved chart repositories, as far as a deployment needs them.
+
+`repoName` is saved with the caller's client, and read back for a dry run with the credentials that the caller may read.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+
+from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.api.names import API_VERSION, REPOSITORY_KIND
+from xapp_operator.api.repository import ChartRepository
+from xapp_operator.charts.model import BasicCredentials, Credentials, Repository, TokenCredentials
+from xapp_operator.errors import AlreadyExists, FieldError, FormInvalid, IdentityConflict, KubeError, NotFound
+from xapp_operator.gateway.forms import FORM, Form
+from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.resources import CHART_REPOSITORIES, SECRETS
+from xapp_operator.telemetry.logs import get_logger
+
+_log = get_logger(__name__)
+
+
+async def saved_repository(client: KubeClient, form: Form) -> ChartRepository | None:
+    """Return what is saved under the form's repoName, or None.
+
+    Raises:
+        IdentityConflict: when that is another url.
+    """
+    name, url = form.spec.repo_name or "", form.spec.url or ""
+    try:
+        raw = await client.get(CHART_REPOSITORIES, name, namespace=form.spec.namespace)
+    except NotFound:
+        return None
+    found = ChartRepository.model_validate(raw)
+    if found.spec.url != url:
+        message = f"is saved in this namespace with another url ({found.spec.url}): use that url, or another repoName"
+        raise IdentityConflict(f"repoName {name} {message}", errors=(FieldError(f"{FORM}.repoName", message),))
+    return found
+
+
+async def save_repository(client: KubeClient, form: Form) -> str | None:
+    """Have the form's url saved under its repoName; return the uid of the ChartRepository when it had to be made.
+
+    Raises:
+        IdentityConflict: when the name is saved with another url.
+        AccessDenied: when the caller may not save it.
+    """
+    if await saved_repository(client, form) is not None:
+        return None
+    body: JsonObject = {
+        "apiVersion": API_VERSION,
+        "kind": REPOSITORY_KIND,
+        "metadata": {"name": form.spec.repo_name, "namespace": form.spec.namespace},
+        "spec": {"url": form.spec.url},
+    }
+    try:
+        return text(obj(await client.create(CHART_REPOSITORIES, body), "metadata"), "uid")
+    except AlreadyExists:
+        await saved_repository(client, form)
+        return None
+
+
+async def drop_repository(client: KubeClient, form: Form, *, uid: str) -> None:
+    """Remove the ChartRepository that this request made, where the caller may."""
+    try:
+        await client.delete(CHART_REPOSITORIES, form.spec.repo_name or "", namespace=form.spec.namespace, uid=uid)
+    except KubeError as error:
+        _log.warning("ChartRepository left behind", namespace=form.spec.namespace, error=error.message)
+
+
+async def reached_repository(client: KubeClient, form: Form) -> Repository:
+    """Return the address that the form names, with the credentials that are saved for it.
+
+    Raises:
+        IdentityConflict: when repoName is saved with another url.
+        FormInvalid: when its credentials are incomplete.
+        KubeError: when the caller may not read them.
+    """
+    saved = await saved_repository(client, form)
+    if saved is None:
+        return Repository(url=form.spec.url or "")
+    spec, namespace = saved.spec, form.spec.namespace
+    credentials = None
+    if spec.secret_ref is not None:
+        credentials = _credentials(await _secret(client, spec.secret_ref.name, namespace=namespace))
+    bundle = None
+    if spec.ca_secret_ref is not None:
+        bundle = (await _secret(client, spec.ca_secret_ref.name, namespace=namespace)).get(spec.ca_secret_ref.key)
+        if bundle is None:
+            raise _incomplete(f"its CA bundle has no key {spec.ca_secret_ref.key}")
+    return Repository(
+        url=spec.url,
+        credentials=credentials,
+        ca_bundle=bundle,
+        insecure_skip_tls_verify=spec.insecure_skip_tls_verify,
+        interval_seconds=spec.interval_seconds,
+    )
+
+
+async def _secret(client: KubeClient, name: str, *, namespace: str) -> dict[str, str]:
+    try:
+        data = obj(await client.get(SECRETS, name, namespace=namespace), "data")
+    except NotFound:
+        raise _incomplete(f"its Secret {name} does not exist") from None
+    try:
+        return {key: base64.b64decode(text(data, key)).decode() for key in data}
+    except (binascii.Error, UnicodeDecodeError):
+        raise _incomplete(f"its Secret {name} is not text") from None
+
+
+def _credentials(data: dict[str, str]) -> Credentials:
+    if token := data.get("token"):
+        return TokenCredentials(token)
+    if "username" in data and "password" in data:
+        return BasicCredentials(data["username"], data["password"])
+    raise _incomplete("its Secret needs the keys username and password, or token")
+
+
+def _incomplete(what: str) -> FormInvalid:
+    message = f"names a ChartRepository that cannot be used: {what}"
+    return FormInvalid(f"repoName {message}", errors=(FieldError(f"{FORM}.repoName", message),))

@@ -1,0 +1,137 @@
+"""Uploaded charts as immutable Secrets `chart-<first 16 hex of sha256>` (DESIGN §4, Uploaded charts).
+
+The one thing that the gateway writes in its own name, once a dry run has shown that the caller may write the XApp. The
+operator becomes the owner's keeper of them and sweeps those that nobody owns.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from xapp_operator.api.json import Json, JsonObject, items, obj, text
+from xapp_operator.api.names import CHART_SECRET_KEY, CHART_SECRET_TYPE
+from xapp_operator.charts.info import ChartInfo
+from xapp_operator.errors import AlreadyExists, Conflict, IdentityConflict, KubeError, NotFound
+from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.resources import SECRETS, XAPPS
+from xapp_operator.reconcile.archives import ANNOTATION_RELEASED_AT
+from xapp_operator.telemetry.logs import get_logger
+
+DIGEST_DIGITS: Final = 16
+TRIES: Final = 5
+
+_log = get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class UploadedChart:
+    """A chart that passed every check: where it lies as long as the request lasts, its bytes, and what is in it."""
+
+    path: Path
+    data: bytes
+    info: ChartInfo
+
+    @property
+    def secret_name(self) -> str:
+        """Return the name of its Secret."""
+        return f"chart-{self.info.digest[:DIGEST_DIGITS]}"
+
+    @property
+    def archive(self) -> JsonObject:
+        """Return `spec.archive` of an XApp that uses it."""
+        return {
+            "secretRef": {"name": self.secret_name, "key": CHART_SECRET_KEY},
+            "digest": f"sha256:{self.info.digest}",
+        }
+
+
+async def keep_chart(kube: KubeClient, chart: UploadedChart, *, namespace: str) -> str | None:
+    """Have a Secret with `chart` in `namespace`; return its uid when it had to be made.
+
+    A Secret that is there already is compared and used. Owners that are gone are taken out of it, and its time without
+    an owner begins anew, so that neither the garbage collector nor the sweep takes it before the XApp owns it.
+
+    Raises:
+        IdentityConflict: when the name is taken by something else.
+        KubeError: when it cannot be written.
+    """
+    body: JsonObject = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": chart.secret_name, "namespace": namespace},
+        "type": CHART_SECRET_TYPE,
+        "immutable": True,
+        "data": {CHART_SECRET_KEY: base64.b64encode(chart.data).decode()},
+    }
+    for _ in range(TRIES):
+        try:
+            return text(obj(await kube.create(SECRETS, body), "metadata"), "uid")
+        except AlreadyExists:
+            try:
+                if await _use(kube, chart, namespace=namespace):
+                    return None
+            except (NotFound, Conflict):
+                continue
+    raise Conflict(f"the Secret {chart.secret_name} keeps changing: send the request again")
+
+
+async def drop_chart(kube: KubeClient, chart: UploadedChart, *, namespace: str, uid: str) -> None:
+    """Remove the Secret that this request made; where that fails, the operator's sweep does it later."""
+    try:
+        await kube.delete(SECRETS, chart.secret_name, namespace=namespace, uid=uid)
+    except KubeError as error:
+        _log.warning("chart Secret left to the sweep", namespace=namespace, name=chart.secret_name, error=error.message)
+
+
+async def kept_chart(kube: KubeClient, name: str, *, key: str, namespace: str) -> bytes | None:
+    """Return the bytes of an uploaded chart, or None for a Secret that was not made from an upload.
+
+    Raises:
+        NotFound: when it is gone.
+    """
+    secret = await kube.get(SECRETS, name, namespace=namespace)
+    if text(secret, "type") != CHART_SECRET_TYPE:
+        return None
+    try:
+        return base64.b64decode(text(obj(secret, "data"), key), validate=True)
+    except binascii.Error:
+        return None
+
+
+async def _use(kube: KubeClient, chart: UploadedChart, *, namespace: str) -> bool:
+    secret = await kube.get(SECRETS, chart.secret_name, namespace=namespace)
+    metadata = obj(secret, "metadata")
+    stored = text(obj(secret, "data"), CHART_SECRET_KEY)
+    if text(secret, "type") != CHART_SECRET_TYPE or stored != base64.b64encode(chart.data).decode():
+        raise IdentityConflict(
+            f"the Secret {chart.secret_name} in the namespace {namespace} is taken by something else: delete it, and "
+            "send the request again"
+        )
+    if "deletionTimestamp" in metadata:
+        raise Conflict(f"the Secret {chart.secret_name} is being deleted: send the request again in a moment")
+    owners = items(metadata, "ownerReferences")
+    alive = [owner for owner in owners if await _is_alive(kube, owner, namespace=namespace)]
+    if alive and len(alive) == len(owners):
+        return True
+    change: JsonObject = {
+        "resourceVersion": text(metadata, "resourceVersion"),
+        "ownerReferences": list[Json](alive),
+    }
+    if not alive:
+        change["annotations"] = {ANNOTATION_RELEASED_AT: datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
+    await kube.patch(SECRETS, chart.secret_name, {"metadata": change}, namespace=namespace)
+    return True
+
+
+async def _is_alive(kube: KubeClient, owner: JsonObject, *, namespace: str) -> bool:
+    try:
+        xapp = await kube.get(XAPPS, text(owner, "name"), namespace=namespace, metadata_only=True)
+    except NotFound:
+        return False
+    metadata = obj(xapp, "metadata")
+    return text(metadata, "uid") == text(owner, "uid") and "deletionTimestamp" not in metadata
