@@ -9,18 +9,22 @@ import shutil
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from starlette.requests import Request
 
+from xapp_operator.charts.source import ChartSources
 from xapp_operator.config import Settings
 from xapp_operator.errors import NotReady
 from xapp_operator.gateway.auth import Authenticator, Caller
+from xapp_operator.gateway.deployment import Deployer
 from xapp_operator.gateway.records import Entry, entry_of
+from xapp_operator.gateway.rendering import Renderer
 from xapp_operator.gateway.store import RecordStore
+from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.kube.cache import ChangeType, Key, WatchCache
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import XAPPS
@@ -38,6 +42,7 @@ class Gateway:
     store: RecordStore
     cache: WatchCache[Entry]
     authenticator: Authenticator
+    deployer: Deployer
     uploads: Path
 
     @classmethod
@@ -48,14 +53,16 @@ class Gateway:
         async with await KubeClient.connect(settings) as kube:
             cache = WatchCache(kube, XAPPS, keep=entry_of, namespaces=settings.namespaces)
             cache.on_event(feeding(store))
-            with private_folder(settings) as uploads:
-                async with cache:
+            with private_folder(settings) as uploads, closing(HelmEngine(settings)) as helm:
+                async with cache, ChartSources(settings) as charts:
+                    renderer = Renderer(settings, kube=kube, engine=helm)
                     yield cls(
                         settings=settings,
                         kube=kube,
                         store=store,
                         cache=cache,
                         authenticator=Authenticator(settings, kube),
+                        deployer=Deployer(kube, renderer=renderer, charts=charts),
                         uploads=uploads,
                     )
 

@@ -6,12 +6,11 @@ Nothing is serialised through these models, since lists answer with bytes; a tes
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from xapp_operator.api.json import JsonObject
 from xapp_operator.api.models import HealthStatus, Phase
 
 T = TypeVar("T")
@@ -150,7 +149,7 @@ class DryRun(Shape):
 
     manifest: str = Field(description="The rendered objects, as YAML documents.")
     notes: str = Field(description="The chart's NOTES, rendered.")
-    values: JsonObject = Field(description="The merged values, secrets masked.")
+    values: dict[str, Any] = Field(description="The merged values, secrets masked.")
     warnings: list[str]
 
 

@@ -65,9 +65,7 @@ async def checked_submission(
     values = None
     if VALUES in parts.data:
         data = parts.data[VALUES]
-        values = await _in_thread(
-            VALUES, lambda: load_values(data, what=VALUES, max_bytes=settings.values_max_bytes)
-        )
+        values = await _in_thread(VALUES, lambda: load_values(data, what=VALUES, max_bytes=settings.values_max_bytes))
         values = unmask(values, current_values or {})
     return Submission(form=checked, values=values, chart=await _chart(parts, settings=settings))
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from xapp_operator.gateway.routes import docs, probes, xapps
+from xapp_operator.gateway.routes import deployment, docs, probes, xapps
 
-ROUTERS: Final = (xapps.router, docs.router, probes.router)
+ROUTERS: Final = (xapps.router, deployment.router, docs.router, probes.router)
 
 TAGS: Final = (
     {"name": "xApps", "description": "What is deployed, and how it is."},

@@ -1,0 +1,254 @@
+"""Deploy, upgrade in place, remove: the one place where a caller changes what runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fastapi import APIRouter
+from pydantic import ValidationError
+from starlette.requests import Request
+from starlette.responses import Response
+
+from xapp_operator.api.json import JsonObject, integer, obj, text
+from xapp_operator.errors import FieldError, FormInvalid, NotFound, NotFoundHere
+from xapp_operator.gateway.auth import Caller
+from xapp_operator.gateway.bodies import read_object
+from xapp_operator.gateway.documented import ONE_XAPP, PRETTY, UNAUTHENTICATED, answers, parameter
+from xapp_operator.gateway.forms import FORM, decode_form, namespace_in
+from xapp_operator.gateway.multipart import Parts, received_parts
+from xapp_operator.gateway.query import Query, shown
+from xapp_operator.gateway.records import entry_of
+from xapp_operator.gateway.rendering import Preview
+from xapp_operator.gateway.responses import json_response
+from xapp_operator.gateway.routes.plain import PlainRoute
+from xapp_operator.gateway.runtime import Gateway, gateway_of
+from xapp_operator.gateway.schemas import Deletion, DryRun, Record
+from xapp_operator.gateway.submission import FILE, VALUES, Submission, checked_submission, part_rules
+from xapp_operator.gateway.waiting import settled
+from xapp_operator.kube.resources import XAPPS
+
+router = APIRouter(prefix="/api/deployment/xapp", tags=["Deployment"], route_class=PlainRoute)
+
+PARAMETERS: Final = ("dryRun", "wait", "pretty")
+
+_PARAMETER_DOCS: Final = (
+    parameter("dryRun", "Check and render only; nothing is changed.", schema={"type": "boolean", "default": False}),
+    parameter(
+        "wait",
+        "Seconds to wait for the xApp to become ready: 200 when it does, otherwise 202.",
+        schema={"type": "number", "minimum": 0},
+    ),
+    PRETTY,
+)
+_LOCATION: Final = {202: {"Location": "Path of the xApp's record."}, 200: {"Location": "Path of the xApp's record."}}
+_REFUSALS: Final = {
+    **UNAUTHENTICATED,
+    400: "A parameter is wrong, the body is broken, or xAppForm is missing or no JSON.",
+    409: "The xApp exists already, or repoName is saved with another url.",
+    413: "A part is over its cap.",
+    415: "The request is not multipart/form-data.",
+    422: "Form, values or chart break a rule; errors names the fields.",
+    502: "A chart repository does not answer (dry run of a remote chart).",
+    504: "Rendering did not end in time.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """The query of a deployment or an upgrade; `wait` in seconds."""
+
+    dry_run: bool
+    wait: float | None
+    pretty: bool
+
+
+def _body(*, required: tuple[str, ...]) -> dict[str, Any]:
+    binary = {"type": "string", "format": "binary"}
+    return {
+        "required": True,
+        "content": {
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": list(required),
+                    "additionalProperties": False,
+                    "properties": {
+                        FORM: {"$ref": "#/components/schemas/DeploymentForm"},
+                        FILE: {**binary, "description": "The packed chart (.tgz), with method 'Upload Chart'."},
+                        VALUES: {**binary, "description": "The values file (YAML)."},
+                    },
+                },
+                "encoding": {FORM: {"contentType": "application/json"}},
+            }
+        },
+    }
+
+
+@router.post(
+    "",
+    summary="Deploy an xApp",
+    openapi_extra={"parameters": [*_PARAMETER_DOCS], "requestBody": _body(required=(FORM,))},
+    responses=answers(
+        (200, "Ready in time (`wait`); or the rendered chart (`dryRun`).", Record | DryRun),  # type: ignore[arg-type]
+        (202, "Accepted: its record, at Location, tells how it goes on.", Record),
+        problems=_REFUSALS,
+        headers=_LOCATION,
+    ),
+    status_code=202,
+    response_model=None,
+)
+async def deploy(request: Request) -> Response:
+    """Take a form, a chart and values, and write the XApp that they describe."""
+    gateway = gateway_of(request)
+    caller = gateway.caller(request)
+    await caller.sign_in()
+    async with received_parts(request, rules=part_rules(gateway.settings), folder=gateway.uploads) as parts:
+        form = decode_form(parts.data.get(FORM))
+        namespace = namespace_in(form)
+        if namespace is not None:
+            await caller.require("create", namespace=namespace)
+        options = _options(request, gateway)
+        submission = await checked_submission(form, parts, settings=gateway.settings)
+        if options.dry_run:
+            return _previewed(await gateway.deployer.preview(caller, submission), options)
+        stored = await gateway.deployer.create(caller, submission)
+    return await _accepted(request, gateway, stored, options)
+
+
+@router.put(
+    "/{namespace}/{name}",
+    summary="Upgrade an xApp in place",
+    openapi_extra={"parameters": [*ONE_XAPP, *_PARAMETER_DOCS], "requestBody": _body(required=(FORM,))},
+    responses=answers(
+        (200, "Ready in time (`wait`); or the rendered chart (`dryRun`).", Record | DryRun),  # type: ignore[arg-type]
+        (202, "Accepted: its record, at Location, tells how it goes on.", Record),
+        problems={**_REFUSALS, 404: "No such xApp.", 409: "repoName is saved with another url."},
+        headers=_LOCATION,
+    ),
+    status_code=202,
+    response_model=None,
+)
+async def upgrade(request: Request) -> Response:
+    """Take the same parts as for a deployment; file and values that are left out stay as they are."""
+    gateway = gateway_of(request)
+    namespace, name = request.path_params["namespace"], request.path_params["name"]
+    caller = gateway.caller(request)
+    await caller.require("update", namespace=namespace)
+    async with received_parts(request, rules=part_rules(gateway.settings), folder=gateway.uploads) as parts:
+        form = decode_form(parts.data.get(FORM))
+        options = _options(request, gateway)
+        current = await _current(caller, namespace=namespace, name=name)
+        submission = await _checked_upgrade(gateway, form, parts, current)
+        if options.dry_run:
+            return _previewed(await gateway.deployer.preview_upgrade(caller, current, submission), options)
+        stored = await gateway.deployer.upgrade(caller, current, submission)
+    return await _accepted(request, gateway, stored, options)
+
+
+@router.delete(
+    "",
+    summary="Remove an xApp",
+    openapi_extra={
+        "parameters": [PRETTY],
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": Deletion.model_json_schema()}},
+        },
+    },
+    responses=answers(
+        (202, "It is being removed; asking again answers the same while it goes.", Record),
+        problems={
+            **UNAUTHENTICATED,
+            400: "The body is no JSON.",
+            404: "No such xApp.",
+            409: "It is known by its labels only.",
+            413: "The body is too large.",
+            422: "name or namespace is missing or wrong.",
+        },
+    ),
+    status_code=202,
+    response_model=None,
+)
+async def remove(request: Request) -> Response:
+    """Delete the XApp; its release goes with it, unless its deletionPolicy is Orphan."""
+    gateway = gateway_of(request)
+    caller = gateway.caller(request)
+    await caller.sign_in()
+    body = await read_object(request, what="the body")
+    namespace = namespace_in(body)
+    if namespace is not None:
+        await caller.require("delete", namespace=namespace)
+    query = Query(request.scope["query_string"]).only(("pretty",))
+    wanted = _deletion(body)
+    known = gateway.store.get(wanted.namespace, wanted.name)
+    answer = await gateway.deployer.remove(caller, namespace=wanted.namespace, name=wanted.name)
+    if text(answer, "kind") == XAPPS.kind:
+        gateway.cache.put(answer)
+        known = entry_of(answer)
+    record: bytes | JsonObject = (
+        known.record if known is not None else {"name": wanted.name, "namespace": wanted.namespace}
+    )
+    return json_response(record, status=202, pretty=query.boolean("pretty"))
+
+
+def _options(request: Request, gateway: Gateway) -> _Options:
+    """Read the query before anything is written."""
+    query = Query(request.scope["query_string"]).only(PARAMETERS)
+    return _Options(
+        dry_run=query.boolean("dryRun"),
+        wait=query.seconds("wait", high=gateway.settings.wait_max_seconds),
+        pretty=query.boolean("pretty"),
+    )
+
+
+async def _current(caller: Caller, *, namespace: str, name: str) -> JsonObject:
+    try:
+        return await caller.client.get(XAPPS, name, namespace=namespace)
+    except NotFound:
+        raise NotFoundHere(
+            f"there is no xApp {shown(name)} in the namespace {shown(namespace)}: deploy it with POST"
+        ) from None
+
+
+async def _checked_upgrade(gateway: Gateway, form: JsonObject, parts: Parts, current: JsonObject) -> Submission:
+    values = obj(obj(current, "spec"), "values")
+    return await checked_submission(form, parts, settings=gateway.settings, current_values=values)
+
+
+def _previewed(preview: Preview, options: _Options) -> Response:
+    return json_response(preview.as_json(), pretty=options.pretty)
+
+
+async def _accepted(request: Request, gateway: Gateway, stored: JsonObject, options: _Options) -> Response:
+    """Answer with the record of what was written, after waiting for it where that is asked for."""
+    gateway.cache.put(stored)
+    entry, status = entry_of(stored), 202
+    if options.wait is not None:
+        found = await settled(
+            gateway.store,
+            entry.key,
+            uid=entry.uid,
+            generation=integer(obj(stored, "metadata"), "generation"),
+            seconds=options.wait,
+            request=request,
+        )
+        entry = found or entry
+        status = 200 if found is not None and found.ready else 202
+    location = f"/api/xapps/{entry.namespace}/{entry.name}"
+    return json_response(entry.record, status=status, pretty=options.pretty, headers={"Location": location})
+
+
+def _deletion(body: JsonObject) -> Deletion:
+    try:
+        return Deletion.model_validate(body)
+    except ValidationError as error:
+        errors = tuple(
+            FieldError(".".join(map(str, each["loc"])), str(each["msg"]))
+            for each in error.errors(include_url=False, include_input=False)
+        )
+        first = errors[0]
+        raise FormInvalid(
+            f"{shown(first.field)}: {first.message}: send the name and the namespace of the xApp, as texts",
+            errors=errors,
+        ) from None
