@@ -19,7 +19,8 @@ class ObjectRef:
     """One object of a release.
 
     `namespace` is empty where the manifest names none: then it is the release's own, or the kind is cluster-scoped.
-    `kept` tells that an uninstall leaves it (`helm.sh/resource-policy: keep`).
+    `kept` tells that an uninstall leaves it (`helm.sh/resource-policy: keep`), `expires` that Kubernetes removes it by
+    itself when it has finished (`ttlSecondsAfterFinished` of a Job).
     """
 
     api_version: str
@@ -27,6 +28,7 @@ class ObjectRef:
     namespace: str
     name: str
     kept: bool = False
+    expires: bool = False
 
 
 def inventory(manifest: str) -> tuple[ObjectRef, ...]:
@@ -76,4 +78,5 @@ def _reference(document: JsonObject) -> ObjectRef | None:
         namespace=text(metadata, "namespace"),
         name=name,
         kept=policy.strip().lower() == "keep",
+        expires="ttlSecondsAfterFinished" in obj(document, "spec"),
     )

@@ -30,7 +30,7 @@ async def culprit(kube: KubeClient, ailing: tuple[LiveObject, ...]) -> str | Non
         if live.selector is None:
             continue
         try:
-            cause = await _cause(kube, namespace=live.owner[0], selector=live.selector)
+            cause = await _cause(kube, namespace=live.health.namespace, selector=live.selector)
         except KubeError:
             continue
         if cause is not None:

@@ -38,7 +38,8 @@ def keep(body: JsonObject) -> LiveObject | None:
     """Return what is kept of `body`, or None where it belongs to no XApp."""
     metadata = obj(body, "metadata")
     name = text(obj(metadata, "labels"), LABEL_XAPP)
-    namespace = text(metadata, "namespace") or text(obj(metadata, "annotations"), HELM_RELEASE_NAMESPACE)
+    # A chart may put objects into other namespaces than its release's, or into none.
+    namespace = text(obj(metadata, "annotations"), HELM_RELEASE_NAMESPACE) or text(metadata, "namespace")
     if not name or not namespace:
         return None
     kind = text(body, "kind")

@@ -17,7 +17,7 @@ from xapp_operator.api.models import HealthStatus, ServiceStatus
 from xapp_operator.api.names import LABEL_XAPP
 from xapp_operator.config import Settings
 from xapp_operator.domain.health import ResourceHealth, missing, overall
-from xapp_operator.errors import NotFound
+from xapp_operator.errors import NotFound, NotReady
 from xapp_operator.helm.storage import ObjectRef
 from xapp_operator.kube import resources
 from xapp_operator.kube.cache import ChangeType, WatchCache
@@ -58,6 +58,14 @@ class Report:
     ailing: tuple[LiveObject, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Expected:
+    """One object that a release consists of; one that `expires` may be gone because its time is over."""
+
+    key: ObjectKey
+    expires: bool = False
+
+
 class Monitor:
     """The live objects of all XApps, judged as they change."""
 
@@ -67,7 +75,7 @@ class Monitor:
         self._on_change = on_change
         self._caches: dict[str, WatchCache[LiveObject]] = {}
         self._by_owner: dict[Key, dict[ObjectKey, LiveObject]] = {}
-        self._expected: dict[Key, tuple[ObjectKey, ...]] = {}
+        self._expected: dict[Key, tuple[_Expected, ...]] = {}
         self._refused: set[str] = set()
 
     async def start(self) -> None:
@@ -86,12 +94,18 @@ class Monitor:
 
     @property
     def oldest_contact(self) -> float:
-        """Return when the quietest watch last heard from the API server (monotonic seconds)."""
-        return min((cache.last_contact for cache in self._caches.values()), default=0.0)
+        """Return when the quietest watch last heard from the API server (monotonic seconds).
+
+        Kinds that charts bring along do not count: they may be removed again, and nothing answers for them then.
+        """
+        built_in = (self._caches[resource.full_name] for resource in WATCHED if resource.full_name in self._caches)
+        return min((cache.last_contact for cache in built_in), default=0.0)
 
     def expect(self, owner: Key, inventory: Sequence[ObjectRef]) -> None:
         """Take `inventory` as what the release of `owner` consists of."""
-        self._expected[owner] = tuple((ref.kind, ref.namespace or owner[0], ref.name) for ref in inventory)
+        self._expected[owner] = tuple(
+            _Expected((ref.kind, ref.namespace or owner[0], ref.name), expires=ref.expires) for ref in inventory
+        )
 
     def expects(self, owner: Key) -> bool:
         """Return whether the inventory of `owner` is known."""
@@ -101,17 +115,16 @@ class Monitor:
         """Forget what the release of `owner` consisted of."""
         self._expected.pop(owner, None)
 
-    async def learn(self, owner: Key, resource: Resource, body: JsonObject) -> None:
-        """Take in an object as a write has just returned it, and watch its kind from now on if it has a status."""
+    async def learn(self, resource: Resource, body: JsonObject) -> None:
+        """Take in an object as a write has just returned it, and watch its kind from now on if it has a status.
+
+        Of a kind that is not watched nothing is kept: what it was at the write would stand for ever.
+        """
         if _is_custom(resource.group) or "status" in body:
             await self._watch_too(resource)
         cache = self._caches.get(resource.full_name)
         if cache is not None:
             cache.put(body)
-            return
-        live = keep(body)
-        if live is not None and live.owner == owner:
-            self._by_owner.setdefault(owner, {})[live.key] = live
 
     async def watch_kinds(self, inventory: Iterable[ObjectRef]) -> None:
         """Watch the custom kinds of `inventory`; called when an inventory is read from Helm's storage."""
@@ -127,38 +140,46 @@ class Monitor:
         name = resource.full_name
         if name in self._caches or name in self._refused:
             return
-        if await self._kube.allowed(resource, "watch"):
-            await self._watch(resource).wait_synced(seconds=SYNC_SECONDS)
-        else:
+        if not await self._may_watch(resource):
             self._refused.add(name)
             _log.warning("kind is not watched, its health is not known: no right to watch it", kind=name)
+            return
+        try:
+            await self._watch(resource).wait_synced(seconds=SYNC_SECONDS)
+        except NotReady as error:  # no reason to hold up or fail what brought the kind
+            _log.warning("kind is watched, but not yet known", kind=name, error=error.message)
+
+    async def _may_watch(self, resource: Resource) -> bool:
+        namespaces = self._namespaces if resource.namespaced else ()
+        for namespace in namespaces or (None,):
+            if not await self._kube.allowed(resource, "watch", namespace=namespace):
+                return False
+        return True
 
     def report(self, owner: Key) -> Report:
         """Return how the xApp `owner` fares."""
         known = self._by_owner.get(owner, {})
-        expected = self._expected.get(owner) or tuple(known)
-        found = {(kind, name): live for (kind, _, name), live in known.items()}
-        judged = [self._verdict(found, kind, name, namespace) for kind, namespace, name in expected]
+        expected = self._expected.get(owner)
+        if expected is None:
+            expected = tuple(_Expected(key) for key in known)
+        found = [known.get(each.key) or known.get(_without_namespace(each.key)) for each in expected]
+        judged = [live.health if live else _absent(each) for each, live in zip(expected, found, strict=True)]
         health = overall(judged)
-        ailing = {(verdict.kind, verdict.name) for verdict in judged if verdict.status is not HealthStatus.HEALTHY}
+        ours = {each.key for each in expected}
+        services = (
+            live.service
+            for key, live in sorted(known.items())
+            if live.service is not None and (key[1] == owner[0] or key in ours)
+        )
+        ailing = {live.key: live for live in found if live and live.health.status is not HealthStatus.HEALTHY}
         return Report(
             status=health.status,
             message=health.message,
             total=len(judged),
             ready=sum(verdict.status is HealthStatus.HEALTHY for verdict in judged),
-            services=tuple(live.service for _, live in sorted(known.items()) if live.service is not None),
-            ailing=tuple(found[key] for key in sorted(ailing) if key in found),
+            services=tuple(services),
+            ailing=tuple(ailing[key] for key in sorted(ailing)),
         )
-
-    def _verdict(
-        self, found: dict[tuple[str, str], LiveObject], kind: str, name: str, namespace: str
-    ) -> ResourceHealth:
-        live = found.get((kind, name))
-        if live is not None:
-            return live.health
-        if kind in _WATCHED_KINDS:
-            return missing(kind=kind, name=name, namespace=namespace)
-        return ResourceHealth(kind=kind, name=name, namespace=namespace, status=HealthStatus.HEALTHY, message="")
 
     def _watch(self, resource: Resource) -> WatchCache[LiveObject]:
         cache = WatchCache(
@@ -185,6 +206,18 @@ class Monitor:
             if before == live:
                 return
         self._on_change(live.owner)
+
+
+def _without_namespace(key: ObjectKey) -> ObjectKey:
+    """Return the key of a cluster-scoped object, whose manifest does not tell that it is one."""
+    return key[0], "", key[2]
+
+
+def _absent(expected: _Expected) -> ResourceHealth:
+    kind, namespace, name = expected.key
+    if kind in _WATCHED_KINDS and not expected.expires:
+        return missing(kind=kind, name=name, namespace=namespace)
+    return ResourceHealth(kind=kind, name=name, namespace=namespace, status=HealthStatus.HEALTHY, message="")
 
 
 _WATCHED_KINDS: Final = frozenset(resource.kind for resource in WATCHED)

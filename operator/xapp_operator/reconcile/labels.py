@@ -76,7 +76,7 @@ async def _label(work: Work, tools: Tools, client: KubeClient, ref: ObjectRef, m
         labelled = await client.patch(resource, ref.name, body, namespace=namespace)
     except NotFound:
         return  # removed again already, as objects with a time to live are
-    await tools.monitor.learn(work.key, resource, labelled)
+    await tools.monitor.learn(resource, labelled)
 
 
 def _dict(value: Json) -> JsonObject:
