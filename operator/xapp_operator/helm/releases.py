@@ -95,13 +95,18 @@ class ReleaseIndex:
         return found[0]
 
     def add(self, key: ReleaseKey, info: RevisionInfo) -> None:
-        """Take in a new or changed revision that `revision_of` has read already."""
-        self._revisions.setdefault(key, {})[info.revision] = info
+        """Take in a new or changed revision that `revision_of` has read already, unless a newer state is known."""
+        revisions = self._revisions.setdefault(key, {})
+        known = revisions.get(info.revision)
+        if known is None or int(info.resource_version or 0) >= int(known.resource_version or 0):
+            revisions[info.revision] = info
 
-    def drop(self, key: ReleaseKey, revision: int) -> None:
-        """Forget one revision of a release."""
+    def drop(self, key: ReleaseKey, revision: int, *, uid: str | None = None) -> None:
+        """Forget one revision of a release; given a `uid`, only the Secret with it, not one made since in its place."""
         revisions = self._revisions.get(key, {})
-        revisions.pop(revision, None)
+        known = revisions.get(revision)
+        if known is not None and uid in (None, known.secret_uid):
+            del revisions[revision]
         if not revisions:
             self._revisions.pop(key, None)
 
@@ -111,7 +116,7 @@ class ReleaseIndex:
         if found is None:
             return None
         key, info = found
-        self.drop(key, info.revision)
+        self.drop(key, info.revision, uid=info.secret_uid)
         return key
 
 

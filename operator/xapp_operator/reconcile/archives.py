@@ -22,6 +22,7 @@ from xapp_operator.kube.resources import SECRETS
 ANNOTATION_RELEASED_AT: Final = f"{GROUP}/released-at"
 UNOWNED_FOR: Final = timedelta(hours=1)
 
+_STAMP: Final = "%Y-%m-%dT%H:%M:%SZ"
 _NAME: Final = re.compile(r"chart-[0-9a-f]{16}")
 
 
@@ -79,8 +80,7 @@ async def sweep(kube: KubeClient, secrets: Iterable[tuple[str, str, ChartSecret]
     """Delete chart Secrets that nobody has owned for an hour; return how many."""
     swept = 0
     for namespace, name, facts in list(secrets):
-        since = datetime.fromisoformat(facts.released or facts.created)
-        if facts.owners or datetime.now(UTC) - since < UNOWNED_FOR:
+        if facts.owners or datetime.now(UTC) - _unowned_since(facts) < UNOWNED_FOR:
             continue
         try:
             found = await kube.get(SECRETS, name, namespace=namespace)
@@ -105,5 +105,14 @@ async def _set_owners(
     await kube.patch(SECRETS, text(metadata, "name"), {"metadata": change}, namespace=text(metadata, "namespace"))
 
 
+def _unowned_since(facts: ChartSecret) -> datetime:
+    for stamp in (facts.released, facts.created):
+        try:
+            return datetime.strptime(stamp or "", _STAMP).replace(tzinfo=UTC)
+        except ValueError:  # anybody may write the annotation
+            continue
+    return datetime.now(UTC)
+
+
 def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return datetime.now(UTC).strftime(_STAMP)

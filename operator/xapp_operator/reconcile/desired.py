@@ -6,6 +6,7 @@ refers to has changed; chart and values themselves are brought together only for
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 from dataclasses import dataclass
@@ -33,7 +34,7 @@ from xapp_operator.reconcile.repositories import Repositories
 DIGEST_LENGTH: Final = 40
 """Hex digits of a digest that a label value holds."""
 
-_Token = tuple[int, str, tuple[str | None, ...]]
+_Token = tuple[str, int, str, tuple[str | None, ...]]  # uid, generation, digest of the chart, versions of valuesFrom
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,7 @@ class Desired:
         self._references = references
         self._identities = identities
         self._advertise = advertise
+        self._claiming = asyncio.Lock()
         self._archives: dict[Key, tuple[_Place, ChartInfo]] = {}
         self._digests: dict[Key, tuple[_Token, Digests]] = {}
 
@@ -98,7 +100,7 @@ class Desired:
             self._references.version(source.kind, xapp.metadata.namespace, source.name)
             for source in xapp.spec.values_from or ()
         )
-        token = (xapp.metadata.generation, chart.digest, versions)
+        token = (xapp.metadata.uid, xapp.metadata.generation, chart.digest, versions)
         remembered = self._digests.get(xapp.key)
         if remembered is not None and remembered[0] == token:
             return remembered[1]
@@ -141,6 +143,7 @@ class Desired:
 
     async def _chart(self, xapp: XApp) -> ChartFile:
         if xapp.spec.method == REMOTE:
+            await self._let_go(xapp, keep=None)
             return await self._charts.fetch(await self._charts.resolve(await self._request(xapp)))
         return await self._uploaded(xapp)
 
@@ -190,15 +193,20 @@ class Desired:
         file = await self._charts.store_archive(archive, expected_digest=expected, source=uid)
         if ours:
             await self._take_over(xapp, holder, reference.name)
+        await self._let_go(xapp, keep=reference.name if ours else None)
         return file
 
     async def _take_over(self, xapp: XApp, secret: JsonObject, name: str) -> None:
         kube = self._identities.kube
-        try:
-            await claim(kube, xapp, secret)
-        except Conflict:
-            await claim(kube, xapp, await kube.get(SECRETS, name, namespace=xapp.metadata.namespace))
-        await let_go(kube, xapp, keep=name, secrets=self._references.chart_secrets())
+        async with self._claiming:  # XApps that share a chart would conflict with one another
+            try:
+                await claim(kube, xapp, secret)
+            except Conflict:
+                read = await kube.get(SECRETS, name, namespace=xapp.metadata.namespace, metadata_only=True)
+                await claim(kube, xapp, {**secret, "metadata": obj(read, "metadata")})
+
+    async def _let_go(self, xapp: XApp, *, keep: str | None) -> None:
+        await let_go(self._identities.kube, xapp, keep=keep, secrets=self._references.chart_secrets())
 
     async def _user_values(self, xapp: XApp) -> JsonObject:
         layers = [await self._from(xapp, source) for source in xapp.spec.values_from or ()]
@@ -239,12 +247,6 @@ def _archive_place(xapp: XApp) -> tuple[str, KeyRef]:
     if archive is not None and archive.config_map_ref is not None:
         return "ConfigMap", archive.config_map_ref
     raise FormInvalid("spec.archive names neither a Secret nor a ConfigMap: add one of them")
-
-
-def _archive_source(xapp: XApp) -> str:
-    """Return the place that the cache knows the archive to have come from: a digest alone opens nobody's chart."""
-    kind, reference = _archive_place(xapp)
-    return f"{kind}/{xapp.metadata.namespace}/{reference.name}/{reference.key}"
 
 
 def _check_namespace(xapp: XApp) -> None:

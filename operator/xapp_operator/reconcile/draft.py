@@ -6,10 +6,11 @@ outside, as Kubernetes writes them.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from xapp_operator.api.models import Handled, LastAttempt, ReleaseStatus, Revision, XApp
+from xapp_operator.api.models import MESSAGE_MAX, Handled, LastAttempt, ReleaseStatus, Revision, XApp
 from xapp_operator.domain.situation import Attempt, Digests, Outcome
 
 
@@ -37,9 +38,17 @@ class Draft:
         )
 
 
+def wish(xapp: XApp, annotation: str) -> str | None:
+    """Return what `annotation` asks for as the status notes it; a text too long for that stands as its digest."""
+    value = xapp.metadata.annotations.get(annotation)
+    if value is None or len(value) <= MESSAGE_MAX:
+        return value
+    return f"sha256:{hashlib.sha256(value.encode()).hexdigest()}"
+
+
 def attempt_of(last: LastAttempt | None) -> Attempt | None:
     """Return the attempt that a status records, if it records one."""
-    if last is None or last.action is None or last.outcome is None or last.first_at is None:
+    if last is None or last.action is None or last.outcome not in set(Outcome) or last.first_at is None:
         return None
     digests = None
     if last.chart_digest is not None and last.values_digest is not None:

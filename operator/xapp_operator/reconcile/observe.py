@@ -21,17 +21,18 @@ from xapp_operator.api.names import (
 )
 from xapp_operator.domain.actions import Action, Install, Upgrade
 from xapp_operator.domain.situation import DEPLOYED, Digests, Observed, Outcome, Release, Requests
-from xapp_operator.errors import KubeError, XAppError
+from xapp_operator.errors import AccessDenied, KubeError, SourceUnavailable, XAppError
 from xapp_operator.helm.storage import decode_release, inventory, secret_name
 from xapp_operator.kube.resources import SECRETS
 from xapp_operator.monitor.diagnosis import culprit
-from xapp_operator.reconcile.draft import moment
+from xapp_operator.reconcile.draft import moment, wish
 from xapp_operator.reconcile.labels import label_objects
 from xapp_operator.reconcile.report import Live
 from xapp_operator.reconcile.tools import Tools, Work
 from xapp_operator.reconcile.verbs.rollback import note_rollback
 from xapp_operator.reconcile.verbs.uninstall import namespace_terminating
 
+REVISION_DIGITS: Final = 10
 GRACE_SECONDS: Final = 3.0
 """A step younger than this is given time before its pods are asked why they are not ready."""
 
@@ -68,8 +69,7 @@ class Observer:
         if work.draft.attempt is not None and requests.forgive(work.draft.attempt):
             work.draft.attempt = None
         if requests.retry and deleting:
-            retry = xapp.metadata.annotations.get(ANNOTATION_RETRY_AT)
-            work.draft.handled = work.draft.handled.model_copy(update={"retry_at": retry})
+            work.draft.handled = work.draft.handled.model_copy(update={"retry_at": wish(xapp, ANNOTATION_RETRY_AT)})
         if xapp.status.observed_generation != xapp.metadata.generation:
             work.draft.held_revision = None
         desired = None if deleting or xapp.spec.suspend else await self._desired(work)
@@ -92,9 +92,9 @@ class Observer:
 
     def handled(self, work: Work, action: Action) -> None:
         """Note the wishes of annotations that `action` fulfils."""
-        annotations, handled = work.xapp.metadata.annotations, work.draft.handled
         if isinstance(action, Install | Upgrade):
-            work.draft.handled = handled.model_copy(update={"force_at": annotations.get(ANNOTATION_FORCE_AT)})
+            forced = wish(work.xapp, ANNOTATION_FORCE_AT)
+            work.draft.handled = work.draft.handled.model_copy(update={"force_at": forced})
             work.draft.held_revision = None
 
     def _refuse_rollback(self, work: Work, wanted: int, release: Release) -> None:
@@ -104,16 +104,19 @@ class Observer:
         note_rollback(work)
 
     async def _desired(self, work: Work) -> Digests | XAppError:
-        annotations, handled = work.xapp.metadata.annotations, work.draft.handled
-        wishes = {
-            "reconcile_at": annotations.get(ANNOTATION_RECONCILE_AT),
-            "retry_at": annotations.get(ANNOTATION_RETRY_AT),
-        }
+        xapp, handled = work.xapp, work.draft.handled
+        wishes = {"reconcile_at": wish(xapp, ANNOTATION_RECONCILE_AT), "retry_at": wish(xapp, ANNOTATION_RETRY_AT)}
         fresh = {name: value for name, value in wishes.items() if value and value != getattr(handled, name)}
         if fresh:
             work.draft.handled = handled.model_copy(update=fresh)
+            self._tools.patience.forget(work.key)
         try:
-            return await self._tools.desired.digests(work.xapp, revalidate=bool(fresh))
+            digests = await self._tools.patience.ask(
+                work.key,
+                lambda: self._tools.desired.digests(xapp, revalidate=bool(fresh)),
+                about=(xapp.metadata.uid, xapp.metadata.generation),
+            )
+            return digests or SourceUnavailable("the chart's source has not answered yet; it is still being asked")
         except KubeError as error:
             if error.permanent:
                 return error
@@ -122,11 +125,11 @@ class Observer:
             return error
 
     def _requests(self, work: Work) -> Requests:
-        annotations, handled = work.xapp.metadata.annotations, work.draft.handled
-        retry, force = annotations.get(ANNOTATION_RETRY_AT), annotations.get(ANNOTATION_FORCE_AT)
-        back = annotations.get(ANNOTATION_ROLLBACK_TO)
+        xapp, handled = work.xapp, work.draft.handled
+        retry, force = wish(xapp, ANNOTATION_RETRY_AT), wish(xapp, ANNOTATION_FORCE_AT)
+        back = wish(xapp, ANNOTATION_ROLLBACK_TO)
         number = (back or "").partition("@")[0]
-        wants_back = back is not None and back != handled.rollback_to and number.isdecimal()
+        wants_back = back != handled.rollback_to and number.isdecimal() and len(number) <= REVISION_DIGITS
         return Requests(
             retry=retry is not None and retry != handled.retry_at,
             force=force is not None and force != handled.force_at,
@@ -169,8 +172,15 @@ class Observer:
                 last_deployed=stored.last_deployed or None,
             )
             if relabel or draft.release.revision != (xapp.status.release.revision if xapp.status.release else None):
-                await label_objects(work, tools, stored.manifest)
+                await self._relabel(work, stored.manifest)
         draft.history = self._history(work)
+
+    async def _relabel(self, work: Work, manifest: str) -> None:
+        """Label the objects again; a missing right becomes an event, and is no reason not to go on."""
+        try:
+            await label_objects(work, self._tools, manifest)
+        except AccessDenied as error:
+            self._tools.events.record(work.raw, kind="Warning", reason=Reason.ACCESS_DENIED, message=error.message)
 
     def _history(self, work: Work) -> tuple[Revision, ...]:
         known = {revision.revision: revision for revision in work.draft.history}

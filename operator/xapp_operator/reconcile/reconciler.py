@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Final, assert_never
 
 from xapp_operator.api.conditions import Reason
-from xapp_operator.api.models import HealthStatus
+from xapp_operator.api.models import HealthStatus, Metadata
 from xapp_operator.api.names import FINALIZER
 from xapp_operator.domain.actions import (
     Action,
@@ -30,7 +30,7 @@ from xapp_operator.domain.actions import (
 )
 from xapp_operator.domain.plan import plan
 from xapp_operator.domain.situation import MAX_DOUBLINGS, Backoff, Outcome, Situation
-from xapp_operator.errors import NotFound, XAppError
+from xapp_operator.errors import AccessDenied, NotFound, XAppError
 from xapp_operator.reconcile.draft import Draft, begun
 from xapp_operator.reconcile.observe import Observation, Observer
 from xapp_operator.reconcile.queue import Key
@@ -80,13 +80,18 @@ class Reconciler:
 
     def forget(self, key: Key, uid: str) -> None:
         """Forget an XApp that no longer exists."""
-        self._gone.pop(uid, None)
+        self.forget_removal(uid)
         self._failures.pop(key, None)
         self._waits.pop(key, None)
         self._tools.unlabelled.discard(key)
         self._tools.monitor.forget(key)
         self._tools.desired.forget(key)
+        self._tools.patience.forget(key)
         self._tools.queue.forget(key)
+
+    def forget_removal(self, uid: str) -> None:
+        """Forget the removal of an XApp whose name another one has by now."""
+        self._gone.pop(uid, None)
 
     async def work(self) -> None:
         """Take keys and reconcile them, for ever; no failure of one ends the worker."""
@@ -129,8 +134,15 @@ class Reconciler:
             action = plan(self._situation(work, observation))
             if isinstance(action, Wait | Nothing):
                 break
-            await self._act(action, work, observation)
-            if self._outdated(work):
+            planned = work.xapp.metadata
+            try:
+                await self._act(action, work, observation)
+            except AccessDenied as error:
+                await self._write(work, Wait(Reason.ACCESS_DENIED, error.message, stalled=True), observation)
+                raise
+            if self._outdated(planned):
+                # What is written is about the spec that was acted on, also where a write has already met a newer one.
+                work.xapp = work.xapp.model_copy(update={"metadata": planned})
                 await self._write(work, Wait(Reason.PROGRESSING, "the spec has changed"), observation)
                 self._tools.queue.add(key)
                 return
@@ -175,9 +187,12 @@ class Reconciler:
             generation=work.xapp.metadata.generation,
             now=time.time(),
         )
-        cause = work.draft.attempt
+        cause, planned = work.draft.attempt, work.xapp.metadata
         work.draft.attempt = attempt
         await self._write(work, Wait(Reason.PROGRESSING, _PROGRESS[name]), observation)
+        if self._outdated(planned):
+            work.draft.attempt = cause
+            return
         match action:
             case Install():
                 await install(action, work, self._tools, attempt)
@@ -238,6 +253,7 @@ class Reconciler:
         try:
             written = await self._tools.status.write(work.raw, status)
         except NotFound:
+            self._tools.store.remove(work.key, work.xapp.metadata.uid)
             return
         if written is None:
             return
@@ -248,9 +264,9 @@ class Reconciler:
             for dependent in self._tools.store.referring(work.namespace, "XApp", work.xapp.metadata.name):
                 self._tools.queue.add(dependent)
 
-    def _outdated(self, work: Work) -> bool:
-        entry = self._tools.store.get(work.key)
-        metadata = work.xapp.metadata
+    def _outdated(self, metadata: Metadata) -> bool:
+        """Return whether the XApp is known to be another by now than when it was planned for."""
+        entry = self._tools.store.get((metadata.namespace, metadata.name))
         if entry is None or entry.uid != metadata.uid:
             return True
         return entry.generation != metadata.generation or entry.deleting != (metadata.deletion_timestamp is not None)

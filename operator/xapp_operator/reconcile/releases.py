@@ -129,8 +129,8 @@ class Releases:
         key, info = found
         known = self.revision(*key, info.revision)
         if change == "DELETED":
-            self._index.drop(key, info.revision)
-        elif known is None or int(info.resource_version or 0) >= int(known.resource_version or 0):
+            self._index.drop(key, info.revision, uid=info.secret_uid)
+        else:
             self._index.add(key, info)
         if info.xapp and (change == "DELETED" or known != info):
             self._on_change((key[0], info.xapp))

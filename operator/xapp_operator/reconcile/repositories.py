@@ -60,6 +60,7 @@ class Repositories:
         self._queue = WorkQueue()
         self._known: dict[Key, _Known] = {}
         self._reached: dict[Key, Repository] = {}
+        self._changes = 0  # counts what makes `_reached` untrue
         self._indexes: dict[Key, str] = {}
 
     def event(self, raw: JsonObject, *, gone: bool) -> None:
@@ -69,13 +70,13 @@ class Repositories:
         before = self._known.get(key)
         if gone:
             self._known.pop(key, None)
-            self._reached.pop(key, None)
+            self._unreach(key)
             self._indexes.pop(key, None)
             self._queue.forget(key)
             return
         self._known[key] = _Known(raw, model)
         if before is None or before.model.spec != model.spec:
-            self._reached.pop(key, None)
+            self._unreach(key)
             self._queue.add(key)
             self._on_change(*key)
 
@@ -85,9 +86,13 @@ class Repositories:
             spec = known.model.spec
             named = {reference.name for reference in (spec.secret_ref, spec.ca_secret_ref) if reference}
             if key[0] == namespace and name in named:
-                self._reached.pop(key, None)
+                self._unreach(key)
                 self._queue.add(key)
                 self._on_change(*key)
+
+    def _unreach(self, key: Key) -> None:
+        self._reached.pop(key, None)
+        self._changes += 1
 
     async def reach(self, xapp: XApp) -> Repository:
         """Return the address of `xapp`'s chart with the credentials of its saved repository, which is made if missing.
@@ -157,7 +162,9 @@ class Repositories:
                 if self._indexes.get(key, index.digest) != index.digest:
                     self._on_change(*key)
                 self._indexes[key] = index.digest
-        except ChartSourceError as error:
+        except XAppError as error:
+            if not isinstance(error, ChartSourceError) and not error.permanent:
+                raise
             problem = error
         await self._write(known, charts=charts, problem=problem, now=now)
         return known.model.spec.interval_seconds
@@ -193,7 +200,7 @@ class Repositories:
         reached = self._reached.get(key)
         if reached is not None:
             return reached
-        spec = model.spec
+        spec, changes = model.spec, self._changes
         kube = self._identities.client_in(key[0])
         credentials = None
         if spec.secret_ref is not None:
@@ -211,7 +218,8 @@ class Repositories:
             insecure_skip_tls_verify=spec.insecure_skip_tls_verify,
             interval_seconds=spec.interval_seconds,
         )
-        self._reached[key] = reached
+        if changes == self._changes:  # otherwise a Secret may have changed since it was read
+            self._reached[key] = reached
         return reached
 
 

@@ -24,6 +24,7 @@ from xapp_operator.reconcile.advertise import AdvertiseAddress
 from xapp_operator.reconcile.archives import sweep
 from xapp_operator.reconcile.desired import Desired
 from xapp_operator.reconcile.identity import Identities
+from xapp_operator.reconcile.patience import Patience
 from xapp_operator.reconcile.queue import Key, WorkQueue
 from xapp_operator.reconcile.reconciler import Reconciler
 from xapp_operator.reconcile.references import References
@@ -35,6 +36,10 @@ from xapp_operator.telemetry.logs import get_logger
 from xapp_operator.telemetry.metrics import Metrics
 
 SWEEP_SECONDS: Final = 600.0
+PATIENCE_SECONDS: Final = 2.0
+"""How long a worker waits for a chart's source before it turns to other XApps."""
+REPOSITORY_WORKERS: Final = 4
+"""Repositories that are asked at the same time; one that hangs holds up one worker."""
 
 _log = get_logger(__name__)
 
@@ -75,6 +80,7 @@ class Runtime:
             status=StatusWriter(kube),
             events=EventRecorder(kube),
             queue=self._queue,
+            patience=Patience(seconds=PATIENCE_SECONDS, on_answer=self._queue.add),
             metrics=metrics,
         )
         self._reconciler = Reconciler(self._tools)
@@ -82,6 +88,7 @@ class Runtime:
     async def __aenter__(self) -> Self:
         await self._tools.helm.reap_orphans()
         self._stack.callback(self._tools.helm.close)
+        self._stack.push_async_callback(self._tools.patience.stop)
         await self._stack.enter_async_context(self._charts)
         await self._stack.enter_async_context(self._tools.events)
         for part in (self._releases, self._references, self._monitor):
@@ -91,7 +98,8 @@ class Runtime:
         for number in range(self._settings.workers):
             group.start(self._reconciler.work(), name=f"worker {number}")
         group.start(self._sweep(), name="sweep")
-        group.start(self.repositories.work(), name="repositories")
+        for number in range(REPOSITORY_WORKERS):
+            group.start(self.repositories.work(), name=f"repositories {number}")
         return self
 
     async def __aexit__(
@@ -104,6 +112,8 @@ class Runtime:
         key, _ = _identity(body)
         before = self._store.get(key)
         entry = self._store.put(body)
+        if before is not None and before.uid != entry.uid:
+            self._reconciler.forget(key, before.uid)  # made again while the watch was away
         if before is not None and (before.uid, before.generation, before.deleting) != (
             entry.uid,
             entry.generation,
@@ -115,8 +125,10 @@ class Runtime:
     def xapp_gone(self, body: JsonObject) -> None:
         """Forget an XApp that no longer exists."""
         key, uid = _identity(body)
-        self._store.remove(key, uid)
-        self._reconciler.forget(key, uid)
+        if self._store.remove(key, uid):
+            self._reconciler.forget(key, uid)
+        else:
+            self._reconciler.forget_removal(uid)
 
     async def removed(self, body: JsonObject, *, seconds: float) -> bool:
         """Return whether nothing is left of the XApp's release, waiting at most `seconds` for it."""

@@ -58,12 +58,15 @@ class XAppStore:
         return self._entries.get(key)
 
     def put(self, raw: JsonObject) -> Entry:
-        """Keep `raw` unless something newer of the same object is known; return what is known now."""
+        """Keep `raw` unless something newer of that name is known; return what is known now.
+
+        Also the object that had the name before may be heard of last: its events come on a way of their own.
+        """
         entry = _entry(raw)
         metadata = obj(raw, "metadata")
         key = (text(metadata, "namespace"), text(metadata, "name"))
         known = self._entries.get(key)
-        if known is not None and known.uid == entry.uid and known.version >= entry.version:
+        if known is not None and known.version >= entry.version:
             return known
         self._unlink(key, known)
         self._entries[key] = entry
@@ -71,12 +74,14 @@ class XAppStore:
             self._referrers.setdefault((key[0], *reference), set()).add(key)
         return entry
 
-    def remove(self, key: Key, uid: str) -> None:
-        """Forget `key` if it still is the object `uid`."""
+    def remove(self, key: Key, uid: str) -> bool:
+        """Forget `key` if it still is the object `uid`; return whether it was."""
         known = self._entries.get(key)
-        if known is not None and known.uid == uid:
-            self._unlink(key, known)
-            del self._entries[key]
+        if known is None or known.uid != uid:
+            return False
+        self._unlink(key, known)
+        del self._entries[key]
+        return True
 
     def referring(self, namespace: str, kind: str, name: str) -> set[Key]:
         """Return the XApps that read the Secret, ConfigMap, ChartRepository or XApp named."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.models import XApp
 from xapp_operator.config import Settings
+from xapp_operator.domain.situation import Digests
 from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.events import EventRecorder
@@ -18,6 +19,7 @@ from xapp_operator.monitor.monitor import Monitor
 from xapp_operator.reconcile.desired import Desired
 from xapp_operator.reconcile.draft import Draft
 from xapp_operator.reconcile.identity import Identities
+from xapp_operator.reconcile.patience import Patience
 from xapp_operator.reconcile.queue import Key, WorkQueue
 from xapp_operator.reconcile.releases import Releases
 from xapp_operator.reconcile.running import Running
@@ -40,6 +42,7 @@ class Tools:
     status: StatusWriter
     events: EventRecorder
     queue: WorkQueue
+    patience: Patience[Digests]
     metrics: Metrics
     running: Running = field(default_factory=Running)
     unlabelled: set[Key] = field(default_factory=set)

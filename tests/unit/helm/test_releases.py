@@ -89,3 +89,20 @@ def test_equal_texts_are_stored_once() -> None:
     assert one is not None
     assert other is not None
     assert one.latest.chart_digest is other.latest.chart_digest
+
+
+def test_what_is_heard_late_changes_nothing() -> None:
+    again = record(1)
+    again["metadata"] = {**_metadata(again), "uid": "uid-again", "resourceVersion": "200"}
+    index = ReleaseIndex([again])
+    index.put(record(1, status="uninstalling"))
+    index.remove(record(1))
+    state = index.get("ric", "hello")
+    assert state is not None
+    assert (state.latest.secret_uid, state.latest.status) == ("uid-again", "deployed")
+
+
+def _metadata(secret: JsonObject) -> JsonObject:
+    metadata = secret["metadata"]
+    assert isinstance(metadata, dict)
+    return metadata

@@ -24,15 +24,27 @@ def test_object_made_anew_under_the_same_name_replaces_the_old_one() -> None:
     store = XAppStore()
     store.put(raw())
     again = raw(owner="new")
-    again["metadata"].update(uid="u2", resourceVersion="3")
+    again["metadata"].update(uid="u2", resourceVersion="7")
     store.put(again)
     entry = store.get(KEY)
     assert entry is not None
     assert entry.uid == "u2"
-    store.remove(KEY, "u1")
+    assert not store.remove(KEY, "u1")
     assert store.get(KEY) is not None
-    store.remove(KEY, "u2")
+    assert store.remove(KEY, "u2")
     assert store.get(KEY) is None
+
+
+def test_late_event_of_the_object_before_does_not_hide_the_new_one() -> None:
+    store = XAppStore()
+    again, late = raw(), raw()
+    again["metadata"].update(uid="u2", resourceVersion="9")
+    late["metadata"]["resourceVersion"] = "8"
+    store.put(again)
+    assert store.put(late).uid == "u2"
+    entry = store.get(KEY)
+    assert entry is not None
+    assert entry.uid == "u2"
 
 
 def test_references_are_followed_and_forgotten() -> None:

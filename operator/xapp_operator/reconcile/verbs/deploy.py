@@ -38,11 +38,15 @@ async def deploy(
         take_ownership: take over objects that other releases or persons made.
         over_failed: replace a failed record of the same release name.
     """
-    try:
+
+    async def run() -> tuple[Materials, ReleaseResult]:
         materials = await tools.desired.materials(work.xapp)
         _warn_of_skipped_schema(work, tools, materials)
         request = _request(work, tools, materials, take_ownership=take_ownership, over_failed=over_failed)
-        result = await tools.running.run(work.key, step(request))
+        return materials, await step(request)
+
+    try:
+        materials, result = await tools.running.run(work.key, run())
         work.draft.release = _released(work, materials, result)
         await _label(work, tools, result.manifest)
     except Interrupted:

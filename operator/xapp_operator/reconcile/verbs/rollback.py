@@ -14,6 +14,7 @@ from xapp_operator.domain.actions import Rollback
 from xapp_operator.domain.situation import Attempt, Outcome
 from xapp_operator.errors import XAppError
 from xapp_operator.helm.requests import RollbackRequest
+from xapp_operator.reconcile.draft import wish
 from xapp_operator.reconcile.running import Interrupted
 from xapp_operator.reconcile.tools import Tools, Work
 from xapp_operator.reconcile.verbs.deploy import failed
@@ -65,8 +66,8 @@ async def rollback(
 
 def note_rollback(work: Work) -> None:
     """Note that what rollback-to asks for was done, or cannot be done."""
-    wish = work.xapp.metadata.annotations.get(ANNOTATION_ROLLBACK_TO)
-    work.draft.handled = work.draft.handled.model_copy(update={"rollback_to": wish})
+    asked = wish(work.xapp, ANNOTATION_ROLLBACK_TO)
+    work.draft.handled = work.draft.handled.model_copy(update={"rollback_to": asked})
 
 
 def _undone(cause: Attempt, revision: int, culprit: str) -> Attempt:

@@ -1,0 +1,88 @@
+"""What people write into annotations, specs and rights, and what must not follow from it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.support.chartserver import ChartServer
+from tests.support.workload import workload
+from tests.support.xapps import XAppKit
+
+pytestmark = pytest.mark.integration
+
+
+def test_long_annotation_is_acted_on_once_like_a_short_one(xapps: XAppKit) -> None:
+    xapps.apply(xapps.uploaded("hello", workload()))
+    xapps.ready("hello")
+    xapps.kubectl("annotate", "xapp/hello", f"xapp-operator.io/force-at={'x' * 5000}")
+    xapps.until(lambda: len(xapps.status("hello")["history"]) == 2, what="the forced upgrade", about="hello")
+    status = xapps.ready("hello")
+    assert status["release"]["revision"] == 2
+    assert status["handled"]["forceAt"].startswith("sha256:")
+
+
+def test_endless_number_in_rollback_to_stops_nothing(xapps: XAppKit) -> None:
+    xapps.apply(xapps.uploaded("hello", workload()))
+    xapps.kubectl("annotate", "xapp/hello", f"xapp-operator.io/rollback-to={'9' * 5000}")
+    xapps.ready("hello")
+
+
+def test_spec_change_without_rights_is_stalled_and_says_which_right(xapps: XAppKit) -> None:
+    xapps.kubectl("create", "serviceaccount", "deployer")
+    account = f"--serviceaccount={xapps.namespace}:deployer"
+    xapps.kubectl("create", "rolebinding", "deployer", "--clusterrole=cluster-admin", account)
+    manifest = xapps.uploaded("hello", workload(), serviceAccountName="deployer")
+    xapps.apply(manifest)
+    xapps.ready("hello")
+    xapps.kubectl("delete", "rolebinding", "deployer")
+    manifest["spec"]["values"] = {"greeting": "changed"}
+    xapps.apply(manifest)
+    stalled = xapps.stalled("hello")
+    assert stalled["reason"] == "AccessDenied"
+    assert f"system:serviceaccount:{xapps.namespace}:deployer" in stalled["message"]
+
+
+def test_chart_secret_is_let_go_when_the_chart_comes_from_a_repository(xapps: XAppKit) -> None:
+    uploaded = xapps.uploaded("hello", workload())
+    secret = uploaded["spec"]["archive"]["secretRef"]["name"]
+    xapps.apply(uploaded)
+    xapps.ready("hello")
+    with ChartServer() as charts:
+        charts.add("workload", "0.2.0", workload(version="0.2.0"))
+        remote = xapps.remote("hello", url=charts.url, chart="workload", version="0.2.0")
+        xapps.kubectl("replace", "-f", "-", input=json.dumps(remote))
+        assert xapps.ready("hello")["release"]["chartVersion"] == "0.2.0"
+    found = xapps.get("secret", secret)
+    assert found is not None
+    assert "ownerReferences" not in found["metadata"]
+
+
+def test_xapps_that_share_a_chart_secret_all_own_it(xapps: XAppKit) -> None:
+    names = [f"hello{number}" for number in range(6)]
+    manifests = [xapps.uploaded(name, workload()) for name in names]
+    xapps.apply({"apiVersion": "v1", "kind": "List", "items": manifests})
+    for name in names:
+        xapps.ready(name)
+    secret = manifests[0]["spec"]["archive"]["secretRef"]["name"]
+
+    def owners() -> list[str]:
+        return sorted(owner["name"] for owner in (xapps.get("secret", secret) or {})["metadata"]["ownerReferences"])
+
+    assert owners() == names
+    xapps.kubectl("delete", "xapp", "hello0", "--timeout=60s")
+    xapps.until(lambda: owners() == names[1:], what="the deleted one to own it no more")
+
+
+def test_xapp_made_again_at_once_under_the_same_name_is_installed_again(xapps: XAppKit) -> None:
+    for number in range(4):
+        xapps.apply(xapps.uploaded("hello", workload(), values={"greeting": f"round {number}"}))
+        xapps.until(lambda: "hello" in xapps.releases(), what="the release to be there", about="hello")
+        xapps.kubectl("delete", "xapp", "hello", "--timeout=60s")
+    xapps.apply(xapps.uploaded("hello", workload(), values={"greeting": "last"}))
+    status = xapps.ready("hello")
+    assert status["release"]["revision"] == 1
+    found = xapps.get("configmap", "hello")
+    assert found is not None
+    assert found["data"]["greeting"] == "last"
