@@ -105,9 +105,12 @@ class Gateway:
             "file": (samples.hello_world.file_name, samples.hello_world.data),
             "values": ("values.yaml", samples.values),
         }
-        answer = self._client.post("/api/deployment/xapp", files=parts)
-        if answer.status_code == HTTPStatus.CONFLICT:
-            answer = self._client.put(f"/api/deployment/xapp/{NAMESPACE}/{UPLOADED}", files=parts)
+        try:
+            answer = self._client.post("/api/deployment/xapp", files=parts)
+            if answer.status_code == HTTPStatus.CONFLICT:
+                answer = self._client.put(f"/api/deployment/xapp/{NAMESPACE}/{UPLOADED}", files=parts)
+        except httpx.TransportError as error:
+            raise SampleFailed(f"the gateway did not answer the upload of {UPLOADED}: {error}") from error
         if answer.status_code != HTTPStatus.ACCEPTED:
             raise SampleFailed(f"the gateway refused {UPLOADED} ({answer.status_code}): {answer.text}")
 

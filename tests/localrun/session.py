@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 
 from tests.localcluster import Cluster, ClusterFailed, ClusterRunning, KubectlFailed, LocalCluster
 from tests.localcluster.binaries import cache_root
@@ -53,6 +54,7 @@ class Session:
         self._console = console
         self._layout = Layout(options.folder.resolve())
         self._make = Make()
+        self._repository = ""
         self._services: Services | None = None
         self._stack = ExitStack()
 
@@ -70,17 +72,17 @@ class Session:
         provision.prepare_cluster(cluster, ROOT)
         say("XApp definitions, namespaces and roles: applied")
         sample_files = Samples.read(ROOT / "manifests" / "samples")
-        repository = self._stack.enter_context(
+        self._repository = self._stack.enter_context(
             chart_repository(sample_files.charts, preferred_port=samples.REPOSITORY_PORT)
         )
-        say(f"chart repository: {repository} ({', '.join(chart.file_name for chart in sample_files.charts)})")
-        manifest = self._write_samples(sample_files, repository=repository)
-        self._services = self._start_services(cluster)
+        say(f"chart repository: {self._repository} ({', '.join(chart.file_name for chart in sample_files.charts)})")
+        manifest = self._write_samples(sample_files)
         gateway = self._stack.enter_context(
             Gateway(self.url, token=cluster.token if options.auth == "kubernetes" else None)
         )
         self._stack.callback(self._stop_services)
         self._stack.callback(self._leave_cluster_clean, cluster)
+        self._services = self._start_services(cluster)
         say(f"operator and gateway: started (logs: {self._layout.logs}/operator.log, gateway.log)")
         self.wait(gateway.ready, what="the gateway")
         say(f"gateway: answers at {self.url}")
@@ -117,9 +119,10 @@ class Session:
 Both sample xApps are Ready after {self._console.elapsed:.0f} s. Where to look:
 
   gateway     {self.url}/api/xapps   (API docs: {self.url}/api/v1/docs){token}
-  cluster     export KUBECONFIG={folder}/kubeconfig PATH={folder}/bin:$PATH
+  cluster     export KUBECONFIG={quote(f"{folder}/kubeconfig")} PATH={quote(f"{folder}/bin")}:$PATH
               kubectl get xapps -A
               helm list -A
+  charts      {self._repository}
   logs        {self._layout.logs}
 
 Ctrl-C stops all of it.
@@ -228,12 +231,12 @@ Ctrl-C stops all of it.
             self._console.say(f"{name}: {text}")
         return record.ready
 
-    def _write_samples(self, sample_files: Samples, *, repository: str) -> Path:
+    def _write_samples(self, sample_files: Samples) -> Path:
         """Write the packed charts and the manifest that is applied, to try them again by hand."""
         folder = self._layout.root / "samples"
         folder.mkdir(parents=True, exist_ok=True)
         for chart in sample_files.charts:
             (folder / chart.file_name).write_bytes(chart.data)
         manifest = folder / "kpi-store.yaml"
-        manifest.write_text(sample_files.manifest_for(repository))
+        manifest.write_text(sample_files.manifest_for(self._repository))
         return manifest
