@@ -7,60 +7,50 @@ removed again when a later step is refused. Every write but that of the Secret i
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from typing import Final
 
 from xapp_operator.api.json import JsonObject, obj, text
-from xapp_operator.api.models import REMOTE, UPLOAD, XAppSpec
-from xapp_operator.api.names import API_VERSION, XAPP_KIND
+from xapp_operator.api.models import REMOTE, XAppSpec
+from xapp_operator.api.names import XAPP_KIND
 from xapp_operator.charts.cache import ChartFile
 from xapp_operator.charts.model import ChartRequest
 from xapp_operator.charts.source import ChartSources
 from xapp_operator.errors import (
     AccessDenied,
+    AddressRefused,
     AlreadyExists,
+    ApiUnavailable,
     ChartInvalid,
+    ChartSourceError,
     Conflict,
     FieldError,
     FormInvalid,
-    IdentityConflict,
     KubeError,
     NotFound,
     NotFoundHere,
+    SourceUnavailable,
 )
 from xapp_operator.gateway.auth import Caller
 from xapp_operator.gateway.cluster_errors import refusal_of
-from xapp_operator.gateway.forms import FORM, IDENTITY, REMOTE_ONLY, Form
+from xapp_operator.gateway.forms import FORM, REMOTE_ONLY, Form
 from xapp_operator.gateway.query import shown
 from xapp_operator.gateway.rendering import Preview, Renderer
 from xapp_operator.gateway.repositories import drop_repository, reached_repository, save_repository, saved_repository
-from xapp_operator.gateway.submission import FILE, Submission, require_file, with_field
+from xapp_operator.gateway.submission import FILE, Submission, with_field
 from xapp_operator.gateway.uploads import UploadedChart, drop_chart, keep_chart, kept_chart
+from xapp_operator.gateway.wish import Wish, body_of, changed_wish, check_same_identity, new_wish, replaced
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import NAMESPACES, XAPPS
 from xapp_operator.telemetry.logs import get_logger
 
-WRITE_TRIES: Final = 3
+WRITE_TRIES: Final = 10
+"""The operator writes status while an upgrade is being made; only a change of the spec is a conflict."""
 ONLY_REMOTE_FIELDS: Final = (*REMOTE_ONLY, "chartVersion")
 
 _log = get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """An XApp as it should be written: its name, its spec, the form behind it, and a chart that came along."""
-
-    name: str
-    spec: JsonObject
-    form: Form
-    chart: UploadedChart | None
-
-    @property
-    def namespace(self) -> str:
-        """Return the namespace of the XApp."""
-        return self.form.spec.namespace
 
 
 class Deployer:
@@ -79,7 +69,7 @@ class Deployer:
             InputError: when the chart cannot be rendered or its schema refuses the values.
             KubeError: what the cluster refuses, said of the form.
         """
-        wish = _new(submission)
+        wish = new_wish(submission)
         if wish.chart is not None:
             await self._render(caller, wish, notes=False)
         else:
@@ -88,7 +78,7 @@ class Deployer:
             await self._have_namespace(caller, wish.namespace, made)
             await self._try(caller, wish)
             await self._keep(caller, wish, made)
-            return await _told(caller.client.create(XAPPS, _body(wish)), wish)
+            return await _told(caller.client.create(XAPPS, body_of(wish)), wish)
 
     async def preview(self, caller: Caller, submission: Submission) -> Preview:
         """Return what `create` would deploy; nothing is changed.
@@ -96,7 +86,7 @@ class Deployer:
         Raises:
             XAppError: as `create`, and for a remote chart that cannot be had.
         """
-        wish = _new(submission)
+        wish = new_wish(submission)
         warnings: tuple[str, ...] = ()
         try:
             await self._try(caller, wish)
@@ -112,44 +102,54 @@ class Deployer:
             FormInvalid: when the identity would change.
             XAppError: as `create`.
         """
-        wish = _changed(current, submission)
+        wish = changed_wish(current, submission)
         if wish.chart is not None or wish.form.is_upload:
             await self._render(caller, wish, notes=False, upgrade=True)
         else:
             await saved_repository(caller.client, wish.form)
         async with _undone_on_failure() as made:
-            await _told(caller.client.replace(XAPPS, _replaced(current, wish), dry_run=True), wish)
+            await self._replace(caller, current, wish, dry_run=True)
             await self._keep(caller, wish, made)
-            return await self._replace(caller, current, wish, submission)
+            return await self._replace(caller, current, wish)
 
     async def preview_upgrade(self, caller: Caller, current: JsonObject, submission: Submission) -> Preview:
         """Return what `upgrade` would deploy; nothing is changed. Raises as `upgrade`."""
-        wish = _changed(current, submission)
-        await _told(caller.client.replace(XAPPS, _replaced(current, wish), dry_run=True), wish)
+        wish = changed_wish(current, submission)
+        await self._replace(caller, current, wish, dry_run=True)
         return await self._render(caller, wish, notes=True, upgrade=True)
 
     async def remove(self, caller: Caller, *, namespace: str, name: str) -> JsonObject:
-        """Have an XApp deleted; return it as it is while it goes, or the cluster's word that it is gone.
+        """Have an XApp deleted; return it as it is while it goes.
 
         Raises:
             NotFoundHere: when there is none.
         """
         try:
-            return await caller.client.delete(XAPPS, name, namespace=namespace)
+            current = await caller.client.get(XAPPS, name, namespace=namespace)
+            answer = await caller.client.delete(XAPPS, name, namespace=namespace)
         except NotFound:
             raise NotFoundHere(
                 f"there is no xApp {shown(name)} in the namespace {shown(namespace)}: GET /api/xapps lists all"
             ) from None
+        return answer if text(answer, "kind") == XAPP_KIND else _going(current)
 
-    async def _replace(self, caller: Caller, current: JsonObject, wish: Wish, submission: Submission) -> JsonObject:
-        """Replace the spec; where somebody else wrote meanwhile, on top of what they wrote."""
-        for _ in range(WRITE_TRIES - 1):
+    async def _replace(self, caller: Caller, current: JsonObject, wish: Wish, *, dry_run: bool = False) -> JsonObject:
+        """Replace the spec that was read, whatever has been written to the status meanwhile.
+
+        Raises:
+            Conflict: when somebody else changed the spec meanwhile.
+        """
+        generation = obj(current, "metadata").get("generation")
+        for _ in range(WRITE_TRIES):
             try:
-                return await _told(caller.client.replace(XAPPS, _replaced(current, wish)), wish)
+                return await _told(caller.client.replace(XAPPS, replaced(current, wish), dry_run=dry_run), wish)
             except Conflict:
                 current = await caller.client.get(XAPPS, wish.name, namespace=wish.namespace)
-                wish = _changed(current, submission)
-        return await _told(caller.client.replace(XAPPS, _replaced(current, wish)), wish)
+                if obj(current, "metadata").get("generation") != generation:
+                    break
+        raise Conflict(
+            f"the xApp {wish.name} was changed by somebody else at the same time: look at it and send the request again"
+        )
 
     async def _keep(self, caller: Caller, wish: Wish, made: AsyncExitStack) -> None:
         """Write what the XApp refers to, and have it removed again should a later step fail."""
@@ -169,15 +169,23 @@ class Deployer:
         except NotFound:
             uid = await _create_namespace(caller.client, namespace)
             if uid is not None:
-                _undo(made, lambda: _drop_namespace(caller.client, namespace, uid=uid))
+                _undo(made, lambda: self._drop_namespace(caller.client, namespace, uid=uid))
+
+    async def _drop_namespace(self, client: KubeClient, name: str, *, uid: str) -> None:
+        try:
+            if not (await self._kube.list(XAPPS, namespace=name)).items:
+                await client.delete(NAMESPACES, name, uid=uid)
+        except KubeError as error:
+            _log.warning("namespace left behind", namespace=name, error=error.message)
 
     async def _try(self, caller: Caller, wish: Wish) -> None:
         try:
-            await _told(caller.client.create(XAPPS, _body(wish), dry_run=True), wish)
-        except AlreadyExists as error:
-            current = await caller.client.get(XAPPS, wish.name, namespace=wish.namespace)
-            _check_same_identity(obj(current, "spec"), wish)
-            raise error from None
+            await _told(caller.client.create(XAPPS, body_of(wish), dry_run=True), wish)
+        except AlreadyExists:
+            with contextlib.suppress(AccessDenied, NotFound):
+                current = await caller.client.get(XAPPS, wish.name, namespace=wish.namespace)
+                check_same_identity(obj(current, "spec"), wish)
+            raise
 
     async def _render(self, caller: Caller, wish: Wish, *, notes: bool, upgrade: bool = False) -> Preview:
         spec = XAppSpec.model_validate(wish.spec)
@@ -189,89 +197,43 @@ class Deployer:
                 caller.client, spec, name=wish.name, chart=chart.path, info=chart.info, upgrade=upgrade, notes=notes
             )
         except ChartInvalid as error:
-            raise with_field(error, FILE if wish.chart is not None else FORM) from None
+            raise with_field(error, FILE if wish.chart is not None else f"{FORM}.chartName") from None
 
     async def _archive(self, caller: Caller, wish: Wish, spec: XAppSpec) -> ChartFile | UploadedChart | None:
         if wish.chart is not None:
             return wish.chart
         if spec.method == REMOTE:
-            repository = await reached_repository(caller.client, wish.form)
-            request = ChartRequest(
-                repository=repository, chart=spec.chart_name or "", version=spec.chart_version or spec.version
-            )
-            return await self._charts.fetch(await self._charts.resolve(request))
+            return await self._remote_chart(caller, wish.form, spec)
         reference = spec.archive.secret_ref if spec.archive is not None else None
         if reference is None:
             return None
-        data = await kept_chart(self._kube, reference.name, key=reference.key, namespace=wish.namespace)
+        try:
+            data = await kept_chart(self._kube, reference.name, key=reference.key, namespace=wish.namespace)
+        except NotFound:
+            message = f"is needed: the chart that was uploaded before is gone (Secret {reference.name}), send it again"
+            raise FormInvalid(f"the part {FILE} {message}", errors=(FieldError(FILE, message),)) from None
         return None if data is None else await self._charts.store_archive(data)
 
-
-def _new(submission: Submission) -> Wish:
-    require_file(submission)
-    form = submission.form
-    spec: JsonObject = dict(form.fields)
-    if submission.values is not None:
-        spec["values"] = submission.values
-    if submission.chart is not None:
-        spec["archive"] = submission.chart.archive
-    return Wish(form.name, spec, form, submission.chart)
-
-
-def _changed(current: JsonObject, submission: Submission) -> Wish:
-    """Return the wish to upgrade `current`: what the form gives counts, what it leaves out stays."""
-    before, form = obj(current, "spec"), submission.form
-    _check_identity(before, form)
-    spec: JsonObject = {**before, **form.fields}
-    if submission.values is not None:
-        spec["values"] = submission.values
-    if not form.is_upload:
-        spec.pop("archive", None)
-    else:
-        for name in ONLY_REMOTE_FIELDS:
-            spec.pop(name, None)
-        if submission.chart is not None:
-            spec["archive"] = submission.chart.archive
-        elif text(before, "method") != UPLOAD:
-            require_file(submission)
-    return Wish(text(obj(current, "metadata"), "name"), spec, form, submission.chart)
+    async def _remote_chart(self, caller: Caller, form: Form, spec: XAppSpec) -> ChartFile:
+        try:
+            request = ChartRequest(
+                repository=await reached_repository(caller.client, form),
+                chart=spec.chart_name or "",
+                version=spec.chart_version or spec.version,
+            )
+            return await self._charts.fetch(await self._charts.resolve(request))
+        except SourceUnavailable as error:
+            # To the caller of a dry run this is a wrong url as often as a fault that passes: no answer of 5xx.
+            refusal = ChartSourceError(error.message, errors=error.errors)
+            raise with_field(refusal, f"{FORM}.url") from None
+        except (AddressRefused, ChartSourceError) as error:
+            raise with_field(error, f"{FORM}.{'url' if isinstance(error, AddressRefused) else 'chartName'}") from None
 
 
-def _check_identity(before: JsonObject, form: Form) -> None:
-    errors = tuple(
-        FieldError(
-            f"{FORM}.{name}",
-            f"is part of the xApp's identity and cannot be changed (it is {shown(text(before, name))}): keep it, or "
-            "deploy a new xApp",
-        )
-        for name in (*IDENTITY, "namespace")
-        if form.fields.get(name) != before.get(name)
-    )
-    if errors:
-        raise FormInvalid(f"{errors[0].field} {errors[0].message}", errors=errors)
-
-
-def _check_same_identity(before: JsonObject, wish: Wish) -> None:
-    """Refuse a name that another organization, team and xAppName have taken: they compose to the same text."""
-    if all(wish.spec.get(name) == before.get(name) for name in IDENTITY):
-        return
-    whose = ", ".join(f"{name} {shown(text(before, name))}" for name in IDENTITY)
-    message = f"composes to the name {wish.name}, which belongs to another xApp ({whose}): choose another xAppName"
-    raise IdentityConflict(f"the identity {message}", errors=(FieldError(f"{FORM}.xAppName", message),))
-
-
-def _body(wish: Wish) -> JsonObject:
-    return {
-        "apiVersion": API_VERSION,
-        "kind": XAPP_KIND,
-        "metadata": {"name": wish.name, "namespace": wish.namespace},
-        "spec": wish.spec,
-    }
-
-
-def _replaced(current: JsonObject, wish: Wish) -> JsonObject:
-    metadata = {key: value for key, value in obj(current, "metadata").items() if key != "managedFields"}
-    return {"apiVersion": API_VERSION, "kind": XAPP_KIND, "metadata": metadata, "spec": wish.spec}
+def _going(xapp: JsonObject) -> JsonObject:
+    """Return an XApp that nothing held back, and that is gone by now, as it was last."""
+    metadata = obj(xapp, "metadata")
+    return {**xapp, "metadata": {**metadata, "deletionTimestamp": metadata.get("creationTimestamp")}}
 
 
 async def _told(write: Awaitable[JsonObject], wish: Wish) -> JsonObject:
@@ -300,20 +262,21 @@ async def _create_namespace(client: KubeClient, name: str) -> str | None:
         raise AccessDenied(message, errors=(FieldError(f"{FORM}.namespace", message),)) from None
 
 
-async def _drop_namespace(client: KubeClient, name: str, *, uid: str) -> None:
-    try:
-        await client.delete(NAMESPACES, name, uid=uid)
-    except KubeError as error:
-        _log.warning("namespace left behind", namespace=name, error=error.message)
-
-
 def _undo(made: AsyncExitStack, step: Callable[[], Awaitable[None]]) -> None:
     made.push_async_callback(step)
 
 
 @asynccontextmanager
 async def _undone_on_failure() -> AsyncIterator[AsyncExitStack]:
-    """Hold the steps that undo what was made; they are taken, last first, unless the block succeeds."""
+    """Hold the steps that undo what was made; they are taken, last first, unless the block succeeds.
+
+    Nor are they taken when the API server went silent: it may have written the XApp, which then needs the rest. What
+    is left over in the other case, the operator's sweep removes.
+    """
     async with AsyncExitStack() as made:
-        yield made
+        try:
+            yield made
+        except ApiUnavailable:
+            made.pop_all()
+            raise
         made.pop_all()

@@ -49,9 +49,14 @@ _KINDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A form that passed every check. `fields` are the fields of the spec that it gives; the rest keeps its default."""
+    """A form that passed every check.
+
+    `fields` are the fields of the spec that it gives, `cleared` those that it gives as null; the rest has its default
+    in a deployment and stays as it is in an upgrade.
+    """
 
     fields: JsonObject
+    cleared: tuple[str, ...]
     spec: XAppSpec
     name: str
     """The composed name, `metadata.name` of an XApp made from it."""
@@ -84,7 +89,8 @@ def checked_form(form: JsonObject, *, settings: Settings) -> Form:
     Raises:
         FormInvalid: naming all fields that are wrong, and what mends them.
     """
-    given: JsonObject = {key: value for key, value in form.items() if value is not None}
+    cleared = tuple(key for key, value in form.items() if value is None and key in _known_fields())
+    given: JsonObject = {key: value for key, value in form.items() if key not in cleared}
     if given.get("method") == UPLOAD:
         given = {key: value for key, value in given.items() if key not in REMOTE_ONLY}
     errors = list(_parts_in_form(given))
@@ -99,7 +105,12 @@ def checked_form(form: JsonObject, *, settings: Settings) -> Form:
     errors += _namespace(fields.get("namespace"), settings)
     if errors or spec is None:
         raise _invalid(errors)
-    return Form(fields=fields, spec=spec, name=composed_name(spec.organization, spec.team, spec.x_app_name))
+    return Form(
+        fields=fields,
+        cleared=cleared,
+        spec=spec,
+        name=composed_name(spec.organization, spec.team, spec.x_app_name),
+    )
 
 
 def form_schema() -> dict[str, Any]:
@@ -116,7 +127,7 @@ def form_schema() -> dict[str, Any]:
 
 def _parts_in_form(given: Mapping[str, Json]) -> Iterator[FieldError]:
     for field, part in FROM_PARTS.items():
-        if field in given:
+        if given.get(field) is not None:
             yield FieldError(f"{FORM}.{field}", f"is no field of the form: send it as the part {part}")
 
 

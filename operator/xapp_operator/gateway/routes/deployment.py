@@ -10,12 +10,12 @@ from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
-from xapp_operator.api.json import JsonObject, integer, obj, text
+from xapp_operator.api.json import JsonObject, integer, obj
 from xapp_operator.errors import FieldError, FormInvalid, NotFound, NotFoundHere
 from xapp_operator.gateway.auth import Caller
 from xapp_operator.gateway.bodies import read_object
 from xapp_operator.gateway.documented import ONE_XAPP, PRETTY, UNAUTHENTICATED, answers, parameter
-from xapp_operator.gateway.forms import FORM, decode_form, namespace_in
+from xapp_operator.gateway.forms import ERRORS_MAX, FORM, decode_form, namespace_in
 from xapp_operator.gateway.multipart import Parts, received_parts
 from xapp_operator.gateway.query import Query, shown
 from xapp_operator.gateway.records import entry_of
@@ -48,8 +48,7 @@ _REFUSALS: Final = {
     409: "The xApp exists already, or repoName is saved with another url.",
     413: "A part is over its cap.",
     415: "The request is not multipart/form-data.",
-    422: "Form, values or chart break a rule; errors names the fields.",
-    502: "A chart repository does not answer (dry run of a remote chart).",
+    422: "Form, values or chart break a rule, or a remote chart cannot be had (dry run); errors names the fields.",
     504: "Rendering did not end in time.",
 }
 
@@ -181,15 +180,9 @@ async def remove(request: Request) -> Response:
         await caller.require("delete", namespace=namespace)
     query = Query(request.scope["query_string"]).only(("pretty",))
     wanted = _deletion(body)
-    known = gateway.store.get(wanted.namespace, wanted.name)
-    answer = await gateway.deployer.remove(caller, namespace=wanted.namespace, name=wanted.name)
-    if text(answer, "kind") == XAPPS.kind:
-        gateway.cache.put(answer)
-        known = entry_of(answer)
-    record: bytes | JsonObject = (
-        known.record if known is not None else {"name": wanted.name, "namespace": wanted.namespace}
-    )
-    return json_response(record, status=202, pretty=query.boolean("pretty"))
+    pretty = query.boolean("pretty")
+    going = await gateway.deployer.remove(caller, namespace=wanted.namespace, name=wanted.name)
+    return json_response(entry_of(going).record, status=202, pretty=pretty)
 
 
 def _options(request: Request, gateway: Gateway) -> _Options:
@@ -244,11 +237,11 @@ def _deletion(body: JsonObject) -> Deletion:
         return Deletion.model_validate(body)
     except ValidationError as error:
         errors = tuple(
-            FieldError(".".join(map(str, each["loc"])), str(each["msg"]))
-            for each in error.errors(include_url=False, include_input=False)
+            FieldError(shown(".".join(map(str, each["loc"]))), str(each["msg"]))
+            for each in error.errors(include_url=False, include_input=False)[:ERRORS_MAX]
         )
         first = errors[0]
         raise FormInvalid(
-            f"{shown(first.field)}: {first.message}: send the name and the namespace of the xApp, as texts",
+            f"{first.field}: {first.message}: send name and namespace of the xApp, as texts, and nothing else",
             errors=errors,
         ) from None
