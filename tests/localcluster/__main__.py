@@ -18,7 +18,7 @@ from tests.localcluster.cluster import (
 )
 from tests.localcluster.gobuild import BuildFailed
 from tests.localcluster.progress import to_stderr
-from tests.localcluster.tools import TOOLS
+from tests.localcluster.tools import ALL_TOOLS, TOOLS
 from tests.localcluster.waiting import DeadlineExceeded
 
 _INTERRUPTED = 130
@@ -110,7 +110,9 @@ def _parser() -> argparse.ArgumentParser:
         if name == "run":
             command.add_argument("argv", nargs="+", metavar="COMMAND")
     tools = commands.add_parser("tools", help="find, download or build the programs and print where they are")
-    tools.add_argument("names", nargs="*", choices=[[], *TOOLS], metavar="NAME", help="default: all")
+    tools.add_argument(
+        "names", nargs="*", choices=[[], *ALL_TOOLS], metavar="NAME", help="default: all but a real node's"
+    )
     return parser
 
 

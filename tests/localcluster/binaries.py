@@ -17,7 +17,7 @@ from tests.localcluster import gobuild
 from tests.localcluster.download import DownloadFailed, fetch_release
 from tests.localcluster.filelock import lock
 from tests.localcluster.progress import Progress, to_stderr
-from tests.localcluster.tools import TOOLS, Tool
+from tests.localcluster.tools import ALL_TOOLS, Tool
 
 _LOCK_SECONDS = 90 * 60
 
@@ -52,7 +52,7 @@ class Binaries:
 
         Raises KeyError for an unknown name, BuildFailed when nothing worked.
         """
-        wanted = [TOOLS[name] for name in names]
+        wanted = [ALL_TOOLS[name] for name in names]
         missing = sorted((tool for tool in wanted if self.find(tool) is None), key=lambda tool: tool.module)
         for module, tools in groupby(missing, key=lambda tool: tool.module):
             self._fill(module, list(tools))

@@ -76,6 +76,8 @@ def build(tools: Sequence[Tool], *, go: Path, folder: Path, progress: Progress) 
         "build",
         "-v",
         "-trimpath",
+        "-tags",
+        ",".join(tools[0].tags),
         "-ldflags",
         ldflags,
         "-o",
@@ -92,7 +94,7 @@ def build(tools: Sequence[Tool], *, go: Path, folder: Path, progress: Progress) 
         subprocess.Popen(
             command,
             cwd=GOTOOLS / module,
-            env=_environment(),
+            env=_environment(cgo=bool(tools[0].debian_packages)),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
@@ -100,8 +102,14 @@ def build(tools: Sequence[Tool], *, go: Path, folder: Path, progress: Progress) 
     ):
         _collect(process, lines)
     if process.returncode != 0:
-        raise BuildFailed(f"go build of {names} failed:\n" + "\n".join(lines[-_TAIL_LINES:]))
+        raise BuildFailed(_explain(tools[0], names) + "\n" + "\n".join(lines[-_TAIL_LINES:]))
     return {tool.name: folder / tool.name for tool in tools}
+
+
+def _explain(tool: Tool, names: str) -> str:
+    if tool.debian_packages:
+        return f"go build of {names} failed; it needs the Debian packages {', '.join(tool.debian_packages)}:"
+    return f"go build of {names} failed:"
 
 
 def _collect(process: subprocess.Popen[str], lines: list[str]) -> None:
@@ -120,8 +128,9 @@ def _collect(process: subprocess.Popen[str], lines: list[str]) -> None:
         reader.join(timeout=5)
 
 
-def _environment() -> dict[str, str]:
-    return {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly", "GOTOOLCHAIN": "local", "GOWORK": "off"}
+def _environment(*, cgo: bool) -> dict[str, str]:
+    enabled = "1" if cgo else "0"
+    return {**os.environ, "CGO_ENABLED": enabled, "GOFLAGS": "-mod=readonly", "GOTOOLCHAIN": "local", "GOWORK": "off"}
 
 
 def _install_wheel(home: Path) -> None:

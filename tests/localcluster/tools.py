@@ -4,6 +4,7 @@ The only place where a version is written down besides the ``go.mod`` files unde
 the two). Pure data, so that the resolution in ``binaries`` can be tested with a table of its own.
 """
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,9 @@ ETCD = "v3.7.3"
 HELM = "v4.3.1"
 KWOK = "v0.8.0"
 REGISTRY = "v0.22.1"
+CONTAINERD = "v2.4.2"
+RUNC = "v1.5.2"
+CNI_PLUGINS = "v1.9.1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +45,10 @@ class Tool:
     """Folder under ``gotools/`` whose go.mod pins the version; tools of one module are built in one go."""
     package: str
     ldflags: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    """Build tags of the module."""
+    debian_packages: tuple[str, ...] = ()
+    """What a build with C parts needs on the machine; without any, there are no C parts."""
     release: Release | None = None
     in_kubebuilder_assets: bool = False
 
@@ -111,5 +119,76 @@ TOOLS: dict[str, Tool] = {
         ),
     )
 }
+
+
+def _containerd(name: str) -> Tool:
+    base = f"https://github.com/containerd/containerd/releases/download/{CONTAINERD}"
+    url = f"{base}/containerd-static-{CONTAINERD.removeprefix('v')}-{{os}}-{{arch}}.tar.gz"
+    return Tool(
+        name=name,
+        version=CONTAINERD,
+        module="containerd",
+        package=f"github.com/containerd/containerd/v2/cmd/{name}",
+        ldflags=(f"-X github.com/containerd/containerd/v2/version.Version={CONTAINERD}",),
+        tags=("no_btrfs", "no_zfs", "no_devmapper", "no_aufs"),
+        release=Release(url=url, checksum_url=f"{url}.sha256sum", member=f"bin/{name}"),
+    )
+
+
+def _runc() -> Tool:
+    base = f"https://github.com/opencontainers/runc/releases/download/{RUNC}"
+    return Tool(
+        name="runc",
+        version=RUNC,
+        module="runc",
+        package="github.com/opencontainers/runc",
+        ldflags=(f"-X main.version={RUNC.removeprefix('v')}",),
+        tags=("seccomp",),
+        debian_packages=("gcc", "libc6-dev", "libseccomp-dev", "pkg-config"),
+        release=Release(url=f"{base}/runc.{{arch}}", checksum_url=f"{base}/runc.sha256sum"),
+    )
+
+
+def _cni(name: str, kind: str) -> Tool:
+    base = f"https://github.com/containernetworking/plugins/releases/download/{CNI_PLUGINS}"
+    url = f"{base}/cni-plugins-{{os}}-{{arch}}-{CNI_PLUGINS}.tgz"
+    return Tool(
+        name=name,
+        version=CNI_PLUGINS,
+        module="cni",
+        package=f"github.com/containernetworking/plugins/plugins/{kind}/{name}",
+        release=Release(url=url, checksum_url=f"{url}.sha256", member=f"./{name}"),
+    )
+
+
+def _own(name: str) -> Tool:
+    """Describe a program whose source is here; what it is made from is its version."""
+    sources = sorted(path for path in (GOTOOLS / name).iterdir() if path.suffix in {".go", ".mod"})
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
+    return Tool(name=name, version=digest[:12], module=name, package=f"xapp-operator.io/gotools/{name}")
+
+
+NODE_TOOLS: dict[str, Tool] = {
+    tool.name: tool
+    for tool in (
+        _kubernetes("kubelet"),
+        _kubernetes("kube-proxy"),
+        _containerd("containerd"),
+        _containerd("containerd-shim-runc-v2"),
+        _containerd("ctr"),
+        _runc(),
+        _cni("bridge", "main"),
+        _cni("loopback", "main"),
+        _cni("host-local", "ipam"),
+        _cni("portmap", "meta"),
+        _own("pause"),
+    )
+}
+"""What a real node takes; only made when one is asked for."""
+
+TEST_TOOLS: dict[str, Tool] = {tool.name: tool for tool in (_own("testpod"),)}
+"""What runs in containers of tests; only made when asked for."""
+
+ALL_TOOLS = {**TOOLS, **NODE_TOOLS, **TEST_TOOLS}
 
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok", "kubectl")

@@ -10,7 +10,7 @@ import pytest
 
 from tests.localcluster.binaries import Binaries, Producer, cache_root, platform_key
 from tests.localcluster.gobuild import BuildFailed, go_version
-from tests.localcluster.tools import GOTOOLS, TOOLS, Tool
+from tests.localcluster.tools import GOTOOLS, NODE_TOOLS, TEST_TOOLS, TOOLS, Tool
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +40,9 @@ def make_binaries(root: Path, *producers: Producer) -> Binaries:
 
 
 def test_every_version_is_the_one_that_the_go_module_pins() -> None:
-    for tool in TOOLS.values():
+    for tool in (*TOOLS.values(), *NODE_TOOLS.values()):
+        if tool.package.startswith("xapp-operator.io/"):
+            continue
         pinned = (GOTOOLS / tool.module / "go.mod").read_text()
         module_paths = [tool.package.rsplit("/", count)[0] for count in range(tool.package.count("/"))]
         versions = [re.search(rf"(?m)^(?:require\s+|\s+){re.escape(path)} (\S+)", pinned) for path in module_paths]
@@ -149,6 +151,15 @@ def test_remains_of_a_killed_build_are_removed(tmp_path: Path) -> None:
     make_binaries(tmp_path, producer_of([])).resolve(["helm"])
 
     assert not remains.exists()
+
+
+def test_the_parts_of_a_real_node_are_only_made_when_asked_for() -> None:
+    assert not set(TOOLS) & {*NODE_TOOLS, *TEST_TOOLS}
+
+
+def test_a_program_of_our_own_is_made_again_when_its_source_changes() -> None:
+    assert re.fullmatch(r"[0-9a-f]{12}", NODE_TOOLS["pause"].version)
+    assert NODE_TOOLS["pause"].version != TEST_TOOLS["testpod"].version
 
 
 def test_an_unknown_program_is_refused_by_name(tmp_path: Path) -> None:

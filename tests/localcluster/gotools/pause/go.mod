@@ -1,0 +1,3 @@
+module xapp-operator.io/gotools/pause
+
+go 1.26.0

@@ -1,0 +1,3 @@
+module xapp-operator.io/gotools/testpod
+
+go 1.26.0
