@@ -141,5 +141,6 @@ def offline(folder: Path) -> tuple[Settings, Callable[[Settings], AbstractAsyncC
             gateway.cache.synced.set()
             yield gateway
 
-    settings = Settings(kubeconfig=str(kubeconfig), auth="none", port=0, cache_dir=folder / "cache")
+    # Rendering asks the API server first, so helm is never started: any program will do.
+    settings = Settings(kubeconfig=str(kubeconfig), auth="none", port=0, cache_dir=folder / "cache", helm="true")
     return settings, opened

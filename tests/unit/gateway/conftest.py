@@ -1,0 +1,32 @@
+"""A gateway over real HTTP without an API server, its store filled by the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.support.gateway import Serving, offline, serving
+
+
+@pytest.fixture(scope="package")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the package's gateway; its uploads lie under `cache`."""
+    return tmp_path_factory.mktemp("gateway")
+
+
+@pytest.fixture(scope="package")
+def gateway(folder: Path) -> Iterator[Serving]:
+    """A gateway that thinks itself in sync."""
+    settings, opened = offline(folder)
+    with serving(settings, opened) as one:
+        yield one
+
+
+@pytest.fixture
+def http(gateway: Serving) -> Iterator[httpx.Client]:
+    """A client of it."""
+    with gateway.client() as client:
+        yield client
