@@ -8,7 +8,12 @@ from typing import Final
 from xapp_operator.errors import FieldError, Invalid, KubeError, TooLarge
 from xapp_operator.gateway.forms import FORM
 
-_TOO_LARGE: Final = re.compile(r"request is too large|Request entity too large|too large to be stored", re.IGNORECASE)
+_TOO_LARGE: Final = re.compile(
+    r"object is too large|request is too large|Request entity too large|too large to be stored|message larger than max",
+    re.IGNORECASE,
+)
+"""What is said by our own client, by etcd, by the API server, and by its connection to etcd."""
+
 _PARTS: Final = {"spec.values": "values", "spec.archive": "file"}
 _COMPOSED: Final = "metadata.name"
 

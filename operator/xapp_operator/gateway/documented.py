@@ -26,6 +26,7 @@ _EVERYWHERE: Final = {
     403: "The right for this is missing, or a page of another origin asked for a change.",
     421: "The Host is not one that this gateway serves.",
     500: "An error of the gateway's own; its log knows the reference.",
+    502: "The Kubernetes API failed.",
     503: "Not ready: the caches are not filled yet, or the Kubernetes API does not answer.",
 }
 

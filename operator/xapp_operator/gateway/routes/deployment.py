@@ -15,7 +15,7 @@ from xapp_operator.errors import FieldError, FormInvalid, NotFound, NotFoundHere
 from xapp_operator.gateway.auth import Caller
 from xapp_operator.gateway.bodies import read_object
 from xapp_operator.gateway.documented import ONE_XAPP, PRETTY, UNAUTHENTICATED, answers, parameter
-from xapp_operator.gateway.forms import ERRORS_MAX, FORM, decode_form, namespace_in
+from xapp_operator.gateway.forms import ERRORS_MAX, FORM, decode_form, namespace_in, shown_field
 from xapp_operator.gateway.multipart import Parts, received_parts
 from xapp_operator.gateway.query import Query, shown
 from xapp_operator.gateway.records import entry_of
@@ -237,7 +237,7 @@ def _deletion(body: JsonObject) -> Deletion:
         return Deletion.model_validate(body)
     except ValidationError as error:
         errors = tuple(
-            FieldError(shown(".".join(map(str, each["loc"]))), str(each["msg"]))
+            FieldError(shown_field(".".join(map(str, each["loc"]))), str(each["msg"]))
             for each in error.errors(include_url=False, include_input=False)[:ERRORS_MAX]
         )
         first = errors[0]

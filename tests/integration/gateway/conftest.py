@@ -1,0 +1,75 @@
+"""Gateways over real HTTP on the run's cluster, in which no operator runs: status is written by the tests."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration.gateway.desk import Desk
+from tests.localcluster import Cluster
+from tests.support.apiserver import NAMESPACES, ApiServer
+from tests.support.contract import Contract
+from tests.support.gateway import Serving, serving
+from xapp_operator.config import Settings
+
+CRDS = Path(__file__).parents[3] / "crds"
+
+
+def settings_for(cluster: Cluster, folder: Path, **changes: object) -> Settings:
+    """Return settings of a gateway on a free port."""
+    given: dict[str, object] = {
+        "KUBECONFIG": str(cluster.kubeconfig),
+        "auth": "none",
+        "port": 0,
+        "helm": str(cluster.helm_path),
+        "cache_dir": folder / "cache",
+        "allow_loopback_repositories": True,
+        **changes,
+    }
+    return Settings.model_validate(given)
+
+
+@pytest.fixture(scope="package")
+def crds(cluster: Cluster) -> None:
+    cluster.kubectl("apply", "--server-side", "--force-conflicts", "-k", str(CRDS))
+    names = [f"crd/{kind}.xapp-operator.io" for kind in ("xapps", "chartrepositories")]
+    cluster.kubectl("wait", "--for=condition=Established", *names, "--timeout=30s")
+
+
+@pytest.fixture(scope="package")
+def api(cluster: Cluster, crds: None) -> Iterator[ApiServer]:
+    with ApiServer(cluster) as server:
+        yield server
+
+
+@pytest.fixture(scope="package")
+def gateway(cluster: Cluster, crds: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    """A gateway to which everybody is the administrator."""
+    with serving(settings_for(cluster, tmp_path_factory.mktemp("gateway"))) as one:
+        yield one
+
+
+@pytest.fixture(scope="package")
+def guarded(cluster: Cluster, crds: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    """A gateway that wants a token."""
+    with serving(settings_for(cluster, tmp_path_factory.mktemp("guarded"), auth="kubernetes")) as one:
+        yield one
+
+
+@pytest.fixture
+def namespace(api: ApiServer) -> Iterator[str]:
+    """A fresh namespace; no pod runs in it, so nothing of it is waited for."""
+    name = f"gateway-{secrets.token_hex(4)}"
+    api.create(NAMESPACES, {"metadata": {"name": name}})
+    yield name
+    api.delete(f"{NAMESPACES}/{name}")
+
+
+@pytest.fixture
+def desk(gateway: Serving, api: ApiServer, namespace: str) -> Iterator[Desk]:
+    """A caller with a namespace of its own, whose every answer is held against the API's description."""
+    with gateway.client(event_hooks={"response": [Contract.of(gateway).check]}) as http:
+        yield Desk(http=http, api=api, namespace=namespace, uploads=gateway.gateway.uploads)

@@ -1,0 +1,89 @@
+"""Removing over REST."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.integration.gateway.desk import DEPLOYMENT, NAME, NOTHING, Desk
+from tests.support.charts import chart_archive
+from tests.support.eventually import eventually
+
+pytestmark = pytest.mark.integration
+
+
+def test_removing_answers_202_and_again_while_it_goes_and_then_404(desk: Desk) -> None:
+    desk.deploy()
+    desk.hold()
+    wanted = {"name": NAME, "namespace": desk.namespace}
+    first = desk.delete(wanted)
+    assert first.status_code == 202
+    assert (first.json()["phase"], first.json()["ready"]) == ("Uninstalling", False)
+    second = desk.delete(wanted)
+    assert (second.status_code, second.json()["uid"]) == (202, first.json()["uid"])
+    desk.let_go()
+    assert desk.delete(wanted).status_code == 404
+
+
+def test_what_nothing_holds_back_is_gone_at_once_with_its_record_as_the_answer(desk: Desk) -> None:
+    record = desk.deploy()
+    answer = desk.delete({"name": NAME, "namespace": desk.namespace})
+    assert answer.status_code == 202
+    assert (answer.json()["uid"], answer.json()["phase"]) == (record["uid"], "Uninstalling")
+    assert desk.written()["xapps"] == []
+
+
+async def test_what_was_removed_leaves_the_list_and_may_come_again(desk: Desk) -> None:
+    desk.deploy()
+    desk.delete({"name": NAME, "namespace": desk.namespace})
+    path = f"/api/xapps/{desk.namespace}/{NAME}"
+    await eventually(lambda: desk.http.get(path).status_code == 404, what="the record to go", seconds=2)
+    desk.deploy()
+    assert desk.http.get(path).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "field"),
+    [
+        pytest.param({"name": "not-there", "namespace": "default"}, 404, None, id="not there"),
+        pytest.param({"name": "not-there", "namespace": "nowhere-at-all"}, 404, None, id="no such namespace"),
+        pytest.param("", 400, None, id="empty"),
+        pytest.param("{", 400, None, id="not JSON"),
+        pytest.param(b"\xff\xfe", 400, None, id="not UTF-8"),
+        pytest.param('{"name": "a", "name": "b", "namespace": "c"}', 422, "the body", id="a key twice"),
+        pytest.param("[]", 422, None, id="a list"),
+        pytest.param("null", 422, None, id="null"),
+        pytest.param("[" * 60_000, 400, None, id="deep and broken"),
+        pytest.param("[" * 30_000 + "]" * 30_000, 400, None, id="deep"),
+        pytest.param({"namespace": "ric"}, 422, "name", id="no name"),
+        pytest.param({"name": "a"}, 422, "namespace", id="no namespace"),
+        pytest.param({"name": 1, "namespace": "ric"}, 422, "name", id="a number as name"),
+        pytest.param({"name": "", "namespace": "ric"}, 422, "name", id="an empty name"),
+        pytest.param({"name": "..", "namespace": "ric"}, 422, None, id="a name that leaves its path"),
+        pytest.param({"name": "a/b", "namespace": "ric"}, 422, None, id="a name with a slash"),
+        pytest.param({"name": "a", "namespace": "..%2f"}, 422, None, id="a namespace that leaves its path"),
+        pytest.param({"name": "x" * 254, "namespace": "ric"}, 422, "name", id="a name over the limit"),
+        pytest.param({"name": "a", "namespace": "ric", "force": True}, 422, "force", id="an unknown member"),
+        pytest.param('{"name": "' + "x" * 70_000 + '"}', 413, None, id="too large"),
+    ],
+)
+def test_a_removal_that_cannot_be_is_refused(desk: Desk, body: object, status: int, field: str | None) -> None:
+    answer = desk.delete(body)
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    if field is not None:
+        assert field in [each["field"] for each in answer.json()["errors"]]
+
+
+@pytest.mark.parametrize("query", ["?dryRun=true", "?pretty=1", "?pretty=true&pretty=true", "?x=%ff"])
+def test_parameters_that_a_removal_does_not_have_are_refused_before_it(desk: Desk, query: str) -> None:
+    desk.deploy()
+    content = f'{{"name": "{NAME}", "namespace": "{desk.namespace}"}}'
+    answer = desk.http.request("DELETE", DEPLOYMENT + query, content=content)
+    assert answer.status_code == 400
+    assert desk.written()["xapps"] == [NAME]
+
+
+def test_nothing_of_another_namespace_is_removed(desk: Desk) -> None:
+    desk.deploy(chart_archive())
+    assert desk.delete({"name": NAME, "namespace": "default"}).status_code == 404
+    assert desk.written() != NOTHING

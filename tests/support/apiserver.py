@@ -1,0 +1,82 @@
+"""The API server of a test cluster over plain HTTP, fast enough to look at it after every request of a table.
+
+Lives beside the tests and knows nothing of the package: what was written is read back without the code that wrote it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import ssl
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Final, Self
+
+import httpx
+
+from tests.localcluster import Cluster
+
+Object = dict[str, Any]
+
+XAPPS: Final = "/apis/xapp-operator.io/v1alpha1/namespaces/{}/xapps"
+REPOSITORIES: Final = "/apis/xapp-operator.io/v1alpha1/namespaces/{}/chartrepositories"
+SECRETS: Final = "/api/v1/namespaces/{}/secrets"
+NAMESPACES: Final = "/api/v1/namespaces"
+NOT_FOUND: Final = 404
+
+
+class ApiServer:
+    """Requests of the cluster's administrator; a context manager closes the connections."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        config = json.loads(cluster.kubeconfig.read_text())
+        authority = base64.b64decode(config["clusters"][0]["cluster"]["certificate-authority-data"]).decode()
+        self._http = httpx.Client(
+            base_url=cluster.server,
+            headers={"Authorization": f"Bearer {cluster.token}"},
+            verify=ssl.create_default_context(cadata=authority),
+            trust_env=False,
+            timeout=30,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._http.close()
+
+    def find(self, path: str) -> Object | None:
+        """Return the object at `path`, or None where there is none."""
+        answer = self._http.get(path)
+        return None if answer.status_code == NOT_FOUND else _object(answer)
+
+    def get(self, path: str) -> Object:
+        """Return the object or the list at `path`."""
+        return _object(self._http.get(path))
+
+    def names(self, path: str) -> list[str]:
+        """Return the names of all objects in the collection at `path`."""
+        return [item["metadata"]["name"] for item in self.get(path)["items"]]
+
+    def create(self, path: str, body: Mapping[str, Any]) -> Object:
+        """Create an object in the collection at `path`."""
+        return _object(self._http.post(path, json=body))
+
+    def patch(self, path: str, body: Mapping[str, Any]) -> Object:
+        """Send a JSON merge patch."""
+        headers = {"Content-Type": "application/merge-patch+json"}
+        return _object(self._http.patch(path, content=json.dumps(body), headers=headers))
+
+    def delete(self, path: str) -> None:
+        """Delete the object, or the whole collection, at `path`; what is not there is no error."""
+        answer = self._http.delete(path)
+        if answer.status_code != NOT_FOUND:
+            _object(answer)
+
+
+def _object(answer: httpx.Response) -> Object:
+    assert answer.is_success, f"{answer.request.method} {answer.request.url.path}: {answer.text}"
+    found: Object = answer.json()
+    return found
