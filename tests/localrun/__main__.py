@@ -1,4 +1,4 @@
-"""The command behind `make run`: ``python -m tests.localrun [--cluster …] [--auth …] [--port …] [--folder …]``."""
+"""The command behind `make run`: ``python -m tests.localrun``, with `--help` for its options."""
 
 import argparse
 import sys
@@ -58,8 +58,9 @@ def _read_options(arguments: list[str]) -> Options:
     parser.add_argument("--auth", choices=["none", "kubernetes"], default=defaults.auth)
     parser.add_argument("--port", type=int, default=defaults.port, help="of the gateway, on loopback")
     parser.add_argument("--folder", type=Path, default=defaults.folder, help="for keys, logs and data")
+    parser.add_argument("--cache", type=Path, default=defaults.cache, help="for charts, kept between runs")
     chosen = parser.parse_args(arguments)
-    return Options(cluster=chosen.cluster, auth=chosen.auth, port=chosen.port, folder=chosen.folder)
+    return Options(**vars(chosen))
 
 
 if __name__ == "__main__":

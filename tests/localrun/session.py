@@ -4,7 +4,7 @@ import hashlib
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
 
@@ -33,6 +33,11 @@ _LEFTOVER_SECONDS = 10.0
 _INTERVAL_SECONDS = 0.2
 
 
+def cache_of_checkout(root: Path) -> Path:
+    """Return the cache folder of one checkout; two operators must not share one."""
+    return cache_root() / "run" / hashlib.sha256(str(root).encode()).hexdigest()[:12]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """What a person chooses."""
@@ -44,6 +49,8 @@ class Options:
     port: int = DEFAULT_PORT
     """Of the gateway, on loopback."""
     folder: Path = ROOT / ".local"
+    cache: Path = field(default_factory=lambda: cache_of_checkout(ROOT))
+    """Where charts are kept between runs: outside the checkout."""
 
 
 class Session:
@@ -182,12 +189,11 @@ Ctrl-C stops all of it.
             ) from None
 
     def _start_services(self, cluster: Cluster) -> Services:
-        checkout = hashlib.sha256(str(self._layout.root).encode()).hexdigest()[:12]
         children = specs(
             cluster=cluster,
             auth=self._options.auth,
             port=self._options.port,
-            cache=cache_root() / "run" / checkout,
+            cache=self._options.cache,
             namespace=provision.SYSTEM_NAMESPACE,
         )
         return Services(children, logs=self._layout.logs, folder=ROOT, say=self._console.say)

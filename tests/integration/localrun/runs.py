@@ -57,7 +57,9 @@ class Run:
 
 def command(folder: Path, port: int, *arguments: str) -> list[str]:
     """Return the command that `make run` runs."""
-    return [sys.executable, "-m", "tests.localrun", "--folder", str(folder), "--port", str(port), *arguments]
+    options = {"--folder": folder, "--cache": folder / "cache", "--port": port}
+    words = [str(word) for option in options.items() for word in option]
+    return [sys.executable, "-m", "tests.localrun", *words, *arguments]
 
 
 @contextmanager
