@@ -22,6 +22,7 @@ MASK: Final = "••••••"
 SCRUB_MIN: Final = 4
 """Shorter secrets are not scrubbed: they would riddle the text and tell by their gaps what they are."""
 
+_TEXT_MIN: Final = 6  # of a text whose key does not tell that it is a secret
 _LINE_MIN: Final = 8  # a shorter line of a secret may be any word
 
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
@@ -87,6 +88,15 @@ def unmask(new: JsonObject, old: JsonObject) -> JsonObject:
 def secrets_of(values: JsonObject) -> frozenset[str]:
     """Return the texts that `redact(values)` hides, for `scrub`."""
     return frozenset(_hidden(values, redact(values)))
+
+
+def texts_of(value: Json) -> Iterator[str]:
+    """Yield every text of `value` that is long enough to be told from a common word, for `scrub`."""
+    if isinstance(value, dict | list):
+        for member in value.values() if isinstance(value, dict) else value:
+            yield from texts_of(member)
+    elif isinstance(value, str) and len(value) >= _TEXT_MIN:
+        yield value
 
 
 def scrub(text: str, secrets: Iterable[str]) -> str:

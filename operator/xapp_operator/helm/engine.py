@@ -220,7 +220,7 @@ def _call(command: tuple[str, ...], request: ReleaseRequest | UninstallRequest |
         seconds=request.timeout + MARGIN_SECONDS,
     )
     if isinstance(request, ReleaseRequest):
-        return replace(call, values=request.values, chart=request.chart_name)
+        return replace(call, values=request.values, chart=request.chart_name, secrets=request.secrets)
     return call
 
 

@@ -25,7 +25,8 @@ class ReleaseRequest:
     `timeout` is in seconds, for each hook and for the whole process. `labels` go onto the release Secret and last
     through upgrades. `replace` and `take_ownership` are `install --replace` and `--take-ownership`. `skip_schema` is
     for charts whose schema refers outside (helm would fetch it). `history_max` counts for upgrades only: an install
-    has no such limit in Helm. `chart_name` lets errors of subcharts name the right path of the values.
+    has no such limit in Helm. `chart_name` lets errors of subcharts name the right path of the values. `secrets` are
+    texts that errors must not quote, beside the values whose keys tell that they are secret.
     """
 
     name: str
@@ -41,6 +42,7 @@ class ReleaseRequest:
     no_hooks: bool = False
     history_max: int = DEFAULT_HISTORY_MAX
     chart_name: str = ""
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,13 +38,15 @@ logger = get_logger(__name__)
 class Call:
     """One run of helm: its arguments, the values for its standard input and its bounds (`seconds`, `cpu_seconds`).
 
-    `cluster` says that it needs the API server; `chart` names the chart in errors, `subject` the release in the log.
+    `secrets` are texts that no error may quote, beside the secret ones of `values`. `cluster` says that it needs the
+    API server; `chart` names the chart in errors, `subject` the release in the log.
     """
 
     arguments: tuple[str, ...]
     subject: str
     seconds: float
     values: JsonObject | None = field(default=None, repr=False)
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
     cluster: bool = True
     chart: str = ""
     cpu_seconds: int = CPU_SECONDS
@@ -105,7 +107,7 @@ class Runner:
             return HelmError(
                 f"helm {call.command} was ended from outside by signal {-outcome.code}: is the memory used up?"
             )
-        return classify(outcome.stderr, chart=call.chart, secrets=secrets_of(call.values or {}))
+        return classify(outcome.stderr, chart=call.chart, secrets=call.secrets | secrets_of(call.values or {}))
 
     def _command(self, call: Call, folder: Path) -> Command:
         kubeconfig = self._kubeconfig if call.cluster and self._kubeconfig else str(folder / "none")

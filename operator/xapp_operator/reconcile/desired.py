@@ -19,6 +19,7 @@ from xapp_operator.charts.info import ChartInfo
 from xapp_operator.charts.model import ChartRequest
 from xapp_operator.charts.source import ChartSources
 from xapp_operator.config import Settings
+from xapp_operator.domain.redaction import texts_of
 from xapp_operator.domain.situation import Digests
 from xapp_operator.domain.values import advertise_layer, digest, merge
 from xapp_operator.domain.yamlvalues import load_values
@@ -44,6 +45,7 @@ class Materials:
     chart: ChartFile
     values: JsonObject
     digests: Digests
+    secrets: frozenset[str]  # texts that came from Secrets
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ class Desired:
         remembered = self._digests.get(xapp.key)
         if remembered is not None and remembered[0] == token:
             return remembered[1]
-        values = await self._user_values(xapp)
+        values = merge(*await self._layers(xapp), xapp.spec.user_values)
         if self._advertise.configured is not None:
             values = merge(self._layer(chart, self._advertise.configured), values)
         found = Digests(chart.digest[:DIGEST_LENGTH], digest(values)[:DIGEST_LENGTH])
@@ -118,13 +120,16 @@ class Desired:
             XAppError: as `digests`.
         """
         chart = await self._chart(xapp)
-        own = await self._user_values(xapp)
+        layers = await self._layers(xapp)
+        own = merge(*layers, xapp.spec.user_values)
         address = await self._advertise.get()
         values = own if address is None else merge(self._layer(chart.info, address), own)
         # An address that was found, not configured, is no wish of anybody: it alone never starts an upgrade.
         told_apart = values if self._advertise.configured is not None else own
         digests = Digests(chart.info.digest[:DIGEST_LENGTH], digest(told_apart)[:DIGEST_LENGTH])
-        return Materials(chart=chart, values=values, digests=digests)
+        sources = zip(xapp.spec.values_from or (), layers, strict=True)
+        secrets = frozenset(text for source, layer in sources if source.kind == "Secret" for text in texts_of(layer))
+        return Materials(chart=chart, values=values, digests=digests, secrets=secrets)
 
     def _layer(self, chart: ChartInfo, address: str) -> JsonObject:
         return advertise_layer(chart.values, self._settings.advertise_address_values, address)
@@ -208,9 +213,8 @@ class Desired:
     async def _let_go(self, xapp: XApp, *, keep: str | None) -> None:
         await let_go(self._identities.kube, xapp, keep=keep, secrets=self._references.chart_secrets())
 
-    async def _user_values(self, xapp: XApp) -> JsonObject:
-        layers = [await self._from(xapp, source) for source in xapp.spec.values_from or ()]
-        return merge(*layers, xapp.spec.user_values)
+    async def _layers(self, xapp: XApp) -> list[JsonObject]:
+        return [await self._from(xapp, source) for source in xapp.spec.values_from or ()]
 
     async def _from(self, xapp: XApp, source: ValuesRef) -> JsonObject:
         kube, namespace = self._identities.client_of(xapp), xapp.metadata.namespace

@@ -6,7 +6,9 @@ import json
 
 import pytest
 
+from tests.support.charts import chart_archive
 from tests.support.chartserver import ChartServer
+from tests.support.operator import OperatorProcess
 from tests.support.workload import workload
 from tests.support.xapps import XAppKit
 
@@ -86,3 +88,23 @@ def test_xapp_made_again_at_once_under_the_same_name_is_installed_again(xapps: X
     found = xapps.get("configmap", "hello")
     assert found is not None
     assert found["data"]["greeting"] == "last"
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        '{{ fail (printf "refused: %s" .Values.plain) }}',
+        'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: "{{ .Values.plain }}"}\n',
+    ],
+    ids=["template that fails", "object that the cluster refuses"],
+)
+def test_text_from_a_secret_is_quoted_nowhere(xapps: XAppKit, operator: OperatorProcess, template: str) -> None:
+    canary = "Canary-0451-in-a-plain-key"
+    xapps.kubectl("create", "secret", "generic", "top", f"--from-literal=values.yaml=plain: {canary}")
+    archive = chart_archive({"templates/stop.yaml": template})
+    xapps.apply(xapps.uploaded("hello", archive, valuesFrom=[{"kind": "Secret", "name": "top"}]))
+    xapps.stalled("hello")
+    about = ("--field-selector", "type=Warning,involvedObject.kind=XApp", "-o", "name")
+    xapps.until(lambda: xapps.kubectl("get", "events", *about) != "", what="an event")
+    assert canary not in xapps.kubectl("get", "xapps,events", "-o", "json")
+    assert canary not in operator.logged()

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xapp_operator.api.json import Json, JsonObject
-from xapp_operator.domain.redaction import MASK, is_secret_key, redact, scrub, secrets_of, unmask
+from xapp_operator.domain.redaction import MASK, is_secret_key, redact, scrub, secrets_of, texts_of, unmask
 from xapp_operator.errors import ValuesInvalid
 
 PEM = "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA\n-----END RSA PRIVATE KEY-----\n"
@@ -223,3 +223,8 @@ def test_a_scrubbed_text_never_holds_the_secret(secret: str, before: str, after:
 def test_redaction_is_quick_on_hostile_texts() -> None:
     hostile: list[Json] = ["a" * 1_000_000, "://" + ":" * 500_000, "://a:" * 100_000, "-----BEGIN " * 50_000]
     assert redact({"texts": hostile}) == {"texts": hostile}
+
+
+def test_texts_are_found_at_any_depth_and_words_are_left_out() -> None:
+    values: JsonObject = {"a": {"b": ["long-enough", "short", 123456, None]}, "c": "another-text"}
+    assert set(texts_of(values)) == {"long-enough", "another-text"}

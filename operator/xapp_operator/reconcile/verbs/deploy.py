@@ -105,6 +105,7 @@ def _request(
         take_ownership=take_ownership,
         skip_schema=materials.chart.info.external_refs,
         history_max=spec.max_history,
+        secrets=materials.secrets,
     )
 
 
