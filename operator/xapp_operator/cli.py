@@ -43,6 +43,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except XAppError as error:
         _log.error("cannot go on", error=error.message)
         return 1
+    except OSError as error:  # a folder that cannot be written, an address that is taken or not ours
+        where = f" ({error.filename})" if error.filename else ""
+        _log.error(
+            "cannot go on",
+            error=f"{error.strerror or error}{where}: check XAPP_CACHE_DIR, and host and port of what is served",
+        )
+        return 1
     except KeyboardInterrupt:
         return 0
 

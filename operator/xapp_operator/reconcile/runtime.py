@@ -86,10 +86,11 @@ class Runtime:
         self._reconciler = Reconciler(self._tools)
 
     async def __aenter__(self) -> Self:
-        await self._tools.helm.reap_orphans()
         self._stack.callback(self._tools.helm.close)
-        self._stack.push_async_callback(self._tools.patience.stop)
+        _log.info("helm found", version=await self._tools.helm.version())
+        await self._tools.helm.reap_orphans()
         await self._stack.enter_async_context(self._charts)
+        self._stack.push_async_callback(self._tools.patience.stop)
         await self._stack.enter_async_context(self._tools.events)
         for part in (self._releases, self._references, self._monitor):
             self._stack.push_async_callback(part.stop)
