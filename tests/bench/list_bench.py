@@ -4,7 +4,7 @@
 
 The gateway runs in a process of its own without an API server, its store filled with XApps as a cluster would hold them
 (three revisions, three conditions, a Service). The load comes from this process over loopback, keep-alive, one request
-at a time on each connection. Figures to compare with are in DESIGN §13: 3,000 requests/s at per_page=10, p99 ≤ 15 ms,
+at a time on each connection. Figures to compare with: 3,000 requests/s at per_page=10, p99 ≤ 15 ms,
 the last page as fast as the first; memory ≤ 120 MB + 6 KB per XApp.
 """
 

@@ -4,7 +4,7 @@
 
 Starts a control plane of its own, fills it, and reads it with a fresh process for each way of listing: as watch events
 (what the cache does where the server offers it) and in pages of 500. Asserts nothing. Figures to compare with are in
-DESIGN §5 (kopf: 10 s, 174 MB for the same objects) and §13 (120 MB + 6 KB per XApp for a whole process).
+kopf (10 s and 174 MB for the same objects) and the budget of a whole process (120 MB + 6 KB per XApp).
 """
 
 from __future__ import annotations

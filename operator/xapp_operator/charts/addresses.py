@@ -1,4 +1,4 @@
-"""Which network addresses a chart repository may have (DESIGN §10), and the resolver that keeps to it.
+"""Which network addresses a chart repository may have, and the resolver that keeps to it.
 
 A repository's URL comes from whoever may write an XApp, and the operator sits inside the cluster: it must not become
 their way to the metadata service of the cloud or to what listens on loopback beside it. Private ranges are allowed,

@@ -1,4 +1,4 @@
-"""Whether a chart archive may go to helm, and what is in it: every check of DESIGN §4, in memory.
+"""Whether a chart archive may go to helm, and what is in it: every check, in memory.
 
 The rules are those of Helm 4's loader, so that what passes here loads there, and the operator's own: an application
 chart, with its dependencies inside. An archive is a pure input: the same bytes always give the same answer, which is

@@ -2,7 +2,7 @@
 
 Helm fetches what the `$ref`s of a values.schema.json name, over HTTP or from its own disk, and does the same for a
 `$schema` that is no published draft. A chart from somebody else must not make it do so; where it would, helm runs
-without the schemas (DESIGN §4).
+without the schemas.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The one shape of every list (DESIGN §9): which page is asked for, the envelope, the Link header.
+"""The one shape of every list: which page is asked for, the envelope, the Link header.
 
 Pure: it knows nothing of what is listed. Lives in the gateway because pages exist in HTTP only.
 """

@@ -99,7 +99,7 @@ def make_entry(
     ready: bool = False,
     stalled: bool = False,
 ) -> Entry:
-    """Return the entry of a record (DESIGN §8, Shapes), wherever the record comes from."""
+    """Return the entry of a record, wherever the record comes from."""
     uid = text(record, "uid")
     values: dict[str, SortValue] = {sort: intern(text(record, sort)) for sort in SORTS}
     values["created"] = intern(text(record, "createdAt"))

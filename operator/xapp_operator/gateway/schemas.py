@@ -1,4 +1,4 @@
-"""The shapes of answers, as the API's documentation states them (DESIGN §8, Shapes).
+"""The shapes of answers, as the API's documentation states them.
 
 Nothing is serialised through these models, since lists answer with bytes; a test holds every answer against them.
 """

@@ -1,4 +1,4 @@
-"""Uploaded charts as immutable Secrets `chart-<first 16 hex of sha256>` (DESIGN §4, Uploaded charts).
+"""Uploaded charts as immutable Secrets `chart-<first 16 hex of sha256>`.
 
 The one thing that the gateway writes in its own name, once a dry run has shown that the caller may write the XApp. The
 operator becomes the owner's keeper of them and sweeps those that nobody owns.

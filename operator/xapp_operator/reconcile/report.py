@@ -1,7 +1,7 @@
 """How a decision and a draft become the status of an XApp: phase, conditions by kstatus, release, health. Pure.
 
 Lives in `reconcile` beside the verbs; the writing itself is `kube.status`. The message of Ready always carries the
-root cause. Conditions: DESIGN of the resource, and kstatus ("Reconciling" and "Stalled" only while True).
+root cause. Conditions by kstatus ("Reconciling" and "Stalled" only while True).
 """
 
 from __future__ import annotations
