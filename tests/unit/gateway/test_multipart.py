@@ -207,8 +207,8 @@ def test_a_slow_upload_is_taken(gateway: Serving) -> None:
             f"POST {PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=b\r\n"
             f"Content-Length: {len(content)}\r\n\r\n".encode()
         )
-        for at in range(len(content)):
-            connection.sendall(content[at : at + 1])
+        for at in range(0, len(content), 7):
+            connection.sendall(content[at : at + 7])
         assert connection.recv(65536).startswith(f"HTTP/1.1 {TAKEN} ".encode())
 
 
