@@ -6,6 +6,7 @@ To add a route, write a module in `routes/` and name its router in `routes/__ini
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 from importlib.metadata import version
 from typing import Final, cast
 
@@ -13,7 +14,7 @@ import orjson
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
@@ -24,6 +25,7 @@ from xapp_operator.gateway.forms import form_schema
 from xapp_operator.gateway.problems import framework_problem, problem_of, unexpected_problem
 from xapp_operator.gateway.routes import ROUTERS, TAGS
 from xapp_operator.gateway.runtime import Gateway
+from xapp_operator.telemetry.logs import get_logger
 
 TITLE: Final = "xapp-operator"
 DESCRIPTION: Final = (
@@ -31,6 +33,8 @@ DESCRIPTION: Final = (
     "Errors are problems of RFC 9457 (`application/problem+json`). Lists are paginated; `pretty=true` indents any "
     "answer."
 )
+
+_log = get_logger(__name__)
 
 
 def create_app(gateway: Gateway) -> ASGIApp:
@@ -59,6 +63,7 @@ def create_app(gateway: Gateway) -> ASGIApp:
         XAppError: _ours,
         HTTPException: _framework,
         RequestValidationError: _invalid,
+        ClientDisconnect: _left,
         Exception: _unexpected,
     }
     for kind, handler in handlers.items():
@@ -80,6 +85,11 @@ async def _invalid(request: Request, error: Exception) -> Response:
         for each in cast("RequestValidationError", error).errors()
     )
     return problem_of(MalformedRequest("the request is not of the form that this path takes", errors=refused), request)
+
+
+async def _left(request: Request, _error: Exception) -> Response:
+    _log.info("client left before the end of its request", path=request.url.path)
+    return Response(status_code=HTTPStatus.BAD_REQUEST)
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:

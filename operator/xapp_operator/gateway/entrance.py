@@ -10,7 +10,7 @@ import time
 from typing import Final
 
 from starlette.datastructures import MutableHeaders
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from xapp_operator.config import Settings
@@ -53,8 +53,6 @@ class Entrance:
             await self._app(inner, exchange.receive, exchange.send)
         except XAppError as error:
             await problem_of(error, request)(scope, exchange.receive, exchange.send)
-        except ClientDisconnect:
-            _log.debug("client left", path=scope["path"])
         except Exception as error:
             if not exchange.started:
                 await unexpected_problem(error, request)(scope, exchange.receive, exchange.send)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
@@ -34,9 +34,13 @@ TAKEN = 503
 def nothing_left(folder: Path) -> Iterator[None]:
     """Whatever a request was, none of its files stays."""
     yield
+    until(lambda: not uploads(folder))
+
+
+def until(reached: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 10
-    while left := uploads(folder):
-        assert time.monotonic() < deadline, left
+    while not reached():
+        assert time.monotonic() < deadline
         time.sleep(0.01)
 
 
@@ -185,7 +189,9 @@ def test_an_announced_size_over_all_caps_is_refused_before_the_body(gateway: Ser
     assert b"100 Continue" not in answer
 
 
-def test_a_client_that_leaves_half_way_leaves_nothing(gateway: Serving, folder: Path) -> None:
+def test_a_client_that_leaves_half_way_leaves_nothing(
+    gateway: Serving, http: httpx.Client, folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     content = body(form_part, part("file", b"x" * 200_000))
     with socket.create_connection(("127.0.0.1", gateway.port), timeout=20) as connection:
         connection.sendall(
@@ -193,10 +199,12 @@ def test_a_client_that_leaves_half_way_leaves_nothing(gateway: Serving, folder: 
             f"Content-Length: {len(content)}\r\n\r\n".encode()
         )
         connection.sendall(content[:100_000])
-        deadline = time.monotonic() + 10
-        while not uploads(folder):
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        until(lambda: bool(uploads(folder)))
+    until(lambda: not uploads(folder))
+    assert http.get("/healthz").status_code == 200
+
+    logged = capfd.readouterr()
+    assert "unexpectedly" not in logged.out + logged.err
 
 
 def test_a_slow_upload_is_taken(gateway: Serving) -> None:
