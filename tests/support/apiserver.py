@@ -47,6 +47,10 @@ class ApiServer:
     ) -> None:
         self._http.close()
 
+    def answers(self, path: str) -> bool:
+        """Tell whether `path` is served; a new kind is not at once."""
+        return self._http.get(path).is_success
+
     def find(self, path: str) -> Object | None:
         """Return the object at `path`, or None where there is none."""
         answer = self._http.get(path)

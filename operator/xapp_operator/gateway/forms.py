@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from xapp_operator.api.base import RULES
 from xapp_operator.api.json import Json, JsonObject
 from xapp_operator.api.models import REMOTE, UPLOAD, XAppSpec, parse_duration
+from xapp_operator.charts.versions import parse_range
 from xapp_operator.config import Settings
 from xapp_operator.domain.naming import composed_name
 from xapp_operator.errors import FieldError, FormInvalid
@@ -102,6 +103,7 @@ def checked_form(form: JsonObject, *, settings: Settings) -> Form:
         errors += [_field_error(each) for each in error.errors(include_url=False, include_input=False)]
     errors += _broken_rules(fields)
     errors += _presence(fields)
+    errors += _chart_version(fields)
     errors += _namespace(fields.get("namespace"), settings)
     if errors or spec is None:
         raise _invalid(errors)
@@ -221,6 +223,19 @@ def _presence(fields: Mapping[str, Json]) -> Iterator[FieldError]:
     elif method == UPLOAD and "chartVersion" in fields:
         message = f"is forbidden with method '{UPLOAD}': the uploaded chart has one version, leave it out"
         yield FieldError(f"{FORM}.chartVersion", message)
+
+
+def _chart_version(fields: Mapping[str, Json]) -> Iterator[FieldError]:
+    """Say of what is no version and no range that no repository can have it; the default is the xApp's version."""
+    name = "chartVersion" if fields.get("chartVersion") is not None else "version"
+    wanted = fields.get(name)
+    if fields.get("method") != REMOTE or not isinstance(wanted, str) or not wanted:
+        return
+    try:
+        parse_range(wanted)
+    except FormInvalid as error:
+        default = "" if name == "chartVersion" else "is left out, and the xApp's version, its default, "
+        yield from (FieldError(f"{FORM}.chartVersion", default + each.message) for each in error.errors)
 
 
 def _namespace(namespace: Json, settings: Settings) -> Iterator[FieldError]:

@@ -10,7 +10,8 @@ import pytest
 
 from tests.integration.gateway.desk import Desk
 from tests.localcluster import Cluster
-from tests.support.apiserver import NAMESPACES, ApiServer
+from tests.localcluster.waiting import wait_until
+from tests.support.apiserver import NAMESPACES, REPOSITORIES, XAPPS, ApiServer
 from tests.support.contract import Contract
 from tests.support.gateway import Serving, serving
 from xapp_operator.config import Settings
@@ -42,6 +43,8 @@ def crds(cluster: Cluster) -> None:
 @pytest.fixture(scope="package")
 def api(cluster: Cluster, crds: None) -> Iterator[ApiServer]:
     with ApiServer(cluster) as server:
+        served = (XAPPS.format("default"), REPOSITORIES.format("default"))
+        wait_until(lambda: all(map(server.answers, served)), timeout=30, what="new kinds to be served")
         yield server
 
 

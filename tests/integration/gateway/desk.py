@@ -42,9 +42,9 @@ class Desk:
         }
         return {name: value for name, value in whole.items() if value is not None}
 
-    def remote(self, url: str, **changes: Any) -> Object:
+    def remote(self, address: str, **changes: Any) -> Object:
         """Return the form of a chart in a repository."""
-        return self.form(**{"method": REMOTE, "chartName": "hello", "url": url, "repoName": "charts", **changes})
+        return self.form(**{"method": REMOTE, "chartName": "hello", "url": address, "repoName": "charts", **changes})
 
     def post(
         self, form: object, *, file: bytes | None = None, values: str | bytes | None = None, **query: Any
@@ -102,6 +102,11 @@ class Desk:
             "repositories": self.api.names(REPOSITORIES.format(self.namespace)),
             "files": [path.name for path in self.uploads.iterdir()],
         }
+
+    def clear(self) -> None:
+        """Remove what there is."""
+        for path in (XAPPS, SECRETS, REPOSITORIES):
+            self.api.delete(path.format(self.namespace))
 
     def _finalizers(self, names: list[str], name: str) -> None:
         self.api.patch(f"{XAPPS.format(self.namespace)}/{name}", {"metadata": {"finalizers": names}})
