@@ -78,13 +78,18 @@ class Reviews:
         if task is None:
             task = asyncio.create_task(self._ask(client, question, resource))
             self._asking[question] = task
-            task.add_done_callback(lambda _: self._asking.pop(question, None))
+            task.add_done_callback(lambda done: self._asked(question, done))
         try:
             return await asyncio.shield(task)
         except ApiUnavailable:
             if known is not None and now - known.at < STALE_REVIEW_SECONDS:
                 return known.allowed
             raise
+
+    def _asked(self, question: _Question, done: asyncio.Task[bool]) -> None:
+        self._asking.pop(question, None)
+        if not done.cancelled():
+            done.exception()  # seen here too, should everybody who waited have left
 
     async def _ask(self, client: KubeClient, question: _Question, resource: Resource) -> bool:
         allowed = await client.allowed(

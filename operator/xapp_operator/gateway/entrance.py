@@ -58,7 +58,7 @@ class Entrance:
                 await unexpected_problem(error, request)(scope, exchange.receive, exchange.send)
             elif not exchange.failed:
                 _log.exception("answer broken off", path=scope["path"])
-        exchange.count(inner)
+        exchange.account(inner)
 
     def _check(self, request: Request) -> None:
         hosts = request.headers.getlist("host")
@@ -128,14 +128,19 @@ class _Exchange:
         except TimeoutError:
             return
 
-    def count(self, scope: Scope) -> None:
-        route = scope.get("route")
-        METRICS.request_served(
-            method=self._method,
-            route=getattr(route, "path", _UNMATCHED),
-            status=self._status,
-            seconds=time.perf_counter() - self._begun,
-        )
+    def account(self, scope: Scope) -> None:
+        """Count the request, and log what may have changed something."""
+        route = getattr(scope.get("route"), "path", _UNMATCHED)
+        seconds = time.perf_counter() - self._begun
+        METRICS.request_served(method=self._method, route=route, status=self._status, seconds=seconds)
+        if self._method not in READING:
+            _log.info(
+                "request served",
+                method=self._method,
+                path=scope["path"],
+                status=self._status,
+                seconds=round(seconds, 3),
+            )
 
 
 def _has_body(scope: Scope) -> bool:

@@ -1,0 +1,168 @@
+"""How often the API server is asked what a token may do, on a real HTTP server that stands in for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from tests.support.eventually import eventually
+from tests.support.gateway import KUBECONFIG_OF_NOBODY
+from xapp_operator.api.json import JsonObject
+from xapp_operator.config import Settings
+from xapp_operator.errors import AccessDenied, ApiUnavailable, Unauthenticated
+from xapp_operator.gateway import auth
+from xapp_operator.gateway.auth import Caller, Reviews, UnsafeBinding, check_binding
+from xapp_operator.kube.client import KubeClient
+
+
+@dataclass
+class Judge:
+    """Answers SelfSubjectAccessReviews, and notes what it was asked."""
+
+    asked: list[JsonObject] = field(default_factory=list)
+    tokens: list[str] = field(default_factory=list)
+    allowed: bool = True
+    status: int = 201
+    answers: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def review(self, request: web.Request) -> web.Response:
+        body = await request.json()
+        self.asked.append(body["spec"]["resourceAttributes"])
+        self.tokens.append(request.headers.get("Authorization", ""))
+        await self.answers.wait()
+        if self.status != 201:
+            return web.json_response({"kind": "Status", "message": "no", "code": self.status}, status=self.status)
+        return web.json_response({"kind": "SelfSubjectAccessReview", "status": {"allowed": self.allowed}}, status=201)
+
+
+@asynccontextmanager
+async def court(folder: Path) -> AsyncIterator[tuple[Judge, KubeClient]]:
+    judge = Judge()
+    judge.answers.set()
+    app = web.Application()
+    app.router.add_post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", judge.review)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    port = runner.addresses[0][1]
+    kubeconfig = folder / "kubeconfig"
+    kubeconfig.write_text(KUBECONFIG_OF_NOBODY.replace("127.0.0.1:1", f"127.0.0.1:{port}"))
+    try:
+        async with await KubeClient.connect(Settings.model_validate({"KUBECONFIG": str(kubeconfig)})) as kube:
+            yield judge, kube
+    finally:
+        await runner.cleanup()
+
+
+def caller(kube: KubeClient, reviews: Reviews, *, token: str = "abc") -> Caller:
+    return Caller(client=kube.as_user(token), mode="kubernetes", reviews=reviews, token=token)
+
+
+async def test_many_requests_at_once_ask_once(tmp_path: Path) -> None:
+    async with court(tmp_path) as (judge, kube):
+        judge.answers.clear()
+        who = caller(kube, Reviews())
+        requests = [asyncio.create_task(who.may("list", namespace=None)) for _ in range(50)]
+        await eventually(lambda: judge.asked, what="the first question")
+        judge.answers.set()
+
+        assert await asyncio.gather(*requests) == [True] * 50
+        assert judge.asked == [{"group": "xapp-operator.io", "resource": "xapps", "verb": "list"}]
+        assert judge.tokens == ["Bearer abc"]
+
+
+async def test_an_answer_counts_for_its_token_verb_and_namespace_only(tmp_path: Path) -> None:
+    async with court(tmp_path) as (judge, kube):
+        reviews = Reviews()
+        for _ in range(2):
+            await caller(kube, reviews).may("list", namespace=None)
+            await caller(kube, reviews).may("list", namespace="a")
+            await caller(kube, reviews).may("get", namespace="a")
+            await caller(kube, reviews, token="other").may("get", namespace="a")
+
+        assert len(judge.asked) == 4
+
+
+async def test_an_answer_is_asked_for_again_after_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with court(tmp_path) as (judge, kube):
+        who = caller(kube, Reviews())
+        await who.require("list", namespace="a")
+        judge.allowed = False
+        await who.require("list", namespace="a")
+        monkeypatch.setattr(auth, "REVIEW_SECONDS", 0.0)
+
+        with pytest.raises(AccessDenied, match=r"you may not list xapps.xapp-operator.io in the namespace a"):
+            await who.require("list", namespace="a")
+
+
+async def test_a_known_answer_counts_while_the_api_server_is_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with court(tmp_path) as (judge, kube):
+        who = caller(kube, Reviews())
+        await who.require("list", namespace="a")
+        monkeypatch.setattr(auth, "REVIEW_SECONDS", 0.0)
+        judge.status = 503
+
+        await who.require("list", namespace="a")
+        with pytest.raises(ApiUnavailable):
+            await who.require("list", namespace="b")
+        monkeypatch.setattr(auth, "STALE_REVIEW_SECONDS", 0.0)
+        with pytest.raises(ApiUnavailable):
+            await who.require("list", namespace="a")
+
+
+async def test_a_token_that_is_not_known_is_refused_each_time(tmp_path: Path) -> None:
+    async with court(tmp_path) as (judge, kube):
+        judge.status = 401
+        who = caller(kube, Reviews())
+        for _ in range(2):
+            with pytest.raises(Unauthenticated):
+                await who.sign_in()
+
+        assert len(judge.asked) == 2
+
+
+async def test_one_who_leaves_does_not_take_the_answer_from_the_others(tmp_path: Path) -> None:
+    async with court(tmp_path) as (judge, kube):
+        judge.answers.clear()
+        who = caller(kube, Reviews())
+        first, second = (asyncio.create_task(who.may("list", namespace=None)) for _ in range(2))
+        await eventually(lambda: judge.asked, what="the first question")
+        first.cancel()
+        judge.answers.set()
+
+        assert await second is True
+        assert len(judge.asked) == 1
+
+
+async def test_kept_answers_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auth, "REVIEWS_KEPT", 3)
+    async with court(tmp_path) as (_, kube):
+        reviews = Reviews()
+        for at in range(6):
+            await caller(kube, reviews).may("list", namespace=f"n{at}")
+
+        assert len(reviews._answers) == 3
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.0.0.2"])
+def test_without_authentication_loopback_may_be_served(host: str) -> None:
+    check_binding(Settings(auth="none", host=host))
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "example.com", ""])
+def test_without_authentication_nothing_else_may_be_served(host: str) -> None:
+    with pytest.raises(UnsafeBinding, match="XAPP_HOST"):
+        check_binding(Settings(auth="none", host=host))
+
+
+def test_with_authentication_any_address_may_be_served() -> None:
+    check_binding(Settings(auth="kubernetes", host="0.0.0.0"))

@@ -1,0 +1,108 @@
+"""The gateway as a process: how it begins, refuses to begin, and ends."""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.support.gateway import KUBECONFIG_OF_NOBODY
+
+PROGRAM = Path(sys.executable).parent / "xapp-operator"
+SECONDS = 30.0
+
+
+def environment(folder: Path, **changes: str) -> dict[str, str]:
+    kubeconfig = folder / "kubeconfig"
+    kubeconfig.write_text(KUBECONFIG_OF_NOBODY)
+    return {
+        "PATH": "/usr/bin:/bin",
+        "KUBECONFIG": str(kubeconfig),
+        "XAPP_AUTH": "none",
+        "XAPP_PORT": "0",
+        "XAPP_HELM": "true",
+        "XAPP_CACHE_DIR": str(folder / "cache"),
+        **changes,
+    }
+
+
+@contextmanager
+def process(folder: Path, **changes: str) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
+    """A gateway that serves, and a client of it."""
+    log = folder / "log"
+    with log.open("w") as output:
+        running = subprocess.Popen(
+            [PROGRAM, "gateway"], env=environment(folder, **changes), stdout=output, stderr=output, text=True
+        )
+    try:
+        deadline = time.monotonic() + SECONDS
+        while not (found := re.search(r'"port": ?(\d+)', log.read_text())):
+            assert running.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.02)
+        with httpx.Client(base_url=f"http://127.0.0.1:{found[1]}", trust_env=False) as http:
+            yield running, http
+    finally:
+        running.kill()
+        running.wait()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_serves_without_an_api_server_and_ends_when_told(tmp_path: Path, number: signal.Signals) -> None:
+    with process(tmp_path) as (running, http):
+        assert http.get("/healthz").status_code == 200
+        assert http.get("/readyz").status_code == 503
+        assert http.get("/api/xapps").status_code == 503
+        assert len(list((tmp_path / "cache").glob("uploads-*"))) == 1
+
+        running.send_signal(number)
+
+        assert running.wait(SECONDS) == 0
+    assert not list((tmp_path / "cache").glob("uploads-*"))
+    assert "Traceback" not in (tmp_path / "log").read_text()
+
+
+def refusal(folder: Path, **changes: str) -> str:
+    """Return what a gateway says that does not begin."""
+    ended = subprocess.run(
+        [PROGRAM, "gateway"],
+        env=environment(folder, **changes),
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert ended.returncode == 1
+    assert "Traceback" not in ended.stderr
+    return ended.stderr
+
+
+def test_it_does_not_serve_everybody_without_authentication(tmp_path: Path) -> None:
+    said = refusal(tmp_path, XAPP_HOST="0.0.0.0")
+
+    assert "XAPP_AUTH=none" in said
+    assert "127.0.0.1" in said
+
+
+def test_it_says_when_its_address_is_taken(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        said = refusal(tmp_path, XAPP_PORT=str(taken.getsockname()[1]))
+
+    assert "XAPP_PORT" in said
+
+
+def test_it_says_when_there_is_no_cluster_to_serve(tmp_path: Path) -> None:
+    assert "kubeconfig" in refusal(tmp_path, KUBECONFIG=str(tmp_path / "none")).lower()
+
+
+def test_it_says_when_helm_is_missing(tmp_path: Path) -> None:
+    assert "XAPP_HELM" in refusal(tmp_path, XAPP_HELM=str(tmp_path / "none"))
