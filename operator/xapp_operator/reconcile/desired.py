@@ -50,12 +50,13 @@ class Materials:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where an uploaded chart lies, and which version of that object it is."""
+    """Where an uploaded chart lies, which version of that object it is, and which digest is expected there."""
 
     kind: str
     name: str
     key: str
     version: str | None
+    expected: str | None
 
 
 class Desired:
@@ -78,7 +79,7 @@ class Desired:
         self._identities = identities
         self._advertise = advertise
         self._claiming = asyncio.Lock()
-        self._archives: dict[Key, tuple[_Place, ChartInfo]] = {}
+        self._archives: dict[Key, tuple[_Place, str]] = {}  # with the digest of what lay there
         self._digests: dict[Key, tuple[_Token, Digests]] = {}
 
     def forget(self, key: Key) -> None:
@@ -97,19 +98,19 @@ class Desired:
             XAppError: when chart or values cannot be had, with the mend.
         """
         _check_namespace(xapp)
-        chart = await self._chart_info(xapp, revalidate=revalidate)
+        chart = await self._chart_digest(xapp, revalidate=revalidate)
         versions = tuple(
             self._references.version(source.kind, xapp.metadata.namespace, source.name)
             for source in xapp.spec.values_from or ()
         )
-        token = (xapp.metadata.uid, xapp.metadata.generation, chart.digest, versions)
+        token = (xapp.metadata.uid, xapp.metadata.generation, chart, versions)
         remembered = self._digests.get(xapp.key)
         if remembered is not None and remembered[0] == token:
             return remembered[1]
         values = merge(*await self._layers(xapp), xapp.spec.user_values)
         if self._advertise.configured is not None:
-            values = merge(self._layer(chart, self._advertise.configured), values)
-        found = Digests(chart.digest[:DIGEST_LENGTH], digest(values)[:DIGEST_LENGTH])
+            values = merge(self._layer((await self._chart(xapp)).info, self._advertise.configured), values)
+        found = Digests(chart[:DIGEST_LENGTH], digest(values)[:DIGEST_LENGTH])
         self._digests[xapp.key] = (token, found)
         return found
 
@@ -134,17 +135,17 @@ class Desired:
     def _layer(self, chart: ChartInfo, address: str) -> JsonObject:
         return advertise_layer(chart.values, self._settings.advertise_address_values, address)
 
-    async def _chart_info(self, xapp: XApp, *, revalidate: bool) -> ChartInfo:
+    async def _chart_digest(self, xapp: XApp, *, revalidate: bool) -> str:
         if xapp.spec.method == REMOTE:
-            return (await self._charts.resolve(await self._request(xapp), revalidate=revalidate)).info
+            return (await self._charts.resolve(await self._request(xapp), revalidate=revalidate)).digest
         place = self._place(xapp)
         remembered = self._archives.get(xapp.key)
         if remembered is not None and remembered[0] == place:
             return remembered[1]
-        info = (await self._uploaded(xapp)).info
+        found = (await self._uploaded(xapp)).info.digest
         if place.version is not None:
-            self._archives[xapp.key] = (place, info)
-        return info
+            self._archives[xapp.key] = (place, found)
+        return found
 
     async def _chart(self, xapp: XApp) -> ChartFile:
         if xapp.spec.method == REMOTE:
@@ -165,7 +166,8 @@ class Desired:
     def _place(self, xapp: XApp) -> _Place:
         kind, reference = _archive_place(xapp)
         version = self._references.version(kind, xapp.metadata.namespace, reference.name)
-        return _Place(kind, reference.name, reference.key, version)
+        expected = xapp.spec.archive.digest if xapp.spec.archive else None
+        return _Place(kind, reference.name, reference.key, version, expected)
 
     async def _request(self, xapp: XApp) -> ChartRequest:
         spec = xapp.spec

@@ -41,6 +41,10 @@ def test_uploaded_chart_becomes_a_ready_xapp(xapps: XAppKit) -> None:
     (service,) = status["services"]
     assert [port["name"] for port in service["ports"]] == ["http", "metrics"]
     assert _greeting(xapps, "hello") == "hi"
+    xapps.until(
+        lambda: "InstallSucceeded" in xapps.kubectl("get", "events", "-o", "jsonpath={.items[*].reason}"),
+        what="the event that tells of it",
+    )
 
 
 def test_every_object_of_the_release_carries_the_predefined_labels(xapps: XAppKit) -> None:

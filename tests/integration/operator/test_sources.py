@@ -145,6 +145,15 @@ def test_digest_that_does_not_match_is_stalled(xapps: XAppKit) -> None:
     assert "digest" in stalled["message"]
 
 
+def test_digest_that_is_changed_later_is_checked_too(xapps: XAppKit) -> None:
+    manifest = xapps.uploaded("hello", workload())
+    xapps.apply(manifest)
+    xapps.ready("hello")
+    manifest["spec"]["archive"]["digest"] = "sha256:" + "0" * 64
+    xapps.apply(manifest)
+    assert "digest" in xapps.stalled("hello")["message"]
+
+
 def test_archive_that_does_not_exist_is_stalled_until_it_does(xapps: XAppKit) -> None:
     manifest = xapps.uploaded("hello", workload())
     name = manifest["spec"]["archive"]["secretRef"]["name"]

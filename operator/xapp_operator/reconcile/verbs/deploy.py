@@ -18,7 +18,7 @@ from xapp_operator.errors import XAppError
 from xapp_operator.helm.requests import ReleaseRequest, ReleaseResult
 from xapp_operator.reconcile.desired import Materials
 from xapp_operator.reconcile.labels import label_objects
-from xapp_operator.reconcile.report import FAILED
+from xapp_operator.reconcile.report import FAILED, SUCCEEDED, describe
 from xapp_operator.reconcile.running import Interrupted
 from xapp_operator.reconcile.tools import Tools, Work
 
@@ -57,6 +57,7 @@ async def deploy(
     else:
         work.draft.attempt = replace(attempt, outcome=Outcome.RELEASED, last_at=time.time())
         work.draft.unlocked = False
+        tools.events.record(work.raw, reason=SUCCEEDED[attempt.action], message=describe(work.draft))
     await tools.releases.refresh(work.namespace, work.xapp.release_name)
     if work.draft.attempt is not None and work.draft.attempt.outcome is Outcome.FAILED:
         client, name = tools.identities.client_of(work.xapp), work.xapp.release_name
