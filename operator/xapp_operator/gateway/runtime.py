@@ -31,6 +31,8 @@ from xapp_operator.kube.resources import XAPPS
 
 UPLOADS_PREFIX: Final = "uploads-"
 LEFTOVER_SECONDS: Final = 24 * 3600.0
+RENDERINGS_MAX: Final = 4
+"""So many helm processes at most, so that uploads cannot take all processor time and memory from lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class Gateway:
         async with await KubeClient.connect(settings) as kube:
             cache = WatchCache(kube, XAPPS, keep=entry_of, namespaces=settings.namespaces)
             cache.on_event(feeding(store))
-            with private_folder(settings) as uploads, closing(HelmEngine(settings)) as helm:
+            with private_folder(settings) as uploads, closing(_rendering_engine(settings)) as helm:
                 async with cache, ChartSources(settings) as charts:
                     renderer = Renderer(settings, kube=kube, engine=helm)
                     yield cls(
@@ -78,6 +80,11 @@ class Gateway:
         """
         if not self.cache.synced.is_set():
             raise NotReady("the xApps of the cluster have not been read yet: ask again in a second")
+
+
+def _rendering_engine(settings: Settings) -> HelmEngine:
+    at_once = min(settings.helm_concurrency, RENDERINGS_MAX)
+    return HelmEngine(settings.model_copy(update={"helm_concurrency": at_once}))
 
 
 def gateway_of(request: Request) -> Gateway:
