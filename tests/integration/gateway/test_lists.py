@@ -1,0 +1,178 @@
+"""Lists from what the cluster really holds: a whole walk, changes in time, and an API server that is away."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.integration.gateway.conftest import CRDS, settings_for
+from tests.integration.gateway.desk import Desk, ready
+from tests.localcluster import LocalCluster
+from tests.localcluster.waiting import wait_until
+from tests.support.apiserver import NAMESPACES, XAPPS, ApiServer, Object
+from tests.support.contract import Contract
+from tests.support.gateway import Serving, serving
+
+pytestmark = pytest.mark.integration
+
+COUNT: Final = 250
+PER_PAGE: Final = 7
+SEEN_SECONDS: Final = 2.0
+SORTS: Final = ("created", "name", "organization", "version", "phase", "health")
+SORTED_BY: Final = {"created": "createdAt"}
+
+
+def xapp(name: str, *, namespace: str, **spec: Any) -> Object:
+    """Return an XApp that the API server accepts."""
+    return {
+        "apiVersion": "xapp-operator.io/v1alpha1",
+        "kind": "XApp",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {
+            "xAppName": name,
+            "organization": "acme",
+            "team": "ran",
+            "version": "0.2.1",
+            "owner": "jane",
+            "method": "Remote Chart Repository",
+            "namespace": namespace,
+            "chartName": "hello",
+            "url": "https://charts.example.com",
+            "repoName": "acme",
+            **spec,
+        },
+    }
+
+
+@pytest.fixture(scope="module")
+def crowd(gateway: Serving, api: ApiServer) -> Iterator[Desk]:
+    """COUNT XApps in a namespace, a third of them with a status, all of them in the gateway's cache."""
+    namespace = f"crowd-{secrets.token_hex(4)}"
+    api.create(NAMESPACES, {"metadata": {"name": namespace}})
+
+    def make(at: int) -> None:
+        name = f"hello-{at}"
+        spec = {"organization": f"{namespace}-{at % 5}", "version": f"0.{at % 12}.{at % 3}"}
+        api.create(XAPPS.format(namespace), xapp(name, namespace=namespace, **spec))
+        if at % 3 == 0:
+            api.patch(f"{XAPPS.format(namespace)}/{name}/status", {"status": ready()})
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(make, range(COUNT)))
+    with gateway.client(event_hooks={"response": [Contract.of(gateway).check]}) as http:
+        query = {"namespace": namespace, "health": "Healthy"}
+        wait_until(
+            lambda: http.get("/api/xapps", params=query).json()["total_count"] == -(-COUNT // 3),
+            timeout=20,
+            what="the crowd to be seen",
+        )
+        yield Desk(http=http, api=api, namespace=namespace, uploads=gateway.gateway.uploads)
+    api.delete(XAPPS.format(namespace))
+    api.delete(f"{NAMESPACES}/{namespace}")
+
+
+def walk(crowd: Desk, **query: Any) -> list[Object]:
+    """Return the records of all pages, found by following the links."""
+    found: list[Object] = []
+    answer = crowd.http.get("/api/xapps", params={"per_page": PER_PAGE, **query})
+    while True:
+        page = answer.json()
+        assert page["page"] == len(found) // PER_PAGE + 1
+        assert page["last_page"] == -(-page["total_count"] // PER_PAGE)
+        assert page["is_last_page"] == (page["page"] == page["last_page"])
+        found += page["content"]
+        following = answer.links.get("next")
+        assert (following is None) == page["is_last_page"]
+        if following is None:
+            assert len(found) == page["total_count"]
+            return found
+        answer = crowd.http.get(following["url"])
+
+
+@pytest.mark.parametrize("order", ["asc", "desc"])
+@pytest.mark.parametrize("sort", SORTS)
+def test_a_walk_meets_every_xapp_exactly_once_and_in_order(crowd: Desk, sort: str, order: str) -> None:
+    found = walk(crowd, namespace=crowd.namespace, sort=sort, order=order)
+    assert sorted(each["name"] for each in found) == sorted(f"hello-{at}" for at in range(COUNT))
+    pairs = pairwise(found) if order == "asc" else pairwise(reversed(found))
+    assert all(key(before, sort) < key(after, sort) for before, after in pairs)
+
+
+def test_a_walk_over_all_namespaces_meets_every_xapp_too(crowd: Desk) -> None:
+    for search in ("hello-", "HELLO-"):
+        found = walk(crowd, search=search, organization=f"{crowd.namespace}-3")
+        assert sorted(each["name"] for each in found) == sorted(f"hello-{at}" for at in range(3, COUNT, 5))
+
+
+@pytest.mark.parametrize(
+    ("query", "count"),
+    [
+        ({"phase": "Deployed"}, 84),
+        ({"health": "Unknown"}, 166),
+        ({"owner": "jane", "team": "ran"}, 250),
+        ({"team": "x"}, 0),
+    ],
+)
+def test_a_filter_counts_what_it_lets_through(crowd: Desk, query: dict[str, str], count: int) -> None:
+    page = crowd.http.get("/api/xapps", params={"namespace": crowd.namespace, **query}).json()
+    assert page["total_count"] == count
+    assert list(page) == ["page", "total_count", "last_page", "is_last_page", "content"]
+
+
+def key(record: Object, sort: str) -> tuple[Any, str]:
+    value = record[SORTED_BY.get(sort, sort)]
+    return ([int(part) for part in value.split(".")] if sort == "version" else value), record["uid"]
+
+
+def test_a_change_is_seen_in_time_wherever_it_is_made(desk: Desk) -> None:
+    path = f"{XAPPS.format(desk.namespace)}/hello"
+    shown = f"/api/xapps/{desk.namespace}/hello"
+    listed = {"namespace": desk.namespace}
+
+    def seen(probe: Callable[[], bool], what: str) -> None:
+        wait_until(probe, timeout=SEEN_SECONDS, what=what)
+
+    desk.api.create(XAPPS.format(desk.namespace), xapp("hello", namespace=desk.namespace))
+    seen(lambda: desk.http.get("/api/xapps", params=listed).json()["total_count"] == 1, "the new XApp")
+    desk.report(ready(), name="hello")
+    seen(lambda: desk.http.get("/api/xapps", params=listed).json()["content"][0]["ready"] is True, "the status")
+    desk.api.patch(path, {"spec": {"version": "0.3.0"}})
+    seen(lambda: desk.http.get(shown).json()["version"] == "0.3.0", "the new version")
+    assert desk.http.get(shown).json()["ready"] is False
+    desk.api.delete(path)
+    seen(lambda: desk.http.get("/api/xapps", params=listed).json()["total_count"] == 0, "the deletion")
+    assert desk.http.get(shown).status_code == 404
+
+
+def test_the_last_known_list_is_served_while_the_api_server_is_away_and_nothing_before_it_was_read(
+    private_cluster: Callable[[], LocalCluster], tmp_path: Path
+) -> None:
+    local = private_cluster()
+    cluster = local.access()
+    cluster.kubectl("apply", "--server-side", "-k", str(CRDS))
+    cluster.kubectl("wait", "--for=condition=Established", "crd/xapps.xapp-operator.io", "--timeout=30s")
+    with ApiServer(cluster) as api, serving(settings_for(cluster, tmp_path / "one")) as known:
+        wait_until(lambda: api.answers(XAPPS.format("default")), timeout=30, what="the new kind to be served")
+        api.create(XAPPS.format("default"), xapp("hello", namespace="default"))
+        with known.client() as http:
+            wait_until(lambda: http.get("/api/xapps").json()["total_count"] == 1, timeout=20, what="the XApp")
+            local.hold("kube-apiserver")
+            assert http.get("/api/xapps").json()["content"][0]["name"] == "hello"
+            assert http.get("/readyz").status_code == 200
+            body = {"name": "hello", "namespace": "default"}
+            away = http.request("DELETE", "/api/deployment/xapp", json=body)
+            assert (away.status_code, away.headers["content-type"]) == (503, "application/problem+json")
+            with serving(settings_for(cluster, tmp_path / "two"), synced=False) as unknown, unknown.client() as second:
+                for path in ("/api/xapps", "/api/xapps/default/hello", "/readyz"):
+                    assert second.get(path).status_code == 503
+                    assert second.get(path).headers["Retry-After"]
+                assert second.get("/healthz").status_code == 200
+            local.release("kube-apiserver")
+            assert http.request("DELETE", "/api/deployment/xapp", json=body).status_code == 202
+            wait_until(lambda: http.get("/api/xapps").json()["total_count"] == 0, timeout=60, what="the deletion")
