@@ -48,6 +48,7 @@ def create_app(gateway: Gateway) -> ASGIApp:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        generate_unique_id_function=lambda route: route.name,
     )
     app.state.gateway = gateway
     for router in ROUTERS:

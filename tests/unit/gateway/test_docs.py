@@ -10,6 +10,9 @@ import httpx
 import pytest
 from jsonschema import Draft202012Validator
 
+from tests.support.contract import Contract
+from tests.support.gateway import Serving
+
 OUR_PATHS = {
     "/api/xapps": {"get"},
     "/api/xapps/{namespace}/{name}": {"get"},
@@ -63,7 +66,18 @@ def test_every_schema_is_one(document: dict[str, Any]) -> None:
 def test_operations_have_names_of_their_own(document: dict[str, Any]) -> None:
     names = [operation["operationId"] for each in document["paths"].values() for operation in each.values()]
 
-    assert len(names) == len(set(names))
+    assert sorted(names) == sorted(
+        ["list_xapps", "show_xapp", "deploy", "upgrade", "remove", "healthz", "readyz", "metrics"]
+    )
+
+
+def test_every_answer_without_parameters_is_as_described(gateway: Serving) -> None:
+    contract = Contract.of(gateway)
+    with gateway.client(event_hooks={"response": [contract.check]}) as http:
+        for path in ("/api/xapps", "/healthz", "/readyz", "/metrics", "/api/xapps/a/b", "/api/xapps?page=0"):
+            http.get(path)
+        http.post("/api/deployment/xapp", content=b"{}")
+        http.delete("/api/deployment/xapp")
 
 
 def test_the_pages_load_nothing_from_elsewhere(http: httpx.Client) -> None:

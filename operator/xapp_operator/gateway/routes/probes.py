@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 
 from xapp_operator.gateway.documented import answers
 from xapp_operator.gateway.responses import json_response, wants_pretty
@@ -43,6 +43,7 @@ async def readyz(request: Request) -> Response:
     "/metrics",
     summary="Metrics in Prometheus' text format",
     responses=answers((200, "The metrics.", None), problems={}),
+    response_class=PlainTextResponse,
     response_model=None,
 )
 async def metrics(request: Request) -> Response:
