@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import io
 import random
+import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -34,6 +35,8 @@ CALL_CONNECTIONS: Final = 100
 READ_BUFFER_BYTES: Final = 256 * 1024
 ERROR_BODY_MAX_BYTES: Final = 64 * 1024
 SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
+
+_TOKEN: Final = re.compile("[!-~]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +255,7 @@ def identity_of(token: str) -> Identity:
     Raises:
         Unauthenticated: for a text that can be no token (RFC 6750, section 2.1: visible ASCII, no spaces).
     """
-    if not token or not all("!" <= character <= "~" for character in token):
+    if _TOKEN.fullmatch(token) is None:
         raise Unauthenticated("the bearer token is malformed: it must be visible ASCII without spaces")
     return Identity(token=token)
 
