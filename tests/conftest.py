@@ -6,6 +6,7 @@
 import os
 import re
 import secrets
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -34,6 +35,9 @@ class WorkerNode(Protocol):
 
 def pytest_configure(config: pytest.Config) -> None:
     """Say where this run's cluster will be, and who owns it: the process that the person started."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A shell starts what runs in the background so; programs that tests start and interrupt would inherit it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     given = getattr(config, "workerinput", None)
     if given is None:
         folder = Path(tempfile.gettempdir()) / f"xapp-operator-tests-{secrets.token_hex(8)}"

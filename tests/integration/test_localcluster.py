@@ -1,5 +1,6 @@
 """The local cluster does what a cluster does, leaves nothing running, and survives its own crashes."""
 
+import contextlib
 import json
 import os
 import signal
@@ -351,12 +352,18 @@ def test_all_workers_of_a_run_share_one_cluster_that_ends_when_the_run_is_interr
         text=True,
         process_group=0,
     ) as run:
-        found = wait_until(lambda: written(tmp_path), timeout=START_SECONDS, what="both workers to have the cluster")
-        identities = LocalCluster(Path(found[0])).state().identities
+        try:
+            found = wait_until(
+                lambda: written(tmp_path), timeout=START_SECONDS, what="both workers to have the cluster"
+            )
+            identities = LocalCluster(Path(found[0])).state().identities
 
-        os.killpg(run.pid, signal.SIGINT)
+            os.killpg(run.pid, signal.SIGINT)
 
-        output = run.communicate(timeout=60.0)[0]
+            output = run.communicate(timeout=60.0)[0]
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(run.pid, signal.SIGKILL)
     assert found[0] == found[1]
     assert not any(identity.alive for identity in identities), output
     assert not Path(found[0]).exists()
