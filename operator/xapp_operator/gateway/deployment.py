@@ -7,6 +7,7 @@ removed again when a later step is refused. Every write but that of the Secret i
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -22,7 +23,6 @@ from xapp_operator.errors import (
     AccessDenied,
     AddressRefused,
     AlreadyExists,
-    ApiUnavailable,
     ChartInvalid,
     ChartSourceError,
     Conflict,
@@ -35,7 +35,7 @@ from xapp_operator.errors import (
 )
 from xapp_operator.gateway.auth import Caller
 from xapp_operator.gateway.cluster_errors import refusal_of
-from xapp_operator.gateway.forms import FORM, REMOTE_ONLY, Form
+from xapp_operator.gateway.forms import FORM, Form
 from xapp_operator.gateway.query import shown
 from xapp_operator.gateway.rendering import Preview, Renderer
 from xapp_operator.gateway.repositories import drop_repository, reached_repository, save_repository, saved_repository
@@ -48,7 +48,7 @@ from xapp_operator.telemetry.logs import get_logger
 
 WRITE_TRIES: Final = 10
 """The operator writes status while an upgrade is being made; only a change of the spec is a conflict."""
-ONLY_REMOTE_FIELDS: Final = (*REMOTE_ONLY, "chartVersion")
+FIRST_SERVER_ERROR: Final = 500
 
 _log = get_logger(__name__)
 
@@ -88,9 +88,10 @@ class Deployer:
         """
         wish = new_wish(submission)
         warnings: tuple[str, ...] = ()
-        try:
+        if await self._has_namespace(wish.namespace):
             await self._try(caller, wish)
-        except NotFound:
+        else:
+            await _create_namespace(caller.client, wish.namespace, dry_run=True)
             warnings = (f"the namespace {wish.namespace} does not exist yet: it would be created",)
         preview = await self._render(caller, wish, notes=True)
         return Preview(preview.manifest, preview.notes, preview.values, (*warnings, *preview.warnings))
@@ -155,21 +156,27 @@ class Deployer:
         """Write what the XApp refers to, and have it removed again should a later step fail."""
         chart = wish.chart
         if chart is not None:
-            uid = await keep_chart(self._kube, chart, namespace=wish.namespace)
-            if uid is not None:
-                _undo(made, lambda: drop_chart(self._kube, chart, namespace=wish.namespace, uid=uid))
+            kept = await keep_chart(self._kube, chart, namespace=wish.namespace)
+            if kept is not None:
+                _undo(made, lambda: drop_chart(self._kube, kept))
         if not wish.form.is_upload:
             saved = await save_repository(caller.client, wish.form)
             if saved is not None:
                 _undo(made, lambda: drop_repository(caller.client, wish.form, uid=saved))
 
     async def _have_namespace(self, caller: Caller, namespace: str, made: AsyncExitStack) -> None:
+        if await self._has_namespace(namespace):
+            return
+        uid = await _create_namespace(caller.client, namespace)
+        if uid is not None:
+            _undo(made, lambda: self._drop_namespace(caller.client, namespace, uid=uid))
+
+    async def _has_namespace(self, name: str) -> bool:
         try:
-            await self._kube.get(NAMESPACES, namespace, metadata_only=True)
+            await self._kube.get(NAMESPACES, name, metadata_only=True)
         except NotFound:
-            uid = await _create_namespace(caller.client, namespace)
-            if uid is not None:
-                _undo(made, lambda: self._drop_namespace(caller.client, namespace, uid=uid))
+            return False
+        return True
 
     async def _drop_namespace(self, client: KubeClient, name: str, *, uid: str) -> None:
         try:
@@ -250,11 +257,11 @@ async def _told(write: Awaitable[JsonObject], wish: Wish) -> JsonObject:
         raise refusal_of(error) from None
 
 
-async def _create_namespace(client: KubeClient, name: str) -> str | None:
+async def _create_namespace(client: KubeClient, name: str, *, dry_run: bool = False) -> str | None:
     """Create a namespace as the caller; return its uid, or None where somebody else was quicker."""
     body: JsonObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
     try:
-        return text(obj(await client.create(NAMESPACES, body), "metadata"), "uid")
+        return text(obj(await client.create(NAMESPACES, body, dry_run=dry_run), "metadata"), "uid")
     except AlreadyExists:
         return None
     except AccessDenied:
@@ -270,13 +277,14 @@ def _undo(made: AsyncExitStack, step: Callable[[], Awaitable[None]]) -> None:
 async def _undone_on_failure() -> AsyncIterator[AsyncExitStack]:
     """Hold the steps that undo what was made; they are taken, last first, unless the block succeeds.
 
-    Nor are they taken when the API server went silent: it may have written the XApp, which then needs the rest. What
-    is left over in the other case, the operator's sweep removes.
+    Nor are they taken when nobody knows what became of the last write: the API server may have stored the XApp, which
+    then needs the rest. In the other case the operator's sweep removes the chart.
     """
     async with AsyncExitStack() as made:
         try:
             yield made
-        except ApiUnavailable:
-            made.pop_all()
+        except (KubeError, asyncio.CancelledError) as error:
+            if not isinstance(error, KubeError) or error.status >= FIRST_SERVER_ERROR:
+                made.pop_all()
             raise
         made.pop_all()

@@ -74,14 +74,14 @@ def namespace_in(form: JsonObject) -> str | None:
     return namespace if isinstance(namespace, str) and _NAMESPACE.fullmatch(namespace) else None
 
 
-def decode_form(data: bytes | None) -> JsonObject:
+def decode_form(data: bytes) -> JsonObject:
     """Return the JSON object in the part xAppForm.
 
     Raises:
-        MalformedRequest: when there is none, or it is not JSON.
+        MalformedRequest: when it is not JSON.
         FormInvalid: when it is JSON of another kind, or has a key twice.
     """
-    return decode_object(data or b"", what=FORM)
+    return decode_object(data, what=FORM)
 
 
 def checked_form(form: JsonObject, *, settings: Settings) -> Form:

@@ -8,7 +8,7 @@ under their caps. What a part says of its type and its file name is never looked
 from __future__ import annotations
 
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,10 +40,24 @@ class PartRule:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What came: parts in memory by name, and parts in files by name. A part that did not come is in neither."""
+    """What came: parts in memory by name, and parts in files by name. A part that did not come is in neither.
+
+    `misnamed` holds what should not have come, for `check_names`: whoever asks may first have to be turned away.
+    """
 
     data: Mapping[str, bytes]
     files: Mapping[str, Path]
+    misnamed: tuple[FieldError, ...] = ()
+
+    def check_names(self) -> None:
+        """Refuse parts that nobody reads, and parts that came twice.
+
+        Raises:
+            FormInvalid: naming them.
+        """
+        if self.misnamed:
+            first = self.misnamed[0]
+            raise FormInvalid(f"{first.field} {first.message}", errors=self.misnamed)
 
 
 @dataclass(slots=True)
@@ -153,7 +167,14 @@ class _Reception:
 
     def parts(self) -> Parts:
         data = {name: bytes(sink.target) for name, sink in self.sinks.items() if isinstance(sink.target, bytearray)}
-        return Parts(data=data, files=self.paths)
+        return Parts(data=data, files=self.paths, misnamed=tuple(self._misnamed()))
+
+    def _misnamed(self) -> Iterator[FieldError]:
+        known = ", ".join(self.rules)
+        for name in list(dict.fromkeys(self.unknown))[:NAMES_SHOWN_MAX]:
+            yield FieldError(shown(name), f"is no part of this request{nearest(name, self.rules) or ':'} send {known}")
+        for name in dict.fromkeys(self.repeated):
+            yield FieldError(name, "came more than once: send it once")
 
 
 @asynccontextmanager
@@ -164,7 +185,6 @@ async def received_parts(request: Request, *, rules: Sequence[PartRule], folder:
         NotAcceptedMedia: when the request is not multipart/form-data.
         TooLarge: as soon as a part is over its cap.
         MalformedRequest: for a body that breaks the rules of multipart, or that ends too early.
-        FormInvalid: naming parts that are not in `rules`, or that came twice.
     """
     boundary = _boundary(request)
     most = sum(rule.max_bytes for rule in rules) + OVERHEAD_MAX_BYTES
@@ -172,7 +192,6 @@ async def received_parts(request: Request, *, rules: Sequence[PartRule], folder:
     reception = _Reception({rule.name: rule for rule in rules}, folder)
     try:
         await _receive(request, reception, boundary=boundary, most=most)
-        _check_names(reception)
         yield reception.parts()
     finally:
         reception.discard()
@@ -213,14 +232,3 @@ def _check_announced_size(request: Request, most: int) -> None:
 
 def _over_all(most: int) -> TooLarge:
     return TooLarge(f"the request has more than {most:,} bytes, the most that all parts together may have: send less")
-
-
-def _check_names(reception: _Reception) -> None:
-    known = ", ".join(reception.rules)
-    errors = [
-        FieldError(shown(name), f"is no part of this request{nearest(name, reception.rules) or ':'} send {known}")
-        for name in list(dict.fromkeys(reception.unknown))[:NAMES_SHOWN_MAX]
-    ]
-    errors += [FieldError(name, "came more than once: send it once") for name in dict.fromkeys(reception.repeated)]
-    if errors:
-        raise FormInvalid(f"{errors[0].field} {errors[0].message}", errors=tuple(errors))

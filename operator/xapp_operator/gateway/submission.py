@@ -16,8 +16,8 @@ from xapp_operator.charts.inspection import inspect_archive
 from xapp_operator.config import Settings
 from xapp_operator.domain.redaction import unmask
 from xapp_operator.domain.yamlvalues import load_values
-from xapp_operator.errors import ChartInvalid, FieldError, FormInvalid, ValuesInvalid, XAppError
-from xapp_operator.gateway.forms import FORM, Form, checked_form
+from xapp_operator.errors import ChartInvalid, FieldError, FormInvalid, MalformedRequest, ValuesInvalid, XAppError
+from xapp_operator.gateway.forms import FORM, Form, checked_form, decode_form
 from xapp_operator.gateway.multipart import PartRule, Parts
 from xapp_operator.gateway.uploads import UploadedChart
 
@@ -41,7 +41,7 @@ def part_rules(settings: Settings) -> tuple[PartRule, ...]:
     return (
         PartRule(FORM, settings.form_max_bytes),
         PartRule(FILE, settings.chart_max_bytes, to_file=True),
-        PartRule(VALUES, settings.values_max_bytes),
+        PartRule(VALUES, settings.values_max_bytes, to_file=True),
     )
 
 
@@ -57,17 +57,28 @@ async def checked_submission(
         current_values: of the XApp that is upgraded; a mask in the new values keeps the old value.
 
     Raises:
-        InputError: for the first of form, values and archive that is wrong, with all wrong fields of it.
+        InputError: for the first of parts, form, values and archive that is wrong, with all wrong fields of it.
     """
+    parts.check_names()
     checked = checked_form(form, settings=settings)
     if FILE in parts.files and not checked.is_upload:
         raise _wrong_part("is not sent with a remote chart: leave it out, or use method 'Upload Chart'")
-    values = None
-    if VALUES in parts.data:
-        data = parts.data[VALUES]
-        values = await _in_thread(VALUES, lambda: load_values(data, what=VALUES, max_bytes=settings.values_max_bytes))
-        values = unmask(values, current_values or {})
+    values = await _values(parts, settings=settings, current=current_values or {})
     return Submission(form=checked, values=values, chart=await _chart(parts, settings=settings))
+
+
+def form_in(parts: Parts) -> JsonObject:
+    """Return the JSON object in the part xAppForm.
+
+    Raises:
+        MalformedRequest: when there is none, or it is not JSON.
+        FormInvalid: when it is JSON of another kind, or has a key twice.
+    """
+    data = parts.data.get(FORM)
+    if data is None:
+        message = "is missing: send the deployment form in it, as JSON"
+        raise MalformedRequest(f"the part {FORM} {message}", errors=(FieldError(FORM, message), *parts.misnamed))
+    return decode_form(data)
 
 
 def require_file(submission: Submission) -> None:
@@ -78,6 +89,18 @@ def require_file(submission: Submission) -> None:
     """
     if submission.form.is_upload and submission.chart is None:
         raise _wrong_part("is required with method 'Upload Chart': send the packed chart (.tgz)")
+
+
+async def _values(parts: Parts, *, settings: Settings, current: JsonObject) -> JsonObject | None:
+    path = parts.files.get(VALUES)
+    if path is None:
+        return None
+
+    def loaded() -> JsonObject:
+        values = load_values(path.read_bytes(), what=VALUES, max_bytes=settings.values_max_bytes)
+        return unmask(values, current)
+
+    return await _in_thread(VALUES, loaded)
 
 
 async def _chart(parts: Parts, *, settings: Settings) -> UploadedChart | None:

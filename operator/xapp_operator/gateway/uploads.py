@@ -50,8 +50,8 @@ class UploadedChart:
         }
 
 
-async def keep_chart(kube: KubeClient, chart: UploadedChart, *, namespace: str) -> str | None:
-    """Have a Secret with `chart` in `namespace`; return its uid when it had to be made.
+async def keep_chart(kube: KubeClient, chart: UploadedChart, *, namespace: str) -> JsonObject | None:
+    """Have a Secret with `chart` in `namespace`; return its metadata when it had to be made.
 
     A Secret that is there already is compared and used. Owners that are gone are taken out of it, and its time without
     an owner begins anew, so that neither the garbage collector nor the sweep takes it before the XApp owns it.
@@ -70,7 +70,7 @@ async def keep_chart(kube: KubeClient, chart: UploadedChart, *, namespace: str) 
     }
     for _ in range(TRIES):
         try:
-            return text(obj(await kube.create(SECRETS, body), "metadata"), "uid")
+            return obj(await kube.create(SECRETS, body), "metadata")
         except AlreadyExists:
             try:
                 if await _use(kube, chart, namespace=namespace):
@@ -80,12 +80,17 @@ async def keep_chart(kube: KubeClient, chart: UploadedChart, *, namespace: str) 
     raise Conflict(f"the Secret {chart.secret_name} keeps changing: send the request again")
 
 
-async def drop_chart(kube: KubeClient, chart: UploadedChart, *, namespace: str, uid: str) -> None:
-    """Remove the Secret that this request made; where that fails, the operator's sweep does it later."""
+async def drop_chart(kube: KubeClient, made: JsonObject) -> None:
+    """Remove the Secret that `keep_chart` made, unless somebody has begun to use it since.
+
+    Where that fails, the operator's sweep does it later.
+    """
+    name, namespace = text(made, "name"), text(made, "namespace")
+    version = text(made, "resourceVersion")
     try:
-        await kube.delete(SECRETS, chart.secret_name, namespace=namespace, uid=uid)
+        await kube.delete(SECRETS, name, namespace=namespace, uid=text(made, "uid"), resource_version=version)
     except KubeError as error:
-        _log.warning("chart Secret left to the sweep", namespace=namespace, name=chart.secret_name, error=error.message)
+        _log.warning("chart Secret left to the sweep", namespace=namespace, name=name, error=error.message)
 
 
 async def kept_chart(kube: KubeClient, name: str, *, key: str, namespace: str) -> bytes | None:

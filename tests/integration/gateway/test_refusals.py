@@ -102,7 +102,7 @@ ALIASES = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
 )
 
 FORM = {
-    "missing": Bad(400, None, "xAppForm", form=None),
+    "missing": Bad(400, "xAppForm", "is missing", form=None),
     "empty": Bad(400, None, "xAppForm", form=""),
     "not JSON": Bad(400, None, "line 1", form="{'xAppName': 1}"),
     "not UTF-8": Bad(400, None, "xAppForm", form=b'{"owner": "\xff"}'),
@@ -307,6 +307,14 @@ def test_a_part_that_comes_twice_is_refused(desk: Desk) -> None:
 def test_a_part_that_is_none_is_refused(desk: Desk) -> None:
     sent = {**parts(desk.form(), file=chart_archive()), "valuesFile": (None, b"a: 1")}
     check(desk, desk.http.post(DEPLOYMENT, files=sent), Bad(422, "'valuesFile'", "values"))
+
+
+def test_a_form_under_another_name_is_missed_and_the_name_is_mended(desk: Desk) -> None:
+    sent = parts(desk.form(), file=chart_archive())
+    sent["xappForm"] = sent.pop("xAppForm")
+    answer = desk.http.post(DEPLOYMENT, files=sent)
+    check(desk, answer, Bad(400, "'xappForm'", "xAppForm is missing"))
+    assert "did you mean 'xAppForm'" in answer.text
 
 
 REFUSED_SOURCES: dict[str, tuple[str, Callable[[ChartServer], dict[str, Any]], str]] = {

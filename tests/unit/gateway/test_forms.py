@@ -169,7 +169,6 @@ def test_a_namespace_that_nobody_cares_for_is_refused() -> None:
 @pytest.mark.parametrize(
     ("data", "error"),
     [
-        (None, MalformedRequest),
         (b"", MalformedRequest),
         (b"  ", MalformedRequest),
         (b"{", MalformedRequest),
@@ -183,7 +182,7 @@ def test_a_namespace_that_nobody_cares_for_is_refused() -> None:
         (b'{"upgrade": {"a": 1, "a": 1}}', FormInvalid),
     ],
 )
-def test_what_is_no_json_object_is_refused(data: bytes | None, error: type[Exception]) -> None:
+def test_what_is_no_json_object_is_refused(data: bytes, error: type[Exception]) -> None:
     with pytest.raises(error, match="xAppForm"):
         decode_form(data)
 

@@ -15,7 +15,7 @@ from xapp_operator.errors import FieldError, FormInvalid, NotFound, NotFoundHere
 from xapp_operator.gateway.auth import Caller
 from xapp_operator.gateway.bodies import read_object
 from xapp_operator.gateway.documented import ONE_XAPP, PRETTY, UNAUTHENTICATED, answers, parameter
-from xapp_operator.gateway.forms import ERRORS_MAX, FORM, decode_form, namespace_in, shown_field
+from xapp_operator.gateway.forms import ERRORS_MAX, FORM, namespace_in, shown_field
 from xapp_operator.gateway.multipart import Parts, received_parts
 from xapp_operator.gateway.query import Query, shown
 from xapp_operator.gateway.records import entry_of
@@ -24,7 +24,7 @@ from xapp_operator.gateway.responses import json_response
 from xapp_operator.gateway.routes.plain import PlainRoute
 from xapp_operator.gateway.runtime import Gateway, gateway_of
 from xapp_operator.gateway.schemas import Deletion, DryRun, Record
-from xapp_operator.gateway.submission import FILE, VALUES, Submission, checked_submission, part_rules
+from xapp_operator.gateway.submission import FILE, VALUES, Submission, checked_submission, form_in, part_rules
 from xapp_operator.gateway.waiting import settled
 from xapp_operator.kube.resources import XAPPS
 
@@ -103,7 +103,7 @@ async def deploy(request: Request) -> Response:
     caller = gateway.caller(request)
     await caller.sign_in()
     async with received_parts(request, rules=part_rules(gateway.settings), folder=gateway.uploads) as parts:
-        form = decode_form(parts.data.get(FORM))
+        form = form_in(parts)
         namespace = namespace_in(form)
         if namespace is not None:
             await caller.require("create", namespace=namespace)
@@ -135,7 +135,7 @@ async def upgrade(request: Request) -> Response:
     caller = gateway.caller(request)
     await caller.require("update", namespace=namespace)
     async with received_parts(request, rules=part_rules(gateway.settings), folder=gateway.uploads) as parts:
-        form = decode_form(parts.data.get(FORM))
+        form = form_in(parts)
         options = _options(request, gateway)
         current = await _current(caller, namespace=namespace, name=name)
         submission = await _checked_upgrade(gateway, form, parts, current)
