@@ -1,4 +1,4 @@
-"""The command line: ``python -m tests.localcluster up|down|status|kubeconfig|run|tools``."""
+"""The command line: ``python -m tests.localcluster up|down|status|kubeconfig|load|run|tools``."""
 
 import argparse
 import signal
@@ -9,6 +9,7 @@ from pathlib import Path
 from types import FrameType
 
 from tests.localcluster.binaries import Binaries
+from tests.localcluster.choice import CHOICES, choose_nodes
 from tests.localcluster.cluster import (
     DEFAULT_DIRECTORY,
     ClusterFailed,
@@ -18,10 +19,20 @@ from tests.localcluster.cluster import (
 )
 from tests.localcluster.gobuild import BuildFailed
 from tests.localcluster.progress import to_stderr
+from tests.localcluster.realnode.enclosure import EnclosureFailed
 from tests.localcluster.tools import ALL_TOOLS, TOOLS
 from tests.localcluster.waiting import DeadlineExceeded
 
 _INTERRUPTED = 130
+_EXPECTED = (
+    BuildFailed,
+    ClusterFailed,
+    ClusterNotRunning,
+    ClusterRunning,
+    DeadlineExceeded,
+    EnclosureFailed,
+    ValueError,
+)
 
 
 def main(arguments: list[str]) -> int:
@@ -29,8 +40,8 @@ def main(arguments: list[str]) -> int:
     options = _parser().parse_args(arguments)
     signal.signal(signal.SIGTERM, _as_interrupt)
     try:
-        return _run(options)
-    except (ClusterRunning, ClusterNotRunning, ClusterFailed, BuildFailed, DeadlineExceeded, ValueError) as error:
+        return _tools(options.names) if options.command == "tools" else _run(options)
+    except _EXPECTED as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -38,14 +49,17 @@ def main(arguments: list[str]) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    if options.command == "tools":
-        for name, path in Binaries().resolve(options.names or TOOLS).items():
-            print(f"{name}\t{path}")
-        return 0
-    cluster = LocalCluster(options.dir, nodes={"simulated": getattr(options, "nodes", 0)})
+    if options.command in {"up", "run"}:
+        nodes = choose_nodes(options.node, folder=options.dir, simulated=options.nodes)
+        cluster = LocalCluster(options.dir, nodes=nodes)
+    else:
+        cluster = LocalCluster(options.dir)
     match options.command:
         case "up":
             return _up(cluster, foreground=options.foreground)
+        case "load":
+            cluster.load_image(options.archive)
+            return 0
         case "down":
             return _down(cluster)
         case "status":
@@ -58,10 +72,18 @@ def _run(options: argparse.Namespace) -> int:
                 return subprocess.run(options.argv, env=access.env, check=False).returncode
 
 
+def _tools(names: list[str]) -> int:
+    for name, path in Binaries().resolve(names or TOOLS).items():
+        print(f"{name}\t{path}")
+    return 0
+
+
 def _up(cluster: LocalCluster, *, foreground: bool) -> int:
     begin = time.monotonic()
     access = cluster.start(detached=not foreground)
     to_stderr(f"ready after {time.monotonic() - begin:.1f} s: {access.server}")
+    if access.node_address:
+        to_stderr(f"real node: {access.node_address}")
     to_stderr(f"export KUBECONFIG={access.kubeconfig}")
     if foreground:
         try:
@@ -81,6 +103,8 @@ def _down(cluster: LocalCluster) -> int:
 def _status(cluster: LocalCluster) -> int:
     state = cluster.state()
     print(f"server\t{state.server}")
+    if state.node_address:
+        print(f"node\t{state.node_address}")
     for name, identity in {"supervisor": state.supervisor, **state.processes}.items():
         print(f"{name}\t{identity.pid}\t{'running' if identity.alive else 'ended'}")
     return 0
@@ -98,6 +122,7 @@ def _parser() -> argparse.ArgumentParser:
         "down": "stop it; also cleans up after a crash",
         "status": "tell what runs",
         "kubeconfig": "print the path of the administrator's kubeconfig",
+        "load": "bring an image (the tar of an OCI layout) to the real node",
         "run": "start a cluster, run a command with KUBECONFIG set, stop the cluster",
     }
     for name, description in descriptions.items():
@@ -105,6 +130,13 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--dir", type=Path, default=DEFAULT_DIRECTORY, help="folder of the cluster")
         if name in {"up", "run"}:
             command.add_argument("--nodes", type=int, default=2, help="number of simulated nodes")
+            command.add_argument(
+                "--node",
+                choices=CHOICES,
+                help="a real node besides: never, always, or where it can be (default: $NODE)",
+            )
+        if name == "load":
+            command.add_argument("archive", type=Path, metavar="IMAGE")
         if name == "up":
             command.add_argument("--foreground", action="store_true", help="stay, and stop the cluster on Ctrl-C")
         if name == "run":

@@ -51,6 +51,8 @@ class Cluster:
     helm_path: Path
     audit_log: Path | None = None
     """The API server's audit log, where there is one within reach."""
+    node_address: str | None = None
+    """Address of the real node, where node ports are served, if there is such a node."""
 
     @property
     def env(self) -> dict[str, str]:

@@ -12,19 +12,22 @@ from typing import IO, Any
 from tests.localcluster.access import Cluster
 from tests.localcluster.binaries import Binaries
 from tests.localcluster.client import ApiClient
-from tests.localcluster.filelock import is_locked
+from tests.localcluster.filelock import Locked, is_locked, try_lock
 from tests.localcluster.layout import Layout
 from tests.localcluster.order import READY_SECONDS, STOP_SECONDS, Order
 from tests.localcluster.processes import Identity, kill_leftovers
 from tests.localcluster.progress import Progress, to_stderr
+from tests.localcluster.realnode.detect import why_not
+from tests.localcluster.realnode.enclosure import KEEPER, Enclosure, Record, remove_remains
+from tests.localcluster.realnode.node import load_image
 from tests.localcluster.state import State
-from tests.localcluster.tools import CONTROL_PLANE
+from tests.localcluster.tools import CONTROL_PLANE, NODE_TOOLS
 from tests.localcluster.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULT_DIRECTORY = ROOT / ".local"
 DEFAULT_NODES: Mapping[str, int] = {"simulated": 2}
-_STOP_DEADLINE_SECONDS = 2 * STOP_SECONDS + 1.0
+_STOP_DEADLINE_SECONDS = 2 * STOP_SECONDS + 5.0
 
 
 class ClusterRunning(Exception):
@@ -67,7 +70,10 @@ class LocalCluster:
         """
         if self.running:
             _refuse("running", {}, self.layout.root)
-        programs = self._binaries.resolve([*CONTROL_PLANE, "helm"])
+        reason = why_not(self.layout.root) if self._nodes.get("real") else None
+        if reason:
+            raise ClusterFailed(reason)
+        programs = self._binaries.resolve([*CONTROL_PLANE, "helm", *(NODE_TOOLS if self._nodes.get("real") else ())])
         order = Order(
             directory=str(self.layout.root),
             binaries={name: str(path) for name, path in programs.items()},
@@ -95,12 +101,12 @@ class LocalCluster:
         if was_running:
             wait_until(self._recorded, timeout=READY_SECONDS, what="the supervisor to record itself")
         state = self._recorded()
-        if state is None:
-            return False
-        if was_running:
+        if state and was_running:
             _end(state.supervisor)
-        kill_leftovers(state.identities)
-        return was_running
+        if state:
+            kill_leftovers(state.identities)
+        self._remove_remains_of_node()
+        return was_running and state is not None
 
     @property
     def running(self) -> bool:
@@ -125,7 +131,19 @@ class LocalCluster:
             kubectl_path=programs["kubectl"],
             helm_path=programs["helm"],
             audit_log=self.layout.audit_log,
+            node_address=state.node_address or None,
         )
+
+    def load_image(self, archive: Path) -> None:
+        """Bring an image, the tar of an OCI layout (see images.write_image), to the real node.
+
+        Raises ClusterNotRunning, EnclosureFailed, ValueError when there is no real node.
+        """
+        keeper, record = self._process(KEEPER), Record.read(self.layout.node_record)
+        if record is None:
+            raise ClusterNotRunning(f"no cluster runs in {self.layout.root}; start one with `up`")
+        ctr = self._binaries.resolve(["ctr"])["ctr"]
+        load_image(Enclosure(keeper=keeper.pid, record=record), archive.resolve(), ctr=ctr)
 
     def send(self, name: str, number: signal.Signals) -> None:
         """Send a signal to one process, by program name. One that dies is started again after a second."""
@@ -164,6 +182,16 @@ class LocalCluster:
         if name not in processes:
             raise ValueError(f"no process {name!r} in this cluster; it has {', '.join(processes)}")
         return processes[name]
+
+    def _remove_remains_of_node(self) -> None:
+        """Remove what a killed supervisor could not, unless the next one is at it."""
+        if not self.layout.node_record.exists():
+            return
+        try:
+            with try_lock(self.layout.lock):
+                remove_remains(self.layout)
+        except Locked:
+            return
 
     def _recorded(self) -> State | None:
         return State.read(self.layout.state)

@@ -9,10 +9,14 @@ from tests.localcluster.layout import Layout
 from tests.localcluster.pki import Authority, KeyPair, service_account_key
 from tests.localcluster.ports import LOOPBACK
 from tests.localcluster.processes import ProcessSpec
+from tests.localcluster.site import Site
 
 ADVERTISED = "192.0.2.1"
 """The API server refuses to advertise loopback; nobody connects to this address (TEST-NET-1, RFC 5737)."""
 SERVICE_RANGE = "10.96.0.0/16"
+API_SERVICE = "10.96.0.1"
+CLUSTER_DNS = "10.96.0.10"
+"""Where pods on a real node look for names; nothing answers there until somebody installs it."""
 ADMIN_USER = "local-admin"
 ADMIN_GROUP = "system:masters"
 _CLIENT_QPS = 500
@@ -38,10 +42,16 @@ rules:
   - level: Metadata
 """
 
+_FOR_SIMULATED_NODES: Mapping[str, object] = {
+    "advertise_address": ADVERTISED,
+    "endpoint_reconciler_type": "none",
+    "authorization_mode": "RBAC",
+}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
-    """The ports of one control plane, all on loopback."""
+    """The ports of one control plane, all on loopback but the API server's, which is on the address of its site."""
 
     api_server: int
     etcd: int
@@ -52,18 +62,24 @@ class Ports:
 class ControlPlane:
     """Writes the files of a control plane and says which processes make it up."""
 
-    def __init__(self, layout: Layout, *, binaries: Mapping[str, Path], ports: Ports, token: str) -> None:
+    def __init__(self, layout: Layout, *, binaries: Mapping[str, Path], ports: Ports, token: str, site: Site) -> None:
         self._layout = layout
         self._binaries = binaries
         self._ports = ports
         self._token = token
-        self._authority = Authority(layout.pki)
+        self._site = site
+        self._authority = Authority(layout.pki, addresses=[site.address, API_SERVICE] if site.has_real_node else [])
         self._service_accounts = service_account_key(layout.pki)
 
     @property
     def server(self) -> str:
         """The address of the API server."""
-        return f"https://{LOOPBACK}:{self._ports.api_server}"
+        return f"https://{self._site.address}:{self._ports.api_server}"
+
+    @property
+    def site(self) -> Site:
+        """Where its processes run."""
+        return self._site
 
     @property
     def authority(self) -> Path:
@@ -122,10 +138,8 @@ class ControlPlane:
         write_private(policy, _AUDIT_POLICY)
         return self._spec(
             "kube-apiserver",
-            bind_address=LOOPBACK,
+            bind_address=self._site.address,
             secure_port=self._ports.api_server,
-            advertise_address=ADVERTISED,
-            endpoint_reconciler_type="none",
             etcd_servers=f"https://{LOOPBACK}:{self._ports.etcd}",
             etcd_cafile=self.authority,
             etcd_certfile=etcd_client.certificate,
@@ -138,7 +152,6 @@ class ControlPlane:
             service_account_key_file=self._service_accounts.certificate,
             service_account_signing_key_file=self._service_accounts.key,
             service_cluster_ip_range=SERVICE_RANGE,
-            authorization_mode="RBAC",
             allow_privileged="true",
             kubelet_preferred_address_types="InternalDNS,InternalIP",
             audit_policy_file=policy,
@@ -146,6 +159,7 @@ class ControlPlane:
             audit_log_maxsize=100,
             audit_log_maxbackup=1,
             profiling="false",
+            **(self._for_real_node() if self._site.has_real_node else _FOR_SIMULATED_NODES),
         )
 
     def controllers(self) -> list[ProcessSpec]:
@@ -178,6 +192,19 @@ class ControlPlane:
             ),
         ]
 
+    def _for_real_node(self) -> Mapping[str, object]:
+        """Give the API server's flags that let a kubelet in, and pods reach it."""
+        kubelet_client = self._authority.issue(
+            "kubelet-client", common_name="kube-apiserver-kubelet-client", organization=ADMIN_GROUP
+        )
+        return {
+            "advertise_address": self._site.address,
+            "authorization_mode": "Node,RBAC",
+            "enable_admission_plugins": "NodeRestriction",
+            "kubelet_client_certificate": kubelet_client.certificate,
+            "kubelet_client_key": kubelet_client.key,
+        }
+
     def _spec(self, name: str, /, **flags: object) -> ProcessSpec:
         arguments = (f"--{key.replace('_', '-')}={value}" for key, value in flags.items())
-        return ProcessSpec(name=name, argv=(str(self._binaries[name]), *arguments), environment={})
+        return ProcessSpec(name=name, argv=(*self._site.prefix, str(self._binaries[name]), *arguments), environment={})

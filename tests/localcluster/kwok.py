@@ -39,6 +39,8 @@ class Simulation:
     serving: KeyPair
     port: int
     count: int
+    prefix: Sequence[str] = ()
+    """What goes in front of a command, so that it runs beside the control plane."""
 
     @property
     def names(self) -> Sequence[str]:
@@ -55,6 +57,7 @@ class Simulation:
         yield ProcessSpec(
             name="kwok",
             argv=(
+                *self.prefix,
                 str(self.program),
                 f"--kubeconfig={self.kubeconfig}",
                 f"--config={config}",

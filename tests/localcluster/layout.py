@@ -41,6 +41,16 @@ class Layout:
         return self.root / "cluster.lock"
 
     @property
+    def node(self) -> Path:
+        """What a real node keeps: images, containers, volumes, logs of pods."""
+        return self.root / "node"
+
+    @property
+    def node_record(self) -> Path:
+        """What a real node has outside its namespaces, so that it can be removed after a crash."""
+        return self.root / "node.json"
+
+    @property
     def held(self) -> Path:
         """One empty file for each process that must stay down."""
         return self.root / "held"

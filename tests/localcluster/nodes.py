@@ -1,7 +1,7 @@
 """Kinds of nodes that a cluster can have.
 
 A kind says which processes it needs beside the control plane and which objects make its nodes known. The control plane
-knows nothing of any kind; a kubelet with real containers is one more class here and one more line in NODE_KINDS.
+knows nothing of any kind but where it is to run: beside a real node, in that node's network.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +14,8 @@ from tests.localcluster.controlplane import ControlPlane
 from tests.localcluster.kwok import Simulation
 from tests.localcluster.layout import Layout
 from tests.localcluster.processes import ProcessSpec
+from tests.localcluster.realnode.enclosure import Home
+from tests.localcluster.realnode.node import RealNode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +26,8 @@ class NodeContext:
     plane: ControlPlane
     binaries: Mapping[str, Path]
     kubelet_port: int
+    home: Home | None
+    """The namespaces for a real node, where there is to be one."""
 
 
 class NodeKind(Protocol):
@@ -56,7 +60,20 @@ def _simulated(context: NodeContext, count: int) -> NodeKind:
         serving=context.plane.issue("kwok"),
         port=context.kubelet_port,
         count=count,
+        prefix=context.plane.site.prefix,
     )
 
 
-NODE_KINDS = {"simulated": _simulated}
+def _real(context: NodeContext, count: int) -> NodeKind:
+    if context.home is None or count != 1:
+        raise ValueError(f"{count} real nodes were asked for, but a cluster has one or none")
+    return RealNode(
+        layout=context.layout,
+        plane=context.plane,
+        binaries=context.binaries,
+        enclosure=context.home.enclosure,
+        address=context.home.subnet.node,
+    )
+
+
+NODE_KINDS = {"simulated": _simulated, "real": _real}

@@ -5,6 +5,7 @@ Elliptic keys, because making one takes a fraction of a millisecond. Nothing her
 
 import datetime
 import ipaddress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,9 +29,11 @@ class KeyPair:
 class Authority:
     """A certificate authority that keeps its files, and those that it signs, in one folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, addresses: Sequence[str] = ()) -> None:
+        """Make it; what it signs serves on ``addresses`` besides loopback."""
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._folder = folder
+        self._addresses = [ipaddress.ip_address(address) for address in ("127.0.0.1", *addresses)]
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = _name("xapp-operator local cluster")
         builder = _builder(subject=self._name, issuer=self._name, public_key=self._key.public_key()).add_extension(
@@ -54,7 +57,7 @@ class Authority:
             .add_extension(
                 x509.SubjectAlternativeName(
                     [
-                        x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
+                        *(x509.IPAddress(address) for address in self._addresses),
                         x509.DNSName("localhost"),
                         x509.DNSName("kubernetes.default.svc"),
                     ]

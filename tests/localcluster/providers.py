@@ -18,6 +18,7 @@ from pytest_kubernetes.providers.base import AClusterManager  # type: ignore[imp
 
 from tests.localcluster.access import Cluster, run_kubectl
 from tests.localcluster.binaries import Binaries
+from tests.localcluster.choice import choose_nodes
 from tests.localcluster.cluster import LocalCluster
 from tests.localcluster.kubeconfig import write_private
 from tests.localcluster.layout import Layout
@@ -50,11 +51,11 @@ def choose_provider(name: str) -> Provider:
 
 
 class LocalProvider:
-    """The control plane of this package."""
+    """The control plane of this package, with the nodes that the variable NODE asks for."""
 
     def start(self, folder: Path, *, owner: Identity) -> Cluster:
         """Start it."""
-        return LocalCluster(folder).start(owner=owner)
+        return LocalCluster(folder, nodes=choose_nodes(folder=folder)).start(owner=owner)
 
     def attach(self, folder: Path) -> Cluster:
         """Find it."""

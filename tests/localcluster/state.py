@@ -15,6 +15,8 @@ class State:
     supervisor: Identity
     server: str = ""
     ready: bool = False
+    node_address: str = ""
+    """Address of the real node, if there is one."""
     processes: dict[str, Identity] = field(default_factory=dict)
 
     def write(self, path: Path) -> None:
@@ -33,6 +35,7 @@ class State:
             supervisor=Identity(**raw["supervisor"]),
             server=str(raw["server"]),
             ready=bool(raw["ready"]),
+            node_address=str(raw.get("node_address", "")),
             processes={name: Identity(**identity) for name, identity in raw["processes"].items()},
         )
 

@@ -27,6 +27,9 @@ from tests.localcluster.nodes import NodeContext, NodeKind, make_nodes
 from tests.localcluster.order import READY_SECONDS, STOP_SECONDS, Order
 from tests.localcluster.ports import PortReservation
 from tests.localcluster.processes import Child, Identity, ProcessSpec, kill_leftovers, stop_all
+from tests.localcluster.realnode.enclosure import EnclosureFailed, Home, open_enclosure, remove_remains
+from tests.localcluster.realnode.network import NetworkFailed
+from tests.localcluster.site import Site
 from tests.localcluster.state import State
 from tests.localcluster.waiting import DeadlineExceeded, wait_until
 
@@ -57,6 +60,7 @@ class Supervisor:
         self._restart_at: dict[str, float] = {}
         self._state = State(supervisor=Identity.current())
         self._stopping = False
+        self._home: Home | None = None
 
     def run(self) -> None:
         """Start the cluster, care for it until the end is asked for, end it. Raises StartFailed, Locked."""
@@ -70,7 +74,12 @@ class Supervisor:
             self._state.write(self._layout.state)
             self._notify("started", asdict(self._state.supervisor))
             try:
-                self._start(stack.enter_context(PortReservation(4)).ports)
+                ports = stack.enter_context(PortReservation(4)).ports
+                if self._order.nodes.get("real"):
+                    self._notify("progress", {"text": "making the namespaces of the real node"})
+                    self._home = stack.enter_context(open_enclosure(self._layout, reserved_ports=ports))
+                    self._note(self._home.child)
+                self._start(ports)
                 self._notify("ready", {})
                 os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
                 while True:
@@ -93,11 +102,13 @@ class Supervisor:
             binaries=binaries,
             ports=Ports(api_server=api_server, etcd=etcd, etcd_peer=etcd_peer, kubelet=kubelet),
             token=token,
+            site=self._home.site if self._home else Site(),
         )
-        self._state = replace(self._state, server=plane.server)
+        node_address = self._home.subnet.node if self._home else ""
+        self._state = replace(self._state, server=plane.server, node_address=node_address)
         self._launch(plane.storage())
         self._launch(plane.api_server())
-        context = NodeContext(layout=layout, plane=plane, binaries=binaries, kubelet_port=kubelet)
+        context = NodeContext(layout=layout, plane=plane, binaries=binaries, kubelet_port=kubelet, home=self._home)
         kinds = make_nodes(self._order.nodes, context)
         followers = [*plane.controllers(), *(spec for kind in kinds for spec in kind.processes())]
         client = ApiClient(server=plane.server, authority=plane.authority, token=token)
@@ -115,9 +126,12 @@ class Supervisor:
     def _launch(self, spec: ProcessSpec) -> None:
         child = Child(spec, log=self._layout.logs / f"{spec.name}.log")
         self._children[spec.name] = child
+        self._note(child)
+
+    def _note(self, child: Child) -> None:
         identity = child.identity
         if identity:
-            self._state = replace(self._state, processes={**self._state.processes, spec.name: identity})
+            self._state = replace(self._state, processes={**self._state.processes, child.spec.name: identity})
             self._state.write(self._layout.state)
 
     def _await(self, what: str, probe: Callable[[], bool]) -> None:
@@ -136,6 +150,9 @@ class Supervisor:
             raise StartFailed(f"{error}; see the logs in {self._layout.logs}") from error
 
     def _check_end(self, *, wait: float = _LOOP_SECONDS) -> None:
+        if self._home and self._home.child.ended:
+            print("the namespaces of the real node have ended, and all in them", file=sys.stderr, flush=True)
+            raise Stopped
         if select.select(self._owner, [], [], wait)[0] or self._stopping:
             raise Stopped
 
@@ -175,6 +192,7 @@ class Supervisor:
         state = State.read(self._layout.state)
         if state:
             kill_leftovers(state.processes.values())
+        remove_remains(self._layout)
         self._clean_up()
         shutil.rmtree(self._layout.logs, ignore_errors=True)
         self._layout.audit_log.unlink(missing_ok=True)
@@ -205,7 +223,7 @@ def _node_ready(client: ApiClient, name: str) -> bool:
     conditions = status.get("conditions") or [] if isinstance(status, dict) else []
     taints = spec.get("taints") or [] if isinstance(spec, dict) else []
     ready = any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
-    return ready and not taints
+    return ready and not any(str(taint["key"]).startswith("node.kubernetes.io/") for taint in taints)
 
 
 @contextmanager
@@ -240,7 +258,7 @@ def main() -> None:
         Supervisor(order, notify=_notify_starter).run()
     except Locked:
         _notify_starter("running", {})
-    except StartFailed as error:
+    except (StartFailed, EnclosureFailed, NetworkFailed) as error:
         _notify_starter("failed", {"text": str(error)})
     except Exception as error:
         _notify_starter("failed", {"text": f"{type(error).__name__}: {error}"})

@@ -1,0 +1,74 @@
+"""The control groups of a node: one child of the own group in each hierarchy (version 1).
+
+A group that is found in a record of ours is ours, and so is every process in it.
+"""
+
+import os
+import signal
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.localcluster.waiting import wait_until
+
+NEEDED = frozenset({"cpu", "cpuacct", "cpuset", "memory", "devices", "freezer", "blkio", "pids"})
+_REMOVE_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Hierarchy:
+    """One mounted hierarchy and the own group in it."""
+
+    controllers: str
+    """As mount options: "cpu", "cpu,cpuacct", "name=systemd"."""
+    own: Path
+
+
+def hierarchies(
+    *, groups: Path = Path("/proc/self/cgroup"), mounts: Path = Path("/proc/self/mountinfo")
+) -> list[Hierarchy]:
+    """Find the hierarchies of version 1 in which this process is, as far as they are mounted."""
+    mounted: dict[frozenset[str], tuple[Path, str]] = {}
+    for line in mounts.read_text().splitlines():
+        before, _, after = line.partition(" - ")
+        kind, _, options = after.split(" ")[:3]
+        if kind == "cgroup":
+            root, point = before.split(" ")[3:5]
+            mounted[frozenset(options.split(","))] = Path(point), root
+    found = []
+    for line in groups.read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        wanted = frozenset(controllers.split(","))
+        for offered, (folder, top) in mounted.items():
+            inside = os.path.relpath(path, top)
+            if controllers and wanted <= offered and not inside.startswith(".."):
+                found.append(Hierarchy(controllers, (folder / inside).resolve()))
+    return found
+
+
+def make(hierarchy: Hierarchy, name: str) -> None:
+    """Make a child of the own group; in a cpuset, with what its parent may use."""
+    group = hierarchy.own / name
+    group.mkdir(exist_ok=True)
+    if "cpuset" in hierarchy.controllers.split(","):
+        for file in ("cpuset.cpus", "cpuset.mems"):
+            (group / file).write_text((hierarchy.own / file).read_text())
+
+
+def remove(groups: Iterable[Path]) -> None:
+    """End what is in the groups and remove them, the innermost first. Raises DeadlineExceeded."""
+    for group in groups:
+        wait_until(lambda: _gone(group), timeout=_REMOVE_SECONDS, what=f"the control group {group.name} to be empty")  # noqa: B023
+
+
+def _gone(group: Path) -> bool:
+    try:
+        for folder, _, _ in os.walk(group, topdown=False):
+            for pid in (Path(folder) / "cgroup.procs").read_text().split():
+                os.kill(int(pid), signal.SIGKILL)
+            Path(folder).rmdir()
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return not group.exists()
+    return not group.exists()

@@ -1,0 +1,217 @@
+"""What runs on a real node: containerd, kubelet, kube-proxy, with their configuration.
+
+The settings are those that let them work in an enclosure: no systemd, control groups of version 1, no wish to change
+the kernel's settings, no eviction for a disk that is full of other things.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.localcluster.client import ApiClient
+from tests.localcluster.controlplane import CLUSTER_DNS, ControlPlane
+from tests.localcluster.images import write_image
+from tests.localcluster.kubeconfig import write_private
+from tests.localcluster.layout import Layout
+from tests.localcluster.processes import ProcessSpec
+from tests.localcluster.realnode.enclosure import Enclosure
+
+NAME = "real-0"
+TAINT = "xapp-operator.io/real-node"
+"""Only what tolerates it (effect NoSchedule) lands on the real node, which has no way to any registry."""
+LABELS = {"xapp-operator.io/node-kind": "real"}
+POD_RANGE = "10.245.0.0/24"
+_SOCKET = "/run/containerd/containerd.sock"
+_PAUSE_IMAGE = "localhost/pause:1"
+_CNI_PLUGINS = ("bridge", "loopback", "host-local", "portmap")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RealNode:
+    """One kubelet with real containers."""
+
+    layout: Layout
+    plane: ControlPlane
+    binaries: Mapping[str, Path]
+    enclosure: Enclosure
+    address: str
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Name of the node."""
+        return [NAME]
+
+    def processes(self) -> Iterable[ProcessSpec]:
+        """Describe containerd, kubelet and kube-proxy."""
+        folders = dict.fromkeys(str(self.binaries[name].parent) for name in ("containerd-shim-runc-v2", "runc"))
+        path = ":".join((*folders, "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"))
+        environment = {"PATH": path, "TMPDIR": str(self.layout.node / "tmp")}
+        yield self.enclosure.spec(
+            "containerd",
+            [str(self.binaries["containerd"]), "--config", str(self._containerd())],
+            environment=environment,
+        )
+        labels = ",".join(f"{key}={value}" for key, value in LABELS.items())
+        yield self.enclosure.spec(
+            "kubelet",
+            [
+                str(self.binaries["kubelet"]),
+                f"--config={self._kubelet()}",
+                f"--kubeconfig={self.plane.kubeconfig_for(f'system:node:{NAME}', group='system:nodes')}",
+                f"--hostname-override={NAME}",
+                f"--node-ip={self.address}",
+                f"--node-labels={labels}",
+            ],
+            awaited=_SOCKET,
+            environment=environment,
+        )
+        yield self.enclosure.spec(
+            "kube-proxy",
+            [str(self.binaries["kube-proxy"]), f"--config={self._kube_proxy()}"],
+            environment=environment,
+        )
+
+    def register(self, client: ApiClient) -> None:
+        """Give the node the image that every pod needs; the kubelet makes the node known."""
+        archive = self.layout.config / "pause.tar"
+        write_image(archive, name=_PAUSE_IMAGE, files={"/pause": self.binaries["pause"]}, entrypoint=["/pause"])
+        load_image(self.enclosure, archive, ctr=self.binaries["ctr"])
+
+    def _containerd(self) -> Path:
+        plugins = self.layout.config / "cni" / "bin"
+        plugins.mkdir(parents=True)
+        for name in _CNI_PLUGINS:
+            (plugins / name).symlink_to(self.binaries[name])
+        network = self.layout.config / "cni" / "net.d"
+        write_private(network / "10-node.conflist", json.dumps(_network()))
+        path = self.layout.config / "containerd.toml"
+        write_private(
+            path,
+            f"""\
+version = 3
+root = "/var/lib/containerd"
+state = "/run/containerd"
+disabled_plugins = ["io.containerd.nri.v1.nri", "io.containerd.internal.v1.opt"]
+[grpc]
+address = "{_SOCKET}"
+[plugins."io.containerd.cri.v1.images"]
+snapshotter = "overlayfs"
+[plugins."io.containerd.cri.v1.images".pinned_images]
+sandbox = "{_PAUSE_IMAGE}"
+[plugins."io.containerd.cri.v1.runtime"]
+disable_apparmor = true
+restrict_oom_score_adj = true
+[plugins."io.containerd.cri.v1.runtime".cni]
+bin_dirs = ["{plugins}"]
+conf_dir = "{network}"
+[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
+runtime_type = "io.containerd.runc.v2"
+[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
+BinaryName = "{self.binaries["runc"]}"
+SystemdCgroup = false
+""",
+        )
+        return path
+
+    def _kubelet(self) -> Path:
+        serving = self.plane.issue("kubelet")
+        resolver = self.layout.config / "node-resolv.conf"
+        write_private(resolver, "# no name server: the node reaches nothing outside\n")
+        config = {
+            "apiVersion": "kubelet.config.k8s.io/v1beta1",
+            "kind": "KubeletConfiguration",
+            "address": self.address,
+            "authentication": {
+                "anonymous": {"enabled": False},
+                "webhook": {"enabled": True},
+                "x509": {"clientCAFile": str(self.plane.authority)},
+            },
+            "authorization": {"mode": "Webhook"},
+            "cgroupDriver": "cgroupfs",
+            "cgroupsPerQOS": True,
+            "clusterDNS": [CLUSTER_DNS],
+            "clusterDomain": "cluster.local",
+            "containerRuntimeEndpoint": f"unix://{_SOCKET}",
+            "enforceNodeAllocatable": ["pods"],
+            "evictionHard": {
+                "memory.available": "0%",
+                "nodefs.available": "0%",
+                "nodefs.inodesFree": "0%",
+                "imagefs.available": "0%",
+                "imagefs.inodesFree": "0%",
+            },
+            "failCgroupV1": False,
+            "failSwapOn": False,
+            "healthzPort": 0,
+            "imageGCHighThresholdPercent": 100,
+            "makeIPTablesUtilChains": False,
+            "oomScoreAdj": 0,
+            "readOnlyPort": 0,
+            "registerWithTaints": [{"key": TAINT, "value": "true", "effect": "NoSchedule"}],
+            "resolvConf": str(resolver),
+            "serializeImagePulls": False,
+            "tlsCertFile": str(serving.certificate),
+            "tlsPrivateKeyFile": str(serving.key),
+            "volumePluginDir": "/var/lib/kubelet/volume-plugins",
+        }
+        return self._write("kubelet.json", config)
+
+    def _kube_proxy(self) -> Path:
+        kubeconfig = self.plane.kubeconfig_for("system:kube-proxy")
+        zero = "0s"
+        config = {
+            "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
+            "kind": "KubeProxyConfiguration",
+            "bindAddress": self.address,
+            "clientConnection": {"kubeconfig": str(kubeconfig)},
+            "clusterCIDR": POD_RANGE,
+            "conntrack": {
+                "maxPerCore": 0,
+                "min": 0,
+                "tcpEstablishedTimeout": zero,
+                "tcpCloseWaitTimeout": zero,
+                "udpTimeout": zero,
+                "udpStreamTimeout": zero,
+            },
+            "healthzBindAddress": "127.0.0.1:10256",
+            "metricsBindAddress": "127.0.0.1:10249",
+            "hostnameOverride": NAME,
+            "mode": "nftables",
+            # without it, answers between two pods of one bridge would go round the translation of addresses
+            "nftables": {"masqueradeAll": not Path("/proc/sys/net/bridge").exists()},
+            "nodePortAddresses": [f"{self.address}/32"],
+            "oomScoreAdj": 0,
+        }
+        return self._write("kube-proxy.json", config)
+
+    def _write(self, name: str, config: Mapping[str, object]) -> Path:
+        path = self.layout.config / name
+        write_private(path, json.dumps(config, indent=2))
+        return path
+
+
+def load_image(enclosure: Enclosure, archive: Path, *, ctr: Path) -> None:
+    """Make the image in ``archive`` (the tar of an OCI layout) known to the node. Raises EnclosureFailed."""
+    enclosure.run(
+        [str(ctr), "--address", _SOCKET, "-n", "k8s.io", "images", "import", "--local", str(archive)], awaited=_SOCKET
+    )
+
+
+def _network() -> dict[str, object]:
+    return {
+        "cniVersion": "1.0.0",
+        "name": "node",
+        "plugins": [
+            {
+                "type": "bridge",
+                "bridge": "pods0",
+                "isGateway": True,
+                "isDefaultGateway": True,
+                "hairpinMode": True,
+                "ipMasq": False,
+                "ipam": {"type": "host-local", "ranges": [[{"subnet": POD_RANGE}]]},
+            },
+            {"type": "portmap", "capabilities": {"portMappings": True}, "backend": "nftables"},
+        ],
+    }
