@@ -71,7 +71,7 @@ class Deployer:
         """
         wish = new_wish(submission)
         if wish.chart is not None:
-            await self._render(caller, wish, notes=False)
+            await self._render(caller, wish, to_show=False)
         else:
             await saved_repository(caller.client, wish.form)
         async with _undone_on_failure() as made:
@@ -93,7 +93,7 @@ class Deployer:
         else:
             await _create_namespace(caller.client, wish.namespace, dry_run=True)
             warnings = (f"the namespace {wish.namespace} does not exist yet: it would be created",)
-        preview = await self._render(caller, wish, notes=True)
+        preview = await self._render(caller, wish, to_show=True)
         return Preview(preview.manifest, preview.notes, preview.values, (*warnings, *preview.warnings))
 
     async def upgrade(self, caller: Caller, current: JsonObject, submission: Submission) -> JsonObject:
@@ -105,7 +105,7 @@ class Deployer:
         """
         wish = changed_wish(current, submission)
         if wish.chart is not None or wish.form.is_upload:
-            await self._render(caller, wish, notes=False, upgrade=True)
+            await self._render(caller, wish, to_show=False, upgrade=True)
         else:
             await saved_repository(caller.client, wish.form)
         async with _undone_on_failure() as made:
@@ -117,7 +117,7 @@ class Deployer:
         """Return what `upgrade` would deploy; nothing is changed. Raises as `upgrade`."""
         wish = changed_wish(current, submission)
         await self._replace(caller, current, wish, dry_run=True)
-        return await self._render(caller, wish, notes=True, upgrade=True)
+        return await self._render(caller, wish, to_show=True, upgrade=True)
 
     async def remove(self, caller: Caller, *, namespace: str, name: str) -> JsonObject:
         """Have an XApp deleted; return it as it is while it goes.
@@ -194,14 +194,14 @@ class Deployer:
                 check_same_identity(obj(current, "spec"), wish)
             raise
 
-    async def _render(self, caller: Caller, wish: Wish, *, notes: bool, upgrade: bool = False) -> Preview:
+    async def _render(self, caller: Caller, wish: Wish, *, to_show: bool, upgrade: bool = False) -> Preview:
         spec = XAppSpec.model_validate(wish.spec)
         chart = await self._archive(caller, wish, spec)
         if chart is None:
             return Preview("", "", {}, ("the chart was not rendered: its archive was not made from an upload",))
         try:
             return await self._renderer.render(
-                caller.client, spec, name=wish.name, chart=chart.path, info=chart.info, upgrade=upgrade, notes=notes
+                caller.client, spec, name=wish.name, chart=chart.path, info=chart.info, upgrade=upgrade, to_show=to_show
             )
         except ChartInvalid as error:
             raise with_field(error, FILE if wish.chart is not None else f"{FORM}.chartName") from None

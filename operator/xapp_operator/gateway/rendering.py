@@ -58,7 +58,15 @@ class Renderer:
         self._advertise = AdvertiseAddress(kube, settings)
 
     async def render(
-        self, client: KubeClient, spec: XAppSpec, *, name: str, chart: Path, info: ChartInfo, upgrade: bool, notes: bool
+        self,
+        client: KubeClient,
+        spec: XAppSpec,
+        *,
+        name: str,
+        chart: Path,
+        info: ChartInfo,
+        upgrade: bool,
+        to_show: bool,
     ) -> Preview:
         """Return the chart rendered for `spec`.
 
@@ -69,7 +77,7 @@ class Renderer:
             chart: the archive.
             info: what is in the archive.
             upgrade: whether `.Release.IsUpgrade` is true.
-            notes: whether NOTES are wanted, at the price of a second helm process.
+            to_show: whether somebody will read it: NOTES take a second helm process, and masking the values time.
 
         Raises:
             ChartInvalid: when the chart cannot be rendered.
@@ -77,7 +85,7 @@ class Renderer:
         """
         layers, gaps = await self._referred(client, spec)
         layers.insert(0, await self._address_layer(info))
-        values = merge(*layers, spec.user_values)
+        values = await asyncio.to_thread(merge, *layers, spec.user_values)
         version, api_versions = await asyncio.gather(self._kube.version(), self._kube.api_versions())
         rendered = await self._engine.template(
             TemplateRequest(
@@ -89,14 +97,14 @@ class Renderer:
                 api_versions=api_versions,
                 skip_schema=info.external_refs or bool(gaps),
                 upgrade=upgrade,
-                notes=notes,
+                notes=to_show,
                 chart_name=info.name,
             )
         )
         return Preview(
             manifest=rendered.manifest,
             notes=rendered.notes,
-            values=redact(merge(info.values, values)),
+            values=await asyncio.to_thread(lambda: redact(merge(info.values, values))) if to_show else {},
             warnings=(*gaps, *rendered.warnings),
         )
 
@@ -127,4 +135,4 @@ class Renderer:
             data = base64.b64decode(str(written)) if source.kind == "Secret" else str(written).encode()
         except binascii.Error:
             raise ValuesInvalid(f"{what} is not base64: write it again") from None
-        return load_values(data, what=what, max_bytes=self._settings.values_max_bytes)
+        return await asyncio.to_thread(load_values, data, what=what, max_bytes=self._settings.values_max_bytes)
