@@ -5,17 +5,23 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.names import API_VERSION, REPOSITORY_KIND
 from xapp_operator.api.repository import ChartRepository
-from xapp_operator.charts.model import BasicCredentials, Credentials, Repository, TokenCredentials
-from xapp_operator.errors import AlreadyExists, FieldError, FormInvalid, IdentityConflict, KubeError, NotFound
+from xapp_operator.charts.model import Repository
+from xapp_operator.charts.saved import reached
+from xapp_operator.errors import (
+    AlreadyExists,
+    ChartSourceError,
+    FieldError,
+    FormInvalid,
+    IdentityConflict,
+    KubeError,
+    NotFound,
+)
 from xapp_operator.gateway.forms import FORM, Form
 from xapp_operator.kube.client import KubeClient
-from xapp_operator.kube.resources import CHART_REPOSITORIES, SECRETS
+from xapp_operator.kube.resources import CHART_REPOSITORIES
 from xapp_operator.telemetry.logs import get_logger
 
 _log = get_logger(__name__)
@@ -80,43 +86,7 @@ async def reached_repository(client: KubeClient, form: Form) -> Repository:
     saved = await saved_repository(client, form)
     if saved is None:
         return Repository(url=form.spec.url or "")
-    spec, namespace = saved.spec, form.spec.namespace
-    credentials = None
-    if spec.secret_ref is not None:
-        credentials = _credentials(await _secret(client, spec.secret_ref.name, namespace=namespace))
-    bundle = None
-    if spec.ca_secret_ref is not None:
-        bundle = (await _secret(client, spec.ca_secret_ref.name, namespace=namespace)).get(spec.ca_secret_ref.key)
-        if bundle is None:
-            raise _incomplete(f"its CA bundle has no key {spec.ca_secret_ref.key}")
-    return Repository(
-        url=spec.url,
-        credentials=credentials,
-        ca_bundle=bundle,
-        insecure_skip_tls_verify=spec.insecure_skip_tls_verify,
-        interval_seconds=spec.interval_seconds,
-    )
-
-
-async def _secret(client: KubeClient, name: str, *, namespace: str) -> dict[str, str]:
     try:
-        data = obj(await client.get(SECRETS, name, namespace=namespace), "data")
-    except NotFound:
-        raise _incomplete(f"its Secret {name} does not exist") from None
-    try:
-        return {key: base64.b64decode(text(data, key)).decode() for key in data}
-    except (binascii.Error, UnicodeDecodeError):
-        raise _incomplete(f"its Secret {name} is not text") from None
-
-
-def _credentials(data: dict[str, str]) -> Credentials:
-    if token := data.get("token"):
-        return TokenCredentials(token)
-    if "username" in data and "password" in data:
-        return BasicCredentials(data["username"], data["password"])
-    raise _incomplete("its Secret needs the keys username and password, or token")
-
-
-def _incomplete(what: str) -> FormInvalid:
-    message = f"names a ChartRepository that cannot be used: {what}"
-    return FormInvalid(f"repoName {message}", errors=(FieldError(f"{FORM}.repoName", message),))
+        return await reached(client, saved.spec, namespace=form.spec.namespace)
+    except ChartSourceError as error:
+        raise FormInvalid(error.message, errors=(FieldError(f"{FORM}.repoName", error.message),)) from None

@@ -6,30 +6,28 @@ asked, how, and how often.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, cast
 
 from xapp_operator.api.conditions import READY, RECONCILING, STALLED, ConditionSet, Reason
-from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.api.json import JsonObject
 from xapp_operator.api.models import XApp
 from xapp_operator.api.names import API_VERSION, REPOSITORY_KIND
 from xapp_operator.api.repository import ChartRepository, ChartRepositoryStatus
-from xapp_operator.charts.model import BasicCredentials, Credentials, Repository, TokenCredentials
+from xapp_operator.charts.model import Repository
+from xapp_operator.charts.saved import reached
 from xapp_operator.charts.source import ChartSources
 from xapp_operator.errors import AlreadyExists, ChartSourceError, IdentityConflict, NotFound, XAppError
 from xapp_operator.kube.client import KubeClient
-from xapp_operator.kube.resources import CHART_REPOSITORIES, SECRETS
+from xapp_operator.kube.resources import CHART_REPOSITORIES
 from xapp_operator.kube.status import StatusWriter
 from xapp_operator.reconcile.draft import moment
 from xapp_operator.reconcile.identity import Identities
 from xapp_operator.reconcile.queue import Key, WorkQueue
 from xapp_operator.telemetry.logs import get_logger
 
-DEFAULT_CA_KEY: Final = "ca.crt"
 FIRST_RETRY_SECONDS: Final = 5.0
 
 _log = get_logger(__name__)
@@ -197,51 +195,11 @@ class Repositories:
             self._known[model.key] = _Known(written, ChartRepository.model_validate(written))
 
     async def _with_credentials(self, key: Key, model: ChartRepository) -> Repository:
-        reached = self._reached.get(key)
-        if reached is not None:
-            return reached
-        spec, changes = model.spec, self._changes
-        kube = self._identities.client_in(key[0])
-        credentials = None
-        if spec.secret_ref is not None:
-            credentials = _credentials(await _secret(kube, key[0], spec.secret_ref.name), spec.secret_ref.name)
-        bundle = None
-        if spec.ca_secret_ref is not None:
-            name, entry = spec.ca_secret_ref.name, spec.ca_secret_ref.key
-            bundle = (await _secret(kube, key[0], name)).get(entry)
-            if bundle is None:
-                raise ChartSourceError(f"Secret {name} has no key {entry}: add the CA bundle", permanent=True)
-        reached = Repository(
-            url=spec.url,
-            credentials=credentials,
-            ca_bundle=bundle,
-            insecure_skip_tls_verify=spec.insecure_skip_tls_verify,
-            interval_seconds=spec.interval_seconds,
-        )
+        known = self._reached.get(key)
+        if known is not None:
+            return known
+        changes = self._changes
+        found = await reached(self._identities.client_in(key[0]), model.spec, namespace=key[0])
         if changes == self._changes:  # otherwise a Secret may have changed since it was read
-            self._reached[key] = reached
-        return reached
-
-
-async def _secret(kube: KubeClient, namespace: str, name: str) -> dict[str, str]:
-    try:
-        secret = await kube.get(SECRETS, name, namespace=namespace)
-    except NotFound:
-        raise ChartSourceError(
-            f"Secret {name} of the ChartRepository does not exist: create it, or remove the reference", permanent=True
-        ) from None
-    data = obj(secret, "data")
-    try:
-        return {key: base64.b64decode(text(data, key)).decode() for key in data}
-    except (binascii.Error, UnicodeDecodeError):
-        raise ChartSourceError(f"Secret {name} of the ChartRepository is not text", permanent=True) from None
-
-
-def _credentials(data: dict[str, str], name: str) -> Credentials:
-    if token := data.get("token"):
-        return TokenCredentials(token)
-    if "username" in data and "password" in data:
-        return BasicCredentials(data["username"], data["password"])
-    raise ChartSourceError(
-        f"Secret {name} of the ChartRepository needs the keys username and password, or token", permanent=True
-    )
+            self._reached[key] = found
+        return found

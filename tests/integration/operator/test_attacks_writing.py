@@ -79,7 +79,9 @@ def test_xapps_that_share_a_chart_secret_all_own_it(xapps: XAppKit) -> None:
 
 def test_xapp_made_again_at_once_under_the_same_name_is_installed_again(xapps: XAppKit) -> None:
     for number in range(4):
-        xapps.apply(xapps.uploaded("hello", workload(), values={"greeting": f"round {number}"}))
+        # A chart each, because the garbage collector takes the Secret of one whose only owner is gone.
+        archive = workload(version=f"0.1.{number}")
+        xapps.apply(xapps.uploaded("hello", archive, values={"greeting": f"round {number}"}))
         xapps.until(lambda: "hello" in xapps.releases(), what="the release to be there", about="hello")
         xapps.kubectl("delete", "xapp", "hello", "--timeout=60s")
     xapps.apply(xapps.uploaded("hello", workload(), values={"greeting": "last"}))

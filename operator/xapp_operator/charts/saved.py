@@ -1,0 +1,64 @@
+"""From a saved repository to one that can be asked: its credentials and its CA bundle, read where they are needed.
+
+Lives in `charts`, above `kube`, because operator and gateway both ask repositories, each with a client of its own.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+
+from xapp_operator.api.json import obj, text
+from xapp_operator.api.repository import ChartRepositorySpec
+from xapp_operator.charts.model import BasicCredentials, Credentials, Repository, TokenCredentials
+from xapp_operator.errors import ChartSourceError, NotFound
+from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.resources import SECRETS
+
+
+async def reached(client: KubeClient, spec: ChartRepositorySpec, *, namespace: str) -> Repository:
+    """Return the repository that `spec` describes, with what its Secrets in `namespace` hold.
+
+    Raises:
+        ChartSourceError: when a Secret is missing or incomplete (permanent).
+        KubeError: when `client` may not read it.
+    """
+    credentials = bundle = None
+    if spec.secret_ref is not None:
+        name = spec.secret_ref.name
+        credentials = _credentials(await _secret(client, name, namespace=namespace), name)
+    if spec.ca_secret_ref is not None:
+        name, key = spec.ca_secret_ref.name, spec.ca_secret_ref.key
+        bundle = (await _secret(client, name, namespace=namespace)).get(key)
+        if bundle is None:
+            raise _unusable(f"Secret {name} has no key {key}: add the CA bundle")
+    return Repository(
+        url=spec.url,
+        credentials=credentials,
+        ca_bundle=bundle,
+        insecure_skip_tls_verify=spec.insecure_skip_tls_verify,
+        interval_seconds=spec.interval_seconds,
+    )
+
+
+async def _secret(client: KubeClient, name: str, *, namespace: str) -> dict[str, str]:
+    try:
+        data = obj(await client.get(SECRETS, name, namespace=namespace), "data")
+    except NotFound:
+        raise _unusable(f"Secret {name} does not exist: create it, or remove the reference") from None
+    try:
+        return {key: base64.b64decode(text(data, key)).decode() for key in data}
+    except (binascii.Error, UnicodeDecodeError):
+        raise _unusable(f"Secret {name} is not text: write it again") from None
+
+
+def _credentials(data: dict[str, str], name: str) -> Credentials:
+    if token := data.get("token"):
+        return TokenCredentials(token)
+    if "username" in data and "password" in data:
+        return BasicCredentials(data["username"], data["password"])
+    raise _unusable(f"Secret {name} needs the keys username and password, or token")
+
+
+def _unusable(what: str) -> ChartSourceError:
+    return ChartSourceError(f"the ChartRepository cannot be used: {what}", permanent=True)
