@@ -210,7 +210,7 @@ def test_the_command_line_starts_a_cluster_that_outlives_it(tmp_path: Path) -> N
         )
 
     assert command("status").returncode == 1
-    assert command("up").returncode == 0
+    assert command("up", "--node=simulated").returncode == 0
     try:
         assert command("status").stdout.count("running") == 6
         assert command("kubeconfig").stdout == f"{tmp_path}/kubeconfig\n"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
 
-from tests.localcluster import Cluster, ClusterFailed, ClusterRunning, KubectlFailed, LocalCluster
+from tests.localcluster import Cluster, ClusterFailed, ClusterRunning, KubectlFailed, LocalCluster, choose_nodes
 from tests.localcluster.binaries import cache_root
 from tests.localcluster.layout import Layout
 from tests.localcluster.ports import LOOPBACK
@@ -153,7 +153,8 @@ Ctrl-C stops all of it.
 
     @contextmanager
     def _local_cluster(self) -> Iterator[Cluster]:
-        local = LocalCluster(self._layout.root, progress=self._console.say)
+        nodes = choose_nodes(folder=self._layout.root, progress=self._console.say)
+        local = LocalCluster(self._layout.root, nodes=nodes, progress=self._console.say)
         self._await_end_of_killed_run(local)
         cluster = local.start()
         try:

@@ -155,3 +155,23 @@ def test_containers_outlive_the_kubelet_and_it_takes_them_up_again(
     assert wait_until(logs, timeout=60.0, what="the kubelet") == "serving\n"
     after = wait_state(real_cluster, own_namespace, "web", lambda state: bool(state["ready"]))
     assert (after["containerID"], after["restartCount"]) == (before["containerID"], 0)
+
+
+def test_containers_outlive_containerd(real_node: LocalCluster, real_cluster: Cluster, own_namespace: str) -> None:
+    create(real_cluster, own_namespace, [pod("web", "serve", probe=True)])
+    wait_ready(real_cluster, own_namespace, "web")
+
+    real_node.hold("containerd")
+    with pytest.raises(KubectlFailed):
+        real_cluster.kubectl("exec", "web", "-n", own_namespace, "--", "/testpod", "say", "back")
+    real_node.release("containerd")
+
+    def said() -> str | None:
+        try:
+            return real_cluster.kubectl("exec", "web", "-n", own_namespace, "--", "/testpod", "say", "back")
+        except KubectlFailed:
+            return None
+
+    assert wait_until(said, timeout=60.0, what="containerd") == "back\n"
+    state = wait_state(real_cluster, own_namespace, "web", lambda state: bool(state["ready"]))
+    assert state["restartCount"] == 0

@@ -1,6 +1,8 @@
 """A real node changes nothing of its machine, and leaves nothing, however it ends; two of them do not meet."""
 
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from tests.integration.realnode.conftest import NODES
 from tests.integration.realnode.machine import take
 from tests.integration.realnode.pods import IMAGE, create, pod, service, wait_ready
 from tests.localcluster import Binaries, Cluster, ClusterNotRunning, LocalCluster
+from tests.localcluster.cluster import ROOT
 from tests.localcluster.images import write_image
 from tests.localcluster.realnode.enclosure import Record
 
@@ -75,6 +78,25 @@ def test_a_cluster_starts_again_where_a_supervisor_was_killed(tmp_path: Path) ->
 
     with node:
         run_pods(node, tmp_path)
+
+
+def test_nothing_remains_of_an_interrupted_start(tmp_path: Path) -> None:
+    before = take()
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.localcluster", "up", "--node=real", "--dir", str(tmp_path)],
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as starter:
+        assert starter.stderr is not None
+        while "API server" not in starter.stderr.readline():
+            assert starter.poll() is None
+        link = link_of(LocalCluster(tmp_path))
+
+        starter.send_signal(signal.SIGINT)
+
+        assert starter.wait(30.0) == 130
+    assert before.changes(take(own=link.removeprefix("xapp"))) == {}
 
 
 def test_a_cluster_ends_with_the_namespaces_of_its_node(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ mount -n -o remount,bind,ro /proc/sys
 mount -n --bind /proc/sys/net /proc/sys/net
 mount -n -o remount,bind,rw /proc/sys/net
 mount -n -t sysfs sysfs /sys
+mount -n -o remount,bind,ro /
 
 echo "control groups in its mounts"
 mount -n -t tmpfs tmpfs /sys/fs/cgroup
