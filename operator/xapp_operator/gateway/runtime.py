@@ -9,6 +9,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,10 +35,13 @@ LEFTOVER_SECONDS: Final = 24 * 3600.0
 RENDERINGS_MAX: Final = 4
 """So many helm processes at most, so that uploads cannot take all processor time and memory from lists."""
 
+CHECKS_MAX: Final = 2
+"""So many uploads are unpacked at a time: each thread that computes keeps lists waiting for the interpreter."""
+
 
 @dataclass(frozen=True, slots=True)
 class Gateway:
-    """Everything that handlers use; `uploads` is a folder of this process alone."""
+    """Everything that handlers use; `uploads` is a folder of this process alone, `threads` check what lies there."""
 
     settings: Settings
     kube: KubeClient
@@ -46,6 +50,7 @@ class Gateway:
     authenticator: Authenticator
     deployer: Deployer
     uploads: Path
+    threads: ThreadPoolExecutor
 
     @classmethod
     @asynccontextmanager
@@ -55,7 +60,11 @@ class Gateway:
         async with await KubeClient.connect(settings) as kube:
             cache = WatchCache(kube, XAPPS, keep=entry_of, namespaces=settings.namespaces)
             cache.on_event(feeding(store))
-            with private_folder(settings) as uploads, closing(_rendering_engine(settings)) as helm:
+            with (
+                private_folder(settings) as uploads,
+                closing(_rendering_engine(settings)) as helm,
+                ThreadPoolExecutor(CHECKS_MAX, thread_name_prefix="checks") as threads,
+            ):
                 async with cache, ChartSources(settings) as charts:
                     renderer = Renderer(settings, kube=kube, engine=helm)
                     yield cls(
@@ -66,6 +75,7 @@ class Gateway:
                         authenticator=Authenticator(settings, kube),
                         deployer=Deployer(kube, renderer=renderer, charts=charts),
                         uploads=uploads,
+                        threads=threads,
                     )
 
     def caller(self, request: Request) -> Caller:

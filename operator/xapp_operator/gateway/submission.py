@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Final, TypeVar
 
 from xapp_operator.api.json import JsonObject
@@ -46,7 +49,12 @@ def part_rules(settings: Settings) -> tuple[PartRule, ...]:
 
 
 async def checked_submission(
-    form: JsonObject, parts: Parts, *, settings: Settings, current_values: JsonObject | None = None
+    form: JsonObject,
+    parts: Parts,
+    *,
+    settings: Settings,
+    threads: ThreadPoolExecutor,
+    current_values: JsonObject | None = None,
 ) -> Submission:
     """Return what was sent when every rule is kept that needs no cluster.
 
@@ -54,6 +62,7 @@ async def checked_submission(
         form: the decoded form.
         parts: all parts.
         settings: the bounds.
+        threads: where values and archives are read; as many of them lie unpacked in memory at a time.
         current_values: of the XApp that is upgraded; a mask in the new values keeps the old value.
 
     Raises:
@@ -63,8 +72,13 @@ async def checked_submission(
     checked = checked_form(form, settings=settings)
     if FILE in parts.files and not checked.is_upload:
         raise _wrong_part("is not sent with a remote chart: leave it out, or use method 'Upload Chart'")
-    values = await _values(parts, settings=settings, current=current_values or {})
-    return Submission(form=checked, values=values, chart=await _chart(parts, settings=settings))
+    values = chart = None
+    if VALUES in parts.files:
+        read = partial(_values, parts.files[VALUES], settings=settings, current=current_values or {})
+        values = await _in_thread(threads, VALUES, read)
+    if FILE in parts.files:
+        chart = await _in_thread(threads, FILE, partial(_chart, parts.files[FILE], settings=settings))
+    return Submission(form=checked, values=values, chart=chart)
 
 
 def form_in(parts: Parts) -> JsonObject:
@@ -91,34 +105,19 @@ def require_file(submission: Submission) -> None:
         raise _wrong_part("is required with method 'Upload Chart': send the packed chart (.tgz)")
 
 
-async def _values(parts: Parts, *, settings: Settings, current: JsonObject) -> JsonObject | None:
-    path = parts.files.get(VALUES)
-    if path is None:
-        return None
-
-    def loaded() -> JsonObject:
-        values = load_values(path.read_bytes(), what=VALUES, max_bytes=settings.values_max_bytes)
-        return unmask(values, current)
-
-    return await _in_thread(VALUES, loaded)
+def _values(path: Path, *, settings: Settings, current: JsonObject) -> JsonObject:
+    values = load_values(path.read_bytes(), what=VALUES, max_bytes=settings.values_max_bytes)
+    return unmask(values, current)
 
 
-async def _chart(parts: Parts, *, settings: Settings) -> UploadedChart | None:
-    path = parts.files.get(FILE)
-    if path is None:
-        return None
-    limits = ArchiveLimits.of(settings)
-
-    def inspected() -> UploadedChart:
-        data = path.read_bytes()
-        return UploadedChart(path=path, data=data, info=inspect_archive(data, limits=limits))
-
-    return await _in_thread(FILE, inspected)
+def _chart(path: Path, *, settings: Settings) -> UploadedChart:
+    data = path.read_bytes()
+    return UploadedChart(path=path, data=data, info=inspect_archive(data, limits=ArchiveLimits.of(settings)))
 
 
-async def _in_thread(field: str, work: Callable[[], T]) -> T:
+async def _in_thread(threads: ThreadPoolExecutor, field: str, work: Callable[[], T]) -> T:
     try:
-        return await asyncio.to_thread(work)
+        return await asyncio.get_running_loop().run_in_executor(threads, work)
     except (ChartInvalid, ValuesInvalid) as error:
         raise with_field(error, field) from None
 

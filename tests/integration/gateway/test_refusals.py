@@ -319,7 +319,7 @@ def test_a_form_under_another_name_is_missed_and_the_name_is_mended(desk: Desk) 
 
 REFUSED_SOURCES: dict[str, tuple[str, Callable[[ChartServer], dict[str, Any]], str]] = {
     "no such chart": ("xAppForm.chartName", lambda charts: {"url": charts.url, "chartName": "none"}, "none"),
-    "no such version": ("xAppForm.chartName", lambda charts: {"url": charts.url, "version": "7"}, "0.1.0"),
+    "no such version": ("xAppForm.version", lambda charts: {"url": charts.url, "version": "7"}, "0.1.0"),
     "nobody there": ("xAppForm.url", lambda _: {"url": "http://127.0.0.1:9"}, ""),
     "no such host": ("xAppForm.url", lambda _: {"url": "http://charts.invalid"}, ""),
     "a link-local address": ("xAppForm.url", lambda _: {"url": "http://169.254.169.254/"}, ""),

@@ -108,7 +108,7 @@ async def deploy(request: Request) -> Response:
         if namespace is not None:
             await caller.require("create", namespace=namespace)
         options = _options(request, gateway)
-        submission = await checked_submission(form, parts, settings=gateway.settings)
+        submission = await checked_submission(form, parts, settings=gateway.settings, threads=gateway.threads)
         if options.dry_run:
             return _previewed(await gateway.deployer.preview(caller, submission), options)
         stored = await gateway.deployer.create(caller, submission)
@@ -174,7 +174,7 @@ async def remove(request: Request) -> Response:
     gateway = gateway_of(request)
     caller = gateway.caller(request)
     await caller.sign_in()
-    body = await read_object(request, what="the body")
+    body = await read_object(request, what="body")
     namespace = namespace_in(body)
     if namespace is not None:
         await caller.require("delete", namespace=namespace)
@@ -206,7 +206,9 @@ async def _current(caller: Caller, *, namespace: str, name: str) -> JsonObject:
 
 async def _checked_upgrade(gateway: Gateway, form: JsonObject, parts: Parts, current: JsonObject) -> Submission:
     values = obj(obj(current, "spec"), "values")
-    return await checked_submission(form, parts, settings=gateway.settings, current_values=values)
+    return await checked_submission(
+        form, parts, settings=gateway.settings, threads=gateway.threads, current_values=values
+    )
 
 
 def _previewed(preview: Preview, options: _Options) -> Response:
