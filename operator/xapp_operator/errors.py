@@ -13,7 +13,8 @@ rule, and the mend; it never carries a secret, a value of a user, or a local pat
     │   ├── ValuesInvalid             422   ValuesInvalid: not YAML, not an object, against the schema
     │   └── ChartInvalid              422   ChartInvalid: the archive, its templates, its dependencies
     ├── ChartSourceError              422   ChartPullFailed
-    │   ├── ChartNotFound             422   no such chart or version (permanent)
+    │   ├── ChartNotFound             422   no such chart (permanent)
+    │   │   └── VersionNotFound       422   the chart has other versions (permanent)
     │   ├── AddressRefused            422   the repository's address is not allowed (permanent)
     │   ├── DigestMismatch            422   other bytes than the digest says (permanent)
     │   └── SourceUnavailable         502   network, 5xx, time-out (passing)
@@ -118,6 +119,10 @@ class ChartSourceError(XAppError):
 class ChartNotFound(ChartSourceError):
     title = "Chart not found"
     permanent = True
+
+
+class VersionNotFound(ChartNotFound):
+    title = "Chart version not found"
 
 
 class AddressRefused(ChartSourceError):

@@ -125,6 +125,9 @@ REFUSED: dict[str, tuple[Change, tuple[str, ...]]] = {
     "url without scheme": (_spec(url="charts.example.com"), ("spec.url", "http://", "oci://")),
     "url of another scheme": (_spec(url="ftp://charts.example.com"), ("spec.url", "http://")),
     "url with credentials": (_spec(url="https://me:secret@charts.example.com"), ("spec.url", "credentials")),
+    "url with a space": (_spec(url="http://exa mple.com"), ("spec.url", "no spaces")),
+    "url with a port out of range": (_spec(url="http://localhost:99999"), ("spec.url", "65535")),
+    "url with a broken address": (_spec(url="http://[::1"), ("spec.url", "must be a URL")),
     "repoName that is no name": (_spec(repoName="My Repo"), ("spec.repoName", "lower-case")),
     "identity without letters": (_spec(organization="---"), ("spec.organization", "letter or digit")),
     "namespace of another": (_spec(namespace="default"), ("is default", "is in crd-rules", "make the two equal")),
@@ -158,6 +161,7 @@ def test_bad_manifest_is_refused_with_field_and_mend(cluster: Cluster, remote: d
 ACCEPTED: dict[str, Change] = {
     "remote": _spec(),
     "upload": _upload,
+    "address with brackets": _spec(url="http://[::1]:8080/charts"),
     "oci": _spec(url="oci://registry.example.com/charts"),
     "range": _spec(chartVersion=">=0.2 <1"),
     "name of 63 with releaseName": _then(_named("a" * 63), _spec(releaseName="short")),

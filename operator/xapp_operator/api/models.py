@@ -239,6 +239,12 @@ class XAppSpec(Model):
             Rule(
                 "self.matches('^(https?|oci)://[^/?#]+')", "must begin with http://, https:// or oci:// and name a host"
             ),
+            Rule("self.matches('^[!-~]+$')", "must have no spaces, and none but ASCII characters"),
+            Rule(
+                "isURL(self) && url(self).getHostname() != '' && (url(self).getPort() == '' "
+                "|| int(url(self).getPort()) < 65536)",
+                "must be a URL with a host and, where it has one, a port up to 65535",
+            ),
             Rule(
                 "!self.matches('^[a-z]+://[^/?#]*@')",
                 "must not carry credentials: put them into a Secret that the ChartRepository's secretRef names",
@@ -373,21 +379,25 @@ class Health(Model):
 class ServicePort(Model):
     """One port of a Service."""
 
-    name: str | None = None
-    port: int
-    target_port: int | str | None = Field(None, json_schema_extra={"x-kubernetes-int-or-string": True})
-    node_port: int | None = None
-    protocol: str | None = None
-    app_protocol: str | None = None
+    name: str | None = Field(None, description="Name of the port.")
+    port: int = Field(description="Port of the Service.")
+    target_port: int | str | None = Field(
+        None,
+        description="Port of the pods, as a number or a name.",
+        json_schema_extra={"x-kubernetes-int-or-string": True},
+    )
+    node_port: int | None = Field(None, description="Port on every node, where there is one.")
+    protocol: str | None = Field(None, description="TCP, UDP or SCTP.")
+    app_protocol: str | None = Field(None, description="Protocol of the application, such as http.")
 
 
 class ServiceStatus(Model):
     """One Service of the xApp."""
 
-    name: str
-    type: str | None = None
-    cluster_ip: str | None = Field(None, alias="clusterIP")
-    ports: list[ServicePort] = Field(default_factory=list, max_length=100)
+    name: str = Field(description="Name of the Service.")
+    type: str | None = Field(None, description="ClusterIP, NodePort, LoadBalancer or ExternalName.")
+    cluster_ip: str | None = Field(None, alias="clusterIP", description="Address inside the cluster.")
+    ports: list[ServicePort] = Field(default_factory=list, max_length=100, description="Its ports.")
 
 
 class Resources(Model):
@@ -400,27 +410,29 @@ class Resources(Model):
 class LastAttempt(Model):
     """The last step that Helm was asked for."""
 
-    generation: int | None = None
-    chart_digest: str | None = None
-    values_digest: str | None = None
-    action: str | None = None
-    outcome: str | None = Field(None, description="Running, Succeeded, Failed or Unhealthy.")
+    generation: int | None = Field(None, description="Newest generation that is known to want these digests.")
+    chart_digest: str | None = Field(None, description="First 40 hex digits of the archive's sha256.")
+    values_digest: str | None = Field(None, description="First 40 hex digits of the sha256 of the merged values.")
+    action: str | None = Field(None, description="Install, Upgrade, Rollback or Uninstall.")
+    outcome: str | None = Field(
+        None, description="Running, Released (not yet healthy), Succeeded, Failed, Unhealthy or Interrupted."
+    )
     permanent: bool | None = Field(None, description="true: trying the same again cannot help.")
     message: str | None = Field(None, description="Helm's own error, trimmed.", max_length=MESSAGE_MAX)
     reason: str | None = Field(None, description="The condition reason of a failure.")
-    count: int | None = None
-    first_at: datetime | None = None
-    last_at: datetime | None = None
+    count: int | None = Field(None, description="How often the same was tried in a row.")
+    first_at: datetime | None = Field(None, description="When the first of these tries began.")
+    last_at: datetime | None = Field(None, description="When the outcome was noted.")
 
 
 class Handled(Model):
     """The last value of each annotation that was acted on."""
 
-    reconcile_at: str | None = Field(None, max_length=MESSAGE_MAX)
-    retry_at: str | None = Field(None, max_length=MESSAGE_MAX)
-    force_at: str | None = Field(None, max_length=MESSAGE_MAX)
-    test_at: str | None = Field(None, max_length=MESSAGE_MAX)
-    rollback_to: str | None = Field(None, max_length=MESSAGE_MAX)
+    reconcile_at: str | None = Field(None, description="Last reconcile-at that was acted on.", max_length=MESSAGE_MAX)
+    retry_at: str | None = Field(None, description="Last retry-at that was acted on.", max_length=MESSAGE_MAX)
+    force_at: str | None = Field(None, description="Last force-at that was acted on.", max_length=MESSAGE_MAX)
+    test_at: str | None = Field(None, description="Last test-at that was acted on.", max_length=MESSAGE_MAX)
+    rollback_to: str | None = Field(None, description="Last rollback-to that was acted on.", max_length=MESSAGE_MAX)
 
 
 class XAppStatus(Model):

@@ -44,6 +44,12 @@ class ChartRepositorySpec(Model):
             Rule(
                 "self.matches('^(https?|oci)://[^/?#]+')", "must begin with http://, https:// or oci:// and name a host"
             ),
+            Rule("self.matches('^[!-~]+$')", "must have no spaces, and none but ASCII characters"),
+            Rule(
+                "isURL(self) && url(self).getHostname() != '' && (url(self).getPort() == '' "
+                "|| int(url(self).getPort()) < 65536)",
+                "must be a URL with a host and, where it has one, a port up to 65535",
+            ),
             Rule(
                 "!self.matches('^[a-z]+://[^/?#]*@')",
                 "must not carry credentials: put them into a Secret and name it in secretRef",

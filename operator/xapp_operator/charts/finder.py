@@ -14,7 +14,7 @@ from xapp_operator.charts.oci import Layer, OciRegistries
 from xapp_operator.charts.repository import HttpRepositories, archive_url
 from xapp_operator.charts.versions import parse_range
 from xapp_operator.charts.wording import address, quoted, some_of
-from xapp_operator.errors import ChartNotFound, DigestMismatch
+from xapp_operator.errors import ChartNotFound, DigestMismatch, VersionNotFound
 
 _RECHECK_SECONDS: Final = 10.0
 """Before a chart is said not to be there, an index older than this is looked at again."""
@@ -135,7 +135,7 @@ def _no_version(request: ChartRequest, versions: Sequence[str]) -> ChartNotFound
         return ChartNotFound(
             f"{where} has no chart {quoted(request.chart)}. Correct chartName or url, or push the chart."
         )
-    return ChartNotFound(
+    return VersionNotFound(
         f"{where} has no version {quoted(request.version)} of the chart {quoted(request.chart)}. "
         f"Versions that exist: {some_of(versions, total=len(versions))}. Correct version or chartVersion."
     )

@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from xapp_operator.api.json import JsonObject
 from xapp_operator.domain.yamlvalues import load_json
-from xapp_operator.errors import FormInvalid, MalformedRequest, TooLarge, ValuesInvalid
+from xapp_operator.errors import FieldError, FormInvalid, InputError, MalformedRequest, TooLarge, ValuesInvalid
 
 SILENCE_SECONDS: Final = 30.0
 BODY_SECONDS: Final = 600.0
@@ -60,7 +60,8 @@ async def read_object(request: Request, *, what: str) -> JsonObject:
     async for chunk in body_chunks(request):
         body += chunk
         if len(body) > JSON_MAX_BYTES:
-            raise TooLarge(f"the body has more than {JSON_MAX_BYTES:,} bytes, the most that is taken here: send less")
+            message = f"has more than {JSON_MAX_BYTES:,} bytes, the most that is taken here: send less"
+            raise TooLarge(f"{what} {message}", errors=(FieldError(what, message),))
     return decode_object(bytes(body), what=what)
 
 
@@ -68,20 +69,23 @@ def decode_object(data: bytes, *, what: str) -> JsonObject:
     """Return a JSON object; `what` names it in errors. Raises as `read_object` does."""
     data = data.removeprefix(_BOM)
     if not data.strip():
-        raise MalformedRequest(f"{what} is empty: send a JSON object")
+        raise _refused(MalformedRequest, what, "is empty: send a JSON object")
     try:
         orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        raise MalformedRequest(
-            f"{what} is not JSON: line {error.lineno}, column {error.colno}: {error.msg}: send a JSON object"
-        ) from None
+        message = f"is not JSON: line {error.lineno}, column {error.colno}: {error.msg}: send a JSON object"
+        raise _refused(MalformedRequest, what, message) from None
     try:
         value = load_json(data, what=what)
     except ValuesInvalid as error:
         raise FormInvalid(error.message, errors=error.errors) from None
     if not isinstance(value, dict):
-        raise FormInvalid(f"{what} must be a JSON object, as in {{…}}, not a {_kind(value)}")
+        raise _refused(FormInvalid, what, f"must be a JSON object, as in {{…}}, not a {_kind(value)}")
     return value
+
+
+def _refused(kind: type[InputError], what: str, message: str) -> InputError:
+    return kind(f"{what} {message}", errors=(FieldError(what, message),))
 
 
 def _kind(value: object) -> str:

@@ -32,6 +32,7 @@ from xapp_operator.errors import (
     NotFound,
     NotFoundHere,
     SourceUnavailable,
+    VersionNotFound,
 )
 from xapp_operator.gateway.auth import Caller
 from xapp_operator.gateway.cluster_errors import refusal_of
@@ -233,8 +234,17 @@ class Deployer:
             # To the caller of a dry run this is a wrong url as often as a fault that passes: no answer of 5xx.
             refusal = ChartSourceError(error.message, errors=error.errors)
             raise with_field(refusal, f"{FORM}.url") from None
-        except (AddressRefused, ChartSourceError) as error:
-            raise with_field(error, f"{FORM}.{'url' if isinstance(error, AddressRefused) else 'chartName'}") from None
+        except ChartSourceError as error:
+            raise with_field(error, f"{FORM}.{_at_fault(error, spec)}") from None
+
+
+def _at_fault(error: ChartSourceError, spec: XAppSpec) -> str:
+    """Return the field of the form that a chart source's refusal is about."""
+    if isinstance(error, AddressRefused):
+        return "url"
+    if isinstance(error, VersionNotFound):
+        return "chartVersion" if spec.chart_version is not None else "version"
+    return "chartName"
 
 
 def _going(xapp: JsonObject) -> JsonObject:

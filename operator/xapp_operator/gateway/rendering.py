@@ -11,6 +11,7 @@ import base64
 import binascii
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from xapp_operator.api.json import JsonObject, obj
 from xapp_operator.api.models import ValuesRef, XAppSpec
@@ -26,7 +27,10 @@ from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import CONFIGMAPS, SECRETS
 from xapp_operator.reconcile.advertise import AdvertiseAddress
 
-SCHEMA_UNCHECKED = "the values were not checked against the chart's schema, because they are not complete here"
+SCHEMA_OUTSIDE: Final = (
+    "the values were not checked against the chart's schema, because the schema refers to a document outside the chart"
+)
+SCHEMA_UNCHECKED: Final = "the values were not checked against the chart's schema, because they are not complete here"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +109,7 @@ class Renderer:
             manifest=rendered.manifest,
             notes=rendered.notes,
             values=await asyncio.to_thread(lambda: redact(merge(info.values, values))) if to_show else {},
-            warnings=(*gaps, *rendered.warnings),
+            warnings=(*gaps, *_unchecked(info, complete=not gaps), *rendered.warnings),
         )
 
     async def _address_layer(self, info: ChartInfo) -> JsonObject:
@@ -136,3 +140,10 @@ class Renderer:
         except binascii.Error:
             raise ValuesInvalid(f"{what} is not base64: write it again") from None
         return await asyncio.to_thread(load_values, data, what=what, max_bytes=self._settings.values_max_bytes)
+
+
+def _unchecked(info: ChartInfo, *, complete: bool) -> tuple[str, ...]:
+    """Say why the chart's schema was left out, where it has one and it was."""
+    if info.external_refs:
+        return (SCHEMA_OUTSIDE,)
+    return (SCHEMA_UNCHECKED,) if info.schema is not None and not complete else ()

@@ -178,8 +178,8 @@ class Deletion(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    name: str = Field(description="`name` of its record.", min_length=1, max_length=253)
-    namespace: str = Field(min_length=1, max_length=63)
+    name: str = Field(description="`name` of its record.", max_length=253, pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")
+    namespace: str = Field(max_length=63, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")
 
 
 class Alive(BaseModel):

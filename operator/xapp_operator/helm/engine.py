@@ -38,9 +38,6 @@ from xapp_operator.helm.workspace import Workspace, reap_orphans
 TEMPLATE_CPU_SECONDS: Final = 20
 MARGIN_SECONDS: Final = 5.0  # past helm's own time-out, whose message names the hook
 QUICK_SECONDS: Final = 30.0
-SCHEMA_SKIPPED: Final = (
-    "the values were not checked against the chart's schema, because the schema refers to a document outside the chart"
-)
 
 _LEFT: Final = re.compile(r"^\[(?P<kind>[^\]]+)\] (?P<name>[^:\n]+)(?P<reason>:.*)?$", re.MULTILINE)
 
@@ -164,10 +161,11 @@ class HelmEngine:
         call = _rendering(arguments.template(request), request)
         if not request.notes:
             return self._rendered(request, call, await self._runner.run(call), notes="")
-        outcome, dry_run = await asyncio.gather(
-            self._runner.run(call), self._runner.run(_rendering(arguments.render_notes(request), request))
-        )
-        return self._rendered(request, call, outcome, notes=_notes(dry_run))
+        rendered = self._rendered(request, call, await self._runner.run(call), notes="")
+        if not rendered.manifest:
+            return rendered
+        dry_run = await self._runner.run(_rendering(arguments.render_notes(request), request))
+        return replace(rendered, notes=_notes(dry_run))
 
     async def _deploy(self, command: tuple[str, ...], request: ReleaseRequest) -> ReleaseResult:
         outcome = await self._succeed(_call(command, request))
@@ -202,7 +200,7 @@ class HelmEngine:
             raise error
 
     def _rendered(self, request: TemplateRequest, call: Call, outcome: Outcome, *, notes: str) -> Rendered:
-        told = (*((SCHEMA_SKIPPED,) if request.skip_schema else ()), *warnings(outcome.stderr))
+        told = warnings(outcome.stderr)
         if outcome.overflowed:
             raise ChartInvalid(f"the chart renders more than {OUTPUT_MAX_BYTES // MIB} MiB: make it smaller")
         if outcome.code > 0:

@@ -23,6 +23,7 @@ from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import Resource
 from xapp_operator.kube.watch import WatchEvent
 from xapp_operator.telemetry.logs import get_logger
+from xapp_operator.telemetry.metrics import METRICS
 
 BACKOFF_FIRST_SECONDS: Final = 0.25
 BACKOFF_MAX_SECONDS: Final = 15.0
@@ -194,7 +195,7 @@ class WatchCache(Generic[T]):
     async def _follow(self, scope: _Scope) -> None:
         wait = BACKOFF_FIRST_SECONDS
         while True:
-            contact = scope.contact
+            contact, restarted = scope.contact, True
             try:
                 await self._watch(scope)
             except WatchExpired:
@@ -204,6 +205,10 @@ class WatchCache(Generic[T]):
             except Exception:
                 _log.exception("watch failed", resource=self._resource.full_name, namespace=scope.namespace)
                 scope.resume = 0
+            else:
+                restarted = False
+            if restarted:
+                METRICS.watch_restarted(resource=self._resource.full_name)
             wait = BACKOFF_FIRST_SECONDS if scope.contact != contact else min(wait * 2, BACKOFF_MAX_SECONDS)
             await asyncio.sleep(wait * random.uniform(0.5, 1.0))  # noqa: S311 - jitter
 

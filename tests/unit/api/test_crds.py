@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from xapp_operator.api.crds import files
+from xapp_operator.api.crds import files, repository_crd, xapp_crd
 from xapp_operator.api.models import parse_duration
 
 CRDS = Path(__file__).parents[3] / "crds"
@@ -30,3 +31,17 @@ def test_durations_are_those_of_go(text: str, seconds: float) -> None:
 def test_what_is_no_duration_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="no duration"):
         parse_duration(text)
+
+
+def _undescribed(schema: dict[str, Any], path: str) -> list[str]:
+    found = [] if path.count(".") < 1 or "description" in schema else [path]
+    for name, inner in schema.get("properties", {}).items():
+        if (path, name) != ("", "metadata"):
+            found += _undescribed(inner, f"{path}.{name}")
+    return found + (_undescribed({**schema["items"], "description": ""}, f"{path}[]") if "items" in schema else [])
+
+
+@pytest.mark.parametrize("crd", [xapp_crd(), repository_crd()])
+def test_every_field_is_described(crd: dict[str, Any]) -> None:
+    schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    assert _undescribed(schema, "") == []
