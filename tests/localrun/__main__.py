@@ -26,6 +26,9 @@ _EXPECTED = (
 )
 
 
+_PORT_MAX = 65535
+
+
 def main(arguments: list[str]) -> int:
     """Run until somebody asks for the end; return 0 then, and 1 when it could not be started."""
     options = _read_options(arguments)
@@ -56,11 +59,17 @@ def _read_options(arguments: list[str]) -> Options:
     parser = argparse.ArgumentParser(prog="python -m tests.localrun", description=__doc__)
     parser.add_argument("--cluster", choices=["local", "kind", "current"], default=defaults.cluster)
     parser.add_argument("--auth", choices=["none", "kubernetes"], default=defaults.auth)
-    parser.add_argument("--port", type=int, default=defaults.port, help="of the gateway, on loopback")
+    parser.add_argument("--port", type=_port, default=defaults.port, help="of the gateway, on loopback")
     parser.add_argument("--folder", type=Path, default=defaults.folder, help="for keys, logs and data")
     parser.add_argument("--cache", type=Path, default=defaults.cache, help="for charts, kept between runs")
     chosen = parser.parse_args(arguments)
     return Options(**vars(chosen))
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= _PORT_MAX:
+        raise argparse.ArgumentTypeError(f"{text} is no port: give a number from 1 to {_PORT_MAX}")
+    return int(text)
 
 
 if __name__ == "__main__":

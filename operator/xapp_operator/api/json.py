@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import TypeAlias
 
 import orjson
 
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 JsonObject: TypeAlias = dict[str, Json]
-FrozenObject: TypeAlias = Mapping[str, Json]
 
 
 def obj(value: Json | None, key: str) -> JsonObject:

@@ -40,6 +40,20 @@ _RELEASE_NAME_RULE = Rule(
     "must be a Helm release name: lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit",
 )
 
+URL_RULES = (
+    Rule("self.matches('^(https?|oci)://[^/?#]+')", "must begin with http://, https:// or oci:// and name a host"),
+    Rule("self.matches('^[!-~]+$')", "must have no spaces, and none but ASCII characters"),
+    Rule(
+        "isURL(self) && url(self).getHostname() != '' && (url(self).getPort() == '' "
+        "|| int(url(self).getPort()) < 65536)",
+        "must be a URL with a host and, where it has one, a port up to 65535",
+    ),
+    Rule(
+        "!self.matches('^[a-z]+://[^/?#]*@')",
+        "must not carry credentials: put them into a Secret and name it in secretRef of the ChartRepository",
+    ),
+)
+
 ObjectName = Annotated[str, Field(min_length=1, max_length=253)]
 
 
@@ -235,21 +249,7 @@ class XAppSpec(Model):
         "Repository', forbidden otherwise.",
         min_length=1,
         max_length=2048,
-        json_schema_extra=rules(
-            Rule(
-                "self.matches('^(https?|oci)://[^/?#]+')", "must begin with http://, https:// or oci:// and name a host"
-            ),
-            Rule("self.matches('^[!-~]+$')", "must have no spaces, and none but ASCII characters"),
-            Rule(
-                "isURL(self) && url(self).getHostname() != '' && (url(self).getPort() == '' "
-                "|| int(url(self).getPort()) < 65536)",
-                "must be a URL with a host and, where it has one, a port up to 65535",
-            ),
-            Rule(
-                "!self.matches('^[a-z]+://[^/?#]*@')",
-                "must not carry credentials: put them into a Secret that the ChartRepository's secretRef names",
-            ),
-        ),
+        json_schema_extra=rules(*URL_RULES),
     )
     repo_name: str | None = Field(
         None,

@@ -30,10 +30,8 @@ LABEL_ATTEMPT: Final = f"{GROUP}/attempt"
 ANNOTATION_RECONCILE_AT: Final = f"{GROUP}/reconcile-at"
 ANNOTATION_RETRY_AT: Final = f"{GROUP}/retry-at"
 ANNOTATION_FORCE_AT: Final = f"{GROUP}/force-at"
-ANNOTATION_TEST_AT: Final = f"{GROUP}/test-at"
 ANNOTATION_ROLLBACK_TO: Final = f"{GROUP}/rollback-to"
 
 HELM_RELEASE_NAME: Final = "meta.helm.sh/release-name"
 HELM_RELEASE_NAMESPACE: Final = "meta.helm.sh/release-namespace"
-HELM_SECRET_TYPE: Final = "helm.sh/release.v1"  # noqa: S105 - a type, not a secret
 HELM_SECRET_PREFIX: Final = "sh.helm.release.v1."  # noqa: S105

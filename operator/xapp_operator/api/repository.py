@@ -7,7 +7,7 @@ from datetime import datetime
 from pydantic import ConfigDict, Field
 
 from xapp_operator.api.base import Model, Rule, rules
-from xapp_operator.api.models import Condition, Metadata, ObjectName, parse_duration
+from xapp_operator.api.models import URL_RULES, Condition, Metadata, ObjectName, parse_duration
 
 DEFAULT_INTERVAL = "5m"
 
@@ -40,21 +40,7 @@ class ChartRepositorySpec(Model):
         description="Address of the repository: http://, https:// or oci://.",
         min_length=1,
         max_length=2048,
-        json_schema_extra=rules(
-            Rule(
-                "self.matches('^(https?|oci)://[^/?#]+')", "must begin with http://, https:// or oci:// and name a host"
-            ),
-            Rule("self.matches('^[!-~]+$')", "must have no spaces, and none but ASCII characters"),
-            Rule(
-                "isURL(self) && url(self).getHostname() != '' && (url(self).getPort() == '' "
-                "|| int(url(self).getPort()) < 65536)",
-                "must be a URL with a host and, where it has one, a port up to 65535",
-            ),
-            Rule(
-                "!self.matches('^[a-z]+://[^/?#]*@')",
-                "must not carry credentials: put them into a Secret and name it in secretRef",
-            ),
-        ),
+        json_schema_extra=rules(*URL_RULES),
     )
     secret_ref: SecretRef | None = Field(
         None, description="Secret with the keys username and password, or token, in this namespace."

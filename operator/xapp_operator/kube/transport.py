@@ -170,7 +170,10 @@ class Transport:
                     continue
                 if response.status >= FIRST_ERROR_STATUS:
                     raise from_answer(response.status, await _read_error(response), path=request.path)
-                yield Stream(response)
+                try:
+                    yield Stream(response)
+                finally:
+                    _hang_up(response)
                 return
 
     async def _once(self, request: Request, *, identity: Identity, seconds: float) -> Answer:
@@ -240,6 +243,12 @@ def _asked_to_wait(request: Request, answer: Answer) -> float | None:
     if not repeatable or answer.retry_after is None:
         return None
     return min(answer.retry_after, RETRY_AFTER_MAX_SECONDS) + random.uniform(0, RETRY_FIRST_SECONDS)  # noqa: S311
+
+
+def _hang_up(response: aiohttp.ClientResponse) -> None:
+    # Left early, aiohttp would begin to close TLS politely and wait for nobody: it could outlive the event loop.
+    if response.connection is not None and response.connection.transport is not None:
+        response.connection.transport.abort()
 
 
 async def _read_error(response: aiohttp.ClientResponse) -> bytes:
