@@ -142,8 +142,9 @@ def _runc() -> Tool:
         version=RUNC,
         module="runc",
         package="github.com/opencontainers/runc",
-        ldflags=(f"-X main.version={RUNC.removeprefix('v')}",),
-        tags=("seccomp",),
+        # static, so that the program in the cache needs no package of the machine
+        ldflags=(f"-X main.version={RUNC.removeprefix('v')}", "-linkmode=external", "-extldflags=-static"),
+        tags=("seccomp", "netgo", "osusergo"),
         debian_packages=("gcc", "libc6-dev", "libseccomp-dev", "pkg-config"),
         release=Release(url=f"{base}/runc.{{arch}}", checksum_url=f"{base}/runc.sha256sum"),
     )

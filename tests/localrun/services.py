@@ -84,6 +84,7 @@ def specs(*, cluster: Cluster, auth: str, port: int, cache: Path, namespace: str
         "XAPP_ALLOW_LOOPBACK_REPOSITORIES": "true",
         "XAPP_LOG_FORMAT": "console",
         "PYTHONUNBUFFERED": "1",
+        **({"XAPP_CLUSTER_ADVERTISE_ADDRESS": cluster.node_address} if cluster.node_address else {}),
     }
     operator: Mapping[str, str] = {
         "XAPP_ALLOW_OPERATOR_IDENTITY": "true",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.realnode.pods import IMAGE
-from tests.localcluster import Binaries, Cluster, LocalCluster
+from tests.localcluster import Binaries, BuildFailed, Cluster, LocalCluster
 from tests.localcluster.choice import VARIABLE
 from tests.localcluster.images import write_image
 from tests.localcluster.realnode.detect import why_not
@@ -19,23 +19,29 @@ NODES = {"simulated": 1, "real": 1}
 _NEED_NODE = {"real_node", "real_cluster", "room"}
 
 
-def _reason() -> str | None:
+_UNBUILT = pytest.StashKey[str]()
+
+
+def _reason(config: pytest.Config) -> str | None:
     if os.environ.get(VARIABLE) == "simulated":
         return "NODE=simulated asks for no real node"
-    return why_not(Path.cwd())
+    return config.stash.get(_UNBUILT, None) or why_not(Path.cwd())
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Have the programs before the first test's clock runs: on a new machine they are built first."""
     needed = any(_NEED_NODE & set(getattr(item, "fixturenames", ())) for item in session.items)
-    if needed and not session.config.option.collectonly and _reason() is None:
-        Binaries().resolve(ALL_TOOLS)
+    if needed and not session.config.option.collectonly and _reason(session.config) is None:
+        try:
+            Binaries().resolve(ALL_TOOLS)
+        except BuildFailed as error:
+            session.config.stash[_UNBUILT] = str(error).partition("\n")[0]
 
 
 @pytest.fixture(scope="session")
-def room() -> None:
+def room(pytestconfig: pytest.Config) -> None:
     """A machine that can have a real node."""
-    reason = _reason()
+    reason = _reason(pytestconfig)
     if reason:
         pytest.skip(reason)
 
