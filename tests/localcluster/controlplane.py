@@ -29,10 +29,11 @@ omitStages: [RequestReceived]
 rules:
   # what the control plane does for itself is only of interest when it changes something
   - level: None
-    users: ["system:apiserver", "system:kube-scheduler", "system:kube-controller-manager", "simulated-nodes"]
+    users: ["system:apiserver", "system:kube-scheduler", "system:kube-controller-manager", "simulated-nodes",
+            "system:kube-proxy"]
     verbs: [get, list, watch]
   - level: None
-    userGroups: ["system:serviceaccounts:kube-system"]
+    userGroups: ["system:serviceaccounts:kube-system", "system:nodes"]
     verbs: [get, list, watch]
   - level: None
     resources: [{group: coordination.k8s.io, resources: [leases]}]
