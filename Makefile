@@ -31,7 +31,7 @@ help: ## List the targets.
 	  /^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
-run: venv ## Everything on this machine, with two sample xApps (CLUSTER=local|kind|current AUTH=none|kubernetes XAPP_PORT=31315).
+run: venv ## Everything on this machine, with two sample xApps (CLUSTER=local|kind|current NODE=simulated|real|auto AUTH=none|kubernetes XAPP_PORT=31315).
 	@exec $(BIN)/python -m tests.localrun --cluster $(CLUSTER) --auth $(AUTH) --port $(XAPP_PORT)
 
 .PHONY: clean
