@@ -55,13 +55,6 @@ def gateway(cluster: Cluster, crds: None, tmp_path_factory: pytest.TempPathFacto
         yield one
 
 
-@pytest.fixture(scope="package")
-def guarded(cluster: Cluster, crds: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    """A gateway that wants a token."""
-    with serving(settings_for(cluster, tmp_path_factory.mktemp("guarded"), auth="kubernetes")) as one:
-        yield one
-
-
 @pytest.fixture
 def namespace(api: ApiServer) -> Iterator[str]:
     """A fresh namespace; no pod runs in it, so nothing of it is waited for."""
