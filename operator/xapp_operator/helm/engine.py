@@ -160,8 +160,8 @@ class HelmEngine:
         """
         call = _rendering(arguments.template(request), request)
         if not request.notes:
-            return self._rendered(request, call, await self._runner.run(call), notes="")
-        rendered = self._rendered(request, call, await self._runner.run(call), notes="")
+            return await self._read_rendering(request, call)
+        rendered = await self._read_rendering(request, call)
         if not rendered.manifest:
             return rendered
         dry_run = await self._runner.run(_rendering(arguments.render_notes(request), request))
@@ -199,7 +199,11 @@ class HelmEngine:
         if error is not None:
             raise error
 
-    def _rendered(self, request: TemplateRequest, call: Call, outcome: Outcome, *, notes: str) -> Rendered:
+    async def _read_rendering(self, request: TemplateRequest, call: Call) -> Rendered:
+        # In a thread: to keep secrets out of helm's words, all values are gone through.
+        return await asyncio.to_thread(self._rendered, request, call, await self._runner.run(call))
+
+    def _rendered(self, request: TemplateRequest, call: Call, outcome: Outcome) -> Rendered:
         told = warnings(outcome.stderr)
         if outcome.overflowed:
             raise ChartInvalid(f"the chart renders more than {OUTPUT_MAX_BYTES // MIB} MiB: make it smaller")
@@ -208,7 +212,7 @@ class HelmEngine:
             if stop is not None:
                 return Rendered(manifest="", notes="", warnings=(*told, stop))
         self._check(call, outcome)
-        return Rendered(manifest=_text(outcome), notes=notes, warnings=told)
+        return Rendered(manifest=_text(outcome), notes="", warnings=told)
 
 
 def _call(command: tuple[str, ...], request: ReleaseRequest | UninstallRequest | RollbackRequest | TestRequest) -> Call:

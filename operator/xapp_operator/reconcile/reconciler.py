@@ -203,7 +203,7 @@ class Reconciler:
             case Uninstall():
                 await uninstall(action, work, self._tools, attempt)
             case CorrectDrift() | Test() | Wait() | Nothing():
-                raise NotImplementedError(name)
+                raise ValueError(f"the plan never asks for {name} here")
             case _:
                 assert_never(action)
 
