@@ -454,6 +454,11 @@ class XAppStatus(Model):
     held_revision: int | None = Field(None, description="Revision held by rollback-to until the spec changes.")
     handled: Handled | None = Field(None, description="Annotations acted on.")
 
+    @property
+    def ready(self) -> bool:
+        """Return whether condition Ready is True, of whatever generation."""
+        return any(each.type == "Ready" and each.status == "True" for each in self.conditions or ())
+
 
 class Metadata(Model):
     """The part of an object's metadata that the operator reads."""

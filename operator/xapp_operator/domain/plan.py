@@ -35,32 +35,13 @@ from xapp_operator.domain.situation import (
     UNINSTALLING,
     UPGRADE,
     Attempt,
-    Backoff,
     Digests,
     Earlier,
-    Observed,
     Outcome,
     Release,
-    Requests,
     Situation,
 )
 from xapp_operator.errors import InputError, XAppError
-
-__all__ = [
-    "DEPLOYED",
-    "PENDING",
-    "UNINSTALLING",
-    "Attempt",
-    "Backoff",
-    "Digests",
-    "Earlier",
-    "Observed",
-    "Outcome",
-    "Release",
-    "Requests",
-    "Situation",
-    "plan",
-]
 
 
 def plan(situation: Situation) -> Action:

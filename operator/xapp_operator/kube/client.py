@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self, cast
 
-from xapp_operator.api.json import Json, JsonObject, items, obj, text
+from xapp_operator.api.json import Json, JsonObject, encode, items, obj, text
 from xapp_operator.config import Settings
 from xapp_operator.kube.credentials import Connection, Credentials
 from xapp_operator.kube.discovery import Discovery
@@ -27,7 +27,6 @@ from xapp_operator.kube.encoding import (
     PatchKind,
     Propagation,
     decode,
-    encode,
     given,
     namespace_of,
     write_params,

@@ -5,12 +5,11 @@ Lives beside `client` and does no I/O, so that the verbs there read as verbs.
 
 from __future__ import annotations
 
-import json
 from typing import Final, Literal, TypeAlias
 
 import orjson
 
-from xapp_operator.api.json import Json, JsonObject, obj, text
+from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.names import FIELD_MANAGER
 from xapp_operator.domain import deepjson
 from xapp_operator.errors import ApiUnavailable
@@ -28,15 +27,6 @@ PATCHES: Final[dict[PatchKind, Headers]] = {
 }
 METADATA: Final[Headers] = {"Accept": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"}
 METADATA_LIST: Final[Headers] = {"Accept": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"}
-
-
-def encode(body: Json) -> bytes:
-    """Return `body` as JSON."""
-    try:
-        return orjson.dumps(body)
-    except TypeError:
-        # orjson stops at 64-bit integers; the values of a chart may hold larger ones.
-        return json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
 
 
 def decode(body: bytes) -> JsonObject:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from contextlib import aclosing
 from typing import Final
 
-from xapp_operator.api.json import JsonObject, items, obj, text
+from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.domain.podhealth import root_cause
+from xapp_operator.domain.verdict import condition
 from xapp_operator.errors import KubeError
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import EVENTS, PODS, Resource
@@ -55,8 +56,8 @@ async def _cause(kube: KubeClient, *, namespace: str, selector: str) -> str | No
 
 
 def _ready(pod: JsonObject) -> bool:
-    conditions = items(obj(pod, "status"), "conditions")
-    return any(text(each, "type") == "Ready" and text(each, "status") == "True" for each in conditions)
+    ready = condition(pod, "Ready")
+    return ready is not None and ready.true
 
 
 async def _first_page(

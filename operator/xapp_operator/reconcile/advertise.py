@@ -12,6 +12,7 @@ from typing import Final
 
 from xapp_operator.api.json import JsonObject, items, obj, text
 from xapp_operator.config import Settings
+from xapp_operator.domain.verdict import condition
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import NODES
 
@@ -55,5 +56,5 @@ def _addresses(node: JsonObject) -> Iterator[str]:
 
 
 def _is_ready(node: JsonObject) -> bool:
-    conditions = items(obj(node, "status"), "conditions")
-    return any(text(each, "type") == "Ready" and text(each, "status") == "True" for each in conditions)
+    ready = condition(node, "Ready")
+    return ready is not None and ready.true

@@ -146,7 +146,7 @@ class Observer:
             return False
         _, other = entry.parse()
         current = other.status.observed_generation == other.metadata.generation
-        return current and any(each.type == "Ready" and each.status == "True" for each in other.status.conditions or ())
+        return current and other.status.ready
 
     async def _learn_release(self, work: Work, revision: int) -> None:
         """Make sure that inventory and chart of the deployed revision are known, and the history in step."""

@@ -249,7 +249,7 @@ class Reconciler:
 
     async def _write(self, work: Work, decision: Wait | Nothing, observation: Observation) -> None:
         status = render(work.xapp, work.draft, decision, observation.live, now=self._observer.now())
-        was_ready = _is_ready(work)
+        was_ready = work.xapp.status.ready
         try:
             written = await self._tools.status.write(work.raw, status)
         except NotFound:
@@ -260,7 +260,7 @@ class Reconciler:
         work.raw = written
         work.xapp = type(work.xapp).model_validate(written)
         self._tools.store.put(written)
-        if not was_ready and _is_ready(work):
+        if not was_ready and work.xapp.status.ready:
             for dependent in self._tools.store.referring(work.namespace, "XApp", work.xapp.metadata.name):
                 self._tools.queue.add(dependent)
 
@@ -274,10 +274,6 @@ class Reconciler:
     def _come_back(self, key: Key) -> None:
         self._failures[key] += 1
         self._tools.queue.add_after(key, self._delay(self._failures[key]))
-
-
-def _is_ready(work: Work) -> bool:
-    return any(each.type == "Ready" and each.status == "True" for each in work.xapp.status.conditions or ())
 
 
 _PATIENT: Final = frozenset({Reason.SUSPENDED, Reason.HEALTH_CHECK_FAILED})
