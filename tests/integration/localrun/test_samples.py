@@ -89,9 +89,7 @@ def test_the_deployer_may_install_into_its_own_namespace_only(run: Run) -> None:
 def test_one_that_is_killed_is_started_again(run: Run, role: str) -> None:
     before = run.children[role]
     before.send(signal.SIGKILL)
-    wait_until(
-        lambda: role in run.children and run.children[role] != before, timeout=DEADLINE_SECONDS, what=f"a new {role}"
-    )
+    wait_until(lambda: run.children.get(role, before) != before, timeout=DEADLINE_SECONDS, what=f"a new {role}")
     wait_until(lambda: _answers(run), timeout=DEADLINE_SECONDS, what="the gateway")
 
 
