@@ -112,24 +112,29 @@ class Caller:
     token: str = ""
     user: str | None = None
 
-    async def may(self, verb: str, *, namespace: str | None, resource: Resource = XAPPS) -> bool:
-        """Tell whether they may `verb` the resource in a namespace, or in all of them."""
+    async def may(
+        self, verb: str, *, namespace: str | None, resource: Resource = XAPPS, subresource: str | None = None
+    ) -> bool:
+        """Tell whether they may `verb` the resource (`pods`, `log`) in a namespace, or in all of them."""
         if self.mode == "none":
             return True
-        return await self.reviews.allowed(self.client, self.token, verb, resource=resource, namespace=namespace)
+        return await self.reviews.allowed(
+            self.client, self.token, verb, resource=resource, namespace=namespace, subresource=subresource
+        )
 
-    async def require(self, verb: str, *, namespace: str | None, resource: Resource = XAPPS) -> None:
+    async def require(
+        self, verb: str, *, namespace: str | None, resource: Resource = XAPPS, subresource: str | None = None
+    ) -> None:
         """Refuse what they may not do, whether the namespace exists or not.
 
         Raises:
             AccessDenied: naming the right that is missing.
         """
-        if await self.may(verb, namespace=namespace, resource=resource):
+        if await self.may(verb, namespace=namespace, resource=resource, subresource=subresource):
             return
+        what = f"{resource.full_name}/{subresource}" if subresource is not None else resource.full_name
         where = f"in the namespace {namespace}" if namespace is not None else "in all namespaces"
-        raise AccessDenied(
-            f"you may not {verb} {resource.full_name} {where}: ask an administrator for a role with that right"
-        )
+        raise AccessDenied(f"you may not {verb} {what} {where}: ask an administrator for a role with that right")
 
     async def sign_in(self) -> None:
         """Have the token checked before anything of the request is read.

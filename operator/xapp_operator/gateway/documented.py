@@ -14,7 +14,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 
 from xapp_operator.gateway.problems import MEDIA_TYPE
-from xapp_operator.gateway.schemas import Problem
+from xapp_operator.gateway.schemas.records import Problem
 
 Answers: TypeAlias = dict[int | str, dict[str, Any]]
 """The `responses` of a route, as the framework takes them."""

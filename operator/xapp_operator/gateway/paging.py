@@ -15,6 +15,8 @@ from xapp_operator.gateway.query import Query, refused, shown
 
 ORDERS: Final = ("asc", "desc")
 PAGE_PARAMETERS: Final = ("page", "per_page", "pretty", "sort", "order")
+PLAIN_PAGE_PARAMETERS: Final = ("page", "per_page", "pretty")
+"""Of a list that has one order only."""
 
 
 @dataclass(frozen=True, slots=True)

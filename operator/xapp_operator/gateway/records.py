@@ -38,13 +38,16 @@ _BETWEEN_SEARCHED: Final = "\x00"
 class Entry:
     """One xApp as the gateway keeps it.
 
-    `record` is the JSON of the record, `details` that of what the record of one xApp adds. `keys` holds (value, uid)
-    for each of SORTS, `facets` the value for each of FACETS, and `haystack` what `search` looks through.
+    `release` is the name of its Helm release, also before there is one; `source` is one of SOURCES. `record` is the
+    JSON of the record, `details` that of what the record of one xApp adds. `keys` holds (value, uid) for each of SORTS,
+    `facets` the value for each of FACETS, and `haystack` what `search` looks through.
     """
 
     namespace: str
     name: str
     uid: str
+    release: str
+    source: str
     record: bytes
     details: bytes
     keys: tuple[SortKey, ...]
@@ -83,6 +86,7 @@ def entry_of(xapp: JsonObject) -> Entry:
     return make_entry(
         record,
         details,
+        release=text(obj(xapp, "spec"), "releaseName") or text(metadata, "name"),
         generation=generation,
         observed_generation=observed,
         ready=ready,
@@ -94,6 +98,7 @@ def make_entry(
     record: JsonObject,
     details: JsonObject,
     *,
+    release: str,
     generation: int = 0,
     observed_generation: int = 0,
     ready: bool = False,
@@ -108,6 +113,8 @@ def make_entry(
         namespace=intern(text(record, "namespace")),
         name=text(record, "name"),
         uid=uid,
+        release=intern(release),
+        source=intern(text(record, "source")),
         record=_packed(record),
         details=_packed(details),
         keys=tuple((values[sort], uid) for sort in SORTS),

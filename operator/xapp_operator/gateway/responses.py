@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from hashlib import blake2b
 from typing import Final
 from urllib.parse import parse_qs
 
@@ -43,3 +44,24 @@ def wants_pretty(request: Request) -> bool:
         return False
     values: list[str] = parse_qs(raw.decode("latin-1")).get("pretty", [])
     return values[:1] == ["true"]
+
+
+def cacheable(
+    request: Request, body: bytes, *, pretty: bool = False, headers: Mapping[str, str] | None = None
+) -> Response:
+    """Return JSON with an ETag, or 304 where the request has it already."""
+    if pretty:
+        body = indented(body)
+    tag = f'"{blake2b(body, digest_size=12).hexdigest()}"'
+    all_headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Authorization, Cookie"}
+    all_headers.update(headers or {})
+    wanted = request.headers.get("if-none-match")
+    if wanted is not None and _matches(wanted, tag):
+        return Response(status_code=304, headers=all_headers)
+    return json_response(body, headers=all_headers)
+
+
+def _matches(wanted: str, tag: str) -> bool:
+    # The weak comparison of RFC 9110, 8.8.3.2: If-None-Match asks for no more.
+    tags = (each.strip().removeprefix("W/") for each in wanted.split(","))
+    return any(each in (tag, "*") for each in tags)

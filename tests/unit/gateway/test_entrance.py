@@ -171,7 +171,7 @@ def test_the_instance_of_a_problem_is_the_path_that_was_asked_for(http: httpx.Cl
 
 def test_a_bug_answers_without_a_trace_of_it(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     settings, opened = offline(tmp_path)
-    broken = make_entry({"name": "x", "namespace": "a", "uid": "u"}, {})
+    broken = make_entry({"name": "x", "namespace": "a", "uid": "u"}, {}, release="x")
 
     def break_it(gateway: Gateway) -> None:
         entry = object.__new__(Entry)

@@ -4,12 +4,43 @@ from __future__ import annotations
 
 from typing import Final
 
-from xapp_operator.gateway.routes import deployment, docs, probes, xapps
+from xapp_operator.gateway.routes import (
+    config,
+    deployment,
+    discovery,
+    docs,
+    health,
+    logs,
+    probes,
+    proxy,
+    releases,
+    repositories,
+    session,
+    stream,
+    xapps,
+)
 
-ROUTERS: Final = (xapps.router, deployment.router, docs.router, probes.router)
+ROUTERS: Final = (
+    xapps.router,
+    config.router,
+    health.router,
+    releases.router,
+    logs.router,
+    proxy.router,
+    deployment.router,
+    repositories.router,
+    discovery.router,
+    stream.router,
+    session.router,
+    docs.router,
+    probes.router,
+)
 
 TAGS: Final = (
     {"name": "xApps", "description": "What is deployed, and how it is."},
     {"name": "Deployment", "description": "Deploy, upgrade in place, remove."},
+    {"name": "Repositories", "description": "Saved chart repositories, their charts and versions."},
+    {"name": "Discovery", "description": "Services and ports of the RIC's components."},
+    {"name": "Session", "description": "Sign in, who am I, sign out."},
     {"name": "Gateway", "description": "Description and probes of the gateway itself."},
 )

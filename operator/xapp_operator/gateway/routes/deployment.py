@@ -23,7 +23,7 @@ from xapp_operator.gateway.rendering import Preview
 from xapp_operator.gateway.responses import json_response
 from xapp_operator.gateway.routes.plain import PlainRoute
 from xapp_operator.gateway.runtime import Gateway, gateway_of
-from xapp_operator.gateway.schemas import Deletion, DryRun, Record
+from xapp_operator.gateway.schemas.records import Deletion, DryRun, Record
 from xapp_operator.gateway.submission import FILE, VALUES, Submission, checked_submission, form_in, part_rules
 from xapp_operator.gateway.waiting import settled
 from xapp_operator.kube.resources import XAPPS

@@ -10,7 +10,7 @@ from xapp_operator.gateway.documented import answers
 from xapp_operator.gateway.responses import json_response, wants_pretty
 from xapp_operator.gateway.routes.plain import PlainRoute
 from xapp_operator.gateway.runtime import gateway_of
-from xapp_operator.gateway.schemas import Alive
+from xapp_operator.gateway.schemas.records import Alive
 from xapp_operator.telemetry.metrics import CONTENT_TYPE, METRICS
 
 router = APIRouter(tags=["Gateway"], route_class=PlainRoute)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b
 from typing import Final
 
 from fastapi import APIRouter
@@ -10,16 +9,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from xapp_operator.api.models import HealthStatus, Phase
-from xapp_operator.errors import NotFoundHere
 from xapp_operator.gateway import paging
+from xapp_operator.gateway.asked import asked_xapp
 from xapp_operator.gateway.documented import ONE_XAPP, PRETTY, UNAUTHENTICATED, answers, parameter
 from xapp_operator.gateway.problems import instance_of
-from xapp_operator.gateway.query import Query, shown
+from xapp_operator.gateway.query import Query
 from xapp_operator.gateway.records import FACETS, SORTS, SOURCES
-from xapp_operator.gateway.responses import indented, json_response
+from xapp_operator.gateway.responses import cacheable
 from xapp_operator.gateway.routes.plain import PlainRoute
 from xapp_operator.gateway.runtime import gateway_of
-from xapp_operator.gateway.schemas import OneRecord, Page, Record
+from xapp_operator.gateway.schemas.records import OneRecord, Page, Record
 from xapp_operator.gateway.store import Filters
 
 router = APIRouter(prefix="/api/xapps", tags=["xApps"], route_class=PlainRoute)
@@ -79,9 +78,9 @@ async def list_xapps(request: Request) -> Response:
     at = paging.bounds(asked, total_count=len(view))
     content = [entry.record for entry in view[at.start : at.stop]]
     if not rules.paginated:
-        return _cacheable(request, paging.bare_array(content), pretty=asked.pretty)
+        return cacheable(request, paging.bare_array(content), pretty=asked.pretty)
     link = paging.link_header(at, path=instance_of(request), query=query)
-    return _cacheable(request, paging.envelope(at, content), pretty=asked.pretty, headers={"Link": link})
+    return cacheable(request, paging.envelope(at, content), pretty=asked.pretty, headers={"Link": link})
 
 
 @router.get(
@@ -98,18 +97,8 @@ async def list_xapps(request: Request) -> Response:
 )
 async def show_xapp(request: Request) -> Response:
     """Answer with one xApp."""
-    gateway = gateway_of(request)
-    namespace, name = request.path_params["namespace"], request.path_params["name"]
-    await gateway.caller(request).require("get", namespace=namespace)
-    query = Query(request.scope["query_string"]).only(("pretty",))
-    pretty = query.boolean("pretty")
-    gateway.require_synced()
-    entry = gateway.store.get(namespace, name)
-    if entry is None:
-        raise NotFoundHere(
-            f"there is no xApp {shown(name)} in the namespace {shown(namespace)}: GET /api/xapps lists what there is"
-        )
-    return _cacheable(request, entry.one(), pretty=pretty)
+    asked = await asked_xapp(request, parameters=("pretty",))
+    return cacheable(request, asked.entry.one(), pretty=asked.query.boolean("pretty"))
 
 
 def _filters(query: Query) -> Filters:
@@ -117,20 +106,3 @@ def _filters(query: Query) -> Filters:
         facet: query.choice(facet, _CHOICES[facet]) if facet in _CHOICES else query.text(facet) for facet in FACETS
     }
     return Filters(**values, search=query.text("search"))
-
-
-def _cacheable(request: Request, body: bytes, *, pretty: bool, headers: dict[str, str] | None = None) -> Response:
-    if pretty:
-        body = indented(body)
-    tag = f'"{blake2b(body, digest_size=12).hexdigest()}"'
-    all_headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Authorization"} | (headers or {})
-    wanted = request.headers.get("if-none-match")
-    if wanted is not None and _matches(wanted, tag):
-        return Response(status_code=304, headers=all_headers)
-    return json_response(body, headers=all_headers)
-
-
-def _matches(wanted: str, tag: str) -> bool:
-    # The weak comparison of RFC 9110, 8.8.3.2: If-None-Match asks for no more.
-    tags = (each.strip().removeprefix("W/") for each in wanted.split(","))
-    return any(each in (tag, "*") for each in tags)

@@ -1,0 +1,81 @@
+"""What most routes begin with: the xApp that the path names, for a caller who may have what is asked for.
+
+Lives in the gateway, above authentication and the store, below the routes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from xapp_operator.errors import NotFoundHere
+from xapp_operator.gateway import paging
+from xapp_operator.gateway.auth import Caller
+from xapp_operator.gateway.problems import instance_of
+from xapp_operator.gateway.query import Query, shown
+from xapp_operator.gateway.records import Entry
+from xapp_operator.gateway.responses import cacheable
+from xapp_operator.gateway.runtime import Gateway, gateway_of
+from xapp_operator.kube.resources import XAPPS, Resource
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One request about one xApp."""
+
+    gateway: Gateway
+    caller: Caller
+    query: Query
+    entry: Entry
+
+
+async def asked_xapp(
+    request: Request,
+    *,
+    verb: str = "get",
+    resource: Resource = XAPPS,
+    subresource: str | None = None,
+    parameters: Collection[str] = (),
+) -> Asked:
+    """Return the xApp at `{namespace}/{name}` of the path; `parameters` are all that the query may have.
+
+    Raises:
+        Unauthenticated: without a token that the cluster knows.
+        AccessDenied: when the caller may not `verb` the resource in that namespace, or not get XApps there.
+        MalformedRequest: for an unknown or repeated parameter.
+        NotFoundHere: when there is no such xApp.
+    """
+    gateway = gateway_of(request)
+    namespace, name = request.path_params["namespace"], request.path_params["name"]
+    caller = gateway.caller(request)
+    await caller.require("get", namespace=namespace)
+    if (verb, resource, subresource) != ("get", XAPPS, None):
+        await caller.require(verb, namespace=namespace, resource=resource, subresource=subresource)
+    query = Query(request.scope["query_string"]).only(parameters)
+    gateway.require_synced()
+    entry = gateway.store.get(namespace, name)
+    if entry is None:
+        raise NotFoundHere(
+            f"there is no xApp {shown(name)} in the namespace {shown(namespace)}: GET /api/xapps lists what there is"
+        )
+    return Asked(gateway=gateway, caller=caller, query=query, entry=entry)
+
+
+def one_page(
+    request: Request, query: Query, content: Sequence[bytes], *, rules: paging.PageRules, sorts: Sequence[str] = ("",)
+) -> Response:
+    """Answer with the page that `query` asks for of a short list whose items are JSON, in their order.
+
+    Raises:
+        MalformedRequest: for a page or a number of items out of bounds.
+    """
+    asked = paging.read_page_request(query, rules=rules, sorts=sorts)
+    at = paging.bounds(asked, total_count=len(content))
+    if not rules.paginated:
+        return cacheable(request, paging.bare_array(content), pretty=asked.pretty)
+    link = paging.link_header(at, path=instance_of(request), query=query)
+    body = paging.envelope(at, content[at.start : at.stop])
+    return cacheable(request, body, pretty=asked.pretty, headers={"Link": link})

@@ -1,0 +1,9 @@
+"""The xApps' own APIs."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from xapp_operator.gateway.routes.plain import PlainRoute
+
+router = APIRouter(prefix="/api/xapps", tags=["xApps"], route_class=PlainRoute)
