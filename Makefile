@@ -68,8 +68,8 @@ lock: venv ## Write requirements.lock and requirements-dev.lock from pyproject.t
 ##@ Test
 
 .PHONY: test
-test: lint types imports ## Everything: lint, types, imports, unit and integration tests. Needs no Docker, cluster or root.
-	@$(BIN)/pytest -n $(WORKERS) --dist loadfile $(PYTEST_ARGS) tests/unit tests/integration
+test: lint types imports ## Everything: lint, types, imports, unit, integration and e2e tests. Needs no Docker, cluster or root.
+	@$(BIN)/pytest -n $(WORKERS) --dist loadfile $(PYTEST_ARGS) tests/unit tests/integration tests/e2e
 
 .PHONY: test-unit
 test-unit: venv ## The tests that need no cluster.

@@ -1,47 +1,27 @@
 """A cluster with a real node for each file, and pods on it; skipped, in one line, where the machine cannot have one."""
 
 import json
-import os
 import secrets
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.integration.realnode.pods import IMAGE
-from tests.localcluster import Binaries, BuildFailed, Cluster, LocalCluster
-from tests.localcluster.choice import VARIABLE
+from tests.localcluster import Binaries, Cluster, LocalCluster
 from tests.localcluster.images import write_image
-from tests.localcluster.realnode.detect import why_not
-from tests.localcluster.tools import ALL_TOOLS
+from tests.support.realnode import have_programs, why_no_real_node
 
 NODES = {"simulated": 1, "real": 1}
-_NEED_NODE = {"real_node", "real_cluster", "room"}
-
-
-_UNBUILT = pytest.StashKey[str]()
-
-
-def _reason(config: pytest.Config) -> str | None:
-    if os.environ.get(VARIABLE) == "simulated":
-        return "NODE=simulated asks for no real node"
-    return config.stash.get(_UNBUILT, None) or why_not(Path.cwd())
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Have the programs before the first test's clock runs: on a new machine they are built first."""
-    needed = any(_NEED_NODE & set(getattr(item, "fixturenames", ())) for item in session.items)
-    if needed and not session.config.option.collectonly and _reason(session.config) is None:
-        try:
-            Binaries().resolve(ALL_TOOLS)
-        except BuildFailed as error:
-            session.config.stash[_UNBUILT] = str(error).partition("\n")[0]
+    have_programs(session, for_fixtures=("real_node", "real_cluster", "room"))
 
 
 @pytest.fixture(scope="session")
 def room(pytestconfig: pytest.Config) -> None:
     """A machine that can have a real node."""
-    reason = _reason(pytestconfig)
+    reason = why_no_real_node(pytestconfig)
     if reason:
         pytest.skip(reason)
 

@@ -1,0 +1,1 @@
+"""Operator, gateway and real containers together, driven as a user would."""

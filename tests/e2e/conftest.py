@@ -1,0 +1,113 @@
+"""Operator and gateway on a cluster with a real node: one of each for all files that a worker runs.
+
+Skipped, in one line, where the machine can have no real node. What a test makes goes into `e2e_namespace`, which is
+gone with its containers after the test; pods land on the real node only with the node selector and the toleration of
+`tests.localcluster.realnode.node` (LABELS, TAINT), all others are simulated.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from tests.localcluster import Binaries, Cluster, LocalCluster
+from tests.localcluster.cluster import ROOT
+from tests.localcluster.images import write_image
+from tests.localrun.provision import prepare_cluster
+from tests.support.gateway import Serving, serving
+from tests.support.operator import OperatorProcess
+from tests.support.realnode import have_programs, why_no_real_node
+from tests.support.xapps import XAppKit
+from xapp_operator.config import Settings
+
+NODES = {"simulated": 1, "real": 1}
+_GONE_SECONDS = 90
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    have_programs(session, for_fixtures=("e2e_local",))
+
+
+@pytest.fixture(scope="package")
+def e2e_local(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    """The cluster from outside, to break it (`hold`, `release`) or load further images; skips without a real node."""
+    reason = why_no_real_node(pytestconfig)
+    if reason:
+        pytest.skip(reason)
+    local = LocalCluster(tmp_path_factory.mktemp("e2e") / "cluster", nodes=NODES)
+    with local as cluster:
+        prepare_cluster(cluster, ROOT)
+        yield local
+
+
+@pytest.fixture(scope="package")
+def e2e_cluster(e2e_local: LocalCluster) -> Cluster:
+    """The way in as administrator; definitions and roles are applied, `node_address` is the real node's."""
+    return e2e_local.access()
+
+
+@pytest.fixture(scope="package")
+def sample_image(e2e_local: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The name of the sample xApp's image, which the real node has; pull it with IfNotPresent or Never."""
+    name = "localhost/testpod:1"
+    archive = tmp_path_factory.mktemp("image") / "image.tar"
+    program = Binaries().resolve(["testpod"])["testpod"]
+    write_image(archive, name=name, files={"/testpod": program}, entrypoint=["/testpod"])
+    e2e_local.load_image(archive)
+    return name
+
+
+@pytest.fixture(scope="package")
+def e2e_operator(e2e_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatorProcess]:
+    """The operator as a process, running when a test begins; what a test kills, it starts again."""
+    process = OperatorProcess(e2e_cluster, tmp_path_factory.mktemp("operator"), _advertised(e2e_cluster))
+    process.start()
+    yield process
+    process.stop()
+    errors = [line for line in process.logged().splitlines() if '"level": "error"' in line or '"level":"error"' in line]
+    sys.stderr.write("\n".join(errors[-20:]))
+    assert not errors, "the operator logged errors"
+
+
+@pytest.fixture(scope="package")
+def e2e_gateway(e2e_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    """The gateway with caches in sync and everybody its administrator: `.url`, `.client()` for HTTP."""
+    settings = {
+        "KUBECONFIG": str(e2e_cluster.kubeconfig),
+        "auth": "none",
+        "port": 0,
+        "helm": str(e2e_cluster.helm_path),
+        "cache_dir": tmp_path_factory.mktemp("gateway") / "cache",
+        "allow_loopback_repositories": True,
+        "cluster_advertise_address": e2e_cluster.node_address,
+    }
+    with serving(Settings.model_validate(settings)) as gateway:
+        yield gateway
+
+
+@pytest.fixture
+def e2e_namespace(e2e_cluster: Cluster) -> Iterator[str]:
+    """A namespace of the test's own; its XApps, then the namespace with its containers are gone after the test."""
+    name = f"e2e-{secrets.token_hex(4)}"
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    e2e_cluster.kubectl("create", "-f", "-", input=json.dumps(namespace))
+    e2e_cluster.kubectl("wait", "--for=create", "serviceaccount/default", "-n", name, "--timeout=60s")
+    yield name
+    e2e_cluster.kubectl("delete", "xapps", "--all", "-n", name, f"--timeout={_GONE_SECONDS}s")
+    e2e_cluster.kubectl("delete", "namespace", name, f"--timeout={_GONE_SECONDS}s")
+
+
+@pytest.fixture
+def e2e_xapps(e2e_operator: OperatorProcess, e2e_cluster: Cluster, e2e_namespace: str) -> XAppKit:
+    """What a test does with XApps in its namespace, with the operator at work."""
+    if not e2e_operator.running:
+        e2e_operator.start()
+    return XAppKit(e2e_cluster, e2e_namespace)
+
+
+def _advertised(cluster: Cluster) -> dict[str, str]:
+    return {"XAPP_CLUSTER_ADVERTISE_ADDRESS": cluster.node_address or ""}
