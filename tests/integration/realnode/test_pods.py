@@ -3,6 +3,7 @@
 import json
 import signal
 import urllib.request
+from typing import Any
 
 import pytest
 
@@ -22,11 +23,16 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
 
 def test_the_node_is_ready_tainted_labelled_and_has_the_address_of_the_cluster(real_cluster: Cluster) -> None:
-    node = json.loads(real_cluster.kubectl("get", "node", NAME, "-o", "json"))
+    def only_tainted_as_real() -> dict[str, Any] | None:
+        node: dict[str, Any] = json.loads(real_cluster.kubectl("get", "node", NAME, "-o", "json"))
+        # the one for a node that is not ready goes some moments after it is
+        taints = [(taint["key"], taint["effect"]) for taint in node["spec"]["taints"]]
+        return node if taints == [(TAINT, "NoSchedule")] else None
+
+    node = wait_until(only_tainted_as_real, timeout=60.0, what="the node's taints")
 
     conditions = {condition["type"]: condition["status"] for condition in node["status"]["conditions"]}
     assert conditions["Ready"] == "True"
-    assert [(taint["key"], taint["effect"]) for taint in node["spec"]["taints"]] == [(TAINT, "NoSchedule")]
     assert node["metadata"]["labels"].items() >= LABELS.items()
     addresses = [item["address"] for item in node["status"]["addresses"] if item["type"] == "InternalIP"]
     assert addresses == [real_cluster.node_address]
