@@ -1,4 +1,4 @@
-"""Container images without Docker: one static program in one layer, as the tar of an OCI layout.
+"""Container images without Docker: layers made of entries, put together as the tar of an OCI layout.
 
 Follows the OCI image specification 1.1 (image-layout.md, manifest.md, config.md). The same input gives the same bytes.
 """
@@ -6,14 +6,53 @@ Follows the OCI image specification 1.1 (image-layout.md, manifest.md, config.md
 import hashlib
 import io
 import json
+import os
 import platform
 import tarfile
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
 
-_USER = 65532
+USER = 65532
 """The customary number of a user without rights."""
 _IMAGE = "application/vnd.oci.image"
+_EXECUTABLE = 0o755
+_READABLE = 0o644
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One file or symbolic link of a layer; the folders above it come by themselves."""
+
+    path: str
+    """Absolute, in the image."""
+    source: Path | bytes = b""
+    """Where the content lies, or the content."""
+    link: str | None = None
+    """What a symbolic link says; it has no content."""
+    executable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One layer as an uncompressed tar on disk."""
+
+    tar: Path
+    digest: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """How a container of an image starts."""
+
+    entrypoint: Sequence[str]
+    command: Sequence[str] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    folder: str = "/"
+    ports: Sequence[int] = ()
+    user: int = USER
 
 
 def write_image(
@@ -23,41 +62,70 @@ def write_image(
     files: Mapping[str, Path],
     entrypoint: Sequence[str],
     environment: Mapping[str, str] | None = None,
-    user: int = _USER,
+    user: int = USER,
 ) -> None:
-    """Write an image called ``name`` (with a tag) to the tar file ``target``.
+    """Write an image called ``name`` (with a tag) of static programs to the tar file ``target``.
 
     ``files`` maps absolute paths in the image to files, which become executable and readable by all. The image has
     /etc/passwd, /etc/group and a writable /tmp besides.
     """
+    start = Start(entrypoint=entrypoint, environment={"PATH": "/", **(environment or {})}, user=user)
+    programs = [Entry(path, source, executable=True) for path, source in files.items()]
+    with tempfile.TemporaryDirectory(prefix="image-") as folder:
+        layer = write_layer(Path(folder) / "layer.tar", [*users(user), *programs])
+        write_archive(target, name=name, layers=[layer], start=start)
+
+
+def users(user: int = USER) -> list[Entry]:
+    """Return the files that name root and the user."""
+    return [
+        Entry("/etc/passwd", f"root:x:0:0:root:/:\nuser:x:{user}:{user}:user:/tmp:\n".encode()),
+        Entry("/etc/group", f"root:x:0:\nuser:x:{user}:\n".encode()),
+    ]
+
+
+def tree(folder: Path, *, at: str) -> Iterator[Entry]:
+    """Give what lies in ``folder`` as entries below ``at``; a link is followed, so it must lead to a file."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            executable = os.access(path, os.X_OK)
+            yield Entry(f"{at}/{path.relative_to(folder).as_posix()}", path.resolve(), executable=executable)
+
+
+def write_layer(target: Path, entries: Iterable[Entry]) -> Layer:
+    """Write entries, and a writable /tmp, as a layer; nothing in it tells of the machine or the time."""
+    wanted = {entry.path.lstrip("/"): entry for entry in entries}
+    folders = {str(parent) for path in wanted for parent in PurePosixPath(path).parents if str(parent) != "."}
+    with tarfile.open(target, "w", format=tarfile.PAX_FORMAT) as tar:
+        for folder in sorted(folders | {"tmp"}):
+            item = tarfile.TarInfo(folder)
+            item.type, item.mode = tarfile.DIRTYPE, 0o1777 if folder == "tmp" else _EXECUTABLE
+            tar.addfile(item)
+        for path, entry in sorted(wanted.items()):
+            _add(tar, path, entry)
+    with target.open("rb") as file:
+        return Layer(target, f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}", target.stat().st_size)
+
+
+def write_archive(target: Path, *, name: str, layers: Sequence[Layer], start: Start) -> None:
+    """Write an image of layers, lowest first, called ``name`` (with a tag), to the tar file ``target``."""
     arch = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
-    layer = _layer(files, user=user)
-    config = {
-        "architecture": arch,
-        "os": "linux",
-        "config": {
-            "User": f"{user}:{user}",
-            "Entrypoint": list(entrypoint),
-            "Env": ["PATH=/", *(f"{key}={value}" for key, value in (environment or {}).items())],
-            "WorkingDir": "/",
-        },
-        "rootfs": {"type": "layers", "diff_ids": [_digest(layer)]},
-        "history": [{"created_by": "tests.localcluster.images"}],
-    }
-    blobs = [layer, _json(config)]
-    manifest = {
-        "schemaVersion": 2,
-        "mediaType": f"{_IMAGE}.manifest.v1+json",
-        "config": _descriptor(blobs[1], f"{_IMAGE}.config.v1+json"),
-        "layers": [_descriptor(layer, f"{_IMAGE}.layer.v1.tar")],
-    }
-    blobs.append(_json(manifest))
+    config = _json(_config(layers, start, arch=arch))
+    descriptors = [_descriptor(f"{_IMAGE}.layer.v1.tar", layer.digest, layer.size) for layer in layers]
+    manifest = _json(
+        {
+            "schemaVersion": 2,
+            "mediaType": f"{_IMAGE}.manifest.v1+json",
+            "config": _describe(f"{_IMAGE}.config.v1+json", config),
+            "layers": descriptors,
+        }
+    )
     index = {
         "schemaVersion": 2,
         "mediaType": f"{_IMAGE}.index.v1+json",
         "manifests": [
             {
-                **_descriptor(blobs[2], f"{_IMAGE}.manifest.v1+json"),
+                **_describe(f"{_IMAGE}.manifest.v1+json", manifest),
                 "platform": {"architecture": arch, "os": "linux"},
                 "annotations": {
                     "io.containerd.image.name": name,
@@ -67,34 +135,48 @@ def write_image(
         ],
     }
     target.parent.mkdir(parents=True, exist_ok=True)
+    blobs: dict[str, Path | bytes] = {layer.digest: layer.tar for layer in layers}
+    blobs |= {_digest(blob): blob for blob in (config, manifest)}
     with tarfile.open(target, "w", format=tarfile.PAX_FORMAT) as tar:
-        _add(tar, "oci-layout", _json({"imageLayoutVersion": "1.0.0"}))
-        _add(tar, "index.json", _json(index))
-        for blob in blobs:
-            _add(tar, f"blobs/sha256/{hashlib.sha256(blob).hexdigest()}", blob)
+        _add(tar, "oci-layout", Entry("", _json({"imageLayoutVersion": "1.0.0"})))
+        _add(tar, "index.json", Entry("", _json(index)))
+        for digest, source in blobs.items():
+            _add(tar, f"blobs/{digest.replace(':', '/')}", Entry("", source))
 
 
-def _layer(files: Mapping[str, Path], *, user: int) -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as tar:
-        folders = {"etc", "tmp"} | {
-            str(parent) for path in files for parent in Path(path.lstrip("/")).parents if str(parent) != "."
-        }
-        for folder in sorted(folders):
-            entry = tarfile.TarInfo(folder)
-            entry.type, entry.mode = tarfile.DIRTYPE, 0o1777 if folder == "tmp" else 0o755
-            tar.addfile(entry)
-        _add(tar, "etc/passwd", f"root:x:0:0:root:/:\nuser:x:{user}:{user}:user:/tmp:\n".encode())
-        _add(tar, "etc/group", f"root:x:0:\nuser:x:{user}:\n".encode())
-        for path, source in sorted(files.items()):
-            _add(tar, path.lstrip("/"), source.read_bytes(), mode=0o755)
-    return buffer.getvalue()
+def _config(layers: Sequence[Layer], start: Start, *, arch: str) -> dict[str, object]:
+    settings: dict[str, object] = {
+        "User": f"{start.user}:{start.user}",
+        "Entrypoint": list(start.entrypoint),
+        "Env": [f"{key}={value}" for key, value in start.environment.items()],
+        "WorkingDir": start.folder,
+    }
+    if start.command:
+        settings["Cmd"] = list(start.command)
+    if start.ports:
+        settings["ExposedPorts"] = {f"{port}/tcp": {} for port in start.ports}
+    return {
+        "architecture": arch,
+        "os": "linux",
+        "config": settings,
+        "rootfs": {"type": "layers", "diff_ids": [layer.digest for layer in layers]},
+        "history": [{"created_by": "tests.localcluster.images"} for _ in layers],
+    }
 
 
-def _add(tar: tarfile.TarFile, name: str, content: bytes, *, mode: int = 0o644) -> None:
-    entry = tarfile.TarInfo(name)
-    entry.size, entry.mode = len(content), mode
-    tar.addfile(entry, io.BytesIO(content))
+def _add(tar: tarfile.TarFile, name: str, entry: Entry) -> None:
+    item = tarfile.TarInfo(name)
+    item.mode = _EXECUTABLE if entry.executable else _READABLE
+    if entry.link is not None:
+        item.type, item.linkname = tarfile.SYMTYPE, entry.link
+        tar.addfile(item)
+    elif isinstance(entry.source, bytes):
+        item.size = len(entry.source)
+        tar.addfile(item, io.BytesIO(entry.source))
+    else:
+        with entry.source.open("rb") as file:
+            item.size = os.fstat(file.fileno()).st_size
+            tar.addfile(item, file)
 
 
 def _json(value: object) -> bytes:
@@ -105,5 +187,9 @@ def _digest(blob: bytes) -> str:
     return f"sha256:{hashlib.sha256(blob).hexdigest()}"
 
 
-def _descriptor(blob: bytes, media_type: str) -> dict[str, object]:
-    return {"mediaType": media_type, "digest": _digest(blob), "size": len(blob)}
+def _describe(media_type: str, blob: bytes) -> dict[str, object]:
+    return _descriptor(media_type, _digest(blob), len(blob))
+
+
+def _descriptor(media_type: str, digest: str, size: int) -> dict[str, object]:
+    return {"mediaType": media_type, "digest": digest, "size": size}
