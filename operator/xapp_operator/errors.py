@@ -17,7 +17,8 @@ rule, and the mend; it never carries a secret, a value of a user, or a local pat
     │   │   └── VersionNotFound       422   the chart has other versions (permanent)
     │   ├── AddressRefused            422   the repository's address is not allowed (permanent)
     │   ├── DigestMismatch            422   other bytes than the digest says (permanent)
-    │   └── SourceUnavailable         502   network, 5xx, time-out (passing)
+    │   └── SourceUnavailable         502   network, 5xx (passing)
+    │       └── SourceTimeout         504   not within its time (passing)
     ├── HelmError                     502   InstallFailed, UpgradeFailed … by the step
     │   ├── HelmTimeout               504
     │   ├── KindNotServed             422   the cluster has no such kind (passing: its definition may follow)
@@ -138,6 +139,11 @@ class DigestMismatch(ChartSourceError):
 class SourceUnavailable(ChartSourceError):
     status = 502
     title = "Chart source unavailable"
+
+
+class SourceTimeout(SourceUnavailable):
+    status = 504
+    title = "Chart source timed out"
 
 
 class HelmError(XAppError):

@@ -16,7 +16,7 @@ from xapp_operator.charts.versions import parse_range
 from xapp_operator.charts.wording import address, quoted, some_of
 from xapp_operator.errors import ChartNotFound, DigestMismatch, VersionNotFound
 
-_RECHECK_SECONDS: Final = 10.0
+RECHECK_SECONDS: Final = 10.0
 """Before a chart is said not to be there, an index older than this is looked at again."""
 
 
@@ -64,7 +64,7 @@ class ChartFinder:
         index = await self._http.index(request.repository, revalidate=revalidate)
         entry = _chosen(index, request)
         if entry is None and not revalidate:
-            index = await self._http.index(request.repository, max_age=_RECHECK_SECONDS, stale_ok=False)
+            index = await self._http.index(request.repository, max_age=RECHECK_SECONDS, stale_ok=False)
             entry = _chosen(index, request)
         if entry is None:
             raise _not_in_index(index, request)
@@ -74,9 +74,9 @@ class ChartFinder:
         repository, chart, version = request.repository, request.chart, request.version
         layer = await self._oci.find(repository, chart, version, revalidate=revalidate)
         if layer is None and not revalidate:
-            layer = await self._oci.find(repository, chart, version, max_age=_RECHECK_SECONDS, stale_ok=False)
+            layer = await self._oci.find(repository, chart, version, max_age=RECHECK_SECONDS, stale_ok=False)
         if layer is None:
-            versions = await self._oci.versions(repository, chart, max_age=_RECHECK_SECONDS)
+            versions = await self._oci.versions(repository, chart, max_age=RECHECK_SECONDS)
             raise _no_version(request, versions)
         return _place_of(layer, digest=layer.digest)
 

@@ -31,7 +31,7 @@ from xapp_operator.charts.addresses import (
     refused_address,
 )
 from xapp_operator.charts.wording import address
-from xapp_operator.errors import AddressRefused, ChartNotFound, ChartSourceError, SourceUnavailable
+from xapp_operator.errors import AddressRefused, ChartNotFound, ChartSourceError, SourceTimeout, SourceUnavailable
 
 MAX_REDIRECTS: Final = 5
 _CHUNK: Final = 64 * 1024
@@ -122,7 +122,7 @@ class Downloader:
             async with asyncio.timeout(self._timeout):
                 return await self._follow(url, access=access, max_bytes=max_bytes, headers=headers or {}, into=into)
         except TimeoutError:
-            raise SourceUnavailable(
+            raise SourceTimeout(
                 f"{address(url)} did not deliver within {self._timeout:g} s. It is tried again; "
                 "raise XAPP_FETCH_TIMEOUT_SECONDS if the repository is slow."
             ) from None

@@ -23,7 +23,7 @@ from xapp_operator.charts.refresh import Refreshed
 from xapp_operator.charts.registryauth import RegistryAuth
 from xapp_operator.charts.versions import parse_range, parse_version
 from xapp_operator.charts.wording import address, quoted
-from xapp_operator.errors import ChartSourceError, SourceUnavailable
+from xapp_operator.errors import ChartNotFound, ChartSourceError, SourceUnavailable
 
 MANIFEST_TYPE: Final = "application/vnd.oci.image.manifest.v1+json"
 INDEX_TYPE: Final = "application/vnd.oci.image.index.v1+json"
@@ -181,10 +181,9 @@ class OciRegistries:
 
     def _reference(self, repository: Repository, name: str) -> Reference:
         if not _NAME.fullmatch(name):
-            raise ChartSourceError(
+            raise ChartNotFound(
                 f"{quoted(name)} is no name of a chart in a registry: it must be of lower-case letters, digits and "
-                "'.', '_', '-' between them, in parts joined by '/'. Correct chartName or url.",
-                permanent=True,
+                "'.', '_', '-' between them, in parts joined by '/'. Correct chartName or url."
             )
         return Reference(repository, self._base(repository), name)
 

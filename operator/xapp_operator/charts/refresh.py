@@ -34,6 +34,7 @@ class _Known(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
+    kind: type[SourceUnavailable]
     message: str
     until: float
 
@@ -91,7 +92,7 @@ class Refreshed(Generic[K, T]):
         except SourceUnavailable as error:
             now = self._clock()
             if now - begun >= _WORTH_KEEPING:
-                self._failures[key] = _Failure(error.message, until=now + (now - begun))
+                self._failures[key] = _Failure(type(error), error.message, until=now + (now - begun))
                 if len(self._failures) > _MAX_FAILURES:
                     self._failures.popitem(last=False)
             raise
@@ -104,7 +105,7 @@ class Refreshed(Generic[K, T]):
     def _check_failure(self, key: K) -> None:
         failure = self._failures.get(key)
         if failure and self._clock() < failure.until:
-            raise SourceUnavailable(failure.message)
+            raise failure.kind(failure.message)
 
     def _trim(self) -> None:
         weight = sum(self._weigh(known.value) for known in self._known.values())

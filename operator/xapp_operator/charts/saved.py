@@ -23,13 +23,14 @@ async def reached(client: KubeClient, spec: ChartRepositorySpec, *, namespace: s
         ChartSourceError: when a Secret is missing or incomplete (permanent).
         KubeError: when `client` may not read it.
     """
+    named = {reference.name for reference in (spec.secret_ref, spec.ca_secret_ref) if reference is not None}
+    secrets = {name: await _secret(client, name, namespace=namespace) for name in sorted(named)}
     credentials = bundle = None
     if spec.secret_ref is not None:
-        name = spec.secret_ref.name
-        credentials = _credentials(await _secret(client, name, namespace=namespace), name)
+        credentials = _credentials(secrets[spec.secret_ref.name], spec.secret_ref.name)
     if spec.ca_secret_ref is not None:
         name, key = spec.ca_secret_ref.name, spec.ca_secret_ref.key
-        bundle = (await _secret(client, name, namespace=namespace)).get(key)
+        bundle = secrets[name].get(key)
         if bundle is None:
             raise _unusable(f"Secret {name} has no key {key}: add the CA bundle")
     return Repository(

@@ -21,7 +21,7 @@ from typing import Final, Self, TypeVar
 from aiohttp.abc import AbstractResolver
 
 from xapp_operator.charts.cache import ChartCache, ChartFile
-from xapp_operator.charts.finder import ChartFinder, Place
+from xapp_operator.charts.finder import RECHECK_SECONDS, ChartFinder, Place
 from xapp_operator.charts.flight import SingleFlight
 from xapp_operator.charts.http import CapExceeded, Downloader, unexpected
 from xapp_operator.charts.index import ChartIndex, ChartVersion
@@ -178,14 +178,22 @@ class ChartSources:
     async def list_versions(
         self, repository: Repository, chart: str, *, revalidate: bool = False
     ) -> tuple[ChartVersion, ...]:
-        """Return the versions of a chart, newest first; none when it is not there.
+        """Return the versions of a chart, newest first; none when it was not there within the last RECHECK_SECONDS.
 
         Of a chart in a registry only the versions themselves are known. Raises as `list_charts`.
         """
+        found = await self._versions(repository, chart, revalidate=revalidate)
+        if found or revalidate:
+            return found
+        return await self._versions(repository, chart, max_age=RECHECK_SECONDS)
+
+    async def _versions(
+        self, repository: Repository, chart: str, *, max_age: float | None = None, revalidate: bool = False
+    ) -> tuple[ChartVersion, ...]:
         if not repository.is_oci:
-            index = await self._http.index(repository, revalidate=revalidate, stale_ok=False)
+            index = await self._http.index(repository, max_age=max_age, revalidate=revalidate, stale_ok=False)
             return index.versions(chart)
-        versions = await self._oci.versions(repository, chart, revalidate=revalidate)
+        versions = await self._oci.versions(repository, chart, max_age=max_age, revalidate=revalidate)
         return tuple(ChartVersion(version=version, url=repository.url) for version in versions)
 
     async def _resolved(self, request: ChartRequest, place: Place, *, remembered: bool) -> ResolvedChart:

@@ -15,7 +15,7 @@ from yarl import URL
 from tests.localcluster.pki import Authority
 from tests.unit.charts.web import Names, Reply, Site, downloader, redirect
 from xapp_operator.charts.http import MAX_REDIRECTS, Access, Answer, CapExceeded, Downloader, unexpected
-from xapp_operator.errors import AddressRefused, ChartNotFound, ChartSourceError, SourceUnavailable
+from xapp_operator.errors import AddressRefused, ChartNotFound, ChartSourceError, SourceTimeout, SourceUnavailable
 
 SECRET = "Basic c2VjcmV0"
 
@@ -219,7 +219,7 @@ async def test_one_deadline_holds_for_the_whole(site: Site) -> None:
 
     site.routes["/a"] = trickle
     async with downloader(timeout_seconds=0.2) as loader:
-        with pytest.raises(SourceUnavailable, match=r"did not deliver within 0\.2 s"):
+        with pytest.raises(SourceTimeout, match=r"did not deliver within 0\.2 s"):
             await get(loader, site.url("/a"))
     released.set()
 

@@ -57,6 +57,26 @@ def refusal(data: bytes | str, *, max_bytes: int = 100_000) -> str:
     return caught.value.message
 
 
+def test_charts_with_versions_are_found_by_name_and_description() -> None:
+    assert read(INDEX).names == ("hello",)
+    versions = [{"version": version, "urls": ["a"], "description": f"Says {version}"} for version in ("1.0", "2.0-rc")]
+    index = read(json.dumps({"entries": {"hello": versions}}))
+    found = [index.matching(search) for search in ("", "HELL", "says 1", "2.0", "other")]
+    assert found == [["hello"], ["hello"], ["hello"], [], []]
+
+
+def test_the_latest_version_is_a_release_where_there_is_one() -> None:
+    assert read(INDEX).latest("hello").version == "0.10.0"
+    only = "entries: {new: [{version: 1.0.0-rc.2, urls: [a]}, {version: 1.0.0-rc.10+x-1, urls: [b]}]}"
+    assert read(only).latest("new").version == "1.0.0-rc.10+x-1"
+
+
+def test_a_name_that_no_xapp_could_give_is_not_listed() -> None:
+    versions = [{"version": "1.0.0", "urls": ["a"]}]
+    index = read(json.dumps({"entries": dict.fromkeys(("x" * 254, "b", "a"), versions)}))
+    assert index.names == ("a", "b")
+
+
 def test_what_is_needed_is_kept_newest_first() -> None:
     index = read(INDEX)
     assert set(index.charts) == {"hello", "empty", "nothing"}

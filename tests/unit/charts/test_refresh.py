@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.charts.clock import Clock
 from xapp_operator.charts.refresh import Refreshed
-from xapp_operator.errors import ChartNotFound, SourceUnavailable
+from xapp_operator.errors import ChartNotFound, SourceTimeout, SourceUnavailable
 
 
 class Source:
@@ -93,6 +93,16 @@ async def test_a_failure_that_took_long_is_not_tried_again_for_as_long(
     assert await values.get("b", source.load, max_age=10) == 2
     clock.now += 60
     assert await values.get("a", source.load, max_age=10) == 3
+
+
+async def test_a_failure_that_is_remembered_is_of_the_kind_that_it_was(
+    values: Refreshed[str, int], source: Source
+) -> None:
+    source.error, source.seconds = SourceTimeout("did not deliver"), 60.0
+    for _ in range(2):
+        with pytest.raises(SourceTimeout):
+            await values.get("a", source.load, max_age=10)
+    assert source.loads == 1
 
 
 async def test_revalidation_tries_again_at_once(values: Refreshed[str, int], source: Source) -> None:

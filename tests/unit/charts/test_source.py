@@ -287,6 +287,19 @@ async def test_charts_and_versions_are_listed(sources: ChartSources, charts: Cha
     assert await sources.list_versions(repository, "nothing") == ()
 
 
+async def test_a_chart_that_the_index_lacks_is_looked_for_in_a_newer_one(
+    open_sources: Open, charts: Charts, clock: Clock
+) -> None:
+    charts.add("hello", "0.1.0")
+    async with open_sources() as sources:
+        repository = charts.request().repository
+        assert await sources.list_versions(repository, "late") == ()
+        charts.add("late", "1.0.0")
+        assert await sources.list_versions(repository, "late") == ()
+        clock.now += 11
+        assert [entry.version for entry in await sources.list_versions(repository, "late")] == ["1.0.0"]
+
+
 async def test_an_archive_in_hand_is_checked_and_kept(sources: ChartSources, tmp_path: Path) -> None:
     archive = chart_archive()
     upload = tmp_path / "upload"
