@@ -8,98 +8,19 @@ the gateway itself. Lives in the gateway, the only place that knows requests.
 
 from __future__ import annotations
 
-import asyncio
-import hashlib
 import ipaddress
-import time
-from collections import OrderedDict
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 from starlette.requests import Request
 
 from xapp_operator.config import Settings
-from xapp_operator.errors import AccessDenied, ApiUnavailable, Unauthenticated, XAppError
+from xapp_operator.errors import AccessDenied, Unauthenticated, XAppError
+from xapp_operator.gateway.reviews import Reviews
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import XAPPS, Resource
 
-REVIEW_SECONDS: Final = 10.0
-STALE_REVIEW_SECONDS: Final = 300.0
-"""An answer this old still counts while the API server is away, so that its last known list can be read."""
-REVIEWS_KEPT: Final = 10_000
-
 _SCHEME: Final = "bearer"
-
-
-class _Question(NamedTuple):
-    token_digest: bytes
-    verb: str
-    resource: str
-    subresource: str | None
-    namespace: str | None
-
-
-@dataclass(slots=True)
-class _Answer:
-    allowed: bool
-    at: float
-
-
-class Reviews:
-    """Answers to "may this token do that", asked of the API server at most once in REVIEW_SECONDS each."""
-
-    def __init__(self) -> None:
-        self._answers: OrderedDict[_Question, _Answer] = OrderedDict()
-        self._asking: dict[_Question, asyncio.Task[bool]] = {}
-
-    async def allowed(
-        self,
-        client: KubeClient,
-        token: str,
-        verb: str,
-        *,
-        resource: Resource,
-        namespace: str | None,
-        subresource: str | None = None,
-    ) -> bool:
-        """Tell whether the API server allows it; `namespace` None asks for all namespaces.
-
-        Raises:
-            Unauthenticated: when the API server does not know the token.
-            ApiUnavailable: when it does not answer, and has not within STALE_REVIEW_SECONDS.
-        """
-        digest = hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
-        question = _Question(digest, verb, resource.full_name, subresource, namespace)
-        known = self._answers.get(question)
-        now = time.monotonic()
-        if known is not None and now - known.at < REVIEW_SECONDS:
-            return known.allowed
-        task = self._asking.get(question)
-        if task is None:
-            task = asyncio.create_task(self._ask(client, question, resource))
-            self._asking[question] = task
-            task.add_done_callback(lambda done: self._asked(question, done))
-        try:
-            return await asyncio.shield(task)
-        except ApiUnavailable:
-            if known is not None and now - known.at < STALE_REVIEW_SECONDS:
-                return known.allowed
-            raise
-
-    def _asked(self, question: _Question, done: asyncio.Task[bool]) -> None:
-        self._asking.pop(question, None)
-        if not done.cancelled():
-            done.exception()  # seen here too, should everybody who waited have left
-
-    async def _ask(self, client: KubeClient, question: _Question, resource: Resource) -> bool:
-        allowed = await client.allowed(
-            resource, question.verb, namespace=question.namespace, subresource=question.subresource
-        )
-        self._answers[question] = _Answer(allowed=allowed, at=time.monotonic())
-        self._answers.move_to_end(question)
-        if len(self._answers) > REVIEWS_KEPT:
-            self._answers.popitem(last=False)
-        return allowed
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +56,21 @@ class Caller:
         what = f"{resource.full_name}/{subresource}" if subresource is not None else resource.full_name
         where = f"in the namespace {namespace}" if namespace is not None else "in all namespaces"
         raise AccessDenied(f"you may not {verb} {what} {where}: ask an administrator for a role with that right")
+
+    async def namespaces(
+        self, verb: str, *, among: frozenset[str], resource: Resource = XAPPS
+    ) -> frozenset[str] | None:
+        """Return in which of the namespaces `among` they may `verb` the resource; None when in all that there are.
+
+        For lists that name no namespace: they leave out what the caller may not see. `among` should be the very same
+        set while nothing comes or goes, as `RecordStore.namespaces` is.
+
+        Raises:
+            Unauthenticated: when the API server does not know the token.
+        """
+        if self.mode == "none":
+            return None
+        return await self.reviews.namespaces(self.client, self.token, verb, resource=resource, among=among)
 
     async def sign_in(self) -> None:
         """Have the token checked before anything of the request is read.

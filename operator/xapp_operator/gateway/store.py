@@ -1,21 +1,24 @@
 """Every xApp in memory, sorted by everything a list sorts by, kept in order change by change.
 
 No request sorts or asks the API server: a page is a slice of an index. There is one index for each sort, cluster-wide
-and for each namespace; a filter is scanned once and remembered until something changes. Lives in the gateway, above
-the watch that feeds it.
+and for each namespace; a filter, and the namespaces that a caller may see, are looked through once and remembered until
+something changes. Lives in the gateway, above the watch that feeds it.
 """
 
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Final, NamedTuple, TypeAlias, overload
 
 from sortedcontainers import SortedList
 
 from xapp_operator.gateway.records import FACETS, SORTS, Entry, SortKey
 
-VIEWS_KEPT: Final = 64
+VIEWS_KEPT: Final = 256
+MERGED_PART_MAX: Final = 8
+"""The indexes of some namespaces are merged where they hold at most 1/8 of all xApps; else one scan costs less."""
 
 Listener: TypeAlias = Callable[[str, Entry], None]
 """Called with `added`, `modified` or `deleted`, and the entry."""
@@ -40,6 +43,9 @@ class Filters(NamedTuple):
 
 
 _NO_FILTERS: Final = Filters()[1:]
+_NOWHERE: Final = frozenset[str]()
+
+_ViewKey: TypeAlias = tuple[Filters, str, frozenset[str] | None]
 
 
 class _Index:
@@ -104,7 +110,8 @@ class RecordStore:
         self._by_key: dict[tuple[str, str], Entry] = {}
         self._all = _Index()
         self._namespaces: dict[str, _Index] = {}
-        self._views: OrderedDict[tuple[Filters, str], tuple[int, list[SortKey]]] = OrderedDict()
+        self._named: frozenset[str] | None = None
+        self._views: OrderedDict[_ViewKey, tuple[int, Sequence[SortKey]]] = OrderedDict()
         self._listeners: list[Listener] = []
 
     def __len__(self) -> int:
@@ -127,7 +134,10 @@ class RecordStore:
             before = None
         self._by_uid[entry.uid] = self._by_key[entry.key] = entry
         if before is None:
-            for index in (self._all, self._namespaces.setdefault(entry.namespace, _Index())):
+            if entry.namespace not in self._namespaces:
+                self._namespaces[entry.namespace] = _Index()
+                self._named = None
+            for index in (self._all, self._namespaces[entry.namespace]):
                 index.add(entry)
         else:
             for index in (self._all, self._namespaces[entry.namespace]):
@@ -147,12 +157,30 @@ class RecordStore:
         index.remove(entry)
         if not len(index):
             del self._namespaces[namespace]
+            self._named = None
         self.version += 1
         self._tell("deleted", entry)
 
-    def view(self, filters: Filters, *, sort: str, descending: bool) -> View:
-        """Return the xApps that `filters` let through, in the order asked for."""
-        keys = self._index_keys(filters, sort) if filters.by_index else self._scanned(filters, sort)
+    @property
+    def namespaces(self) -> frozenset[str]:
+        """Return the namespaces that hold an xApp: the very same set until one comes or goes."""
+        if self._named is None:
+            self._named = frozenset(self._namespaces)
+        return self._named
+
+    def view(self, filters: Filters, *, sort: str, descending: bool, within: frozenset[str] | None = None) -> View:
+        """Return the xApps that `filters` let through, in the order asked for.
+
+        Args:
+            filters: what the list is narrowed down to.
+            sort: one of SORTS.
+            descending: the other way round.
+            within: the namespaces that the caller may see; None for all.
+        """
+        if within is not None and filters.namespace is not None:
+            filters, within = (filters, None) if filters.namespace in within else (filters, _NOWHERE)
+        indexed = filters.by_index and within is None
+        keys = self._index_keys(filters, sort) if indexed else self._remembered(filters, sort, within)
         return View(keys, self._by_uid, descending=descending)
 
     def counted(self, facet: str) -> dict[str, int]:
@@ -164,17 +192,32 @@ class RecordStore:
         index = self._all if filters.namespace is None else self._namespaces.get(filters.namespace)
         return () if index is None else index.lists[SORTS.index(sort)]
 
-    def _scanned(self, filters: Filters, sort: str) -> Sequence[SortKey]:
-        known = self._views.get((filters, sort))
+    def _remembered(self, filters: Filters, sort: str, within: frozenset[str] | None) -> Sequence[SortKey]:
+        asked = (filters, sort, within)
+        known = self._views.get(asked)
         if known is not None and known[0] == self.version:
-            self._views.move_to_end((filters, sort))
+            self._views.move_to_end(asked)
             return known[1]
-        matches, entries = matcher(filters), self._by_uid
-        found = [key for key in self._index_keys(filters, sort) if matches(entries[key[1]])]
-        self._views[filters, sort] = self.version, found
+        found = self._index_keys(filters, sort) if within is None else self._within(within, sort)
+        if not filters.by_index:
+            matches, entries = matcher(filters), self._by_uid
+            found = [key for key in found if matches(entries[key[1]])]
+        self._views[asked] = self.version, found
+        self._views.move_to_end(asked)
         if len(self._views) > VIEWS_KEPT:
             self._views.popitem(last=False)
         return found
+
+    def _within(self, namespaces: frozenset[str], sort: str) -> Sequence[SortKey]:
+        at = SORTS.index(sort)
+        indexes = [self._namespaces[each].lists[at] for each in namespaces if each in self._namespaces]
+        if len(indexes) == 1:
+            return indexes[0]
+        if sum(map(len, indexes)) * MERGED_PART_MAX <= len(self):
+            # Runs that are in order already are merged, not sorted, by Python's own sort.
+            return sorted(chain.from_iterable(indexes))
+        entries = self._by_uid
+        return [key for key in self._all.lists[at] if entries[key[1]].namespace in namespaces]
 
     def _tell(self, change: str, entry: Entry) -> None:
         for listener in tuple(self._listeners):

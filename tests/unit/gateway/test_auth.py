@@ -13,11 +13,12 @@ from aiohttp import web
 
 from tests.support.eventually import eventually
 from tests.support.gateway import KUBECONFIG_OF_NOBODY
-from xapp_operator.api.json import JsonObject
+from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.config import Settings
 from xapp_operator.errors import AccessDenied, ApiUnavailable, Unauthenticated
-from xapp_operator.gateway import auth
-from xapp_operator.gateway.auth import Caller, Reviews, UnsafeBinding, check_binding
+from xapp_operator.gateway import reviews
+from xapp_operator.gateway.auth import Caller, UnsafeBinding, check_binding
+from xapp_operator.gateway.reviews import DENIED_SECONDS_MAX, REVIEW_SECONDS, SWEEP_CONCURRENCY, Reviews
 from xapp_operator.kube.client import KubeClient
 
 
@@ -30,15 +31,26 @@ class Judge:
     allowed: bool = True
     status: int = 201
     answers: asyncio.Event = field(default_factory=asyncio.Event)
+    only: set[str] = field(default_factory=set)
+    at_once: int = 0
+    most_at_once: int = 0
 
     async def review(self, request: web.Request) -> web.Response:
         body = await request.json()
         self.asked.append(body["spec"]["resourceAttributes"])
         self.tokens.append(request.headers.get("Authorization", ""))
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
         await self.answers.wait()
+        self.at_once -= 1
         if self.status != 201:
             return web.json_response({"kind": "Status", "message": "no", "code": self.status}, status=self.status)
-        return web.json_response({"kind": "SelfSubjectAccessReview", "status": {"allowed": self.allowed}}, status=201)
+        allowed = self.allowed or self.asked_for(body) in self.only
+        return web.json_response({"kind": "SelfSubjectAccessReview", "status": {"allowed": allowed}}, status=201)
+
+    @staticmethod
+    def asked_for(body: JsonObject) -> str:
+        return text(obj(obj(body, "spec"), "resourceAttributes"), "namespace")
 
 
 @asynccontextmanager
@@ -80,12 +92,12 @@ async def test_many_requests_at_once_ask_once(tmp_path: Path) -> None:
 
 async def test_an_answer_counts_for_its_token_verb_and_namespace_only(tmp_path: Path) -> None:
     async with court(tmp_path) as (judge, kube):
-        reviews = Reviews()
+        kept = Reviews()
         for _ in range(2):
-            await caller(kube, reviews).may("list", namespace=None)
-            await caller(kube, reviews).may("list", namespace="a")
-            await caller(kube, reviews).may("get", namespace="a")
-            await caller(kube, reviews, token="other").may("get", namespace="a")
+            await caller(kube, kept).may("list", namespace=None)
+            await caller(kube, kept).may("list", namespace="a")
+            await caller(kube, kept).may("get", namespace="a")
+            await caller(kube, kept, token="other").may("get", namespace="a")
 
         assert len(judge.asked) == 4
 
@@ -96,7 +108,7 @@ async def test_an_answer_is_asked_for_again_after_a_while(tmp_path: Path, monkey
         await who.require("list", namespace="a")
         judge.allowed = False
         await who.require("list", namespace="a")
-        monkeypatch.setattr(auth, "REVIEW_SECONDS", 0.0)
+        monkeypatch.setattr(reviews, "REVIEW_SECONDS", 0.0)
 
         with pytest.raises(AccessDenied, match=r"you may not list xapps.xapp-operator.io in the namespace a"):
             await who.require("list", namespace="a")
@@ -108,13 +120,13 @@ async def test_a_known_answer_counts_while_the_api_server_is_away(
     async with court(tmp_path) as (judge, kube):
         who = caller(kube, Reviews())
         await who.require("list", namespace="a")
-        monkeypatch.setattr(auth, "REVIEW_SECONDS", 0.0)
+        monkeypatch.setattr(reviews, "REVIEW_SECONDS", 0.0)
         judge.status = 503
 
         await who.require("list", namespace="a")
         with pytest.raises(ApiUnavailable):
             await who.require("list", namespace="b")
-        monkeypatch.setattr(auth, "STALE_REVIEW_SECONDS", 0.0)
+        monkeypatch.setattr(reviews, "STALE_REVIEW_SECONDS", 0.0)
         with pytest.raises(ApiUnavailable):
             await who.require("list", namespace="a")
 
@@ -144,13 +156,124 @@ async def test_one_who_leaves_does_not_take_the_answer_from_the_others(tmp_path:
 
 
 async def test_kept_answers_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auth, "REVIEWS_KEPT", 3)
+    monkeypatch.setattr(reviews, "REVIEWS_KEPT", 3)
     async with court(tmp_path) as (_, kube):
-        reviews = Reviews()
+        kept = Reviews()
         for at in range(6):
-            await caller(kube, reviews).may("list", namespace=f"n{at}")
+            await caller(kube, kept).may("list", namespace=f"n{at}")
 
-        assert len(reviews._answers) == 3
+        assert len(kept._answers) == 3
+
+
+class Clock:
+    """Time as the reviews see it; it stands still until a test moves it on."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(reviews, "time", made)
+    return made
+
+
+MANY = frozenset(f"n{at}" for at in range(2000))
+
+
+async def test_one_who_may_list_everywhere_is_asked_about_once(tmp_path: Path) -> None:
+    async with court(tmp_path) as (judge, kube):
+        assert await caller(kube, Reviews()).namespaces("list", among=MANY) is None
+        assert len(judge.asked) == 1
+
+
+async def test_an_unnamed_list_is_limited_to_the_namespaces_that_are_allowed(tmp_path: Path) -> None:
+    async with court(tmp_path) as (judge, kube):
+        judge.allowed, judge.only = False, {"a", "c"}
+        who = caller(kube, Reviews())
+        found = await who.namespaces("list", among=frozenset("abc"))
+
+        assert found == frozenset({"a", "c"})
+        assert await who.namespaces("list", among=frozenset("abc")) is found
+        assert len(judge.asked) == 4
+        assert await who.namespaces("list", among=frozenset("bcd")) == frozenset({"c"})
+        assert len(judge.asked) == 5
+
+
+async def test_thousands_of_namespaces_are_asked_about_once_for_many_requests_and_a_bounded_number_at_a_time(
+    tmp_path: Path,
+) -> None:
+    async with court(tmp_path) as (judge, kube):
+        judge.allowed, judge.only = False, {"n7"}
+        who = caller(kube, Reviews())
+        await who.sign_in()
+        judge.answers.clear()
+        requests = [asyncio.create_task(who.namespaces("list", among=MANY)) for _ in range(50)]
+        await eventually(lambda: judge.at_once == SWEEP_CONCURRENCY, what="as many questions as may be asked at a time")
+        judge.answers.set()
+        answers = await asyncio.gather(*requests)
+
+        assert answers == [frozenset({"n7"})] * 50
+        assert len(judge.asked) == 1 + len(MANY)
+        assert judge.most_at_once == SWEEP_CONCURRENCY
+
+
+async def test_a_right_that_is_taken_ends_within_seconds_and_denied_ones_are_asked_about_again_slowly(
+    tmp_path: Path, clock: Clock
+) -> None:
+    async with court(tmp_path) as (judge, kube):
+        judge.allowed, judge.only = False, {"n7", "n8"}
+        who = caller(kube, Reviews())
+        await who.namespaces("list", among=MANY)
+        judge.asked.clear()
+        judge.only = {"n8", "n9"}
+        clock.now += REVIEW_SECONDS
+
+        assert await who.namespaces("list", among=MANY) == frozenset({"n8"})
+        assert [each.get("namespace") for each in judge.asked[:1]] == [None]
+        assert {each.get("namespace") for each in judge.asked[1:]} == {"n7", "n8"}
+        clock.now += DENIED_SECONDS_MAX
+        assert await who.namespaces("list", among=MANY) == frozenset({"n8", "n9"})
+
+
+async def test_one_who_asks_all_the_time_does_not_wait_for_the_next_answers(tmp_path: Path, clock: Clock) -> None:
+    async with court(tmp_path) as (judge, kube):
+        judge.allowed, judge.only = False, {"a", "b"}
+        who = caller(kube, Reviews())
+        found = await who.namespaces("list", among=frozenset("ab"))
+        clock.now += REVIEW_SECONDS / 2
+        judge.only = {"a"}
+        judge.answers.clear()
+
+        assert await who.namespaces("list", among=frozenset("ab")) is found
+        judge.answers.set()
+        clock.now += REVIEW_SECONDS / 2 - 1
+        await eventually(lambda: len(judge.asked) == 5, what="the question in the background")
+        assert await who.namespaces("list", among=frozenset("abc")) == frozenset({"a"})
+
+
+async def test_known_namespaces_count_while_the_api_server_is_away(tmp_path: Path, clock: Clock) -> None:
+    async with court(tmp_path) as (judge, kube):
+        judge.allowed, judge.only = False, {"a"}
+        who = caller(kube, Reviews())
+        await who.namespaces("list", among=frozenset("ab"))
+        judge.status = 503
+        clock.now += REVIEW_SECONDS * 2
+
+        assert await who.namespaces("list", among=frozenset("ab")) == frozenset({"a"})
+        with pytest.raises(ApiUnavailable):
+            await who.namespaces("get", among=frozenset("ab"))
+
+
+async def test_namespaces_of_a_token_that_is_not_known_are_refused(tmp_path: Path) -> None:
+    async with court(tmp_path) as (judge, kube):
+        judge.status = 401
+        with pytest.raises(Unauthenticated):
+            await caller(kube, Reviews()).namespaces("list", among=frozenset("ab"))
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.0.0.2"])

@@ -28,7 +28,7 @@ changes = st.lists(
     st.tuples(
         st.sampled_from(["put", "put", "put", "remove"]),
         st.integers(0, 12),
-        st.sampled_from(["a", "b"]),
+        st.sampled_from(["a", "b", "c", "c"]),
         st.sampled_from(["acme", "umbrella"]),
         st.sampled_from(["Deployed", "Failed"]),
     ),
@@ -48,9 +48,14 @@ changes = st.lists(
         phase=st.sampled_from([None, "Failed"]),
         search=st.sampled_from([None, "APP 1", "umbrella", "zzz"]),
     ),
+    within=st.sampled_from([None, frozenset[str](), frozenset("a"), frozenset("ab"), frozenset("bcz")]),
 )
 def test_every_view_is_what_sorting_and_filtering_afresh_gives(
-    changes: list[tuple[str, int, str, str, str]], sort: str, descending: bool, filters: Filters
+    changes: list[tuple[str, int, str, str, str]],
+    sort: str,
+    descending: bool,
+    filters: Filters,
+    within: frozenset[str] | None,
 ) -> None:
     store = RecordStore()
     known: dict[tuple[str, str], Entry] = {}
@@ -62,15 +67,15 @@ def test_every_view_is_what_sorting_and_filtering_afresh_gives(
         else:
             store.remove(*one.key)
             known.pop(one.key, None)
-        store.view(filters, sort=sort, descending=descending)
+        store.view(filters, sort=sort, descending=descending, within=within)
 
     matches = matcher(filters)
     expected = sorted(
-        (one for one in known.values() if matches(one)),
+        (one for one in known.values() if matches(one) and (within is None or one.namespace in within)),
         key=lambda one: one.keys[SORTS.index(sort)],
         reverse=descending,
     )
-    view = store.view(filters, sort=sort, descending=descending)
+    view = store.view(filters, sort=sort, descending=descending, within=within)
     assert list(view) == expected
     assert view[2:5] == expected[2:5]
     assert len(view) == len(expected)
@@ -115,3 +120,41 @@ def test_remembered_filters_are_bounded() -> None:
         store.view(Filters(search=str(at)), sort="name", descending=False)
 
     assert len(store._views) == VIEWS_KEPT
+
+
+def test_the_part_that_a_caller_may_see_is_in_order_whether_it_is_small_or_large() -> None:
+    store = RecordStore()
+    for at in range(200):
+        store.put(entry(at, namespace=f"n{at % 20}"))
+    for few in (1, 2, 15):
+        within = frozenset(f"n{at}" for at in range(few))
+        view = store.view(Filters(), sort="created", descending=False, within=within)
+        assert [one.keys[0] for one in view] == sorted(one.keys[0] for one in view)
+        assert len(view) == 10 * few
+        assert {one.namespace for one in view} == within
+
+
+def test_what_a_caller_may_see_is_not_looked_through_again_while_nothing_changes() -> None:
+    store = RecordStore()
+    for at in range(20):
+        store.put(entry(at, namespace=f"n{at % 4}"))
+    within = frozenset({"n1", "n2"})
+    first = store.view(Filters(), sort="name", descending=False, within=within)
+
+    assert store.view(Filters(), sort="name", descending=True, within=frozenset({"n2", "n1"}))._keys is first._keys
+    store.remove("n1", "x-1")
+    assert len(store.view(Filters(), sort="name", descending=False, within=within)) == 9
+
+
+def test_the_set_of_namespaces_stays_the_same_until_one_comes_or_goes() -> None:
+    store = RecordStore()
+    store.put(entry(1))
+    known = store.namespaces
+    store.put(entry(2))
+
+    assert store.namespaces is known == {"a"}
+    store.put(entry(1, namespace="b"))
+    assert store.namespaces == {"a", "b"}
+    store.remove("a", "x-1")
+    store.remove("a", "x-2")
+    assert store.namespaces == {"b"}

@@ -68,13 +68,15 @@ async def list_xapps(request: Request) -> Response:
     """Answer with one page of the xApps that the caller may list."""
     gateway = gateway_of(request)
     query = Query(request.scope["query_string"])
-    await gateway.caller(request).require("list", namespace=query.text("namespace"))
+    caller, named = gateway.caller(request), query.text("namespace")
+    await (caller.sign_in() if named is None else caller.require("list", namespace=named))
     query.only(PARAMETERS)
     rules = paging.PageRules.of(gateway.settings, name=LIST_NAME)
     asked = paging.read_page_request(query, rules=rules, sorts=SORTS)
     filters = _filters(query)
     gateway.require_synced()
-    view = gateway.store.view(filters, sort=asked.sort, descending=asked.descending)
+    within = None if named is not None else await caller.namespaces("list", among=gateway.store.namespaces)
+    view = gateway.store.view(filters, sort=asked.sort, descending=asked.descending, within=within)
     at = paging.bounds(asked, total_count=len(view))
     content = [entry.record for entry in view[at.start : at.stop]]
     if not rules.paginated:
