@@ -6,9 +6,12 @@ the field name in capitals behind `XAPP_`; `KUBECONFIG` is Kubernetes' own name.
 
 from __future__ import annotations
 
+import json
+import re
 import tempfile
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import AliasChoices, Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -16,6 +19,39 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 MIB = 1024 * 1024
 
 CommaList = Annotated[tuple[str, ...], NoDecode]
+
+LABEL_SETS_MAX: Final = 8  # each costs a watch for every kind
+_LABEL_KEY: Final = re.compile(
+    r"(?:[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9](?:[-\w.]{0,61}[A-Za-z0-9])?", re.A
+)
+_LABEL_VALUE: Final = re.compile(r"(?:[A-Za-z0-9](?:[-\w.]{0,61}[A-Za-z0-9])?)?", re.A)
+_LABEL_SET_FORM: Final = '[{"selector": "drax/role=xapp", "name": "drax/xapp-name", "component": "…"}]'
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSet:
+    """Labels by which charts made for some RIC mark what belongs to an xApp.
+
+    `selector` is an equality selector of Kubernetes (`key` or `key=value`, comma-separated) that picks the objects;
+    `name` and `component` are the keys of the labels that name the xApp and its part, empty where the set has none.
+    """
+
+    selector: str
+    name: str = ""
+    component: str = ""
+
+    def __str__(self) -> str:
+        """Return it as JSON, as it stands in the setting."""
+        return json.dumps({name: value for name, value in asdict(self).items() if value})
+
+    @property
+    def terms(self) -> tuple[tuple[str, str | None], ...]:
+        """Return the labels that the selector asks for; None stands for any value."""
+        pairs = (term.partition("=") for term in self.selector.split(","))
+        return tuple((key, value if equals else None) for key, equals, value in pairs)
+
+
+DRAX: Final = LabelSet(selector="drax/role=xapp", name="drax/xapp-name", component="drax/xapp-component-name")
 
 
 class Settings(BaseSettings):
@@ -28,6 +64,8 @@ class Settings(BaseSettings):
     namespaces: CommaList = ()  # namespaces to care for; empty: all
     cluster_advertise_address: str | None = None
     advertise_address_values: CommaList = ("global.kubeIp",)
+
+    label_sets: Annotated[tuple[LabelSet, ...], NoDecode] = (DRAX,)  # by which foreign charts register themselves
 
     # Identity and safety
     auth: Literal["kubernetes", "none"] = "kubernetes"
@@ -85,6 +123,11 @@ class Settings(BaseSettings):
             return tuple(part.strip() for part in value.split(",") if part.strip())
         return value
 
+    @field_validator("label_sets", mode="before")
+    @classmethod
+    def _read_label_sets(cls, value: object) -> object:
+        return _label_sets(value) if isinstance(value, str) else value
+
     @model_validator(mode="after")
     def _check_bounds(self) -> Settings:
         if not self.min_items_per_page <= self.default_items_per_page <= self.max_items_per_page:
@@ -92,3 +135,34 @@ class Settings(BaseSettings):
                 "XAPP_DEFAULT_ITEMS_PER_PAGE must lie between XAPP_MIN_ITEMS_PER_PAGE and XAPP_MAX_ITEMS_PER_PAGE"
             )
         return self
+
+
+def _label_sets(text: str) -> tuple[LabelSet, ...]:
+    """Return the sets that a JSON text describes; the message of a ValueError says what is wrong with which."""
+    try:
+        listed = json.loads(text) if text.strip() else []
+    except ValueError:
+        raise ValueError(f"it is no JSON: write a list such as {_LABEL_SET_FORM}") from None
+    if not isinstance(listed, list) or len(listed) > LABEL_SETS_MAX:
+        raise ValueError(f"it must be a list of at most {LABEL_SETS_MAX} sets, such as {_LABEL_SET_FORM}")
+    return tuple(_label_set(each, at=at) for at, each in enumerate(listed, 1))
+
+
+def _label_set(given: object, *, at: int) -> LabelSet:
+    known = {"selector", "name", "component"}
+    if not isinstance(given, dict) or not given.get("selector") or not given.keys() <= known:
+        raise ValueError(f"set {at} must have a selector, and may have name and component, as in {_LABEL_SET_FORM}")
+    if not all(isinstance(value, str) for value in given.values()):
+        raise ValueError(f"set {at}: selector, name and component are texts, as in {_LABEL_SET_FORM}")
+    found = LabelSet(**given)
+    for key, value in found.terms:
+        if not _LABEL_KEY.fullmatch(key) or not _LABEL_VALUE.fullmatch(value or ""):
+            raise ValueError(
+                f"set {at}: its selector must be labels to be equal to, key=value or key, comma-separated, without "
+                "spaces: drax/role=xapp"
+            )
+    for field in ("name", "component"):
+        key = getattr(found, field)
+        if key and not _LABEL_KEY.fullmatch(key):
+            raise ValueError(f"set {at}: its {field} must be the key of a label, such as drax/xapp-name")
+    return found

@@ -38,6 +38,7 @@ rule, and the mend; it never carries a secret, a value of a user, or a local pat
         ├── WrongHost                 421
         ├── NotFoundHere              404   no such record, path
         ├── IdentityConflict          409   the name belongs to another identity or url
+        ├── LabelsOnly                409   the xApp is known by its labels: no XApp to act on
         └── NotReady                  503   the caches are not in sync yet
 """
 
@@ -253,6 +254,11 @@ class IdentityConflict(RequestRefused):
     status = 409
     title = "Conflict"
     reason = "AccessDenied"
+
+
+class LabelsOnly(RequestRefused):
+    status = 409
+    title = "Known by labels only"
 
 
 class NotReady(RequestRefused):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic_core import PydanticUndefined
 
-from xapp_operator.config import Settings
+from xapp_operator.config import LabelSet, Settings
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
@@ -75,4 +75,7 @@ def default(name: str) -> str:
         return ""
     if isinstance(value, bool):
         return str(value).lower()
-    return ",".join(value) if isinstance(value, tuple) else str(value)
+    if isinstance(value, tuple):
+        listed = ",".join(map(str, value))
+        return f"[{listed}]" if isinstance(value[0], LabelSet) else listed
+    return str(value)

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from starlette.requests import Request
 from starlette.responses import Response
 
-from xapp_operator.errors import NotFoundHere
+from xapp_operator.errors import LabelsOnly, NotFoundHere
 from xapp_operator.gateway import paging
 from xapp_operator.gateway.auth import Caller
 from xapp_operator.gateway.problems import instance_of
 from xapp_operator.gateway.query import Query, shown
-from xapp_operator.gateway.records import Entry
+from xapp_operator.gateway.records import SOURCE_LABELS, Entry
 from xapp_operator.gateway.responses import cacheable
 from xapp_operator.gateway.runtime import Gateway, gateway_of
 from xapp_operator.kube.resources import XAPPS, Resource
@@ -62,6 +62,31 @@ async def asked_xapp(
             f"there is no xApp {shown(name)} in the namespace {shown(namespace)}: GET /api/xapps lists what there is"
         )
     return Asked(gateway=gateway, caller=caller, query=query, entry=entry)
+
+
+def require_xapp(asked: Asked) -> None:
+    """Refuse an action on an xApp that no XApp stands for.
+
+    Raises:
+        LabelsOnly: for one that is known by its labels only; the message says how to adopt it.
+    """
+    if asked.entry.source == SOURCE_LABELS:
+        raise labels_only(asked.gateway, asked.entry)
+
+
+def labels_only(gateway: Gateway, entry: Entry) -> LabelsOnly:
+    """Return what tells that an xApp is known by its labels only, and what to do about it."""
+    known = gateway.registry.get(entry.namespace, entry.release)
+    told = f"the xApp {shown(entry.name)} in the namespace {shown(entry.namespace)} is known by its labels only: "
+    if known is not None and not known.by_helm:
+        return LabelsOnly(
+            f"{told}it was not installed with Helm, so there is no release to adopt; change it with the means by which "
+            "it was made, or remove it and deploy its chart"
+        )
+    return LabelsOnly(
+        f"{told}to adopt it, make an XApp in this namespace with releaseName: {entry.release} and adopt: true; without "
+        "that, change it with helm"
+    )
 
 
 def one_page(

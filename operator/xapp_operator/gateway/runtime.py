@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass
@@ -23,12 +23,14 @@ from xapp_operator.errors import NotReady
 from xapp_operator.gateway.auth import Authenticator, Caller
 from xapp_operator.gateway.deployment import Deployer
 from xapp_operator.gateway.records import Entry, entry_of
+from xapp_operator.gateway.registered import Registered
 from xapp_operator.gateway.rendering import Renderer
 from xapp_operator.gateway.store import RecordStore
 from xapp_operator.helm.engine import HelmEngine
-from xapp_operator.kube.cache import ChangeType, Key, WatchCache
+from xapp_operator.kube.cache import WatchCache
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import XAPPS
+from xapp_operator.monitor.registry import Registry
 
 UPLOADS_PREFIX: Final = "uploads-"
 LEFTOVER_SECONDS: Final = 24 * 3600.0
@@ -47,6 +49,7 @@ class Gateway:
     kube: KubeClient
     store: RecordStore
     cache: WatchCache[Entry]
+    registry: Registry
     authenticator: Authenticator
     deployer: Deployer
     uploads: Path
@@ -59,19 +62,21 @@ class Gateway:
         store = RecordStore()
         async with await KubeClient.connect(settings) as kube:
             cache = WatchCache(kube, XAPPS, keep=entry_of, namespaces=settings.namespaces)
-            cache.on_event(feeding(store))
+            registered = Registered(kube, settings, store=store)
+            cache.on_event(registered.xapp_changed)
             with (
                 private_folder(settings) as uploads,
                 closing(_rendering_engine(settings)) as helm,
                 ThreadPoolExecutor(CHECKS_MAX, thread_name_prefix="checks") as threads,
             ):
-                async with cache, ChartSources(settings) as charts:
+                async with registered, cache, ChartSources(settings) as charts:
                     renderer = Renderer(settings, kube=kube, engine=helm)
                     yield cls(
                         settings=settings,
                         kube=kube,
                         store=store,
                         cache=cache,
+                        registry=registered.registry,
                         authenticator=Authenticator(settings, kube),
                         deployer=Deployer(kube, renderer=renderer, charts=charts),
                         uploads=uploads,
@@ -86,9 +91,9 @@ class Gateway:
         """Refuse to speak of xApps before all of them are known.
 
         Raises:
-            NotReady: until the first list of the cluster is there.
+            NotReady: until the first lists of the cluster are there.
         """
-        if not self.cache.synced.is_set():
+        if not (self.cache.synced.is_set() and self.registry.synced.is_set()):
             raise NotReady("the xApps of the cluster have not been read yet: ask again in a second")
 
 
@@ -101,18 +106,6 @@ def gateway_of(request: Request) -> Gateway:
     """Return the gateway that serves this request."""
     gateway: Gateway = request.app.state.gateway
     return gateway
-
-
-def feeding(store: RecordStore) -> Callable[[ChangeType, Key, Entry], None]:
-    """Return the subscriber that carries every change of a cache into `store`."""
-
-    def take(change: ChangeType, key: Key, entry: Entry) -> None:
-        if change == "DELETED":
-            store.remove(key.namespace, key.name)
-        else:
-            store.put(entry)
-
-    return take
 
 
 @contextmanager

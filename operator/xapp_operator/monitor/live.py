@@ -1,32 +1,97 @@
-"""What the monitor keeps of one live object: its verdict and its ports, never the object itself. Pure.
+"""What the monitor keeps of one live object: its verdict and where it can be reached, never the object itself. Pure.
 
-Lives in `monitor`; thousands of objects are kept, so a few hundred bytes each.
+Lives in `monitor`; tens of thousands of objects are kept, so a few hundred bytes each: ports are kept packed, repeated
+texts once.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from sys import intern
 from typing import Final, TypeAlias
 
-from xapp_operator.api.json import JsonObject, items, obj, text
+import orjson
+
+from xapp_operator.api.json import Json, JsonObject, items, obj, text
 from xapp_operator.api.models import ServiceStatus
 from xapp_operator.api.names import HELM_RELEASE_NAMESPACE, LABEL_XAPP
 from xapp_operator.domain.health import ResourceHealth, judge
+from xapp_operator.kube import resources
+from xapp_operator.kube.resources import Resource
+from xapp_operator.monitor.marks import OURS, Mark, controlled, mark_of
 
-Key: TypeAlias = tuple[str, str]  # (namespace, name) of the XApp
+Key: TypeAlias = tuple[str, str]  # (namespace, name) of the XApp; in the registry, of the release
 ObjectKey: TypeAlias = tuple[str, str, str]  # kind, namespace, name
 
-WORKLOADS: Final = frozenset({"Deployment", "StatefulSet", "DaemonSet", "Job", "ReplicaSet"})
+WATCHED: Final = (
+    resources.DEPLOYMENTS,
+    resources.STATEFULSETS,
+    resources.DAEMONSETS,
+    resources.REPLICASETS,
+    resources.JOBS,
+    resources.CRONJOBS,
+    resources.PODS,
+    resources.SERVICES,
+    resources.CONFIGMAPS,
+    resources.PVCS,
+    resources.INGRESSES,
+    resources.HPAS,
+    resources.PDBS,
+)
+METADATA_ONLY: Final = frozenset({resources.CONFIGMAPS})
+"""Kinds of which nothing but their being there matters; their data never crosses the wire."""
+
+WORKLOADS: Final = frozenset({"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "CronJob", "Pod"})
+
+
+@dataclass(frozen=True, slots=True)
+class LiveService:
+    """One Service: `packed` is the JSON of its ServiceStatus, `addresses` are what its load balancer has given it."""
+
+    packed: bytes
+    headless: bool
+    external_name: str | None
+    addresses: tuple[str, ...]
+
+    @property
+    def status(self) -> ServiceStatus:
+        """Return name, type, address inside the cluster, and ports; made anew at each call."""
+        return ServiceStatus.model_validate_json(self.packed)
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """One rule of an Ingress: where it sends what comes for `host` (empty: any host) and `path`."""
+
+    host: str
+    path: str
+    service: str
+    port: str  # name or number
+    tls: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LiveIngress:
+    """One Ingress: its rules, and the addresses that its controller has published."""
+
+    backends: tuple[Backend, ...]
+    addresses: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class LiveObject:
-    """One object of an xApp, judged."""
+    """One object of an xApp, judged. Times are RFC 3339; `changed` is when anything but its status last changed."""
 
     owner: Key
     health: ResourceHealth
-    service: ServiceStatus | None
-    selector: str | None  # of the pods of a workload
+    mark: Mark
+    service: LiveService | None = None
+    ingress: LiveIngress | None = None
+    selector: str | None = None  # of the pods of a workload
+    leaving: bool = False  # it is being deleted
+    created: str = ""
+    changed: str = field(default="", compare=False)
 
     @property
     def key(self) -> ObjectKey:
@@ -34,33 +99,99 @@ class LiveObject:
         return self.health.kind, self.health.namespace or "", self.health.name
 
 
-def keep(body: JsonObject) -> LiveObject | None:
-    """Return what is kept of `body`, or None where it belongs to no XApp."""
+def keep(body: JsonObject, *, kind: str) -> LiveObject | None:
+    """Return what is kept of `body`, or None where it belongs to no XApp; its owner is the XApp."""
     metadata = obj(body, "metadata")
     name = text(obj(metadata, "labels"), LABEL_XAPP)
     # A chart may put objects into other namespaces than its release's, or into none.
     namespace = text(obj(metadata, "annotations"), HELM_RELEASE_NAMESPACE) or text(metadata, "namespace")
     if not name or not namespace:
         return None
-    kind = text(body, "kind")
+    return live_object(body, kind=kind, owner=(intern(namespace), intern(name)), mark=mark_of(metadata, (OURS,)))
+
+
+def live_object(body: JsonObject, *, kind: str, owner: Key, mark: Mark) -> LiveObject:
+    """Return what is kept of an object; `kind` is given, since objects read as metadata do not tell theirs."""
+    metadata = obj(body, "metadata")
+    verdict = judge(body)
+    created = text(metadata, "creationTimestamp")
+    written = (text(each, "time") for each in items(metadata, "managedFields") if not text(each, "subresource"))
     return LiveObject(
-        owner=(namespace, name),
-        health=judge(body),
+        owner=owner,
+        health=ResourceHealth(
+            kind=intern(kind),
+            name=verdict.name,
+            namespace=intern(verdict.namespace),
+            status=verdict.status,
+            message=verdict.message,
+        ),
+        mark=mark,
         service=_service(body) if kind == "Service" else None,
+        ingress=_ingress(body) if kind == "Ingress" else None,
         selector=_selector(body) if kind in WORKLOADS else None,
+        leaving=bool(text(metadata, "deletionTimestamp")),
+        created=intern(created),
+        changed=intern(max(written, default=created)),
     )
 
 
-def _service(body: JsonObject) -> ServiceStatus:
+def watchable(resource: Resource, body: JsonObject) -> bool:
+    """Return whether an object counts by itself, and not only through the one that made it."""
+    return resource.kind not in WORKLOADS or not controlled(obj(body, "metadata"))
+
+
+def _service(body: JsonObject) -> LiveService:
     spec = obj(body, "spec")
-    return ServiceStatus.model_validate(
-        {
-            "name": text(obj(body, "metadata"), "name"),
-            "type": text(spec, "type") or None,
-            "clusterIP": text(spec, "clusterIP") or None,
-            "ports": items(spec, "ports"),
-        }
+    ports: list[Json] = [
+        {name: port.get(name) for name in ("name", "port", "targetPort", "nodePort", "protocol", "appProtocol")}
+        for port in items(spec, "ports")
+    ]
+    status: JsonObject = {
+        "name": text(obj(body, "metadata"), "name"),
+        "type": text(spec, "type") or None,
+        "clusterIP": text(spec, "clusterIP") or None,
+        "ports": ports,
+    }
+    return LiveService(
+        packed=bytes(memoryview(orjson.dumps(status))),  # what orjson returns keeps a whole buffer alive
+        headless=text(spec, "clusterIP") == "None",
+        external_name=text(spec, "externalName") or None,
+        addresses=_published(body),
     )
+
+
+def _ingress(body: JsonObject) -> LiveIngress:
+    spec = obj(body, "spec")
+    return LiveIngress(backends=tuple(_backends(spec)), addresses=_published(body))
+
+
+def _backends(spec: JsonObject) -> Iterator[Backend]:
+    secured = {host for each in items(spec, "tls") for host in _texts(each, "hosts")}
+    everywhere = any(not _texts(each, "hosts") for each in items(spec, "tls"))
+    if default := obj(obj(spec, "defaultBackend"), "service"):
+        yield _backend("", "", default, tls=everywhere)
+    for rule in items(spec, "rules"):
+        host = text(rule, "host")
+        for path in items(obj(rule, "http"), "paths"):
+            if service := obj(obj(path, "backend"), "service"):
+                yield _backend(host, text(path, "path"), service, tls=everywhere or host in secured)
+
+
+def _backend(host: str, path: str, service: JsonObject, *, tls: bool) -> Backend:
+    port = obj(service, "port")
+    number = port.get("number")
+    named = text(port, "name") or (str(number) if number is not None else "")
+    return Backend(host=host, path=path, service=text(service, "name"), port=named, tls=tls)
+
+
+def _published(body: JsonObject) -> tuple[str, ...]:
+    given = items(obj(obj(body, "status"), "loadBalancer"), "ingress")
+    return tuple(address for each in given if (address := text(each, "hostname") or text(each, "ip")))
+
+
+def _texts(value: JsonObject, key: str) -> list[str]:
+    listed = value.get(key)
+    return [each for each in listed if isinstance(each, str)] if isinstance(listed, list) else []
 
 
 def _selector(body: JsonObject) -> str | None:

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from xapp_operator.api.json import JsonObject
@@ -19,28 +20,13 @@ from xapp_operator.config import Settings
 from xapp_operator.domain.health import ResourceHealth, missing, overall
 from xapp_operator.errors import NotFound, NotReady
 from xapp_operator.helm.storage import ObjectRef
-from xapp_operator.kube import resources
 from xapp_operator.kube.cache import ChangeType, WatchCache
 from xapp_operator.kube.cache import Key as CacheKey
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import Resource
-from xapp_operator.monitor.live import Key, LiveObject, ObjectKey, keep
+from xapp_operator.monitor.live import METADATA_ONLY, WATCHED, Key, LiveObject, ObjectKey, keep
 from xapp_operator.telemetry.logs import get_logger
 
-WATCHED: Final = (
-    resources.DEPLOYMENTS,
-    resources.STATEFULSETS,
-    resources.DAEMONSETS,
-    resources.REPLICASETS,
-    resources.JOBS,
-    resources.CRONJOBS,
-    resources.PODS,
-    resources.SERVICES,
-    resources.PVCS,
-    resources.INGRESSES,
-    resources.HPAS,
-    resources.PDBS,
-)
 SYNC_SECONDS: Final = 60.0
 
 _log = get_logger(__name__)
@@ -167,7 +153,7 @@ class Monitor:
         health = overall(judged)
         ours = {each.key for each in expected}
         services = (
-            live.service
+            live.service.status
             for key, live in sorted(known.items())
             if live.service is not None and (key[1] == owner[0] or key in ours)
         )
@@ -185,9 +171,10 @@ class Monitor:
         cache = WatchCache(
             self._kube,
             resource,
-            keep=keep,
+            keep=partial(keep, kind=resource.kind),
             namespaces=self._namespaces if resource.namespaced else (),
             label_selector=LABEL_XAPP,
+            metadata_only=resource in METADATA_ONLY,
         )
         cache.on_event(self._changed)
         cache.start()
