@@ -110,8 +110,9 @@ class Reviews:
     ) -> frozenset[str] | None:
         """Return in which of the namespaces `among` the token may `verb` the resource; None for all there are.
 
-        The very same set is returned as long as nothing changes. A right that was taken counts for REVIEW_SECONDS at
-        most; one that was given for as long too, or where there are many namespaces for up to DENIED_SECONDS_MAX.
+        Namespaces that were asked about just before may be in it too. The very same set is returned as long as nothing
+        changes. A right that was taken counts for REVIEW_SECONDS at most; one that was given is seen as soon, or where
+        there are many namespaces within DENIED_SECONDS_MAX.
 
         Raises:
             Unauthenticated: when the API server does not know the token.
@@ -122,7 +123,7 @@ class Reviews:
         question = _Question(_digest(token), verb, resource.full_name, None, None)
         known = self._sweeps.get(question)
         age = time.monotonic() - known.at if known is not None else math.inf
-        if known is not None and known.among == among and age < REVIEW_SECONDS:
+        if known is not None and age < REVIEW_SECONDS and (known.among is among or known.among >= among):
             self._sweeps.move_to_end(question)
             if age >= REVIEW_SECONDS / 2:
                 self._begin_sweep(client, question, resource, among)
@@ -159,10 +160,12 @@ class Reviews:
     ) -> _Sweep:
         now = time.monotonic()
         known = self._sweeps.get(question) or _Sweep(among=_NONE, allowed=_NONE, denied=_NONE, at=now, denied_at=now)
-        patient = now - known.denied_at < _patience(known.denied)
-        denied = known.denied & among if patient else _NONE
         # What was allowed just now is not asked about again only because some namespace has come or gone.
         recent = now - known.at < REVIEW_SECONDS / 2
+        if recent:
+            among |= known.among
+        patient = now - known.denied_at < _patience(known.denied)
+        denied = known.denied & among if patient else _NONE
         kept = known.allowed & among if recent else _NONE
         allowed = kept | await self._asked_each(client, question, resource, among - denied - kept)
         sweep = _Sweep(
