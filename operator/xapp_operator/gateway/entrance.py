@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from xapp_operator.config import Settings
 from xapp_operator.errors import RequestRefused, WrongHost, XAppError
 from xapp_operator.gateway.auth import is_loopback
+from xapp_operator.gateway.origins import READING, host_name, same_origin
 from xapp_operator.gateway.problems import problem_of, unexpected_problem
 from xapp_operator.telemetry.logs import get_logger
 from xapp_operator.telemetry.metrics import METRICS
@@ -23,11 +24,9 @@ from xapp_operator.telemetry.metrics import METRICS
 PREFIX: Final = "/api/"
 VERSIONED_PREFIX: Final = "/api/v1/"
 PROBES: Final = frozenset({"/healthz", "/readyz", "/metrics"})
-READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 LINGER_BYTES: Final = 64 * 1024 * 1024
 LINGER_SECONDS: Final = 10.0
 
-_DEFAULT_PORTS: Final = {"http": "80", "https": "443"}
 _UNMATCHED: Final = "unmatched"
 _log = get_logger(__name__)
 
@@ -64,7 +63,7 @@ class Entrance:
         hosts = request.headers.getlist("host")
         host = hosts[0].lower() if len(hosts) == 1 else ""
         if self._only_loopback:
-            if not is_loopback(_name_of(host)):
+            if not is_loopback(host_name(host)):
                 raise WrongHost(
                     "this gateway serves loopback names only (XAPP_AUTH=none): ask for localhost or 127.0.0.1"
                 )
@@ -73,14 +72,14 @@ class Entrance:
         if request.method in READING:
             return
         for origin in request.headers.getlist("origin"):
-            if not _same_origin(origin, host):
+            if not same_origin(origin, host):
                 raise RequestRefused(
                     "a page of another origin may not change anything here: send the request from this gateway's own "
                     "pages, or without an Origin header"
                 )
 
     def _allows(self, host: str) -> bool:
-        return host in self._allowed_hosts or _name_of(host) in self._allowed_hosts
+        return host in self._allowed_hosts or host_name(host) in self._allowed_hosts
 
 
 class _Exchange:
@@ -158,23 +157,3 @@ def _inner_scope(scope: Scope) -> Scope:
         # The server leaves out the body of the answer (RFC 9110, 9.3.2).
         inner["method"] = "GET"
     return inner
-
-
-def _name_of(host: str) -> str:
-    if host.startswith("["):
-        return host.partition("]")[0] + "]"
-    return host.partition(":")[0]
-
-
-def _same_origin(origin: str, host: str) -> bool:
-    scheme, separator, authority = origin.lower().partition("://")
-    default = _DEFAULT_PORTS.get(scheme)
-    if not separator or default is None or not host:
-        return False
-    return _with_port(authority, default) == _with_port(host, default)
-
-
-def _with_port(authority: str, default: str) -> str:
-    name = _name_of(authority)
-    port = authority[len(name) :].removeprefix(":")
-    return f"{name}:{port or default}"
