@@ -18,8 +18,9 @@ PYTEST_ARGS ?=
 # make lock
 UPGRADE ?=
 
-# make image, make deploy
+# make image, make image-archive, make deploy
 IMAGE ?= xapp-operator:dev
+ARCHIVE ?= dist/image.tar
 OVERLAY ?= development
 
 ##@ General
@@ -101,6 +102,10 @@ bench: venv ## Measure what the design promises (tests/bench).
 .PHONY: image
 image: ## Build the container image (needs Docker; IMAGE=xapp-operator:dev).
 	@docker build --tag $(IMAGE) .
+
+.PHONY: image-archive
+image-archive: venv ## The same image without Docker, from the interpreter of .venv, as an archive (ARCHIVE=dist/image.tar IMAGE=…).
+	@$(BIN)/python -m tests.localcluster.appimage --name $(IMAGE) --output $(ARCHIVE)
 
 ##@ Deploy
 

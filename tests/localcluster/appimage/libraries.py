@@ -1,0 +1,76 @@
+"""Which shared libraries programs and modules need, as the dynamic loader of this machine finds them (ldd(1))."""
+
+import re
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.localcluster.appimage.failure import ImageFailed
+from tests.localcluster.images import Entry
+
+_FOUND = re.compile(r"^\s+(?P<name>\S+) => (?P<path>/\S+) \(0x")
+_LOADER = re.compile(r"^\s+(?P<path>/\S+) \(0x")
+_MISSING = re.compile(r"^\s+(?P<name>\S+) => not found")
+_FILE = re.compile(r"^(?P<file>/.*):$")
+_LIBC = "libc.so.6"
+_OPENED_AT_RUN_TIME = ("libgcc_s.so.1", "libnss_files.so.2", "libnss_dns.so.2")
+"""What libc opens by itself: to end a thread, and to look up names (before glibc 2.34)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a set of files needs: libraries by name, the loader, and files whose own needs cannot be met here."""
+
+    libraries: Mapping[str, Path]
+    loader: Path | None
+    unusable: frozenset[Path]
+
+    def entries(self, *, without: Iterable[str] = ()) -> Iterator[Entry]:
+        """Give the libraries, all beside libc: there the loader looks without being told."""
+        folder = self.libraries[_LIBC].parent
+        for name in self.libraries.keys() - set(without):
+            yield Entry(f"{folder}/{name}", self.libraries[name].resolve(), executable=True)
+        if self.loader:
+            yield Entry(str(self.loader), self.loader.resolve(), executable=True)
+
+    def files(self) -> list[Path]:
+        """Return what would be copied."""
+        return [path.resolve() for path in (*self.libraries.values(), *((self.loader,) if self.loader else ()))]
+
+
+def needs(files: Iterable[Path], *, inside: Path | None = None) -> Needs:
+    """Find the libraries of programs and modules, but those that lie in the folder ``inside`` themselves.
+
+    Raises ImageFailed where there is no ldd or no GNU C library.
+    """
+    libraries: dict[str, Path] = {}
+    loaders: list[Path] = []
+    unusable: set[Path] = set()
+    file = Path()
+    for line in _ldd(files):
+        if match := _FILE.match(line):
+            file = Path(match["file"])
+        elif _MISSING.match(line):
+            unusable.add(file)
+        elif match := _FOUND.match(line):
+            libraries[match["name"]] = Path(match["path"])
+        elif match := _LOADER.match(line):
+            loaders.append(Path(match["path"]))
+    if _LIBC not in libraries:
+        raise ImageFailed("this Python does not use the GNU C library; use another: make PYTHON=/path/to/python3 …")
+    for name in _OPENED_AT_RUN_TIME:
+        path = libraries[_LIBC].with_name(name)
+        if path.exists():
+            libraries.setdefault(name, path)
+    outside = {name: path for name, path in libraries.items() if inside is None or not path.is_relative_to(inside)}
+    return Needs(outside, loaders[0] if loaders else None, frozenset(unusable))
+
+
+def _ldd(files: Iterable[Path]) -> list[str]:
+    # the answer is headed by the name of the file only when there are several
+    names = [str(path) for path in files] * 2
+    try:
+        return subprocess.run(["ldd", *names], capture_output=True, text=True, check=False).stdout.splitlines()
+    except OSError as error:
+        raise ImageFailed("the program ldd is missing: the image is made on Linux with the GNU C library") from error
