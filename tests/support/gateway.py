@@ -106,6 +106,7 @@ def serving(
                 stops.append(lambda: loop.call_soon_threadsafe(server.stop))
                 if synced:
                     await gateway.cache.wait_synced(seconds=START_SECONDS)
+                    await asyncio.wait_for(gateway.repositories.synced.wait(), START_SECONDS)
                     await asyncio.wait_for(gateway.registry.synced.wait(), START_SECONDS)
                 started.set_result(Serving(gateway, listener.getsockname()[1], loop))
                 await server.serve(sockets=[listener])
@@ -140,6 +141,8 @@ def offline(folder: Path) -> tuple[Settings, Callable[[Settings], AbstractAsyncC
         async with Gateway.opened(settings) as gateway:
             await gateway.cache.stop()
             gateway.cache.synced.set()
+            await gateway.repositories.stop()
+            gateway.repositories.synced.set()
             await gateway.registry.stop()
             gateway.registry.synced.set()
             yield gateway

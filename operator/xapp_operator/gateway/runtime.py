@@ -25,6 +25,7 @@ from xapp_operator.gateway.deployment import Deployer
 from xapp_operator.gateway.records import Entry, entry_of
 from xapp_operator.gateway.registered import Registered
 from xapp_operator.gateway.rendering import Renderer
+from xapp_operator.gateway.repository_store import SavedRepositories
 from xapp_operator.gateway.store import RecordStore
 from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.kube.cache import WatchCache
@@ -52,6 +53,8 @@ class Gateway:
     registry: Registry
     authenticator: Authenticator
     deployer: Deployer
+    repositories: SavedRepositories
+    charts: ChartSources
     uploads: Path
     threads: ThreadPoolExecutor
 
@@ -69,7 +72,12 @@ class Gateway:
                 closing(_rendering_engine(settings)) as helm,
                 ThreadPoolExecutor(CHECKS_MAX, thread_name_prefix="checks") as threads,
             ):
-                async with registered, cache, ChartSources(settings) as charts:
+                async with (
+                    registered,
+                    cache,
+                    SavedRepositories(kube, settings) as repositories,
+                    ChartSources(settings) as charts,
+                ):
                     renderer = Renderer(settings, kube=kube, engine=helm)
                     yield cls(
                         settings=settings,
@@ -79,6 +87,8 @@ class Gateway:
                         registry=registered.registry,
                         authenticator=Authenticator(settings, kube),
                         deployer=Deployer(kube, renderer=renderer, charts=charts),
+                        repositories=repositories,
+                        charts=charts,
                         uploads=uploads,
                         threads=threads,
                     )
