@@ -74,6 +74,14 @@ def require_xapp(asked: Asked) -> None:
         raise labels_only(asked.gateway, asked.entry)
 
 
+def not_there(gateway: Gateway, *, namespace: str, name: str, else_do: str) -> NotFoundHere | LabelsOnly:
+    """Return why no XApp can be acted on: it is known by its labels only, or there is none; then `else_do`."""
+    entry = gateway.store.get(namespace, name)
+    if entry is not None and entry.source == SOURCE_LABELS:
+        return labels_only(gateway, entry)
+    return NotFoundHere(f"there is no xApp {shown(name)} in the namespace {shown(namespace)}: {else_do}")
+
+
 def labels_only(gateway: Gateway, entry: Entry) -> LabelsOnly:
     """Return what tells that an xApp is known by its labels only, and what to do about it."""
     known = gateway.registry.get(entry.namespace, entry.release)

@@ -30,14 +30,12 @@ from xapp_operator.errors import (
     FormInvalid,
     KubeError,
     NotFound,
-    NotFoundHere,
     SourceUnavailable,
     VersionNotFound,
 )
 from xapp_operator.gateway.auth import Caller
 from xapp_operator.gateway.cluster_errors import refusal_of
 from xapp_operator.gateway.forms import FORM, Form
-from xapp_operator.gateway.query import shown
 from xapp_operator.gateway.rendering import Preview, Renderer
 from xapp_operator.gateway.repositories import drop_repository, reached_repository, save_repository, saved_repository
 from xapp_operator.gateway.submission import FILE, Submission, with_field
@@ -124,15 +122,10 @@ class Deployer:
         """Have an XApp deleted; return it as it is while it goes.
 
         Raises:
-            NotFoundHere: when there is none.
+            NotFound: when there is none.
         """
-        try:
-            current = await caller.client.get(XAPPS, name, namespace=namespace)
-            answer = await caller.client.delete(XAPPS, name, namespace=namespace)
-        except NotFound:
-            raise NotFoundHere(
-                f"there is no xApp {shown(name)} in the namespace {shown(namespace)}: GET /api/xapps lists all"
-            ) from None
+        current = await caller.client.get(XAPPS, name, namespace=namespace)
+        answer = await caller.client.delete(XAPPS, name, namespace=namespace)
         return answer if text(answer, "kind") == XAPP_KIND else _going(current)
 
     async def _replace(self, caller: Caller, current: JsonObject, wish: Wish, *, dry_run: bool = False) -> JsonObject:

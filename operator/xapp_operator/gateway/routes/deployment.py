@@ -11,13 +11,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from xapp_operator.api.json import JsonObject, integer, obj
-from xapp_operator.errors import FieldError, FormInvalid, NotFound, NotFoundHere
+from xapp_operator.errors import FieldError, FormInvalid, NotFound
+from xapp_operator.gateway.asked import not_there
 from xapp_operator.gateway.auth import Caller
 from xapp_operator.gateway.bodies import read_object
 from xapp_operator.gateway.documented import ONE_XAPP, PRETTY, UNAUTHENTICATED, answers, parameter
 from xapp_operator.gateway.forms import ERRORS_MAX, FORM, namespace_in, shown_field
 from xapp_operator.gateway.multipart import Parts, received_parts
-from xapp_operator.gateway.query import Query, shown
+from xapp_operator.gateway.query import Query
 from xapp_operator.gateway.records import entry_of
 from xapp_operator.gateway.rendering import Preview
 from xapp_operator.gateway.responses import json_response
@@ -122,7 +123,11 @@ async def deploy(request: Request) -> Response:
     responses=answers(
         (200, "Ready in time (`wait`); or the rendered chart (`dryRun`).", Record | DryRun),  # type: ignore[arg-type]
         (202, "Accepted: its record, at Location, tells how it goes on.", Record),
-        problems={**_REFUSALS, 404: "No such xApp.", 409: "repoName is saved with another url."},
+        problems={
+            **_REFUSALS,
+            404: "No such xApp.",
+            409: "The xApp is known by its labels only, or repoName is saved with another url.",
+        },
         headers=_LOCATION,
     ),
     status_code=202,
@@ -137,7 +142,7 @@ async def upgrade(request: Request) -> Response:
     async with received_parts(request, rules=part_rules(gateway.settings), folder=gateway.uploads) as parts:
         form = form_in(parts)
         options = _options(request, gateway)
-        current = await _current(caller, namespace=namespace, name=name)
+        current = await _current(gateway, caller, namespace=namespace, name=name)
         submission = await _checked_upgrade(gateway, form, parts, current)
         if options.dry_run:
             return _previewed(await gateway.deployer.preview_upgrade(caller, current, submission), options)
@@ -181,7 +186,12 @@ async def remove(request: Request) -> Response:
     query = Query(request.scope["query_string"]).only(("pretty",))
     wanted = _deletion(body)
     pretty = query.boolean("pretty")
-    going = await gateway.deployer.remove(caller, namespace=wanted.namespace, name=wanted.name)
+    try:
+        going = await gateway.deployer.remove(caller, namespace=wanted.namespace, name=wanted.name)
+    except NotFound:
+        raise not_there(
+            gateway, namespace=wanted.namespace, name=wanted.name, else_do="GET /api/xapps lists all"
+        ) from None
     return json_response(entry_of(going).record, status=202, pretty=pretty)
 
 
@@ -195,13 +205,11 @@ def _options(request: Request, gateway: Gateway) -> _Options:
     )
 
 
-async def _current(caller: Caller, *, namespace: str, name: str) -> JsonObject:
+async def _current(gateway: Gateway, caller: Caller, *, namespace: str, name: str) -> JsonObject:
     try:
         return await caller.client.get(XAPPS, name, namespace=namespace)
     except NotFound:
-        raise NotFoundHere(
-            f"there is no xApp {shown(name)} in the namespace {shown(namespace)}: deploy it with POST"
-        ) from None
+        raise not_there(gateway, namespace=namespace, name=name, else_do="deploy it with POST") from None
 
 
 async def _checked_upgrade(gateway: Gateway, form: JsonObject, parts: Parts, current: JsonObject) -> Submission:
