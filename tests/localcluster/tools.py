@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 GOTOOLS = Path(__file__).resolve().parent / "gotools"
+SAMPLES = Path(__file__).resolve().parents[2] / "manifests" / "samples" / "xapps"
 
 KUBERNETES = "v1.36.3"
 ETCD = "v3.7.3"
@@ -42,7 +43,7 @@ class Tool:
     name: str
     version: str
     module: str
-    """Folder under ``gotools/`` whose go.mod pins the version; tools of one module are built in one go."""
+    """Name of the folder whose go.mod pins the version; tools of one module are built in one go."""
     package: str
     ldflags: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
@@ -51,6 +52,8 @@ class Tool:
     """What a build with C parts needs on the machine; without any, there are no C parts."""
     release: Release | None = None
     in_kubebuilder_assets: bool = False
+    modules: Path = GOTOOLS
+    """Where the folder of the module lies."""
 
 
 def _kubernetes(name: str, *, in_kubebuilder_assets: bool = False) -> Tool:
@@ -162,11 +165,17 @@ def _cni(name: str, kind: str) -> Tool:
     )
 
 
-def _own(name: str) -> Tool:
+_SOURCES = {".go", ".mod", ".sum", ".json"}
+"""What a program of our own is made from."""
+
+
+def _own(name: str, *, modules: Path = GOTOOLS, package: str = "gotools") -> Tool:
     """Describe a program whose source is here; what it is made from is its version."""
-    sources = sorted(path for path in (GOTOOLS / name).iterdir() if path.suffix in {".go", ".mod"})
+    sources = sorted(path for path in (modules / name).iterdir() if path.suffix in _SOURCES)
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
-    return Tool(name=name, version=digest[:12], module=name, package=f"xapp-operator.io/gotools/{name}")
+    return Tool(
+        name=name, version=digest[:12], module=name, package=f"xapp-operator.io/{package}/{name}", modules=modules
+    )
 
 
 NODE_TOOLS: dict[str, Tool] = {
@@ -187,8 +196,11 @@ NODE_TOOLS: dict[str, Tool] = {
 }
 """What a real node takes; only made when one is asked for."""
 
-TEST_TOOLS: dict[str, Tool] = {tool.name: tool for tool in (_own("testpod"),)}
-"""What runs in containers of tests; only made when asked for."""
+KPI_MONITOR = _own("kpi-monitor", modules=SAMPLES, package="samples")
+"""The program of the sample xApps."""
+
+TEST_TOOLS: dict[str, Tool] = {tool.name: tool for tool in (_own("testpod"), KPI_MONITOR)}
+"""What runs in containers of tests and samples; only made when asked for."""
 
 ALL_TOOLS = {**TOOLS, **NODE_TOOLS, **TEST_TOOLS}
 

@@ -22,3 +22,19 @@ allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
 {{- end }}
+
+{{- define "hello-world.image" -}}
+{{ printf "%s:%s" .Values.image.repository .Values.image.tag | quote }}
+{{- end }}
+
+{{- /* Where a pod may run. */}}
+{{- define "hello-world.placement" -}}
+{{- with .Values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}

@@ -27,3 +27,19 @@ capabilities: {drop: [ALL]}
 {{- define "kpi-store.keep" -}}
 {{ div (mul .Values.sampling.keepHours 3600) .Values.sampling.everySeconds }}
 {{- end }}
+
+{{- define "kpi-store.image" -}}
+{{ printf "%s:%s" .Values.image.repository .Values.image.tag | quote }}
+{{- end }}
+
+{{- /* Where a pod may run. */}}
+{{- define "kpi-store.placement" -}}
+{{- with .Values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}

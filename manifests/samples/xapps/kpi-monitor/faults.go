@@ -1,0 +1,165 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	maxExitCode     = 255
+	maxMilliseconds = 3_600_000
+	maxLeakMegabyte = 4096
+	leakChunk       = 1 << 20
+	// answerTime lets the answer to a request for a crash reach its caller.
+	answerTime = 100 * time.Millisecond
+)
+
+// faults are the ways in which this xApp can be told to fail: all of them by the settings, one by one by the API.
+type faults struct {
+	Crash   *crash `json:"crash"`
+	Leak    *leak  `json:"leak"`
+	Slow    slow   `json:"slow"`
+	Unready bool   `json:"unready"`
+}
+
+// crash ends the process.
+type crash struct {
+	AfterMilliseconds int    `json:"afterMilliseconds"`
+	ExitCode          int    `json:"exitCode"`
+	Reason            string `json:"reason"`
+}
+
+// leak takes memory until the limit of the container, or its own bound, is reached.
+type leak struct {
+	MegabytesPerSecond int `json:"megabytesPerSecond"`
+	UpToMegabytes      int `json:"upToMegabytes"`
+}
+
+// slow delays every answer, those of the probes too; 0 ends it.
+type slow struct {
+	Milliseconds int `json:"milliseconds"`
+}
+
+func (f faults) wrong() error {
+	var found []error
+	if f.Crash != nil {
+		found = append(found, f.Crash.wrong())
+	}
+	if f.Leak != nil {
+		found = append(found, f.Leak.wrong())
+	}
+	return errors.Join(append(found, f.Slow.wrong())...)
+}
+
+func (c crash) wrong() error {
+	return errors.Join(between("exitCode", c.ExitCode, 0, maxExitCode),
+		between("afterMilliseconds", c.AfterMilliseconds, 0, maxMilliseconds))
+}
+
+func (l leak) wrong() error {
+	return errors.Join(between("megabytesPerSecond", l.MegabytesPerSecond, 1, maxLeakMegabyte),
+		between("upToMegabytes", l.UpToMegabytes, 1, maxLeakMegabyte))
+}
+
+func (s slow) wrong() error {
+	return between("milliseconds", s.Milliseconds, 0, maxMilliseconds)
+}
+
+func between(name string, value, least, most int) error {
+	if value < least || value > most {
+		return fmt.Errorf("%s is %d, and must be from %d to %d", name, value, least, most)
+	}
+	return nil
+}
+
+// UnmarshalJSON reads what is given and takes the usual for the rest.
+func (c *crash) UnmarshalJSON(text []byte) error {
+	type plain crash
+	usual := plain{ExitCode: 1, Reason: "asked for"}
+	err := strictly(text, &usual)
+	*c = crash(usual)
+	return err
+}
+
+// UnmarshalJSON reads what is given and takes the usual for the rest.
+func (l *leak) UnmarshalJSON(text []byte) error {
+	type plain leak
+	usual := plain{MegabytesPerSecond: 32, UpToMegabytes: 1024}
+	err := strictly(text, &usual)
+	*l = leak(usual)
+	return err
+}
+
+func strictly(text []byte, into any) error {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	return decoder.Decode(into)
+}
+
+// trouble is what goes wrong at the moment.
+type trouble struct {
+	unready atomic.Bool
+	delay   atomic.Int64
+	leaking atomic.Bool
+}
+
+func (t *trouble) begin(ctx context.Context, f faults) {
+	t.unready.Store(f.Unready)
+	t.slow(f.Slow)
+	if f.Leak != nil {
+		t.leak(ctx, *f.Leak)
+	}
+	if f.Crash != nil {
+		t.crash(*f.Crash)
+	}
+}
+
+func (t *trouble) slow(s slow) {
+	t.delay.Store(int64(time.Duration(s.Milliseconds) * time.Millisecond))
+}
+
+func (t *trouble) crash(c crash) {
+	slog.Warn("about to crash", "afterMilliseconds", c.AfterMilliseconds, "exitCode", c.ExitCode, "reason", c.Reason)
+	time.AfterFunc(time.Duration(c.AfterMilliseconds)*time.Millisecond+answerTime, func() {
+		slog.Error("crashed", "exitCode", c.ExitCode, "reason", c.Reason)
+		os.Exit(c.ExitCode)
+	})
+}
+
+// leak holds what it takes for ever. A second one while the first is at work does nothing.
+func (t *trouble) leak(ctx context.Context, l leak) {
+	if !t.leaking.CompareAndSwap(false, true) {
+		return
+	}
+	go func() {
+		var kept [][]byte
+		ticker := time.NewTicker(time.Second / time.Duration(l.MegabytesPerSecond))
+		defer ticker.Stop()
+		for len(kept) < l.UpToMegabytes {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+			chunk := make([]byte, leakChunk)
+			for index := 0; index < len(chunk); index += os.Getpagesize() {
+				chunk[index] = 1
+			}
+			kept = append(kept, chunk)
+			if len(kept)%l.MegabytesPerSecond == 0 {
+				slog.Warn("leaking", "megabytes", len(kept))
+			}
+		}
+		slog.Warn("leaked all it may", "megabytes", len(kept))
+		<-ctx.Done()
+		runtime.KeepAlive(kept)
+	}()
+}
