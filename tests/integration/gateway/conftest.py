@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.gateway.desk import Desk
+from tests.integration.gateway.office import Office, token_of
 from tests.localcluster import Cluster
 from tests.localcluster.waiting import wait_until
 from tests.support.apiserver import NAMESPACES, REPOSITORIES, XAPPS, ApiServer
@@ -17,6 +19,8 @@ from tests.support.gateway import Serving, serving
 from xapp_operator.config import Settings
 
 CRDS = Path(__file__).parents[3] / "crds"
+BASE = Path(__file__).parents[3] / "manifests" / "base"
+MANIFESTS = ("namespace.yaml", "gateway-rbac.yaml", "user-roles.yaml")
 
 
 def settings_for(cluster: Cluster, folder: Path, **changes: object) -> Settings:
@@ -69,3 +73,30 @@ def desk(gateway: Serving, api: ApiServer, namespace: str) -> Iterator[Desk]:
     """A caller with a namespace of its own, whose every answer is held against the API's description."""
     with gateway.client(event_hooks={"response": [Contract.of(gateway).check]}) as http:
         yield Desk(http=http, api=api, namespace=namespace, uploads=gateway.gateway.uploads)
+
+
+@pytest.fixture(scope="package")
+def installed(cluster: Cluster, api: ApiServer) -> Iterator[None]:
+    files = [f"--filename={BASE / name}" for name in MANIFESTS]
+    cluster.kubectl("apply", "--server-side", "--force-conflicts", *files)
+    yield
+    cluster.kubectl("delete", "--ignore-not-found", "--wait=false", *files[1:])
+
+
+@pytest.fixture(scope="package")
+def guarded(
+    cluster: Cluster, api: ApiServer, installed: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Serving]:
+    """A gateway that wants a token, and that is itself what its manifests make it."""
+    folder = tmp_path_factory.mktemp("guarded")
+    config = json.loads(cluster.kubeconfig.read_text())
+    config["users"][0]["user"] = {"token": token_of(api, "xapp-gateway", namespace="xapp-operator-system")}
+    (folder / "kubeconfig").write_text(json.dumps(config))
+    changes = {"KUBECONFIG": str(folder / "kubeconfig"), "auth": "kubernetes"}
+    with serving(settings_for(cluster, folder, **changes)) as one:
+        yield one
+
+
+@pytest.fixture
+def office(guarded: Serving, api: ApiServer, namespace: str) -> Office:
+    return Office(guarded, api, namespace)

@@ -8,120 +8,23 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import httpx
 import pytest
 
-from tests.integration.gateway.conftest import settings_for
 from tests.integration.gateway.desk import DEPLOYMENT, NAME, NOTHING, Desk, parts
+from tests.integration.gateway.office import Office
 from tests.localcluster import Cluster
 from tests.localcluster.waiting import wait_until
-from tests.support.apiserver import NAMESPACES, SECRETS, XAPPS, ApiServer
+from tests.support.apiserver import NAMESPACES, SECRETS, XAPPS
 from tests.support.charts import chart_archive
-from tests.support.contract import Contract
-from tests.support.gateway import Serving, serving
+from tests.support.gateway import Serving
 
 pytestmark = pytest.mark.integration
 
-BASE: Final = Path(__file__).parents[3] / "manifests" / "base"
-MANIFESTS: Final = ("namespace.yaml", "gateway-rbac.yaml", "user-roles.yaml")
 GATEWAY: Final = "system:serviceaccount:xapp-operator-system:xapp-gateway"
-ACCOUNTS: Final = "/api/v1/namespaces/{}/serviceaccounts"
-BINDINGS: Final = "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings"
-ROLES: Final = "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/roles"
-CLUSTER_BINDINGS: Final = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
-CLUSTER_ROLES: Final = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 ARCHIVE: Final = chart_archive()
-
-
-@pytest.fixture(scope="module")
-def installed(cluster: Cluster, api: ApiServer) -> Iterator[None]:
-    files = [f"--filename={BASE / name}" for name in MANIFESTS]
-    cluster.kubectl("apply", "--server-side", "--force-conflicts", *files)
-    yield
-    cluster.kubectl("delete", "--ignore-not-found", "--wait=false", *files[1:])
-
-
-@pytest.fixture(scope="module")
-def guarded(
-    cluster: Cluster, api: ApiServer, installed: None, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Serving]:
-    """A gateway that wants a token, and that is itself what its manifests make it."""
-    folder = tmp_path_factory.mktemp("guarded")
-    config = json.loads(cluster.kubeconfig.read_text())
-    config["users"][0]["user"] = {"token": token_of(api, "xapp-gateway", namespace="xapp-operator-system")}
-    (folder / "kubeconfig").write_text(json.dumps(config))
-    changes = {"KUBECONFIG": str(folder / "kubeconfig"), "auth": "kubernetes"}
-    with serving(settings_for(cluster, folder, **changes)) as one:
-        yield one
-
-
-def token_of(api: ApiServer, account: str, *, namespace: str) -> str:
-    review = api.create(f"{ACCOUNTS.format(namespace)}/{account}/token", {"spec": {"expirationSeconds": 3600}})
-    token: str = review["status"]["token"]
-    return token
-
-
-class Office:
-    """Callers with rights in one namespace, and their desks."""
-
-    def __init__(self, guarded: Serving, api: ApiServer, namespace: str) -> None:
-        self.api = api
-        self.namespace = namespace
-        self._guarded = guarded
-        self._contract = Contract.of(guarded)
-
-    def account(self, name: str, role: str | None = None) -> str:
-        """Make a service account, bound to a cluster role in the namespace; return its token."""
-        self.api.create(ACCOUNTS.format(self.namespace), {"metadata": {"name": name}})
-        if role is not None:
-            self.bind(name, role)
-        return token_of(self.api, name, namespace=self.namespace)
-
-    def bind(self, name: str, role: str, *, kind: str = "ClusterRole") -> None:
-        self.api.create(BINDINGS.format(self.namespace), self._binding(name, role, kind))
-
-    def grant(self, name: str, **rights: list[str]) -> None:
-        """Let an account do `resource=verbs` of our own group in the namespace."""
-        rules = [
-            {"apiGroups": ["xapp-operator.io"], "resources": [kind], "verbs": verbs} for kind, verbs in rights.items()
-        ]
-        self.api.create(ROLES.format(self.namespace), {"metadata": {"name": name}, "rules": rules})
-        self.bind(name, name, kind="Role")
-
-    @contextmanager
-    def everywhere(self, name: str, **rights: list[str]) -> Iterator[None]:
-        """Let an account do `resource=verbs` of our own group in all namespaces."""
-        role = f"{self.namespace}-{name}"
-        rules = [
-            {"apiGroups": ["xapp-operator.io"], "resources": [kind], "verbs": verbs} for kind, verbs in rights.items()
-        ]
-        self.api.create(CLUSTER_ROLES, {"metadata": {"name": role}, "rules": rules})
-        self.api.create(CLUSTER_BINDINGS, {**self._binding(name, role, "ClusterRole"), "metadata": {"name": role}})
-        yield
-        self.api.delete(f"{CLUSTER_BINDINGS}/{role}")
-        self.api.delete(f"{CLUSTER_ROLES}/{role}")
-
-    @contextmanager
-    def desk(self, token: str) -> Iterator[Desk]:
-        headers = {"Authorization": f"Bearer {token}"}
-        with self._guarded.client(headers=headers, event_hooks={"response": [self._contract.check]}) as http:
-            yield Desk(http=http, api=self.api, namespace=self.namespace, uploads=self._guarded.gateway.uploads)
-
-    def _binding(self, name: str, role: str, kind: str) -> dict[str, Any]:
-        return {
-            "metadata": {"name": f"{name}-{role}"},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role},
-            "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": self.namespace}],
-        }
-
-
-@pytest.fixture
-def office(guarded: Serving, api: ApiServer, namespace: str) -> Office:
-    return Office(guarded, api, namespace)
 
 
 @pytest.fixture
