@@ -111,6 +111,13 @@ class Settings(BaseSettings):
     values_max_bytes: int = Field(MIB, ge=1024)
     form_max_bytes: int = Field(64 * 1024, ge=1024)
     wait_max_seconds: float = Field(300.0, ge=0)
+    session_secret: str = "xapp-gateway-session"  # noqa: S105 - the name of a Secret
+    session_namespace: str = "xapp-operator-system"
+    session_max_seconds: int = Field(12 * 3600, ge=60, le=30 * 24 * 3600)
+    trust_forwarded_proto: bool = False  # a proxy in front sets X-Forwarded-Proto, and drops what clients send
+    proxy: Literal["auto", "service", "apiserver"] = "auto"  # the way to xApps' own APIs; auto: service in a pod
+    proxy_timeout: float = Field(60.0, gt=0)  # until an xApp begins to answer
+    proxy_concurrency: int = Field(256, ge=1)
 
     # Telemetry
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"

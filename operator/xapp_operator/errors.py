@@ -34,12 +34,15 @@ rule, and the mend; it never carries a secret, a value of a user, or a local pat
     │   ├── Invalid                   422   refused by the API server's schema or admission (permanent)
     │   ├── WatchExpired              410   the resource version is too old: list again
     │   └── ApiUnavailable            503   the API server does not answer (passing)
+    ├── XAppUnreachable               502   an xApp's own API does not answer, or broke off (passing)
+    │   └── XAppSilent                504   not in time (passing)
     └── RequestRefused                403   foreign Origin
         ├── WrongHost                 421
         ├── NotFoundHere              404   no such record, path
         ├── IdentityConflict          409   the name belongs to another identity or url
         ├── LabelsOnly                409   the xApp is known by its labels: no XApp to act on
         └── NotReady                  503   the caches are not in sync yet
+            └── TooManyAtOnce         503   as many requests are passed on to xApps as may be at a time
 """
 
 from __future__ import annotations
@@ -232,6 +235,18 @@ class ApiUnavailable(KubeError):
     title = "Kubernetes API unavailable"
 
 
+class XAppUnreachable(XAppError):
+    """An xApp's own API did not answer; what it does answer is passed on, whatever it is."""
+
+    status = 502
+    title = "xApp not reachable"
+
+
+class XAppSilent(XAppUnreachable):
+    status = 504
+    title = "xApp did not answer in time"
+
+
 class RequestRefused(XAppError):
     """The gateway itself refuses the request, before or beside the cluster."""
 
@@ -264,3 +279,7 @@ class LabelsOnly(RequestRefused):
 class NotReady(RequestRefused):
     status = 503
     title = "Not ready"
+
+
+class TooManyAtOnce(NotReady):
+    title = "Too many at a time"

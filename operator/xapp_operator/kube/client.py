@@ -33,6 +33,7 @@ from xapp_operator.kube.encoding import (
 )
 from xapp_operator.kube.failures import FIRST_ERROR_STATUS, from_answer
 from xapp_operator.kube.resources import SELF_SUBJECT_ACCESS_REVIEWS, Resource
+from xapp_operator.kube.serviceproxy import ServiceProxy
 from xapp_operator.kube.transport import (
     CALL_SECONDS,
     OURS,
@@ -104,6 +105,10 @@ class KubeClient:
         Needs the right to impersonate that user; the API server adds the groups of a service account by itself.
         """
         return KubeClient(self._transport, identity=impersonated(self._identity, user), discovery=self.discovery)
+
+    def service_proxy(self) -> ServiceProxy:
+        """Return the way to Services through the API server, in the name of this client."""
+        return ServiceProxy(self._transport, self._identity)
 
     async def connection(self) -> Connection:
         """Return what the operator framework needs to speak to the same API server in our own name."""

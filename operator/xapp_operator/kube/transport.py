@@ -12,12 +12,13 @@ import io
 import random
 import re
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from ssl import SSLContext
 from typing import Final
+from urllib.parse import urlsplit
 
 import aiohttp
 from yarl import URL
@@ -25,8 +26,9 @@ from yarl import URL
 from xapp_operator.errors import ApiUnavailable, Unauthenticated
 from xapp_operator.kube.credentials import Credentials
 from xapp_operator.kube.failures import FIRST_ERROR_STATUS, from_answer, unreachable
+from xapp_operator.kube.passage import CONNECT_SECONDS, Passage, Passed, hang_up, passed
+from xapp_operator.kube.sockets import Opening
 
-CONNECT_SECONDS: Final = 5.0
 CALL_SECONDS: Final = 30.0
 ATTEMPTS: Final = 3
 RETRY_FIRST_SECONDS: Final = 0.1
@@ -173,8 +175,45 @@ class Transport:
                 try:
                     yield Stream(response)
                 finally:
-                    _hang_up(response)
+                    hang_up(response)
                 return
+
+    @asynccontextmanager
+    async def passed(self, passage: Passage, *, identity: Identity) -> AsyncIterator[Passed]:
+        """Pass on a request that is streamed both ways, and give its answer of any status to be read.
+
+        Raises:
+            aiohttp.ClientError, TimeoutError, OSError: when there is no answer.
+        """
+        dressed = replace(passage, headers=await self._headers(passage.headers, identity=identity))
+        async with passed(
+            self._session(ours=identity.is_ours, streaming=True),
+            dressed,
+            origin=self.credentials.server,
+            proxy=self.credentials.proxy,
+            server_hostname=self.credentials.tls_server_name,
+        ) as answer:
+            yield answer
+
+    async def dressed(self, opening: Opening, *, identity: Identity) -> Opening:
+        """Return a WebSocket to be opened with what proves `identity`, and with the TLS of this API server."""
+        tls = self.credentials.tls.own if identity.is_ours else self.credentials.tls.bare
+        return replace(
+            opening,
+            headers=await self._headers(opening.headers, identity=identity),
+            tls=tls,
+            server_hostname=self.credentials.tls_server_name or urlsplit(self.credentials.server).hostname,
+            proxy=self.credentials.proxy,
+        )
+
+    async def _headers(self, given: Iterable[tuple[str, str]], *, identity: Identity) -> tuple[tuple[str, str], ...]:
+        headers = [(name, value) for name, value in given if not _tells_who(name)]
+        authorization = f"Bearer {identity.token}" if identity.token else await self.credentials.authorization()
+        if authorization:
+            headers.append(("Authorization", authorization))
+        if identity.impersonated:
+            headers.append(("Impersonate-User", identity.impersonated))
+        return tuple(headers)
 
     async def _once(self, request: Request, *, identity: Identity, seconds: float) -> Answer:
         limits = aiohttp.ClientTimeout(total=max(seconds, 0.001), sock_connect=CONNECT_SECONDS)
@@ -186,12 +225,7 @@ class Transport:
     ) -> aiohttp.ClientResponse:
         # Uncompressed: an operator is near its API server, and inflating costs more than the bytes.
         headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
-        headers |= {name: value for name, value in request.headers.items() if not _tells_who(name)}
-        authorization = f"Bearer {identity.token}" if identity.token else await self.credentials.authorization()
-        if authorization:
-            headers["Authorization"] = authorization
-        if identity.impersonated:
-            headers["Impersonate-User"] = identity.impersonated
+        headers |= dict(await self._headers(request.headers.items(), identity=identity))
         return await self._session(ours=identity.is_ours, streaming=streaming).request(
             request.method,
             URL(self.credentials.server + request.path, encoded=True).update_query(request.params),
@@ -226,7 +260,8 @@ class Transport:
 
 def _tells_who(header: str) -> bool:
     # Headers that were passed on from somebody else's request must not add to the identity that is chosen here.
-    return header.lower() in {"authorization", "cookie"} or header.lower().startswith("impersonate-")
+    lower = header.lower()
+    return lower in {"authorization", "cookie"} or lower.startswith(("impersonate-", "x-remote-"))
 
 
 def _repeatable(request: Request, error: BaseException) -> bool:
@@ -243,12 +278,6 @@ def _asked_to_wait(request: Request, answer: Answer) -> float | None:
     if not repeatable or answer.retry_after is None:
         return None
     return min(answer.retry_after, RETRY_AFTER_MAX_SECONDS) + random.uniform(0, RETRY_FIRST_SECONDS)  # noqa: S311
-
-
-def _hang_up(response: aiohttp.ClientResponse) -> None:
-    # Left early, aiohttp would begin to close TLS politely and wait for nobody: it could outlive the event loop.
-    if response.connection is not None and response.connection.transport is not None:
-        response.connection.transport.abort()
 
 
 async def _read_error(response: aiohttp.ClientResponse) -> bytes:

@@ -1,0 +1,126 @@
+"""One HTTP exchange that is passed on as it comes, in both directions, to whoever answers.
+
+Lives in `kube` because the API server's service proxy needs it (`serviceproxy`); the gateway uses it for Services that
+it reaches itself too. Nothing is repeated, no redirect is followed, nothing is unpacked and never more than a buffer is
+held: a side that does not take what comes stops the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from ssl import SSLContext
+from typing import Final
+
+import aiohttp
+from multidict import CIMultiDict
+from yarl import URL
+
+from xapp_operator.errors import XAppUnreachable
+
+CONNECT_SECONDS: Final = 5.0
+BUFFER_BYTES: Final = 64 * 1024
+HEADER_LINE_BYTES: Final = 32 * 1024
+
+_SAID_BY_THE_CALLER: Final = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A request to pass on; `target` is path and query, already encoded, `headers` are all that there are."""
+
+    method: str
+    target: str
+    headers: Sequence[tuple[str, str]] = field(repr=False)
+    body: AsyncIterable[bytes] | None = field(default=None, repr=False)
+
+    def header(self, name: str) -> str:
+        """Return the first header of that name, or an empty text."""
+        return next((value for each, value in self.headers if each.lower() == name), "")
+
+
+class Passed:
+    """The answer to a passage: status and headers as they came, and a body that is read as it comes."""
+
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
+        self._response = response
+        self._begun: bytes | None = None
+        self.status = response.status
+        self.headers: tuple[tuple[bytes, bytes], ...] = response.raw_headers
+
+    def header(self, name: str) -> str:
+        """Return the first header of that name, or an empty text."""
+        return self._response.headers.get(name, "")
+
+    async def peek(self, max_bytes: int) -> bytes | None:
+        """Return the whole body when its announced length is at most `max_bytes`; `chunks` still yields it.
+
+        Raises:
+            XAppUnreachable: when the connection breaks.
+        """
+        length = self._response.content_length
+        if length is None or length > max_bytes:
+            return None
+        self._begun = b"".join([chunk async for chunk in self.chunks()])
+        return self._begun
+
+    async def chunks(self) -> AsyncGenerator[bytes]:
+        """Yield the body as it arrives.
+
+        Raises:
+            XAppUnreachable: when the connection breaks before its end.
+        """
+        if self._begun is not None:
+            yield self._begun
+            return
+        try:
+            async for chunk in self._response.content.iter_any():
+                yield chunk
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise XAppUnreachable("the xApp broke its answer off: see the logs of its pods") from error
+
+
+@asynccontextmanager
+async def passed(
+    session: aiohttp.ClientSession,
+    passage: Passage,
+    *,
+    origin: str,
+    proxy: str | None = None,
+    tls: SSLContext | None = None,
+    server_hostname: str | None = None,
+) -> AsyncIterator[Passed]:
+    """Send `passage` to `origin` (scheme and authority), and give its answer to be read; leaving early hangs up.
+
+    Raises:
+        aiohttp.ClientError, TimeoutError, OSError: when there is no answer.
+    """
+    response = await session.request(
+        passage.method,
+        URL(origin + passage.target, encoded=True),
+        headers=CIMultiDict(passage.headers),
+        data=passage.body,
+        skip_auto_headers=_SAID_BY_THE_CALLER,
+        allow_redirects=False,
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
+        max_line_size=HEADER_LINE_BYTES,
+        max_field_size=HEADER_LINE_BYTES,
+        read_bufsize=BUFFER_BYTES,
+        auto_decompress=False,
+        proxy=proxy,
+        ssl=tls if tls is not None else True,
+        server_hostname=server_hostname,
+    )
+    try:
+        yield Passed(response)
+    finally:
+        hang_up(response)
+
+
+def hang_up(response: aiohttp.ClientResponse) -> None:
+    """Close the connection of an answer that was not read to its end; one that was is free for others already."""
+    # Left early, aiohttp would begin to close TLS politely and wait for nobody: it could outlive the event loop.
+    if response.connection is not None and response.connection.transport is not None:
+        response.connection.transport.abort()
+    response.close()
