@@ -1,0 +1,1 @@
+"""The program of the sample xApps, as a process on loopback."""

@@ -1,0 +1,48 @@
+"""One process that no test breaks, and as many as a test likes to break."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.integration.samples.running import Running, running
+from tests.localcluster import Binaries
+from tests.localcluster.tools import KPI_MONITOR
+
+Start = Callable[..., Running]
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Have the program before the first test's clock runs: on a new machine it is built first."""
+    needed = any({"http", "start"} & set(getattr(item, "fixturenames", ())) for item in session.items)
+    if needed and not session.config.option.collectonly:
+        Binaries().resolve([KPI_MONITOR.name])
+
+
+@pytest.fixture(scope="module")
+def monitor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A process that is ready."""
+    with running(tmp_path_factory.mktemp("monitor"), name="demo", greeting="Hello", cluster="192.0.2.1") as one:
+        with one.http() as http:
+            one.wait_ready(http)
+        yield one
+
+
+@pytest.fixture
+def http(monitor: Running) -> Iterator[httpx.Client]:
+    """A client of it."""
+    with monitor.http() as client:
+        yield client
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Start processes with settings of the test's own; they end with the test."""
+    with ExitStack() as stack:
+
+        def start_one(**settings: object) -> Running:
+            return stack.enter_context(running(tmp_path, **settings))
+
+        yield start_one
