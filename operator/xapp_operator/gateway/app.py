@@ -69,7 +69,7 @@ def create_app(gateway: Gateway) -> ASGIApp:
     }
     for kind, handler in handlers.items():
         app.add_exception_handler(kind, handler)
-    return Entrance(app, gateway.settings)
+    return Entrance(app, gateway.settings, open_session=gateway.authenticator.open_session)
 
 
 async def _ours(request: Request, error: Exception) -> Response:

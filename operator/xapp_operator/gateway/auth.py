@@ -1,9 +1,9 @@
 """Who asks, and what they may do: every handler gets a `Caller`, and every write goes through that caller's client.
 
-With `XAPP_AUTH=kubernetes` a request is what its bearer token is to the API server: writes carry the token, so that
-RBAC, admission and the audit log see the person, and reads from the cache are allowed by a SelfSubjectAccessReview with
-it, whose answer is kept for some seconds. With `XAPP_AUTH=none` everybody who reaches the gateway (on loopback only) is
-the gateway itself. Lives in the gateway, the only place that knows requests.
+With `XAPP_AUTH=kubernetes` a request is what its bearer token, or that in its session cookie, is to the API server:
+writes carry the token, so that RBAC, admission and the audit log see the person, and reads from the cache are allowed
+by a SelfSubjectAccessReview with it, whose answer is kept for some seconds. With `XAPP_AUTH=none` everybody who reaches
+the gateway (on loopback only) is the gateway itself. Lives in the gateway, the only place that knows requests.
 """
 
 from __future__ import annotations
@@ -12,15 +12,21 @@ import ipaddress
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from starlette.requests import Request
+from starlette.requests import HTTPConnection
 
 from xapp_operator.config import Settings
-from xapp_operator.errors import AccessDenied, Unauthenticated, XAppError
+from xapp_operator.errors import AccessDenied, RequestRefused, Unauthenticated, XAppError
+from xapp_operator.gateway.origins import READING, proves_own_page
 from xapp_operator.gateway.reviews import Reviews
+from xapp_operator.gateway.session import cookie_of
+from xapp_operator.gateway.sessionkeys import SessionKeys
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import XAPPS, Resource
 
+_AUTHORIZATION: Final = "authorization"
 _SCHEME: Final = "bearer"
+_SESSION: Final = "xapp.session"
+"""Where in its scope a request carries the token of its session, or the error that there is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,20 +94,59 @@ class Authenticator:
         self._kube = kube
         self._reviews = Reviews()
         self._nobody = Caller(client=kube, mode="none", reviews=self._reviews) if settings.auth == "none" else None
+        self.keys = SessionKeys(kube, settings)
 
-    def caller(self, request: Request) -> Caller:
-        """Return who asks; with `XAPP_AUTH=none` an Authorization header is not looked at.
+    async def open_session(self, connection: HTTPConnection) -> None:
+        """Open the session cookie of a request that has no Authorization header, for `caller` to use or refuse."""
+        if self._nobody is not None or _AUTHORIZATION in connection.headers:
+            return
+        try:
+            cookie = cookie_of(connection.headers)
+            if cookie is not None:
+                connection.scope[_SESSION] = await self.keys.unseal(cookie)
+        except XAppError as error:
+            connection.scope[_SESSION] = error
+
+    def caller(self, connection: HTTPConnection) -> Caller:
+        """Return who asks, by the Authorization header or else by the session cookie.
+
+        With `XAPP_AUTH=none` neither is looked at.
 
         Raises:
-            Unauthenticated: without a bearer token.
+            Unauthenticated: without a bearer token, or when the session has ended.
+            RequestRefused: when a cookie signs in what changes something, and nothing proves that the request comes
+                from a page of this gateway (CSRF).
         """
         if self._nobody is not None:
             return self._nobody
-        scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        token = token.strip()
-        if scheme.lower() != _SCHEME or not token:
-            raise Unauthenticated("send a bearer token of the cluster: Authorization: Bearer <token>")
+        token = self._header_token(connection) or self._session_token(connection)
         return Caller(client=self._kube.as_user(token), mode="kubernetes", reviews=self._reviews, token=token)
+
+    def _header_token(self, connection: HTTPConnection) -> str | None:
+        header = connection.headers.get(_AUTHORIZATION)
+        if header is None:
+            return None
+        scheme, _, token = header.partition(" ")
+        if scheme.lower() != _SCHEME or not token.strip():
+            raise _not_signed_in()
+        return token.strip()
+
+    def _session_token(self, connection: HTTPConnection) -> str:
+        found = connection.scope.get(_SESSION)
+        if isinstance(found, XAppError):
+            raise found
+        if not isinstance(found, str):
+            raise _not_signed_in()
+        if connection.scope.get("method") not in READING and not proves_own_page(connection.headers):
+            raise RequestRefused(
+                "a session cookie alone may not change anything: send the request from this gateway's own pages, with "
+                "the header X-Requested-With, or with a bearer token instead of the cookie"
+            )
+        return found
+
+
+def _not_signed_in() -> Unauthenticated:
+    return Unauthenticated("send a bearer token of the cluster: Authorization: Bearer <token>")
 
 
 class UnsafeBinding(XAppError):

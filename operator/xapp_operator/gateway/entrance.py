@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from starlette.datastructures import MutableHeaders
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from xapp_operator.config import Settings
@@ -34,8 +35,11 @@ _log = get_logger(__name__)
 class Entrance:
     """The ASGI application that the server runs, around the framework's."""
 
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+    def __init__(
+        self, app: ASGIApp, settings: Settings, *, open_session: Callable[[HTTPConnection], Awaitable[None]]
+    ) -> None:
         self._app = app
+        self._open_session = open_session
         self._only_loopback = settings.auth == "none"
         self._allowed_hosts = frozenset(host.lower() for host in settings.allowed_hosts)
 
@@ -49,6 +53,8 @@ class Entrance:
         inner = _inner_scope(scope)
         try:
             self._check(request)
+            if inner["path"].startswith(PREFIX):
+                await self._open_session(HTTPConnection(inner))
             await self._app(inner, exchange.receive, exchange.send)
         except XAppError as error:
             await problem_of(error, request)(scope, exchange.receive, exchange.send)

@@ -18,6 +18,7 @@ from starlette.responses import Response
 from xapp_operator.api.json import JsonObject
 from xapp_operator.errors import NotReady, TooLarge, Unauthenticated, XAppError
 from xapp_operator.gateway.responses import json_response, wants_pretty
+from xapp_operator.gateway.session import COOKIE, clear_cookie
 from xapp_operator.telemetry.logs import get_logger
 
 MEDIA_TYPE: Final = "application/problem+json"
@@ -41,7 +42,10 @@ def problem_of(error: XAppError, request: Request) -> Response:
         "instance": instance_of(request),
         "errors": [{"field": each.field, "message": each.message} for each in error.errors],
     }
-    return _answer(body, request, headers=_headers(error))
+    answer = _answer(body, request, headers=_headers(error))
+    if isinstance(error, Unauthenticated) and COOKIE in request.cookies and "authorization" not in request.headers:
+        clear_cookie(answer)
+    return answer
 
 
 def framework_problem(error: HTTPException, request: Request) -> Response:

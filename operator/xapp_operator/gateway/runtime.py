@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 
 from xapp_operator.charts.source import ChartSources
 from xapp_operator.config import Settings
@@ -93,9 +93,9 @@ class Gateway:
                         threads=threads,
                     )
 
-    def caller(self, request: Request) -> Caller:
-        """Return who asks. Raises Unauthenticated."""
-        return self.authenticator.caller(request)
+    def caller(self, connection: HTTPConnection) -> Caller:
+        """Return who asks. Raises Unauthenticated, and RequestRefused where a cookie alone may change nothing."""
+        return self.authenticator.caller(connection)
 
     def require_synced(self) -> None:
         """Refuse to speak of xApps before all of them are known.
