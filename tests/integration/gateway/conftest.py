@@ -76,11 +76,10 @@ def desk(gateway: Serving, api: ApiServer, namespace: str) -> Iterator[Desk]:
 
 
 @pytest.fixture(scope="package")
-def installed(cluster: Cluster, api: ApiServer) -> Iterator[None]:
+def installed(cluster: Cluster, api: ApiServer) -> None:
+    """The roles of manifests/base; they stay, as the CRDs do, because other workers of the run need them too."""
     files = [f"--filename={BASE / name}" for name in MANIFESTS]
     cluster.kubectl("apply", "--server-side", "--force-conflicts", *files)
-    yield
-    cluster.kubectl("delete", "--ignore-not-found", "--wait=false", *files[1:])
 
 
 @pytest.fixture(scope="package")
