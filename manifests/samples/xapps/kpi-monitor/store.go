@@ -60,9 +60,12 @@ func (k *keeper) trim() error {
 	if err := errors.Join(writer.Flush(), file.Close()); err != nil {
 		return err
 	}
+	if err := os.Rename(fresh, k.storage.Path); err != nil {
+		return err
+	}
 	k.lines = len(lines)
 	slog.Info("dropped old samples", "kept", k.lines)
-	return os.Rename(fresh, k.storage.Path)
+	return nil
 }
 
 func readLines(path string) ([]string, error) {
