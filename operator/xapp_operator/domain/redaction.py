@@ -58,6 +58,12 @@ _SECRET_IF_TEXT: Final = frozenset({"auth", "basicauth", "basic_auth"})
 
 _PLAIN_BELOW_SECRETS: Final = frozenset({"name", "namespace", "type", "kind"})
 _SELECTOR_MEMBERS: Final = frozenset({"operator", "effect"})
+_VOLUME_SOURCES: Final = {
+    "secret": frozenset({"secretName", "name", "items", "defaultMode", "optional"}),
+    "serviceAccountToken": frozenset({"path", "audience", "expirationSeconds"}),
+}
+"""Volumes made of a Secret or a token name it; these are all members that they may have."""
+
 _CREDENTIALS_IN_URL: Final = re.compile(r"://[^/\s@:]*:[^/\s@]+@")
 _PEM_PRIVATE_KEY: Final = re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----")
 
@@ -131,6 +137,12 @@ def _is_reference(key: str) -> bool:
     return bool(words) and (words[-1] in {"ref", "refs", "reference"} or _names_a_secret(words))
 
 
+def _is_volume_source(key: str, member: Json) -> bool:
+    if not isinstance(member, dict) or not member.keys() <= _VOLUME_SOURCES.get(key, frozenset()):
+        return False
+    return not any(isinstance(each, dict) for each in member.values())
+
+
 def _redacted_object(value: JsonObject, *, secret: bool, reference: bool = False) -> JsonObject:
     plain = set(_PLAIN_BELOW_SECRETS if secret else ())
     if reference or not _SELECTOR_MEMBERS.isdisjoint(value) or (value.keys() == {"key", "path"}):
@@ -139,7 +151,7 @@ def _redacted_object(value: JsonObject, *, secret: bool, reference: bool = False
     named_like_a_secret = isinstance(name, str) and is_secret_key(name)
     result: JsonObject = {}
     for key, member in value.items():
-        if _is_reference(key):
+        if _is_reference(key) or _is_volume_source(key, member):
             result[key] = _redacted(member, secret=False, reference=True)
         elif key in plain and not isinstance(member, dict | list):
             result[key] = member

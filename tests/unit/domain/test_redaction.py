@@ -90,6 +90,13 @@ def test_a_key_that_names_or_describes_is_none(key: str) -> None:
         ),
         ({"items": [{"key": "a.yaml", "path": "b"}]}, {"items": [{"key": "a.yaml", "path": "b"}]}),
         ({"tls": {"crt": "c", "key": "x"}}, {"tls": {"crt": "c", "key": MASK}}),
+        (
+            {"secret": {"secretName": "n", "items": [{"key": "a", "path": "b"}]}},
+            {"secret": {"secretName": "n", "items": [{"key": "a", "path": "b"}]}},
+        ),
+        ({"secret": {"secretName": "n", "data": "x"}}, {"secret": {"secretName": MASK, "data": MASK}}),
+        ({"serviceAccountToken": {"path": "p"}}, {"serviceAccountToken": {"path": "p"}}),
+        ({"serviceAccountToken": "x"}, {"serviceAccountToken": MASK}),
         # environment variables
         (
             {"env": [{"name": "DB_PASSWORD", "value": "x"}, {"name": "LOG_LEVEL", "value": "y"}]},
