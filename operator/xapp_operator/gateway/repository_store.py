@@ -17,7 +17,7 @@ from sortedcontainers import SortedList
 
 from xapp_operator.api.conditions import READY
 from xapp_operator.api.json import JsonObject, integer, items, obj, text
-from xapp_operator.api.repository import ChartRepository, ChartRepositorySpec
+from xapp_operator.api.repository import ChartRepositorySpec
 from xapp_operator.charts.model import OCI
 from xapp_operator.config import Settings
 from xapp_operator.errors import NotReady
@@ -54,7 +54,7 @@ class SavedRepository:
 
 def saved_of(raw: JsonObject) -> SavedRepository:
     """Return what the gateway keeps of a ChartRepository."""
-    spec = ChartRepository.model_validate(raw).spec
+    spec = ChartRepositorySpec.model_validate(obj(raw, "spec"))
     metadata, status = obj(raw, "metadata"), obj(raw, "status")
     name, namespace, uid = (text(metadata, field) for field in ("name", "namespace", "uid"))
     condition = next((each for each in items(status, "conditions") if text(each, "type") == READY), None)
