@@ -15,6 +15,7 @@ from pydantic import BaseModel
 
 from xapp_operator.gateway.problems import MEDIA_TYPE
 from xapp_operator.gateway.schemas.records import Problem
+from xapp_operator.gateway.session import COOKIE
 
 Answers: TypeAlias = dict[int | str, dict[str, Any]]
 """The `responses` of a route, as the framework takes them."""
@@ -72,7 +73,9 @@ def answers(
     return found
 
 
-UNAUTHENTICATED: Final = {401: "No bearer token, or one that the cluster does not know."}
+UNAUTHENTICATED: Final = {401: "No bearer token and no session, or one that the cluster does not know."}
+NOBODY_SIGNS_IN: Final[dict[str, Any]] = {"security": []}
+"""For `openapi_extra` of a route that answers everybody."""
 
 
 def openapi_of(app: FastAPI, *, authenticated: bool, schemas: Mapping[str, object]) -> dict[str, Any]:
@@ -80,7 +83,7 @@ def openapi_of(app: FastAPI, *, authenticated: bool, schemas: Mapping[str, objec
 
     Args:
         app: the routes.
-        authenticated: whether a bearer token is needed.
+        authenticated: whether callers sign in.
         schemas: further components, by name.
     """
     document = get_openapi(
@@ -95,9 +98,16 @@ def openapi_of(app: FastAPI, *, authenticated: bool, schemas: Mapping[str, objec
     components.setdefault("schemas", {}).update({"Problem": _schema_of(Problem), **schemas})
     if authenticated:
         components["securitySchemes"] = {
-            "bearer": {"type": "http", "scheme": "bearer", "description": "A bearer token of the cluster."}
+            "bearer": {"type": "http", "scheme": "bearer", "description": "A bearer token of the cluster."},
+            "session": {
+                "type": "apiKey",
+                "in": "cookie",
+                "name": COOKIE,
+                "description": "What POST /api/session sets. Whatever changes something needs a proof besides: an "
+                "Origin of this gateway, or the header X-Requested-With.",
+            },
         }
-        document["security"] = [{"bearer": []}]
+        document["security"] = [{"bearer": []}, {"session": []}]
     return document
 
 

@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from xapp_operator.gateway.documented import answers
+from xapp_operator.gateway.documented import NOBODY_SIGNS_IN, answers
 from xapp_operator.gateway.responses import json_response, wants_pretty
 from xapp_operator.gateway.routes.plain import PlainRoute
 from xapp_operator.gateway.runtime import gateway_of
@@ -19,6 +19,7 @@ router = APIRouter(tags=["Gateway"], route_class=PlainRoute)
 @router.get(
     "/healthz",
     summary="Is the process alive?",
+    openapi_extra=NOBODY_SIGNS_IN,
     responses=answers((200, "It is.", Alive), problems={}),
     response_model=None,
 )
@@ -30,6 +31,7 @@ async def healthz(request: Request) -> Response:
 @router.get(
     "/readyz",
     summary="Are the caches filled?",
+    openapi_extra=NOBODY_SIGNS_IN,
     responses=answers((200, "They are.", Alive), problems={}),
     response_model=None,
 )
@@ -42,6 +44,7 @@ async def readyz(request: Request) -> Response:
 @router.get(
     "/metrics",
     summary="Metrics in Prometheus' text format",
+    openapi_extra=NOBODY_SIGNS_IN,
     responses=answers((200, "The metrics.", None), problems={}),
     response_class=PlainTextResponse,
     response_model=None,

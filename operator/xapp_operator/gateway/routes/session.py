@@ -14,7 +14,7 @@ from xapp_operator.api.json import Json, JsonObject, obj, text
 from xapp_operator.config import Settings
 from xapp_operator.errors import FieldError, FormInvalid, TooLarge
 from xapp_operator.gateway.bodies import read_object
-from xapp_operator.gateway.documented import PRETTY, UNAUTHENTICATED, answers
+from xapp_operator.gateway.documented import NOBODY_SIGNS_IN, PRETTY, UNAUTHENTICATED, answers
 from xapp_operator.gateway.query import SHOWN_MAX, Query
 from xapp_operator.gateway.responses import json_response
 from xapp_operator.gateway.routes.plain import PlainRoute
@@ -35,7 +35,7 @@ _NOBODY: Final[JsonObject] = {"user": None, "groups": [], "auth": "none"}
     "",
     summary="Sign in",
     openapi_extra={
-        "security": [],
+        **NOBODY_SIGNS_IN,
         "parameters": [PRETTY],
         "requestBody": {"required": True, "content": {"application/json": {"schema": SignIn.model_json_schema()}}},
     },
@@ -118,7 +118,9 @@ def _token_in(body: JsonObject) -> str:
     try:
         token = SignIn.model_validate(body).token
     except ValidationError as error:
-        errors = tuple(FieldError(".".join(map(str, each["loc"]))[:SHOWN_MAX], each["msg"].lower()) for each in error.errors())
+        errors = tuple(
+            FieldError(".".join(map(str, each["loc"]))[:SHOWN_MAX], each["msg"].lower()) for each in error.errors()
+        )
         raise FormInvalid(
             f'{errors[0].field}: {errors[0].message}: send {{"token": …}} and nothing else', errors=errors
         ) from None

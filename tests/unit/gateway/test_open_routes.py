@@ -1,0 +1,104 @@
+"""Which routes answer without credentials: those that are named here, and no other, whatever routes there are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import httpx
+import pytest
+from starlette.routing import Route
+
+from tests.support.gateway import Serving, offline, serving
+from xapp_operator.gateway.routes import ROUTERS
+
+OPEN: Final = {
+    ("GET", "/"),
+    ("GET", "/healthz"),
+    ("GET", "/readyz"),
+    ("GET", "/metrics"),
+    ("GET", "/api/docs"),
+    ("GET", "/api/docs/{asset}"),
+    ("GET", "/api/openapi.json"),
+    ("POST", "/api/session"),
+}
+UNJUDGED: Final = "xapp_session=" + "A" * 200
+"""Has the form of a session, but no key can be read here: whether it is one is not known."""
+ANY_METHOD: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+
+
+def all_routes() -> list[tuple[str, str]]:
+    """Return method and path of every route that the gateway has."""
+    return sorted(
+        (method, route.path)
+        for router in ROUTERS
+        for route in router.routes
+        if isinstance(route, Route)
+        for method in route.methods or ANY_METHOD
+        if method != "HEAD"
+    )
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    """A gateway that wants tokens; no API server could tell whether one is good."""
+    settings, opened = offline(tmp_path_factory.mktemp("guarded"))
+    with serving(settings.model_copy(update={"auth": "kubernetes"}), opened) as one:
+        yield one
+
+
+def ask(http: httpx.Client, method: str, path: str, **headers: str) -> httpx.Response:
+    return http.request(method, re.sub(r"\{[^}]+\}", "x", path), headers=headers, content=b"{}" * (method != "GET"))
+
+
+def test_no_other_route_answers_without_credentials(guarded: Serving) -> None:
+    routes = all_routes()
+    with guarded.client() as http:
+        answers = {(method, path): ask(http, method, path) for method, path in routes}
+        versioned = {
+            each: ask(http, each[0], each[1].replace("/api/", "/api/v1/", 1)).status_code
+            for each in routes
+            if each[1].startswith("/api/")
+        }
+
+    assert {each for each, answer in answers.items() if answer.status_code != 401} == OPEN
+    assert all(status == answers[each].status_code for each, status in versioned.items())
+    for each, answer in answers.items():
+        if each not in OPEN:
+            assert answer.headers["www-authenticate"].startswith("Bearer ")
+            assert answer.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Authorization": "Basic YTpi"},
+        {"Authorization": "Bearer"},
+        {"Authorization": "Bearer two words"},
+        {"Cookie": "xapp_session=garbled"},
+        {"Cookie": UNJUDGED},
+        {"Cookie": "xapp_session=" + "A" * 6000},
+        {"Cookie": "xapp_session=a; xapp_session=b"},
+    ],
+    ids=lambda headers: next(iter(headers.values()))[:20],
+)
+def test_what_can_be_no_credentials_opens_none_of_them(guarded: Serving, headers: dict[str, str]) -> None:
+    with guarded.client() as http:
+        for method, path in all_routes():
+            answer = ask(http, method, path, **headers)
+            wanted = {401, 503} if headers.get("Cookie") == UNJUDGED else {401}
+            assert answer.status_code in wanted or (method, path) in OPEN, (method, path)
+
+
+def test_the_description_says_which_need_none(guarded: Serving) -> None:
+    with guarded.client() as http:
+        document = http.get("/api/openapi.json").json()
+    open_ones = {
+        (method.upper(), path)
+        for path, operations in document["paths"].items()
+        for method, operation in operations.items()
+        if operation.get("security", document["security"]) == []
+    }
+
+    assert open_ones == {each for each in OPEN if each[1] in document["paths"]}
