@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 from fastapi import APIRouter
@@ -10,12 +9,13 @@ from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
-from xapp_operator.api.json import JsonObject, integer, obj
+from xapp_operator.api.json import JsonObject, obj
 from xapp_operator.errors import FieldError, FormInvalid, NotFound
+from xapp_operator.gateway.accepted import LOCATION, PARAMETER_DOCS, PARAMETERS, Options, accepted
 from xapp_operator.gateway.asked import not_there
 from xapp_operator.gateway.auth import Caller
 from xapp_operator.gateway.bodies import read_object
-from xapp_operator.gateway.documented import ONE_XAPP, PRETTY, UNAUTHENTICATED, answers, parameter
+from xapp_operator.gateway.documented import ONE_XAPP, PRETTY, UNAUTHENTICATED, answers
 from xapp_operator.gateway.forms import ERRORS_MAX, FORM, namespace_in, shown_field
 from xapp_operator.gateway.multipart import Parts, received_parts
 from xapp_operator.gateway.query import Query
@@ -26,23 +26,10 @@ from xapp_operator.gateway.routes.plain import PlainRoute
 from xapp_operator.gateway.runtime import Gateway, gateway_of
 from xapp_operator.gateway.schemas.records import Deletion, DryRun, Record
 from xapp_operator.gateway.submission import FILE, VALUES, Submission, checked_submission, form_in, part_rules
-from xapp_operator.gateway.waiting import settled
 from xapp_operator.kube.resources import XAPPS
 
 router = APIRouter(prefix="/api/deployment/xapp", tags=["Deployment"], route_class=PlainRoute)
 
-PARAMETERS: Final = ("dryRun", "wait", "pretty")
-
-_PARAMETER_DOCS: Final = (
-    parameter("dryRun", "Check and render only; nothing is changed.", schema={"type": "boolean", "default": False}),
-    parameter(
-        "wait",
-        "Seconds to wait for the xApp to become ready: 200 when it does, otherwise 202.",
-        schema={"type": "number", "minimum": 0},
-    ),
-    PRETTY,
-)
-_LOCATION: Final = {202: {"Location": "Path of the xApp's record."}, 200: {"Location": "Path of the xApp's record."}}
 _REFUSALS: Final = {
     **UNAUTHENTICATED,
     400: "A parameter is wrong, the body is broken, or xAppForm is missing or no JSON.",
@@ -52,15 +39,6 @@ _REFUSALS: Final = {
     422: "Form, values or chart break a rule, or a remote chart cannot be had (dry run); errors names the fields.",
     504: "Rendering did not end in time.",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class _Options:
-    """The query of a deployment or an upgrade; `wait` in seconds."""
-
-    dry_run: bool
-    wait: float | None
-    pretty: bool
 
 
 def _body(*, required: tuple[str, ...]) -> dict[str, Any]:
@@ -88,12 +66,12 @@ def _body(*, required: tuple[str, ...]) -> dict[str, Any]:
 @router.post(
     "",
     summary="Deploy an xApp",
-    openapi_extra={"parameters": [*_PARAMETER_DOCS], "requestBody": _body(required=(FORM,))},
+    openapi_extra={"parameters": [*PARAMETER_DOCS], "requestBody": _body(required=(FORM,))},
     responses=answers(
         (200, "Ready in time (`wait`); or the rendered chart (`dryRun`).", Record | DryRun),  # type: ignore[arg-type]
         (202, "Accepted: its record, at Location, tells how it goes on.", Record),
         problems=_REFUSALS,
-        headers=_LOCATION,
+        headers=LOCATION,
     ),
     status_code=202,
     response_model=None,
@@ -113,13 +91,13 @@ async def deploy(request: Request) -> Response:
         if options.dry_run:
             return _previewed(await gateway.deployer.preview(caller, submission), options)
         stored = await gateway.deployer.create(caller, submission)
-    return await _accepted(request, gateway, stored, options)
+    return await accepted(request, gateway, stored, options)
 
 
 @router.put(
     "/{namespace}/{name}",
     summary="Upgrade an xApp in place",
-    openapi_extra={"parameters": [*ONE_XAPP, *_PARAMETER_DOCS], "requestBody": _body(required=(FORM,))},
+    openapi_extra={"parameters": [*ONE_XAPP, *PARAMETER_DOCS], "requestBody": _body(required=(FORM,))},
     responses=answers(
         (200, "Ready in time (`wait`); or the rendered chart (`dryRun`).", Record | DryRun),  # type: ignore[arg-type]
         (202, "Accepted: its record, at Location, tells how it goes on.", Record),
@@ -128,7 +106,7 @@ async def deploy(request: Request) -> Response:
             404: "No such xApp.",
             409: "The xApp is known by its labels only, or repoName is saved with another url.",
         },
-        headers=_LOCATION,
+        headers=LOCATION,
     ),
     status_code=202,
     response_model=None,
@@ -147,7 +125,7 @@ async def upgrade(request: Request) -> Response:
         if options.dry_run:
             return _previewed(await gateway.deployer.preview_upgrade(caller, current, submission), options)
         stored = await gateway.deployer.upgrade(caller, current, submission)
-    return await _accepted(request, gateway, stored, options)
+    return await accepted(request, gateway, stored, options)
 
 
 @router.delete(
@@ -195,14 +173,9 @@ async def remove(request: Request) -> Response:
     return json_response(entry_of(going).record, status=202, pretty=pretty)
 
 
-def _options(request: Request, gateway: Gateway) -> _Options:
+def _options(request: Request, gateway: Gateway) -> Options:
     """Read the query before anything is written."""
-    query = Query(request.scope["query_string"]).only(PARAMETERS)
-    return _Options(
-        dry_run=query.boolean("dryRun"),
-        wait=query.seconds("wait", high=gateway.settings.wait_max_seconds),
-        pretty=query.boolean("pretty"),
-    )
+    return Options.of(Query(request.scope["query_string"]).only(PARAMETERS), gateway)
 
 
 async def _current(gateway: Gateway, caller: Caller, *, namespace: str, name: str) -> JsonObject:
@@ -219,27 +192,8 @@ async def _checked_upgrade(gateway: Gateway, form: JsonObject, parts: Parts, cur
     )
 
 
-def _previewed(preview: Preview, options: _Options) -> Response:
+def _previewed(preview: Preview, options: Options) -> Response:
     return json_response(preview.as_json(), pretty=options.pretty)
-
-
-async def _accepted(request: Request, gateway: Gateway, stored: JsonObject, options: _Options) -> Response:
-    """Answer with the record of what was written, after waiting for it where that is asked for."""
-    gateway.cache.put(stored)
-    entry, status = entry_of(stored), 202
-    if options.wait is not None:
-        found = await settled(
-            gateway.store,
-            entry.key,
-            uid=entry.uid,
-            generation=integer(obj(stored, "metadata"), "generation"),
-            seconds=options.wait,
-            request=request,
-        )
-        entry = found or entry
-        status = 200 if found is not None and found.ready else 202
-    location = f"/api/xapps/{entry.namespace}/{entry.name}"
-    return json_response(entry.record, status=status, pretty=options.pretty, headers={"Location": location})
 
 
 def _deletion(body: JsonObject) -> Deletion:
