@@ -16,7 +16,8 @@ import pytest
 
 from tests.localcluster import Binaries, Cluster, LocalCluster
 from tests.localcluster.cluster import ROOT
-from tests.localcluster.images import write_image
+from tests.localrun.image import IMAGE
+from tests.localrun.image import sample_image as archive_of_sample
 from tests.localrun.provision import prepare_cluster
 from tests.support.gateway import Serving, serving
 from tests.support.operator import OperatorProcess
@@ -51,14 +52,10 @@ def e2e_cluster(e2e_local: LocalCluster) -> Cluster:
 
 
 @pytest.fixture(scope="package")
-def sample_image(e2e_local: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The name of the sample xApp's image, which the real node has; pull it with IfNotPresent or Never."""
-    name = "localhost/testpod:1"
-    archive = tmp_path_factory.mktemp("image") / "image.tar"
-    program = Binaries().resolve(["testpod"])["testpod"]
-    write_image(archive, name=name, files={"/testpod": program}, entrypoint=["/testpod"])
-    e2e_local.load_image(archive)
-    return name
+def sample_image(e2e_local: LocalCluster) -> str:
+    """The name of the sample xApps' image, as their charts' values have it; the real node has the image."""
+    e2e_local.load_image(archive_of_sample(Binaries()))
+    return IMAGE
 
 
 @pytest.fixture(scope="package")

@@ -7,8 +7,11 @@ in one line why when that is less. There are simulated nodes in every case.
 import os
 from pathlib import Path
 
+from tests.localcluster.binaries import Binaries
+from tests.localcluster.gobuild import BuildFailed
 from tests.localcluster.progress import Progress, to_stderr
 from tests.localcluster.realnode.detect import why_not
+from tests.localcluster.tools import NODE_TOOLS
 
 VARIABLE = "NODE"
 CHOICES = ("simulated", "real", "auto")
@@ -33,8 +36,16 @@ def choose_nodes(
     nodes = {"simulated": simulated}
     if word == "simulated":
         return nodes
-    reason = why_not(folder) if word == "auto" else None
+    reason = (why_not(folder) or _unbuilt(progress)) if word == "auto" else None
     if reason is None:
         return {**nodes, "real": 1}
     progress(f"simulated nodes only: {reason}")
     return nodes
+
+
+def _unbuilt(progress: Progress) -> str | None:
+    try:
+        Binaries(progress=progress).resolve(NODE_TOOLS)
+    except BuildFailed as error:
+        return str(error).partition("\n")[0]
+    return None

@@ -7,6 +7,7 @@ takes away again; what it found it leaves as it was.
 import json
 import os
 import shutil
+import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
@@ -39,6 +40,9 @@ class Provider(Protocol):
     def attach(self, folder: Path) -> Cluster:
         """Return the cluster that start made known there."""
 
+    def load_image(self, folder: Path, archive: Path) -> bool:
+        """Bring an image, the tar of an OCI layout, to the nodes; tell whether there is a way to do that."""
+
     def stop(self, folder: Path) -> None:
         """Undo what start did."""
 
@@ -60,6 +64,14 @@ class LocalProvider:
     def attach(self, folder: Path) -> Cluster:
         """Find it."""
         return LocalCluster(folder).access()
+
+    def load_image(self, folder: Path, archive: Path) -> bool:
+        """Bring it to the real node, if there is one."""
+        local = LocalCluster(folder)
+        if not local.state().node_address:
+            return False
+        local.load_image(archive)
+        return True
 
     def stop(self, folder: Path) -> None:
         """End it."""
@@ -89,6 +101,10 @@ class CurrentProvider:
             helm_path=programs["helm"],
         )
 
+    def load_image(self, folder: Path, archive: Path) -> bool:
+        """Do nothing: how images come to nodes is known to whoever runs them."""
+        return False
+
     def stop(self, folder: Path) -> None:
         """Take the service account away, if one was made."""
         if (folder / _ADMIN).exists():
@@ -114,6 +130,13 @@ class KindProvider(CurrentProvider):
         self._manager(folder).create(options, timeout=_KIND_READY_SECONDS)
         _write_access(folder)
         return self.attach(folder)
+
+    def load_image(self, folder: Path, archive: Path) -> bool:
+        """Bring it to every node."""
+        name = yaml.safe_load(self._config(folder).read_text())["name"]
+        command = ["kind", "load", "image-archive", str(archive), "--name", name]
+        subprocess.run(command, capture_output=True, check=True)
+        return True
 
     def stop(self, folder: Path) -> None:
         """Delete it."""

@@ -1,22 +1,29 @@
 """The two sample xApps: one uploaded through the gateway, one applied with kubectl from a repository's chart."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 import httpx
+import yaml
 
 from tests.localcluster import Cluster
+from tests.localcluster.realnode.node import LABELS, TAINT
 from tests.localrun.charts import PackedChart, pack
 
 NAMESPACE = "ric-xapps"
 UPLOADED = "acme-ran-hello-world"
 APPLIED = "acme-ran-kpi-store"
 REPOSITORY_PORT = 31316
+ON_REAL_NODE: Mapping[str, object] = {
+    "nodeSelector": LABELS,
+    "tolerations": [{"key": TAINT, "operator": "Exists", "effect": "NoSchedule"}],
+}
+"""Values with which a sample's pods run on the real node, and nowhere else."""
 
 _REQUEST_SECONDS = 60.0
 
@@ -50,6 +57,16 @@ class Samples:
     def charts(self) -> Sequence[PackedChart]:
         """Both charts."""
         return self.hello_world, self.kpi_store
+
+    def on_real_node(self) -> Self:
+        """Return the same with values that put the pods on the real node."""
+        manifest = yaml.safe_load(self.manifest)
+        manifest["spec"]["values"] |= ON_REAL_NODE
+        return replace(
+            self,
+            values=self.values + yaml.safe_dump(dict(ON_REAL_NODE)).encode(),
+            manifest=yaml.safe_dump(manifest, sort_keys=False),
+        )
 
     def manifest_for(self, repository: str) -> str:
         """Return the manifest with the repository's URL in the place of the one it was written with."""

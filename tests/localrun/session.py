@@ -8,7 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
 
-from tests.localcluster import Cluster, ClusterFailed, ClusterRunning, KubectlFailed, LocalCluster, choose_nodes
+from tests.localcluster import (
+    Binaries,
+    Cluster,
+    ClusterFailed,
+    ClusterRunning,
+    KubectlFailed,
+    LocalCluster,
+    choose_nodes,
+)
 from tests.localcluster.binaries import cache_root
 from tests.localcluster.layout import Layout
 from tests.localcluster.ports import LOOPBACK
@@ -18,6 +26,7 @@ from tests.localcluster.waiting import DeadlineExceeded, wait_until
 from tests.localrun import provision, samples
 from tests.localrun.console import Console
 from tests.localrun.guards import check_port_free, only_one
+from tests.localrun.image import IMAGE, sample_image
 from tests.localrun.repository import chart_repository
 from tests.localrun.samples import APPLIED, UPLOADED, Gateway, SampleFailed, Samples
 from tests.localrun.services import GATEWAY, OPERATOR, Services, specs
@@ -62,6 +71,7 @@ class Session:
         self._layout = Layout(options.folder.resolve())
         self._make = Make()
         self._repository = ""
+        self._containers_run = False
         self._services: Services | None = None
         self._stack = ExitStack()
 
@@ -74,11 +84,15 @@ class Session:
         self._stack.enter_context(only_one(self._layout.root))
         check_port_free(options.port)
         cluster = self._stack.enter_context(self._cluster())
-        say(f"cluster: ready at {cluster.server}")
+        real = f", with a real node at {cluster.node_address}" if cluster.node_address else ""
+        say(f"cluster: ready at {cluster.server}{real}")
+        self._containers_run = options.cluster != "local" or bool(cluster.node_address)
         provision.link_programs(cluster, self._layout.root / "bin")
         provision.prepare_cluster(cluster, ROOT)
         say("XApp definitions, namespaces and roles: applied")
         sample_files = Samples.read(ROOT / "manifests" / "samples")
+        if cluster.node_address:
+            sample_files = sample_files.on_real_node()
         self._repository = self._stack.enter_context(
             chart_repository(sample_files.charts, preferred_port=samples.REPOSITORY_PORT)
         )
@@ -121,11 +135,13 @@ class Session:
     def closing_words(self) -> str:
         """Tell where to look."""
         folder = self._layout.root
+        xapp = f"/api/xapps/{samples.NAMESPACE}/{UPLOADED}/api/metadata"
+        api = f"\n  xApp's API  {self.url}{xapp}" if self._containers_run else ""
         token = f"\n  token       {self._layout.token}" if self._options.auth == "kubernetes" else ""
         return f"""
 Both sample xApps are Ready after {self._console.elapsed:.0f} s. Where to look:
 
-  gateway     {self.url}/api/xapps   (API docs: {self.url}/api/v1/docs){token}
+  gateway     {self.url}/api/xapps   (API docs: {self.url}/api/v1/docs){token}{api}
   cluster     export KUBECONFIG={quote(f"{folder}/kubeconfig")} PATH={quote(f"{folder}/bin")}:$PATH
               kubectl get xapps -A
               helm list -A
@@ -153,11 +169,13 @@ Ctrl-C stops all of it.
 
     @contextmanager
     def _local_cluster(self) -> Iterator[Cluster]:
-        nodes = choose_nodes(folder=self._layout.root, progress=self._console.say)
+        nodes = choose_nodes(folder=self._layout.root, default="auto", progress=self._console.say)
         local = LocalCluster(self._layout.root, nodes=nodes, progress=self._console.say)
         self._await_end_of_killed_run(local)
         cluster = local.start()
         try:
+            if cluster.node_address:
+                local.load_image(self._image())
             yield cluster
         finally:
             self._console.say("cluster: stopping")
@@ -171,12 +189,18 @@ Ctrl-C stops all of it.
             undo.callback(provider.stop, folder)
             try:
                 cluster = provider.start(folder, owner=Identity.current())
+                image = self._image()
+                if not provider.load_image(folder, image):
+                    self._console.say(f"the nodes need {IMAGE}, which is in no registry: bring them {image}")
             except ValueError:
                 undo.pop_all()
                 raise
             except subprocess.CalledProcessError as error:
                 raise ClusterFailed(f"{error.cmd}: {str(error.stderr, 'utf-8', 'replace').strip()}") from error
             yield cluster
+
+    def _image(self) -> Path:
+        return sample_image(Binaries(progress=self._console.say))
 
     def _await_end_of_killed_run(self, local: LocalCluster) -> None:
         """A run that was killed takes its cluster with it, some moments later."""
