@@ -1,0 +1,135 @@
+"""Somebody with a token who speaks to the gateway through the node port, and asks once more when there is no answer."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+from tests.e2e.incluster.system import DEADLINE_SECONDS, PORT, System
+from tests.localcluster.waiting import wait_until
+
+NAMESPACE = "ric-xapps"
+_ANSWER_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A service account of the xApps' namespace; every request is a connection of its own."""
+
+    system: System
+    http: httpx.Client
+
+    @classmethod
+    @contextmanager
+    def with_rights(cls, system: System, account: str, *, role: str | None) -> Iterator[Caller]:
+        """Make the account, bind the role to it in the namespace, and take a token."""
+        kubectl = system.cluster.kubectl
+        manifests = json.dumps({"apiVersion": "v1", "kind": "List", "items": _account(account, role=role)})
+        kubectl("-n", NAMESPACE, "apply", "--server-side", "-f", "-", input=manifests)
+        token = kubectl("-n", NAMESPACE, "create", "token", account).strip()
+        with httpx.Client(
+            base_url=f"http://{system.cluster.node_address}:{PORT}",
+            headers={"Authorization": f"Bearer {token}"},
+            limits=httpx.Limits(max_keepalive_connections=0),
+            timeout=_ANSWER_SECONDS,
+            trust_env=False,
+        ) as http:
+            yield cls(system, http)
+
+    def upload(self, name: str, archive: bytes) -> httpx.Response:
+        """Deploy an uploaded chart as the xApp acme-ran-<name>."""
+        form = {
+            "xAppName": name,
+            "organization": "acme",
+            "team": "ran",
+            "version": "0.1.0",
+            "owner": "jane",
+            "method": "Upload Chart",
+            "namespace": NAMESPACE,
+        }
+        file = {"file": ("chart.tgz", archive)}
+        return self.http.post("/api/deployment/xapp", data={"xAppForm": json.dumps(form)}, files=file)
+
+    def xapps(self) -> dict[str, dict[str, Any]]:
+        """Return the records of all xApps by name."""
+        answer = self.http.get("/api/xapps", params={"per_page": 100, "namespace": NAMESPACE})
+        answer.raise_for_status()
+        return {record["name"]: record for record in answer.json()["content"]}
+
+    def wait_ready(self, *names: str) -> dict[str, dict[str, Any]]:
+        """Wait until these xApps are ready, and return the records of all."""
+
+        def ready() -> dict[str, dict[str, Any]] | None:
+            found = self.xapps()
+            return found if all(name in found and found[name]["ready"] for name in names) else None
+
+        return wait_until(ready, timeout=DEADLINE_SECONDS, what=f"{', '.join(names)} to be ready", interval=0.5)
+
+    def remove_all(self) -> None:
+        """Remove every xApp, and wait until none is left."""
+        self.system.cluster.kubectl("delete", "xapps", "--all", "-n", NAMESPACE, f"--timeout={DEADLINE_SECONDS:.0f}s")
+
+
+@dataclass(slots=True)
+class Watcher:
+    """A client that asks for the list all the time; a request without a good answer it repeats once, at once."""
+
+    http: httpx.Client
+    answered: int = 0
+    repeated: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Ask during the block."""
+        ended = threading.Event()
+
+        def ask() -> None:
+            while not ended.is_set():
+                first = self._ask()
+                if first:
+                    self.repeated.append(first)
+                    again = self._ask()
+                    if again:
+                        self.failed.append(again)
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+
+    def _ask(self) -> str | None:
+        """Ask once and return what went wrong."""
+        try:
+            answer = self.http.get("/api/xapps")
+        except httpx.HTTPError as error:
+            return repr(error)
+        self.answered += 1
+        return None if answer.status_code == httpx.codes.OK else f"{answer.status_code} {answer.text}"
+
+
+def _account(name: str, *, role: str | None) -> list[dict[str, object]]:
+    metadata = {"name": name, "namespace": NAMESPACE}
+    account: dict[str, object] = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
+    if role is None:
+        return [account]
+    group = "rbac.authorization.k8s.io"
+    return [
+        account,
+        {
+            "apiVersion": f"{group}/v1",
+            "kind": "RoleBinding",
+            "metadata": metadata,
+            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": role},
+            "subjects": [{"kind": "ServiceAccount", **metadata}],
+        },
+    ]
