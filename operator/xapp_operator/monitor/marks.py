@@ -5,7 +5,7 @@ Lives in `monitor`. Objects of one release say the same, so what they say is kep
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, TypeAlias
@@ -53,6 +53,16 @@ class Mark:
     organization_text: str
     team_text: str
 
+    def carries(self, labels: Mapping[str, str], *, component: bool) -> bool:
+        """Return whether the object has our `labels`, and with `component` any label of that kind."""
+        found = {
+            LABEL_XAPP: self.xapp,
+            LABEL_ORGANIZATION: self.organization,
+            LABEL_TEAM: self.team,
+            LABEL_VERSION: self.version,
+        }
+        return labels.items() <= found.items() and (not component or self.our_component != "")
+
 
 def mark_of(metadata: JsonObject, sets: Iterable[LabelSet]) -> Mark:
     """Return what the labels of `sets` and Helm's annotations say."""
@@ -73,6 +83,11 @@ def mark_of(metadata: JsonObject, sets: Iterable[LabelSet]) -> Mark:
         text(annotations, LABEL_ORGANIZATION),
         text(annotations, LABEL_TEAM),
     )
+
+
+def carries(body: JsonObject, labels: Mapping[str, str], *, component: bool) -> bool:
+    """Return whether an object carries our `labels` (see `Mark.carries`)."""
+    return mark_of(obj(body, "metadata"), (OURS,)).carries(labels, component=component)
 
 
 def release_of(metadata: JsonObject, mark: Mark) -> ReleaseKey | None:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from xapp_operator.api.json import JsonObject
+from xapp_operator.api.json import JsonObject, obj
 from xapp_operator.api.models import HealthStatus, ServiceStatus
 from xapp_operator.api.names import LABEL_XAPP
 from xapp_operator.config import Settings
@@ -23,8 +23,9 @@ from xapp_operator.helm.storage import ObjectRef
 from xapp_operator.kube.cache import ChangeType, WatchCache
 from xapp_operator.kube.cache import Key as CacheKey
 from xapp_operator.kube.client import KubeClient
-from xapp_operator.kube.resources import Resource
-from xapp_operator.monitor.live import METADATA_ONLY, WATCHED, Key, LiveObject, ObjectKey, keep
+from xapp_operator.kube.resources import SERVICES, Resource
+from xapp_operator.monitor.live import METADATA_ONLY, WATCHED, Key, LiveObject, ObjectKey, keep, live_object
+from xapp_operator.monitor.marks import OURS, mark_of
 from xapp_operator.telemetry.logs import get_logger
 
 SYNC_SECONDS: Final = 60.0
@@ -46,10 +47,23 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class _Expected:
-    """One object that a release consists of; one that `expires` may be gone because its time is over."""
+    """One object that a release consists of; one that `expires` may be gone because its time is over.
+
+    `group` is None where it is not known, because the object was found and not asked for.
+    """
 
     key: ObjectKey
+    group: str | None = None
     expires: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Lacking:
+    """One object of a release that the labels of its xApp cannot be seen on; perhaps it is not there at all."""
+
+    resource: Resource
+    namespace: str | None
+    name: str
 
 
 class Monitor:
@@ -62,6 +76,8 @@ class Monitor:
         self._caches: dict[str, WatchCache[LiveObject]] = {}
         self._by_owner: dict[Key, dict[ObjectKey, LiveObject]] = {}
         self._expected: dict[Key, tuple[_Expected, ...]] = {}
+        self._strays: dict[Key, dict[ObjectKey, LiveObject]] = {}
+        self._kinds: dict[tuple[str, str], Resource] = {}
         self._refused: set[str] = set()
 
     async def start(self) -> None:
@@ -90,7 +106,12 @@ class Monitor:
     def expect(self, owner: Key, inventory: Sequence[ObjectRef]) -> None:
         """Take `inventory` as what the release of `owner` consists of."""
         self._expected[owner] = tuple(
-            _Expected((ref.kind, ref.namespace or owner[0], ref.name), expires=ref.expires) for ref in inventory
+            _Expected(
+                (ref.kind, ref.namespace or owner[0], ref.name),
+                group=ref.api_version.rpartition("/")[0],
+                expires=ref.expires,
+            )
+            for ref in inventory
         )
 
     def expects(self, owner: Key) -> bool:
@@ -100,6 +121,33 @@ class Monitor:
     def forget(self, owner: Key) -> None:
         """Forget what the release of `owner` consisted of."""
         self._expected.pop(owner, None)
+        self._strays.pop(owner, None)
+
+    def lacking(self, owner: Key, labels: Mapping[str, str]) -> list[Lacking]:
+        """Return the objects of watched kinds of the release of `owner` on which `labels` cannot be seen.
+
+        Of Services the label of the component is looked for besides.
+        """
+        known, found = self._by_owner.get(owner, {}), []
+        for each in self._expected.get(owner, ()):
+            resource = self._kinds.get((each.group or "", each.key[0]))
+            live = known.get(each.key) or known.get(_without_namespace(each.key))
+            if resource is None or (live is None and each.expires):
+                continue
+            if live is None or not live.mark.carries(labels, component=resource == SERVICES):
+                namespace = each.key[1] if resource.namespaced else None
+                found.append(Lacking(resource, namespace, each.key[2]))
+        return found
+
+    def strayed(self, owner: Key, bodies: Iterable[tuple[Resource, JsonObject]]) -> None:
+        """Take objects of `owner` that do not carry our label for the time being; they count until the next call."""
+        strays = (
+            live_object(body, kind=resource.kind, owner=owner, mark=mark_of(obj(body, "metadata"), (OURS,)))
+            for resource, body in bodies
+        )
+        self._strays[owner] = {live.key: live for live in strays}
+        if not self._strays[owner]:
+            del self._strays[owner]
 
     async def learn(self, resource: Resource, body: JsonObject) -> None:
         """Take in an object as a write has just returned it, and watch its kind from now on if it has a status.
@@ -144,7 +192,7 @@ class Monitor:
 
     def report(self, owner: Key) -> Report:
         """Return how the xApp `owner` fares."""
-        known = self._by_owner.get(owner, {})
+        known = self._strays.get(owner, {}) | self._by_owner.get(owner, {})
         expected = self._expected.get(owner)
         if expected is None:
             expected = tuple(_Expected(key) for key in known)
@@ -179,11 +227,14 @@ class Monitor:
         cache.on_event(self._changed)
         cache.start()
         self._caches[resource.full_name] = cache
+        self._kinds[resource.group, resource.kind] = resource
         return cache
 
     def _changed(self, change: ChangeType, _: CacheKey, live: LiveObject) -> None:
         objects = self._by_owner.setdefault(live.owner, {})
         before = objects.get(live.key)
+        if change == "MODIFIED" and before is None:
+            self._leave_others(live)
         if change == "DELETED":
             objects.pop(live.key, None)
             if not objects:
@@ -194,6 +245,14 @@ class Monitor:
                 return
         self._on_change(live.owner)
 
+    def _leave_others(self, live: LiveObject) -> None:
+        """Take an object whose label names another xApp by now away from the one that it belonged to."""
+        for owner in [owner for owner, objects in self._by_owner.items() if live.key in objects]:
+            del self._by_owner[owner][live.key]
+            if not self._by_owner[owner]:
+                del self._by_owner[owner]
+            self._on_change(owner)
+
 
 def _without_namespace(key: ObjectKey) -> ObjectKey:
     """Return the key of a cluster-scoped object, whose manifest does not tell that it is one."""
@@ -202,12 +261,12 @@ def _without_namespace(key: ObjectKey) -> ObjectKey:
 
 def _absent(expected: _Expected) -> ResourceHealth:
     kind, namespace, name = expected.key
-    if kind in _WATCHED_KINDS and not expected.expires:
+    if (expected.group, kind) in _WATCHED_KINDS and not expected.expires:
         return missing(kind=kind, name=name, namespace=namespace)
     return ResourceHealth(kind=kind, name=name, namespace=namespace, status=HealthStatus.HEALTHY, message="")
 
 
-_WATCHED_KINDS: Final = frozenset(resource.kind for resource in WATCHED)
+_WATCHED_KINDS: Final = frozenset((resource.group, resource.kind) for resource in WATCHED)
 _BUILT_IN_GROUPS: Final = frozenset(
     f"{name}.k8s.io"
     for name in (

@@ -7,6 +7,7 @@ known already. A release payload is read once per revision after a restart, to l
 from __future__ import annotations
 
 import time
+from collections.abc import Coroutine
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
@@ -26,7 +27,7 @@ from xapp_operator.helm.storage import decode_release, inventory, secret_name
 from xapp_operator.kube.resources import SECRETS
 from xapp_operator.monitor.diagnosis import culprit
 from xapp_operator.reconcile.draft import moment, wish
-from xapp_operator.reconcile.labels import label_objects
+from xapp_operator.reconcile.labels import label_objects, put_back
 from xapp_operator.reconcile.report import Live
 from xapp_operator.reconcile.tools import Tools, Work
 from xapp_operator.reconcile.verbs.rollback import note_rollback
@@ -79,6 +80,8 @@ class Observer:
             work.draft.history = ()
         elif release.owner == xapp.metadata.name and release.status == DEPLOYED:
             await self._learn_release(work, release.revision)
+            if not (deleting or xapp.spec.suspend or tools.running.active(work.key)):
+                await self._labelled(work, put_back(work, tools))
         if requests.rollback_to is not None and release is not None and requests.rollback_to not in release.revisions:
             self._refuse_rollback(work, requests.rollback_to, release)
             requests = replace(requests, rollback_to=None)
@@ -172,13 +175,13 @@ class Observer:
                 last_deployed=stored.last_deployed or None,
             )
             if relabel or draft.release.revision != (xapp.status.release.revision if xapp.status.release else None):
-                await self._relabel(work, stored.manifest)
+                await self._labelled(work, label_objects(work, tools, stored.manifest))
         draft.history = self._history(work)
 
-    async def _relabel(self, work: Work, manifest: str) -> None:
-        """Label the objects again; a missing right becomes an event, and is no reason not to go on."""
+    async def _labelled(self, work: Work, labelling: Coroutine[object, object, None]) -> None:
+        """Wait for the labelling; a missing right becomes an event, and is no reason not to go on."""
         try:
-            await label_objects(work, self._tools, manifest)
+            await labelling
         except AccessDenied as error:
             self._tools.events.record(work.raw, kind="Warning", reason=Reason.ACCESS_DENIED, message=error.message)
 

@@ -84,6 +84,7 @@ class Reconciler:
         self._failures.pop(key, None)
         self._waits.pop(key, None)
         self._tools.unlabelled.discard(key)
+        self._tools.losses.forget(key)
         self._tools.monitor.forget(key)
         self._tools.desired.forget(key)
         self._tools.patience.forget(key)

@@ -24,6 +24,7 @@ from xapp_operator.reconcile.advertise import AdvertiseAddress
 from xapp_operator.reconcile.archives import sweep
 from xapp_operator.reconcile.desired import Desired
 from xapp_operator.reconcile.identity import Identities
+from xapp_operator.reconcile.losses import Losses
 from xapp_operator.reconcile.patience import Patience
 from xapp_operator.reconcile.queue import Key, WorkQueue
 from xapp_operator.reconcile.reconciler import Reconciler
@@ -82,6 +83,7 @@ class Runtime:
             queue=self._queue,
             patience=Patience(seconds=PATIENCE_SECONDS, on_answer=self._queue.add),
             metrics=metrics,
+            losses=Losses(first=settings.backoff_first_seconds, longest=settings.backoff_max_seconds),
         )
         self._reconciler = Reconciler(self._tools)
 

@@ -19,6 +19,7 @@ from xapp_operator.monitor.monitor import Monitor
 from xapp_operator.reconcile.desired import Desired
 from xapp_operator.reconcile.draft import Draft
 from xapp_operator.reconcile.identity import Identities
+from xapp_operator.reconcile.losses import Losses
 from xapp_operator.reconcile.patience import Patience
 from xapp_operator.reconcile.queue import Key, WorkQueue
 from xapp_operator.reconcile.releases import Releases
@@ -44,6 +45,7 @@ class Tools:
     queue: WorkQueue
     patience: Patience[Digests]
     metrics: Metrics
+    losses: Losses
     running: Running = field(default_factory=Running)
     unlabelled: set[Key] = field(default_factory=set)
     """XApps whose release was made but could not be labelled whole; it is tried again at the next look."""
