@@ -1,0 +1,254 @@
+"""Whatever is sent to whatever the description lists, the answer is one that the description lists, and never a fault.
+
+Operations are taken from the served description, so that a new route is tried from the day it is there. Half of the
+requests keep to its schemas, half break them; many name things that exist. Answers that stream without an end are left
+to tests of their own.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import hypothesis
+import pytest
+import requests
+import schemathesis
+from hypothesis import strategies as st
+from hypothesis.errors import Unsatisfiable
+from schemathesis import APIOperation, Case, GenerationMode, Response
+from schemathesis.core.errors import InvalidSchema
+from schemathesis.core.failures import FailureGroup
+from schemathesis.core.result import Ok, Result
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from tests.integration.gateway.conftest import settings_for
+from tests.integration.gateway.desk import NAME, Desk, ready
+from tests.integration.gateway.office import Office
+from tests.localcluster import Cluster
+from tests.localcluster.waiting import wait_until
+from tests.support.apiserver import REPOSITORIES, ApiServer
+from tests.support.charts import chart_archive
+from tests.support.chartserver import ChartServer
+from tests.support.gateway import Serving, serving
+from tests.support.person import Person
+from tests.support.styles import drax_chart
+
+pytestmark = pytest.mark.integration
+
+Operation: TypeAlias = APIOperation[Any, Any, Any, Any]
+AnyCase: TypeAlias = Case[Any]
+
+EXAMPLES: Final = 12
+"""Of each kind, for each operation."""
+
+CALL_SECONDS: Final = 60.0
+PATIENCE: Final = 60.0
+BY_HAND: Final = "by-hand"
+REPOSITORY: Final = "acme"
+MET: Final = {
+    *("list_xapps", "show_xapp", "list_repositories", "show_repository", "list_charts", "list_versions"),
+    *("healthz", "readyz", "metrics"),
+}
+"""Operations that must have been seen to succeed, or the state below is not what it should be."""
+
+EVENT_STREAM: Final = "text/event-stream"
+CHECKS: Final = [
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+]
+ORDER: Final = ("get", "head", "options", "post", "put", "patch", "delete")
+"""What is there is looked at before it is changed and removed."""
+
+PROXIED: Final = ("/api/xapps/{namespace}/{name}/proxy/", "/api/xapps/{namespace}/{name}/api/")
+NO_BACKEND: Final = frozenset({502, 503, 504})
+"""What a proxied request may get, and no other: no container of these xApps runs."""
+
+
+@dataclass(slots=True)
+class Fuzz:
+    """Requests to one gateway; `statuses` are those that were met, by operation."""
+
+    gateway: Serving
+    namespace: str
+    headers: dict[str, str] = field(default_factory=dict)
+    statuses: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+    faults: list[str] = field(default_factory=list)
+
+    def run(self) -> None:
+        """Try every operation of the description."""
+        with self.gateway.client() as http:
+            document = http.get("/api/v1/openapi.json").json()
+        schema = schemathesis.openapi.from_dict(document)
+        operations = [_usable(result) for result in schema.get_all_operations()]
+        assert {_id(operation) for operation in operations} >= MET
+        with requests.Session() as session:
+            session.trust_env = False
+            for operation in sorted(operations, key=lambda each: ORDER.index(each.method.lower())):
+                if _content(operation) != {EVENT_STREAM}:
+                    for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
+                        self._try(operation, mode, session)
+
+    def _try(self, operation: Operation, mode: GenerationMode, session: requests.Session) -> None:
+        known = known_to(operation.path, self.namespace)
+
+        @hypothesis.settings(
+            max_examples=EXAMPLES,
+            derandomize=True,
+            database=None,
+            deadline=None,
+            suppress_health_check=list(hypothesis.HealthCheck),
+            phases=[hypothesis.Phase.generate],
+        )
+        @hypothesis.given(case=operation.as_strategy(mode), choice=st.integers(0, 3), at=st.integers(0, 7))
+        def attempt(case: AnyCase, choice: int, at: int) -> None:
+            if choice:  # otherwise all of it is made up
+                place(case, known, self.namespace, at=at)
+            self._send(case, session)
+
+        try:
+            attempt()
+        except Unsatisfiable:
+            return  # there is nothing to break, or nothing that keeps to the schema
+
+    def _send(self, case: AnyCase, session: requests.Session) -> None:
+        if isinstance(case.query, dict):
+            case.query.pop("follow", None)
+        response = case.call(
+            base_url=self.gateway.url,
+            headers=self.headers,
+            session=session,
+            timeout=CALL_SECONDS,
+            allow_redirects=False,
+        )
+        operation = _id(case.operation)
+        self.statuses[operation].add(response.status_code)
+        self._judge(case, response)
+
+    def _judge(self, case: AnyCase, response: Response) -> None:
+        proxied = case.operation.path.startswith(PROXIED)
+        if proxied and "sandbox" in "".join(response.headers.get("content-security-policy", ())):
+            return  # the words of whoever answers for the xApp
+        said: list[str] = []
+        if response.status_code >= 500 and not (proxied and response.status_code in NO_BACKEND):
+            said.append("a fault of the server")
+        try:
+            case.validate_response(response, checks=CHECKS, headers=self.headers)
+        except FailureGroup as group:
+            said += [str(each) for each in group.exceptions]
+        if said:
+            what = f"{case.operation.label}: {response.status_code}"
+            shown = (f"answered {response.content[:300]!r}", f"to {case.as_curl_command()[:600]}")
+            self.faults.append("\n  ".join([what, *said, *shown]))
+
+    def report(self) -> str:
+        """Return the first fault of each operation and status."""
+        first: dict[str, str] = {}
+        for fault in self.faults:
+            first.setdefault(fault.partition("\n")[0], fault)
+        return "\n\n".join(first.values())
+
+
+def _usable(result: Result[Operation, InvalidSchema]) -> Operation:
+    assert isinstance(result, Ok), result
+    return result.ok()
+
+
+def _id(operation: Operation) -> str:
+    name: str = operation.definition.raw["operationId"]
+    return name
+
+
+def _content(operation: Operation) -> set[str]:
+    answers: dict[str, dict[str, Any]] = operation.definition.raw["responses"]
+    return {media for status, answer in answers.items() if status == "200" for media in answer.get("content", {})}
+
+
+def known_to(path: str, namespace: str) -> dict[str, tuple[str, ...]]:
+    """Return values of the parameters of a path that name what exists."""
+    names = (REPOSITORY,) if path.startswith("/api/repositories") else (NAME, BY_HAND)
+    return {
+        "namespace": (namespace,),
+        "name": names,
+        "chart": ("hello",),
+        "service": (f"{BY_HAND}-api",),
+        "port": ("http", "8080", "0", "x"),
+        "path": ("", "a/b", "a%2Fb"),
+    }
+
+
+def place(case: AnyCase, known: Mapping[str, tuple[str, ...]], namespace: str, *, at: int) -> None:
+    """Have a request speak of what exists, and of the namespace of this test only."""
+    for name in case.path_parameters or {}:
+        if name in known:
+            case.path_parameters[name] = known[name][at % len(known[name])]
+    body = case.body
+    for inner in (body, body.get("xAppForm") if isinstance(body, dict) else None):
+        if isinstance(inner, dict) and "namespace" in inner:
+            inner["namespace"] = namespace
+
+
+@pytest.fixture
+def charts() -> Iterator[ChartServer]:
+    with ChartServer() as server:
+        server.add("hello", "0.1.0", chart_archive())
+        server.add("hello", "0.2.0", chart_archive(version="0.2.0"))
+        yield server
+
+
+@pytest.fixture
+def furnished(cluster: Cluster, desk: Desk, charts: ChartServer, tmp_path: Path) -> str:
+    """A namespace with an XApp, one more that is known by its labels only, and a repository."""
+    desk.deploy()
+    desk.report(ready())
+    Person(cluster, desk.namespace, tmp_path).install(BY_HAND, drax_chart())
+    repository = {"name": REPOSITORY, "namespace": desk.namespace, "url": charts.url}
+    answer = desk.http.post("/api/repositories", json=repository)
+    assert answer.status_code == 201, answer.text
+    return desk.namespace
+
+
+def furnish(gateway: Serving, namespace: str, headers: dict[str, str]) -> None:
+    """Wait until `gateway` knows what the namespace holds."""
+    paths = [f"/api/xapps/{namespace}/{name}" for name in (NAME, BY_HAND)]
+    paths.append(f"/api/repositories/{namespace}/{REPOSITORY}")
+    with gateway.client(headers=headers) as http:
+        wait_until(lambda: all(http.get(path).status_code == 200 for path in paths), timeout=PATIENCE, what="the state")
+
+
+def test_every_answer_to_everybody_is_described(
+    cluster: Cluster, furnished: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    # Confined to the namespace, or what is made up might be made elsewhere.
+    settings = settings_for(
+        cluster, tmp_path_factory.mktemp("fuzz"), namespaces=(furnished,), wait_max_seconds=0.1, fetch_timeout_seconds=5
+    )
+    with serving(settings) as gateway:
+        furnish(gateway, furnished, {})
+        fuzz = Fuzz(gateway, furnished)
+        fuzz.run()
+    assert not fuzz.faults, fuzz.report()
+    assert {operation for operation in MET if 200 not in fuzz.statuses[operation]} == set()
+
+
+def test_every_answer_to_one_who_may_only_look_is_described(
+    guarded: Serving, office: Office, furnished: str, api: ApiServer
+) -> None:
+    headers = {"Authorization": f"Bearer {office.account('viewer', 'view')}"}
+    furnish(guarded, furnished, headers)
+    before = api.names(REPOSITORIES.format(furnished))
+    fuzz = Fuzz(guarded, furnished, headers)
+    fuzz.run()
+    assert not fuzz.faults, fuzz.report()
+    assert {operation for operation in MET if 200 not in fuzz.statuses[operation]} == set()
+    assert api.names(REPOSITORIES.format(furnished)) == before
