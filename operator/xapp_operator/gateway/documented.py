@@ -51,6 +51,16 @@ ONE_XAPP: Final = (
     parameter("name", "`name` of its record.", where="path"),
 )
 
+PLAIN_PAGE: Final = (
+    parameter("page", "Number of the page, from 1.", schema={"type": "integer", "minimum": 1, "default": 1}),
+    parameter("per_page", "Items on a page; bounds and default are configurable.", schema={"type": "integer"}),
+    PRETTY,
+)
+"""Of a list that has one order only."""
+CACHED: Final = {"ETag": "Changes with the answer; send it as If-None-Match."}
+PAGED: Final = {200: {**CACHED, "Link": "first, prev, next and last page (RFC 8288)."}}
+NOT_CHANGED: Final = (304, "Not changed since the ETag that was sent.", None)
+
 
 def answers(
     *documented: tuple[int, str, type[BaseModel] | None],
