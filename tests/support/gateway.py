@@ -37,9 +37,10 @@ users: [{name: nobody, user: {}}]
 class Serving:
     """A gateway that serves; `gateway` may be touched in its own thread only, with `call`."""
 
-    def __init__(self, gateway: Gateway, port: int, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, gateway: Gateway, server: Server, *, port: int, loop: asyncio.AbstractEventLoop) -> None:
         self.gateway = gateway
         self.port = port
+        self._server = server
         self._loop = loop
 
     @property
@@ -63,6 +64,10 @@ class Serving:
 
         self._loop.call_soon_threadsafe(run)
         return done.result(START_SECONDS)
+
+    def stop(self) -> None:
+        """Have it end, as a signal does; the block of `serving` still waits for that."""
+        self._loop.call_soon_threadsafe(self._server.stop)
 
     def exchange(self, request: bytes, *, close: bool = False) -> bytes:
         """Return what the server answers to raw bytes, until it closes or falls silent after an answer."""
@@ -108,7 +113,7 @@ def serving(
                     await gateway.cache.wait_synced(seconds=START_SECONDS)
                     await asyncio.wait_for(gateway.repositories.synced.wait(), START_SECONDS)
                     await asyncio.wait_for(gateway.registry.synced.wait(), START_SECONDS)
-                started.set_result(Serving(gateway, listener.getsockname()[1], loop))
+                started.set_result(Serving(gateway, server, port=listener.getsockname()[1], loop=loop))
                 await server.serve(sockets=[listener])
 
     def run(main: Callable[[], Awaitable[None]]) -> None:

@@ -94,6 +94,7 @@ class _Exchange:
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.started = False
         self.failed = False
+        self._whole = False
         self._method: str = scope["method"]
         self._receive = receive
         self._send = send
@@ -108,6 +109,8 @@ class _Exchange:
         return message
 
     async def send(self, message: Message) -> None:
+        if self._whole:
+            return
         if message["type"] == "http.response.start":
             self.started = True
             self._status = message["status"]
@@ -116,6 +119,10 @@ class _Exchange:
             if self._unread:
                 MutableHeaders(scope=message)["connection"] = "close"
             await self._send(message)
+            if self._method == "HEAD":
+                # Nothing is waited for that is not sent: the body may be a stream without end.
+                self._whole = True
+                await self._send({"type": "http.response.body", "body": b"", "more_body": False})
         elif self._unread and message["type"] == "http.response.body" and not message.get("more_body", False):
             # Closing at once would reset the connection, and the client might never read why it was refused.
             await self._send({**message, "more_body": True})

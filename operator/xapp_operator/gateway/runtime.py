@@ -22,6 +22,7 @@ from xapp_operator.config import Settings
 from xapp_operator.errors import NotReady
 from xapp_operator.gateway.auth import Authenticator, Caller
 from xapp_operator.gateway.deployment import Deployer
+from xapp_operator.gateway.feed import Feed
 from xapp_operator.gateway.records import Entry, entry_of
 from xapp_operator.gateway.registered import Registered
 from xapp_operator.gateway.rendering import Renderer
@@ -49,6 +50,7 @@ class Gateway:
     settings: Settings
     kube: KubeClient
     store: RecordStore
+    feed: Feed
     cache: WatchCache[Entry]
     registry: Registry
     authenticator: Authenticator
@@ -83,6 +85,7 @@ class Gateway:
                         settings=settings,
                         kube=kube,
                         store=store,
+                        feed=Feed(store, is_synced=lambda: _synced(cache, registered.registry)),
                         cache=cache,
                         registry=registered.registry,
                         authenticator=Authenticator(settings, kube),
@@ -103,8 +106,12 @@ class Gateway:
         Raises:
             NotReady: until the first lists of the cluster are there.
         """
-        if not (self.cache.synced.is_set() and self.registry.synced.is_set()):
+        if not _synced(self.cache, self.registry):
             raise NotReady("the xApps of the cluster have not been read yet: ask again in a second")
+
+
+def _synced(cache: WatchCache[Entry], registry: Registry) -> bool:
+    return cache.synced.is_set() and registry.synced.is_set()
 
 
 def _rendering_engine(settings: Settings) -> HelmEngine:
