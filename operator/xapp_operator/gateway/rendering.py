@@ -55,11 +55,13 @@ class Preview:
 class Renderer:
     """Renders charts for callers."""
 
-    def __init__(self, settings: Settings, *, kube: KubeClient, engine: HelmEngine) -> None:
+    def __init__(
+        self, settings: Settings, *, kube: KubeClient, engine: HelmEngine, advertise: AdvertiseAddress
+    ) -> None:
         self._settings = settings
         self._kube = kube
         self._engine = engine
-        self._advertise = AdvertiseAddress(kube, settings)
+        self._advertise = advertise
 
     async def render(
         self,

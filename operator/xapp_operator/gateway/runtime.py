@@ -22,7 +22,6 @@ from xapp_operator.config import Settings
 from xapp_operator.errors import NotReady
 from xapp_operator.gateway.auth import Authenticator, Caller
 from xapp_operator.gateway.deployment import Deployer
-from xapp_operator.gateway.feed import Feed
 from xapp_operator.gateway.records import Entry, entry_of
 from xapp_operator.gateway.registered import Registered
 from xapp_operator.gateway.rendering import Renderer
@@ -33,6 +32,7 @@ from xapp_operator.kube.cache import WatchCache
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import XAPPS
 from xapp_operator.monitor.registry import Registry
+from xapp_operator.reconcile.advertise import AdvertiseAddress
 
 UPLOADS_PREFIX: Final = "uploads-"
 LEFTOVER_SECONDS: Final = 24 * 3600.0
@@ -50,7 +50,6 @@ class Gateway:
     settings: Settings
     kube: KubeClient
     store: RecordStore
-    feed: Feed
     cache: WatchCache[Entry]
     registry: Registry
     authenticator: Authenticator
@@ -59,6 +58,7 @@ class Gateway:
     charts: ChartSources
     uploads: Path
     threads: ThreadPoolExecutor
+    advertise: AdvertiseAddress
 
     @classmethod
     @asynccontextmanager
@@ -80,12 +80,12 @@ class Gateway:
                     SavedRepositories(kube, settings) as repositories,
                     ChartSources(settings) as charts,
                 ):
-                    renderer = Renderer(settings, kube=kube, engine=helm)
+                    advertise = AdvertiseAddress(kube, settings)
+                    renderer = Renderer(settings, kube=kube, engine=helm, advertise=advertise)
                     yield cls(
                         settings=settings,
                         kube=kube,
                         store=store,
-                        feed=Feed(store, is_synced=lambda: _synced(cache, registered.registry)),
                         cache=cache,
                         registry=registered.registry,
                         authenticator=Authenticator(settings, kube),
@@ -94,6 +94,7 @@ class Gateway:
                         charts=charts,
                         uploads=uploads,
                         threads=threads,
+                        advertise=advertise,
                     )
 
     def caller(self, connection: HTTPConnection) -> Caller:
@@ -106,12 +107,8 @@ class Gateway:
         Raises:
             NotReady: until the first lists of the cluster are there.
         """
-        if not _synced(self.cache, self.registry):
+        if not (self.cache.synced.is_set() and self.registry.synced.is_set()):
             raise NotReady("the xApps of the cluster have not been read yet: ask again in a second")
-
-
-def _synced(cache: WatchCache[Entry], registry: Registry) -> bool:
-    return cache.synced.is_set() and registry.synced.is_set()
 
 
 def _rendering_engine(settings: Settings) -> HelmEngine:
