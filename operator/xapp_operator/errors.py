@@ -34,8 +34,8 @@ rule, and the mend; it never carries a secret, a value of a user, or a local pat
     │   ├── Invalid                   422   refused by the API server's schema or admission (permanent)
     │   ├── WatchExpired              410   the resource version is too old: list again
     │   └── ApiUnavailable            503   the API server does not answer (passing)
-    ├── XAppUnreachable               502   an xApp's own API does not answer, or broke off (passing)
-    │   └── XAppSilent                504   not in time (passing)
+    ├── UpstreamUnreachable           502   an xApp's own API does not answer, or broke off (passing)
+    │   └── UpstreamSilent            504   not in time (passing)
     └── RequestRefused                403   foreign Origin
         ├── WrongHost                 421
         ├── NotFoundHere              404   no such record, path
@@ -235,14 +235,14 @@ class ApiUnavailable(KubeError):
     title = "Kubernetes API unavailable"
 
 
-class XAppUnreachable(XAppError):
+class UpstreamUnreachable(XAppError):
     """An xApp's own API did not answer; what it does answer is passed on, whatever it is."""
 
     status = 502
     title = "xApp not reachable"
 
 
-class XAppSilent(XAppUnreachable):
+class UpstreamSilent(UpstreamUnreachable):
     status = 504
     title = "xApp did not answer in time"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 
 from xapp_operator.errors import LabelsOnly, NotFoundHere
@@ -33,14 +33,16 @@ class Asked:
 
 
 async def asked_xapp(
-    request: Request,
+    request: HTTPConnection,
     *,
     verb: str = "get",
     resource: Resource = XAPPS,
     subresource: str | None = None,
-    parameters: Collection[str] = (),
+    parameters: Collection[str] | None = (),
 ) -> Asked:
     """Return the xApp at `{namespace}/{name}` of the path; `parameters` are all that the query may have.
+
+    With None the query is somebody else's, and not read.
 
     Raises:
         Unauthenticated: without a token that the cluster knows.
@@ -54,7 +56,7 @@ async def asked_xapp(
     await caller.require("get", namespace=namespace)
     if (verb, resource, subresource) != ("get", XAPPS, None):
         await caller.require(verb, namespace=namespace, resource=resource, subresource=subresource)
-    query = Query(request.scope["query_string"]).only(parameters)
+    query = Query(b"" if parameters is None else request.scope["query_string"]).only(parameters or ())
     gateway.require_synced()
     entry = gateway.store.get(namespace, name)
     if entry is None:

@@ -8,11 +8,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 from typing import Final
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocket
 
 from xapp_operator.config import Settings
 from xapp_operator.errors import RequestRefused, WrongHost, XAppError
@@ -25,6 +27,8 @@ from xapp_operator.telemetry.metrics import METRICS
 PREFIX: Final = "/api/"
 VERSIONED_PREFIX: Final = "/api/v1/"
 PROBES: Final = frozenset({"/healthz", "/readyz", "/metrics"})
+ASKED_METHOD: Final = "xapp_operator.asked_method"
+"""Where the scope tells the method of a request that is handled as another."""
 LINGER_BYTES: Final = 64 * 1024 * 1024
 LINGER_SECONDS: Final = 10.0
 
@@ -45,14 +49,14 @@ class Entrance:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
+        if scope["type"] == "websocket":
+            await self._socket(scope, receive, send)
             return
         exchange = _Exchange(scope, receive, send)
         request = Request(scope, exchange.receive)
         inner = _inner_scope(scope)
         try:
-            self._check(request)
+            self._check(request, reading=request.method in READING)
             if inner["path"].startswith(PREFIX):
                 await self._open_session(HTTPConnection(inner))
             await self._app(inner, exchange.receive, exchange.send)
@@ -65,7 +69,30 @@ class Entrance:
                 _log.exception("answer broken off", path=scope["path"])
         exchange.account(inner)
 
-    def _check(self, request: Request) -> None:
+    async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        websocket = WebSocket(scope, receive, send)
+        inner = _inner_scope(scope)
+        begun = time.perf_counter()
+        status = HTTPStatus.SWITCHING_PROTOCOLS.value
+
+        async def sending(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", HTTPStatus.FORBIDDEN if message["type"] == "websocket.close" else status)
+            await send(message)
+
+        try:
+            # A browser opens WebSockets for any page, and tells nobody but by Origin whose it is (RFC 6455, 10.2).
+            self._check(websocket, reading=False)
+            await self._open_session(HTTPConnection(inner))
+            await self._app(inner, receive, sending)
+        except XAppError as error:
+            status = error.status
+            await websocket.send_denial_response(problem_of(error, websocket))
+        route = getattr(inner.get("route"), "path", _UNMATCHED)
+        seconds = time.perf_counter() - begun
+        METRICS.request_served(method="WEBSOCKET", route=route, status=status, seconds=seconds)
+
+    def _check(self, request: HTTPConnection, *, reading: bool) -> None:
         hosts = request.headers.getlist("host")
         host = hosts[0].lower() if len(hosts) == 1 else ""
         if self._only_loopback:
@@ -75,7 +102,7 @@ class Entrance:
                 )
         elif self._allowed_hosts and request.scope["path"] not in PROBES and not self._allows(host):
             raise WrongHost("this gateway does not serve that Host: ask for one of XAPP_ALLOWED_HOSTS")
-        if request.method in READING:
+        if reading:
             return
         for origin in request.headers.getlist("origin"):
             if not same_origin(origin, host):
@@ -166,7 +193,8 @@ def _inner_scope(scope: Scope) -> Scope:
     inner = dict(scope)
     if path.startswith(VERSIONED_PREFIX):
         inner["path"] = PREFIX + path[len(VERSIONED_PREFIX) :]
-    if scope["method"] == "HEAD":
+    if scope.get("method") == "HEAD":
         # The server leaves out the body of the answer (RFC 9110, 9.3.2).
         inner["method"] = "GET"
+        inner[ASKED_METHOD] = "HEAD"
     return inner

@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import Final
 
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 
 from xapp_operator.api.json import JsonObject
@@ -30,7 +30,7 @@ _SERVER_ERROR: Final = 500
 _log = get_logger(__name__)
 
 
-def problem_of(error: XAppError, request: Request) -> Response:
+def problem_of(error: XAppError, request: HTTPConnection) -> Response:
     """Return the answer for one of our errors."""
     if error.status >= _SERVER_ERROR:
         _log.warning("request failed", path=request.url.path, status=error.status, error=error.message)
@@ -66,7 +66,7 @@ def framework_problem(error: HTTPException, request: Request) -> Response:
     return _answer(body, request, headers=dict(error.headers or {}))
 
 
-def unexpected_problem(error: BaseException, request: Request) -> Response:
+def unexpected_problem(error: BaseException, request: HTTPConnection) -> Response:
     """Return the answer for a bug, and log it under the reference that the answer names."""
     reference = secrets.token_hex(8)
     _log.error("request failed unexpectedly", reference=reference, path=request.url.path, exc_info=error)
@@ -86,7 +86,7 @@ def type_of(kind: type[XAppError]) -> str:
     return TYPE_PREFIX + _HUMP.sub("-", kind.__name__).lower()
 
 
-def instance_of(request: Request) -> str:
+def instance_of(request: HTTPConnection) -> str:
     """Return the path that was asked for, as it was sent."""
     raw = request.scope.get("raw_path")
     return raw.decode("ascii", "replace") if isinstance(raw, bytes) else request.url.path
@@ -102,7 +102,7 @@ def _headers(error: XAppError) -> dict[str, str]:
     return {}
 
 
-def _answer(body: JsonObject, request: Request, *, headers: dict[str, str]) -> Response:
+def _answer(body: JsonObject, request: HTTPConnection, *, headers: dict[str, str]) -> Response:
     status = body["status"]
     return json_response(
         body,

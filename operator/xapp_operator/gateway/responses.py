@@ -8,7 +8,7 @@ from typing import Final
 from urllib.parse import parse_qs
 
 import orjson
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 
 from xapp_operator.api.json import Json
@@ -37,7 +37,7 @@ def indented(content: bytes) -> bytes:
     return orjson.dumps(orjson.loads(content), option=orjson.OPT_INDENT_2)
 
 
-def wants_pretty(request: Request) -> bool:
+def wants_pretty(request: HTTPConnection) -> bool:
     """Tell whether the query says `pretty=true`, whatever else is wrong with it: problems are indented too."""
     raw = request.scope["query_string"]
     if b"pretty" not in raw:

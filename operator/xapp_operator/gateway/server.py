@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 import socket
 import sys
@@ -18,6 +19,7 @@ from xapp_operator.errors import XAppError
 from xapp_operator.gateway.app import create_app
 from xapp_operator.gateway.auth import check_binding
 from xapp_operator.gateway.runtime import Gateway
+from xapp_operator.kube.sockets import MESSAGE_MAX_BYTES, PING_SECONDS, PONG_SECONDS
 from xapp_operator.telemetry.logs import get_logger
 
 GRACE_SECONDS: Final = 5
@@ -84,14 +86,18 @@ class Server(uvicorn.Server):
 
     def __init__(self, gateway: Gateway) -> None:
         settings = gateway.settings
-        self._feed = gateway.feed
         super().__init__(
             uvicorn.Config(
                 create_app(gateway),
                 host=settings.host,
                 port=settings.port,
                 http="httptools",
-                ws="none",
+                ws="websockets-sansio",
+                ws_max_size=MESSAGE_MAX_BYTES,
+                ws_ping_interval=PING_SECONDS,
+                ws_ping_timeout=PONG_SECONDS,
+                ws_per_message_deflate=False,
+                log_level=logging.WARNING,  # it would log the query of each WebSocket, which may hold a secret
                 lifespan="off",
                 log_config=None,
                 access_log=False,
@@ -104,9 +110,8 @@ class Server(uvicorn.Server):
         )
 
     def stop(self) -> None:
-        """End the service: streams at once, other requests under way get GRACE_SECONDS."""
+        """End the service: requests under way get GRACE_SECONDS."""
         self.should_exit = True
-        self._feed.close()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -17,7 +17,7 @@ import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
-from xapp_operator.errors import XAppUnreachable
+from xapp_operator.errors import UpstreamUnreachable
 
 CONNECT_SECONDS: Final = 5.0
 BUFFER_BYTES: Final = 64 * 1024
@@ -57,7 +57,7 @@ class Passed:
         """Return the whole body when its announced length is at most `max_bytes`; `chunks` still yields it.
 
         Raises:
-            XAppUnreachable: when the connection breaks.
+            UpstreamUnreachable: when the connection breaks.
         """
         length = self._response.content_length
         if length is None or length > max_bytes:
@@ -69,7 +69,7 @@ class Passed:
         """Yield the body as it arrives.
 
         Raises:
-            XAppUnreachable: when the connection breaks before its end.
+            UpstreamUnreachable: when the connection breaks before its end.
         """
         if self._begun is not None:
             yield self._begun
@@ -78,7 +78,7 @@ class Passed:
             async for chunk in self._response.content.iter_any():
                 yield chunk
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise XAppUnreachable("the xApp broke its answer off: see the logs of its pods") from error
+            raise UpstreamUnreachable("the xApp broke its answer off: see the logs of its pods") from error
 
 
 @asynccontextmanager

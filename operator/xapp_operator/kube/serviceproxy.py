@@ -22,7 +22,7 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import InvalidStatus, WebSocketException
 
 from xapp_operator.api.json import JsonObject, text
-from xapp_operator.errors import MalformedRequest, XAppError, XAppUnreachable
+from xapp_operator.errors import MalformedRequest, XAppError, UpstreamUnreachable
 from xapp_operator.kube.failures import FIRST_ERROR_STATUS, from_answer, unreachable
 from xapp_operator.kube.passage import Passage, Passed
 from xapp_operator.kube.resources import SERVICES
@@ -63,7 +63,7 @@ class ServiceProxy:
         """Pass a request on to the Service behind `path` (`service_path`), and give its answer to be read.
 
         Raises:
-            XAppUnreachable: when the API server cannot reach the xApp.
+            UpstreamUnreachable: when the API server cannot reach the xApp.
             KubeError: when the API server does not let the request through, or does not answer.
             MalformedRequest: for what the API server does not pass on.
         """
@@ -82,7 +82,7 @@ class ServiceProxy:
 
         Raises:
             InvalidStatus: when the xApp answers with anything but 101.
-            XAppUnreachable, KubeError: as for `passed`.
+            UpstreamUnreachable, KubeError: as for `passed`.
         """
         server = urlsplit(self._transport.credentials.server)
         host, port = server.hostname or "", server.port or (443 if server.scheme == "https" else 80)
@@ -103,7 +103,9 @@ class ServiceProxy:
         except TimeoutError:
             raise
         except (WebSocketException, OSError) as error:
-            raise XAppUnreachable("the connection to the xApp could not be opened: see the logs of its pods") from error
+            raise UpstreamUnreachable(
+                "the connection to the xApp could not be opened: see the logs of its pods"
+            ) from error
 
 
 class Proxied:
@@ -120,7 +122,7 @@ class Proxied:
         """Yield the body as it arrives; links of HTML are as the xApp wrote them.
 
         Raises:
-            XAppUnreachable: when the connection breaks before its end.
+            UpstreamUnreachable: when the connection breaks before its end.
         """
         return without(self._answer.chunks(), self._path) if self._rewritten else self._answer.chunks()
 
@@ -184,8 +186,10 @@ def _told(status: int, said: JsonObject, body: bytes, *, path: str) -> XAppError
             "the query parameter dryRun cannot be passed on through the Kubernetes API: leave it out"
         )
     if status == HTTPStatus.NOT_FOUND:
-        return XAppUnreachable("the Service is gone from the cluster: the xApp is being removed or upgraded, ask again")
+        return UpstreamUnreachable(
+            "the Service is gone from the cluster: the xApp is being removed or upgraded, ask again"
+        )
     if "no endpoints available" in message:
-        return XAppUnreachable("no pod of the xApp is ready to answer: GET …/health tells why")
+        return UpstreamUnreachable("no pod of the xApp is ready to answer: GET …/health tells why")
     reason = "refuses connections" if "connection refused" in message else "does not answer as HTTP"
-    return XAppUnreachable(f"the xApp {reason} at this port: see GET …/health and the logs of its pods")
+    return UpstreamUnreachable(f"the xApp {reason} at this port: see GET …/health and the logs of its pods")

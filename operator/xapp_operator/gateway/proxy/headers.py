@@ -1,0 +1,104 @@
+"""Which headers pass between a caller and an xApp, and which are the gateway's own affair. Pure.
+
+Hop-by-hop headers end here (RFC 9110, 7.6.1), and so does what says who the caller is: an xApp gets nobody's token and
+no cookie of the gateway. In answers nothing passes that would act on the origin which the gateway's pages share.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final, TypeAlias
+
+RawHeaders: TypeAlias = Sequence[tuple[bytes, bytes]]
+
+_HOP_BY_HOP: Final = frozenset(
+    {
+        *(b"connection", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade"),
+        *(b"proxy-authenticate", b"proxy-authorization", b"proxy-authentication-info", b"http2-settings"),
+    }
+)
+_NOT_ASKED: Final = frozenset(
+    {
+        *(b"host", b"expect", b"content-length"),
+        *(b"authorization", b"cookie", b"cookie2"),
+        # The Host that the xApp sees is not the caller's, so it could only take an Origin for a foreign one.
+        b"origin",
+        *(b"forwarded", b"x-real-ip", b"audit-id"),
+    }
+)
+_NOT_ASKED_PREFIXES: Final = (b"x-forwarded-", b"impersonate-", b"x-remote-")
+_NOT_ANSWERED: Final = frozenset(
+    {
+        *(b"set-cookie", b"set-cookie2", b"service-worker-allowed", b"clear-site-data"),
+        *(b"strict-transport-security", b"alt-svc", b"public-key-pins", b"public-key-pins-report-only", b"expect-ct"),
+        *(b"report-to", b"reporting-endpoints", b"nel", b"refresh", b"origin-agent-cluster"),
+        *(b"content-security-policy", b"content-security-policy-report-only", b"x-content-type-options"),
+        *(b"date", b"proxy-status"),
+    }
+)
+_NOT_ANSWERED_PREFIXES: Final = (b"access-control-",)
+_REFERENCES: Final = frozenset({b"location", b"content-location"})
+_NAME: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_NO_VALUE: Final = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+
+SANDBOX: Final = (b"content-security-policy", b"sandbox")
+"""A page of an xApp runs no script and has an origin of its own, though it comes from the gateway."""
+
+
+def forwarded(
+    headers: RawHeaders, *, host: str, client: str, scheme: str, public_host: str, prefix: str
+) -> list[tuple[str, str]]:
+    """Return the headers for the xApp; `host` is the Service's, the other arguments become X-Forwarded-*."""
+    dropped = _HOP_BY_HOP | _NOT_ASKED | _named_by_connection(headers)
+    passed = [
+        (name.decode("ascii"), value.decode("utf-8", "replace"))
+        for name, value in headers
+        if name.lower() not in dropped
+        and not name.lower().startswith((*_NOT_ASKED_PREFIXES, b"sec-websocket-"))
+        and _is_header(name, value)
+    ]
+    return [
+        ("Host", host),
+        *passed,
+        ("X-Forwarded-For", client),
+        ("X-Forwarded-Proto", scheme),
+        ("X-Forwarded-Host", public_host),
+        ("X-Forwarded-Prefix", prefix),
+    ]
+
+
+def body_length(headers: RawHeaders) -> int | None:
+    """Return how many bytes the body of a request has, or None when it comes in chunks."""
+    known = {name.lower(): value for name, value in headers}
+    if b"transfer-encoding" in known:
+        return None
+    return int(known.get(b"content-length", b"0"))
+
+
+def answered(headers: RawHeaders) -> list[tuple[bytes, bytes]]:
+    """Return the headers of an answer that pass, with what keeps its pages apart from the gateway's."""
+    dropped = _HOP_BY_HOP | _NOT_ANSWERED | _named_by_connection(headers)
+    passed = [
+        (name.lower(), value)
+        for name, value in headers
+        if name.lower() not in dropped
+        and not name.lower().startswith(_NOT_ANSWERED_PREFIXES)
+        and _is_header(name, value)
+    ]
+    return [*passed, SANDBOX]
+
+
+def is_reference(name: bytes) -> bool:
+    """Tell whether the value of a header of an answer is a URL of what is answered."""
+    return name in _REFERENCES
+
+
+def _named_by_connection(headers: Iterable[tuple[bytes, bytes]]) -> set[bytes]:
+    return {
+        each.strip().lower() for name, value in headers if name.lower() == b"connection" for each in value.split(b",")
+    }
+
+
+def _is_header(name: bytes, value: bytes) -> bool:
+    return _NAME.fullmatch(name) is not None and _NO_VALUE.search(value) is None

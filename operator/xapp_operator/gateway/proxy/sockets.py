@@ -1,0 +1,94 @@
+"""Two WebSockets joined: what a caller says goes to the xApp, what the xApp says goes to the caller.
+
+Messages pass whole (4 MiB at most, `kube.sockets`), one at a time in each direction, so that a side which does not read
+stops the other. Pings are answered by each side's own end; closing codes and reasons pass.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Final
+
+from starlette.responses import Response
+from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
+from websockets.asyncio.client import ClientConnection
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.frames import CloseCode
+
+from xapp_operator.gateway.proxy.headers import answered
+
+_TOKEN_PREFIX: Final = "base64url.bearer.authorization.k8s.io."  # noqa: S105 - a prefix that Kubernetes defines
+_NOT_SENT: Final = frozenset({CloseCode.NO_STATUS_RCVD, CloseCode.ABNORMAL_CLOSURE, CloseCode.TLS_HANDSHAKE})
+_REASON_MAX_BYTES: Final = 123
+"""A closing frame holds so much besides its code (RFC 6455, 5.5)."""
+
+
+def subprotocols_of(offered: Iterable[str]) -> list[str]:
+    """Return the subprotocols that pass: not the one in which Kubernetes takes tokens, which no xApp may get."""
+    return [each for each in offered if each and not each.startswith(_TOKEN_PREFIX)]
+
+
+def refusal_of(error: InvalidStatus) -> Response:
+    """Return what an xApp answered instead of opening a WebSocket."""
+    response = error.response
+    headers = [(name.encode(), value.encode("latin-1", "replace")) for name, value in response.headers.raw_items()]
+    passed = [each for each in answered(headers) if each[0] not in {b"content-length", b"location"}]
+    refusal = Response(bytes(response.body or b""), status_code=max(response.status_code, 200))
+    refusal.raw_headers = [*passed, (b"content-length", str(len(response.body or b"")).encode())]
+    return refusal
+
+
+async def bridged(websocket: WebSocket, upstream: ClientConnection) -> None:
+    """Accept the caller's WebSocket and pass messages until one side closes, which closes the other."""
+    try:
+        await websocket.accept(subprotocol=upstream.subprotocol)
+        tasks = [asyncio.create_task(each(websocket, upstream)) for each in (_inward, _outward)]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            ended = await asyncio.gather(*tasks, return_exceptions=True)
+        for error in ended:
+            if isinstance(error, Exception) and not isinstance(error, ConnectionClosed | WebSocketDisconnect):
+                raise error
+    finally:
+        await upstream.close()
+
+
+async def _inward(websocket: WebSocket, upstream: ClientConnection) -> None:
+    """Carry what the caller says to the xApp."""
+    while True:
+        message = await websocket.receive()
+        if message["type"] == "websocket.disconnect":
+            code = message.get("code", CloseCode.GOING_AWAY)
+            await upstream.close(CloseCode.GOING_AWAY if code in _NOT_SENT else code, message.get("reason") or "")
+            return
+        text = message.get("text")
+        try:
+            await upstream.send(text if text is not None else message["bytes"])
+        except ConnectionClosed:
+            return  # told to the caller by the other direction
+
+
+async def _outward(websocket: WebSocket, upstream: ClientConnection) -> None:
+    """Carry what the xApp says to the caller."""
+    try:
+        async for message in upstream:
+            if isinstance(message, str):
+                await websocket.send_text(message)
+            else:
+                await websocket.send_bytes(message)
+        closed = upstream.close_code, upstream.close_reason
+    except ConnectionClosed:
+        closed = upstream.close_code, upstream.close_reason
+    except WebSocketDisconnect:
+        return
+    code, reason = closed
+    if code is None or code == CloseCode.NO_STATUS_RCVD:
+        code = CloseCode.NORMAL_CLOSURE
+    elif code in _NOT_SENT:
+        code, reason = CloseCode.BAD_GATEWAY, "the xApp broke off"
+    if websocket.client_state is WebSocketState.CONNECTED:
+        await websocket.close(code, reason)
