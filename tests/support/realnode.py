@@ -12,6 +12,7 @@ from tests.localcluster import Binaries, BuildFailed
 from tests.localcluster.choice import VARIABLE
 from tests.localcluster.realnode.detect import why_not
 from tests.localcluster.tools import ALL_TOOLS
+from tests.support.programs import asked_for
 
 _UNBUILT = pytest.StashKey[str]()
 
@@ -24,13 +25,11 @@ def why_no_real_node(config: pytest.Config) -> str | None:
 
 
 def have_programs(session: pytest.Session, *, for_fixtures: Iterable[str]) -> None:
-    """Build what is missing when a collected test asks for one of the fixtures and can have it.
+    """Make what real nodes and their containers need, for tests that ask for one of the fixtures and can have it.
 
     What does not build is a reason from then on. For the hook pytest_collection_finish.
     """
-    wanted = set(for_fixtures)
-    needed = any(wanted & set(getattr(item, "fixturenames", ())) for item in session.items)
-    if not needed or session.config.option.collectonly or why_no_real_node(session.config):
+    if not asked_for(session, for_fixtures) or why_no_real_node(session.config):
         return
     try:
         Binaries().resolve(ALL_TOOLS)

@@ -15,15 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from starlette.requests import HTTPConnection
+from starlette.requests import HTTPConnection, Request
 
 from xapp_operator.charts.source import ChartSources
 from xapp_operator.config import Settings
 from xapp_operator.errors import NotReady
 from xapp_operator.gateway.auth import Authenticator, Caller
 from xapp_operator.gateway.deployment import Deployer
-from xapp_operator.gateway.proxy.service import XAppProxy
-from xapp_operator.gateway.proxy.upstream import Upstream
+from xapp_operator.gateway.feed import Feed
 from xapp_operator.gateway.records import Entry, entry_of
 from xapp_operator.gateway.registered import Registered
 from xapp_operator.gateway.rendering import Renderer
@@ -34,6 +33,7 @@ from xapp_operator.kube.cache import WatchCache
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import XAPPS
 from xapp_operator.monitor.registry import Registry
+from xapp_operator.reconcile.advertise import AdvertiseAddress
 
 UPLOADS_PREFIX: Final = "uploads-"
 LEFTOVER_SECONDS: Final = 24 * 3600.0
@@ -51,15 +51,16 @@ class Gateway:
     settings: Settings
     kube: KubeClient
     store: RecordStore
+    feed: Feed
     cache: WatchCache[Entry]
     registry: Registry
     authenticator: Authenticator
     deployer: Deployer
     repositories: SavedRepositories
     charts: ChartSources
-    proxy: XAppProxy
     uploads: Path
     threads: ThreadPoolExecutor
+    advertise: AdvertiseAddress
 
     @classmethod
     @asynccontextmanager
@@ -80,22 +81,23 @@ class Gateway:
                     cache,
                     SavedRepositories(kube, settings) as repositories,
                     ChartSources(settings) as charts,
-                    Upstream(settings, in_pod=kube.kubeconfig_path is None) as upstream,
                 ):
-                    renderer = Renderer(settings, kube=kube, engine=helm)
+                    advertise = AdvertiseAddress(kube, settings)
+                    renderer = Renderer(settings, kube=kube, engine=helm, advertise=advertise)
                     yield cls(
                         settings=settings,
                         kube=kube,
                         store=store,
+                        feed=Feed(store, is_synced=lambda: _synced(cache, registered.registry)),
                         cache=cache,
                         registry=registered.registry,
                         authenticator=Authenticator(settings, kube),
                         deployer=Deployer(kube, renderer=renderer, charts=charts),
                         repositories=repositories,
                         charts=charts,
-                        proxy=XAppProxy(settings, upstream),
                         uploads=uploads,
                         threads=threads,
+                        advertise=advertise,
                     )
 
     def caller(self, connection: HTTPConnection) -> Caller:
@@ -108,8 +110,12 @@ class Gateway:
         Raises:
             NotReady: until the first lists of the cluster are there.
         """
-        if not (self.cache.synced.is_set() and self.registry.synced.is_set()):
+        if not _synced(self.cache, self.registry):
             raise NotReady("the xApps of the cluster have not been read yet: ask again in a second")
+
+
+def _synced(cache: WatchCache[Entry], registry: Registry) -> bool:
+    return cache.synced.is_set() and registry.synced.is_set()
 
 
 def _rendering_engine(settings: Settings) -> HelmEngine:
@@ -117,9 +123,9 @@ def _rendering_engine(settings: Settings) -> HelmEngine:
     return HelmEngine(settings.model_copy(update={"helm_concurrency": at_once}))
 
 
-def gateway_of(connection: HTTPConnection) -> Gateway:
-    """Return the gateway that serves this request or WebSocket."""
-    gateway: Gateway = connection.app.state.gateway
+def gateway_of(request: Request) -> Gateway:
+    """Return the gateway that serves this request."""
+    gateway: Gateway = request.app.state.gateway
     return gateway
 
 

@@ -34,7 +34,8 @@ def as_if_in_the_checkout(text: str, run: Run) -> str:
     )
 
 
-def test_the_commands_of_the_readme_work_one_after_the_other(run: Run, tmp_path: Path) -> None:
+def test_the_commands_of_the_readme_work_one_after_the_other(simulated_run: Run, tmp_path: Path) -> None:
+    run = simulated_run
     (manifest,) = blocks("yaml")
     (tmp_path / "xapp.yaml").write_text(as_if_in_the_checkout(manifest, run))
     (tmp_path / "manifests").symlink_to(ROOT / "manifests")

@@ -15,6 +15,7 @@ import pytest
 from tests.integration.localrun.runs import Run, conditions, refused, run_samples
 from tests.localcluster import LocalCluster
 from tests.localcluster.cluster import ROOT
+from tests.localcluster.realnode.node import NAME
 from tests.localcluster.waiting import wait_until
 from tests.localrun.samples import APPLIED, NAMESPACE, UPLOADED
 
@@ -26,6 +27,28 @@ DEADLINE_SECONDS = 30.0
 @pytest.mark.parametrize("name", [UPLOADED, APPLIED])
 def test_both_samples_are_ready(run: Run, name: str) -> None:
     assert conditions(run.cluster, name, NAMESPACE)["Ready"] == "True"
+
+
+def test_the_samples_run_on_the_best_node_there_is(run: Run) -> None:
+    where = "jsonpath={.items[*].spec.nodeName}"
+    nodes = set(run.cluster.kubectl("get", "pods", "-n", NAMESPACE, "-o", where).split())
+    if run.cluster.node_address:
+        assert nodes == {NAME}
+    else:
+        assert "simulated nodes only: " in run.said
+        assert all(name.startswith("simulated-") for name in nodes)
+
+
+def test_the_samples_answer_where_containers_run(run: Run) -> None:
+    if not run.cluster.node_address:
+        pytest.skip("simulated nodes run no containers")
+    for name in (UPLOADED, APPLIED):
+        path = f"/api/v1/namespaces/{NAMESPACE}/services/{name}:http/proxy"
+        answer = json.loads(run.cluster.kubectl("get", "--raw", f"{path}/"))
+        assert (answer["name"], answer["cluster"]) == (name, run.cluster.node_address)
+    kept = run.cluster.kubectl("get", "--raw", f"{path}/samples.csv")
+    assert "cell-1" in kept
+    assert f"{run.url}/api/xapps/{NAMESPACE}/{UPLOADED}/api/metadata" in run.said
 
 
 def test_helm_knows_both_releases(run: Run) -> None:

@@ -8,17 +8,14 @@ import httpx
 import pytest
 
 from tests.integration.samples.running import Running, running
-from tests.localcluster import Binaries
 from tests.localcluster.tools import KPI_MONITOR
+from tests.support.programs import build_programs
 
 Start = Callable[..., Running]
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Have the program before the first test's clock runs: on a new machine it is built first."""
-    needed = any({"http", "start"} & set(getattr(item, "fixturenames", ())) for item in session.items)
-    if needed and not session.config.option.collectonly:
-        Binaries().resolve([KPI_MONITOR.name])
+    build_programs(session, [KPI_MONITOR.name], for_fixtures=("http", "start"))
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import yaml
 
-from tests.localrun.samples import APPLIED, NAMESPACE, UPLOADED, Samples
+from tests.localrun.image import IMAGE
+from tests.localrun.samples import APPLIED, NAMESPACE, ON_REAL_NODE, UPLOADED, Samples
 
 FOLDER = Path(__file__).parents[3] / "manifests" / "samples"
 
@@ -21,3 +22,17 @@ def test_form_and_manifest_ask_for_the_version_that_the_chart_has() -> None:
     assert form["version"] == samples.hello_world.version
     assert "-".join(form[part] for part in ("organization", "team", "xAppName")) == UPLOADED
     assert yaml.safe_load(samples.manifest)["spec"]["version"] == samples.kpi_store.version
+
+
+def test_for_the_real_node_both_get_the_same_values_besides_their_own() -> None:
+    plain, real = Samples.read(FOLDER), Samples.read(FOLDER).on_real_node()
+    asked = dict(ON_REAL_NODE)
+    assert yaml.safe_load(real.values) == {**yaml.safe_load(plain.values), **asked}
+    before, after = (yaml.safe_load(each.manifest)["spec"] for each in (plain, real))
+    assert after == {**before, "values": {**before["values"], **asked}}
+
+
+def test_the_charts_name_the_image_that_is_made_for_them() -> None:
+    for chart in Samples.read(FOLDER).charts:
+        image = yaml.safe_load((FOLDER / "charts" / chart.name / "values.yaml").read_text())["image"]
+        assert f"{image['repository']}:{image['tag']}" == IMAGE == f"{image['repository']}:{chart.app_version}"
