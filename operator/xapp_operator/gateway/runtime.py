@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import HTTPConnection
 
 from xapp_operator.charts.source import ChartSources
 from xapp_operator.config import Settings
@@ -23,6 +23,8 @@ from xapp_operator.errors import NotReady
 from xapp_operator.gateway.auth import Authenticator, Caller
 from xapp_operator.gateway.deployment import Deployer
 from xapp_operator.gateway.feed import Feed
+from xapp_operator.gateway.proxy.service import XAppProxy
+from xapp_operator.gateway.proxy.upstream import Upstream
 from xapp_operator.gateway.records import Entry, entry_of
 from xapp_operator.gateway.registered import Registered
 from xapp_operator.gateway.rendering import Renderer
@@ -58,6 +60,7 @@ class Gateway:
     deployer: Deployer
     repositories: SavedRepositories
     charts: ChartSources
+    proxy: XAppProxy
     uploads: Path
     threads: ThreadPoolExecutor
     advertise: AdvertiseAddress
@@ -81,6 +84,7 @@ class Gateway:
                     cache,
                     SavedRepositories(kube, settings) as repositories,
                     ChartSources(settings) as charts,
+                    Upstream(settings, in_pod=kube.kubeconfig_path is None) as upstream,
                 ):
                     advertise = AdvertiseAddress(kube, settings)
                     renderer = Renderer(settings, kube=kube, engine=helm, advertise=advertise)
@@ -95,6 +99,7 @@ class Gateway:
                         deployer=Deployer(kube, renderer=renderer, charts=charts),
                         repositories=repositories,
                         charts=charts,
+                        proxy=XAppProxy(settings, upstream),
                         uploads=uploads,
                         threads=threads,
                         advertise=advertise,
@@ -123,9 +128,9 @@ def _rendering_engine(settings: Settings) -> HelmEngine:
     return HelmEngine(settings.model_copy(update={"helm_concurrency": at_once}))
 
 
-def gateway_of(request: Request) -> Gateway:
-    """Return the gateway that serves this request."""
-    gateway: Gateway = request.app.state.gateway
+def gateway_of(connection: HTTPConnection) -> Gateway:
+    """Return the gateway that serves this request or WebSocket."""
+    gateway: Gateway = connection.app.state.gateway
     return gateway
 
 
