@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from xapp_operator.domain.situation import Digests
+
 
 @dataclass(frozen=True, slots=True)
 class Install:
@@ -19,6 +21,14 @@ class Upgrade:
     """Upgrade the release to the desired digests."""
 
     take_ownership: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Adopt:
+    """Take over `revision`, which a person made of the desired chart and values, as it is: helm has nothing to do."""
+
+    revision: int
+    digests: Digests
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,4 +82,4 @@ class Nothing:
     note: str | None = None
 
 
-Action: TypeAlias = "Install | Upgrade | Rollback | Uninstall | Unlock | CorrectDrift | Test | Wait | Nothing"
+Action: TypeAlias = "Install | Upgrade | Adopt | Rollback | Uninstall | Unlock | CorrectDrift | Test | Wait | Nothing"

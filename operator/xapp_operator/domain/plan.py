@@ -13,6 +13,7 @@ from xapp_operator.api.conditions import Reason
 from xapp_operator.api.models import HealthStatus
 from xapp_operator.domain.actions import (
     Action,
+    Adopt,
     CorrectDrift,
     Install,
     Nothing,
@@ -265,8 +266,11 @@ def _by_status(now: Situation) -> Action:
 
 
 def _deployed(now: Situation) -> Action:
-    if not (now.runs and now.owned) or now.requests.force:
+    release = now.release
+    if not now.runs or release is None or release.digests is None or now.requests.force:
         return Upgrade(take_ownership=now.spec.adopt)
+    if not now.owned:
+        return Adopt(release.revision, release.digests)
     awaited = _awaited(now)
     if awaited is not None:
         return awaited

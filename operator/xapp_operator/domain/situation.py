@@ -73,7 +73,7 @@ class Release:
     revision: int
     status: str
     owner: str | None  # metadata.name of the XApp that made it; None: a person did
-    digests: Digests | None  # None: not known, or changed by another helm
+    digests: Digests | None  # None: not known, or changed by another helm; of a person's, what it was found equal to
     attempt_is_ours: bool  # the newest revision carries an attempt label of its own
     modified_at: float  # seconds since the epoch
     earlier: tuple[Earlier, ...] = ()

@@ -93,9 +93,12 @@ def labels_only(gateway: Gateway, entry: Entry) -> LabelsOnly:
             f"{told}it was not installed with Helm, so there is no release to adopt; change it with the means by which "
             "it was made, or remove it and deploy its chart"
         )
+    # What an XApp has left behind is its own still: helm's record names it.
+    former = known.said(lambda mark: mark.xapp) if known is not None else ""
+    named = f"named {former} " if former else ""
     return LabelsOnly(
-        f"{told}to adopt it, make an XApp in this namespace with releaseName: {entry.release} and adopt: true; without "
-        "that, change it with helm"
+        f"{told}to adopt it, make an XApp {named}in this namespace with releaseName: {entry.release} and adopt: true; "
+        "without that, change it with helm"
     )
 
 

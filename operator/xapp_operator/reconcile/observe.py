@@ -26,6 +26,7 @@ from xapp_operator.errors import AccessDenied, KubeError, SourceUnavailable, XAp
 from xapp_operator.helm.storage import decode_release, inventory, secret_name
 from xapp_operator.kube.resources import SECRETS
 from xapp_operator.monitor.diagnosis import culprit
+from xapp_operator.reconcile.adoption import agrees
 from xapp_operator.reconcile.draft import moment, wish
 from xapp_operator.reconcile.labels import label_objects, put_back
 from xapp_operator.reconcile.report import Live
@@ -75,6 +76,8 @@ class Observer:
             work.draft.held_revision = None
         desired = None if deleting or xapp.spec.suspend else await self._desired(work)
         release = tools.releases.observed(work.namespace, xapp.release_name, attempt=work.draft.attempt)
+        if release is not None and isinstance(desired, Digests) and await agrees(work, tools, release, desired):
+            release = replace(release, digests=desired)
         if release is None:
             work.draft.release = ReleaseStatus()
             work.draft.history = ()

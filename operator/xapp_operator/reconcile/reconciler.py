@@ -18,6 +18,7 @@ from xapp_operator.api.models import HealthStatus, Metadata
 from xapp_operator.api.names import FINALIZER
 from xapp_operator.domain.actions import (
     Action,
+    Adopt,
     CorrectDrift,
     Install,
     Nothing,
@@ -36,6 +37,7 @@ from xapp_operator.reconcile.observe import Observation, Observer
 from xapp_operator.reconcile.queue import Key
 from xapp_operator.reconcile.report import render
 from xapp_operator.reconcile.tools import Tools, Work
+from xapp_operator.reconcile.verbs.adopt import adopt
 from xapp_operator.reconcile.verbs.install import install
 from xapp_operator.reconcile.verbs.leftovers import remove_leftovers
 from xapp_operator.reconcile.verbs.rollback import rollback
@@ -179,6 +181,9 @@ class Reconciler:
         self._observer.handled(work, action)
         if isinstance(action, Unlock):
             await unlock(action, work, self._tools)
+            return
+        if isinstance(action, Adopt):
+            await adopt(action, work, self._tools)
             return
         digests = None if isinstance(observation.desired, XAppError) else observation.desired
         attempt = begun(

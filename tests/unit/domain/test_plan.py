@@ -22,6 +22,7 @@ from tests.unit.domain.situations import (
 from xapp_operator.api.conditions import Reason
 from xapp_operator.domain.actions import (
     Action,
+    Adopt,
     CorrectDrift,
     Install,
     Nothing,
@@ -230,8 +231,13 @@ OWNERSHIP = [
         Upgrade(take_ownership=True),
     ),
     case(
-        "adopt-takes-over-also-where-digests-agree",
-        situation(release(owner=None, digests=WANTED), wanted=spec(adopt=True)),
+        "adopt-leaves-what-agrees-as-it-is",
+        situation(release(owner=None, digests=WANTED, revision=4), wanted=spec(adopt=True)),
+        Adopt(4, WANTED),
+    ),
+    case(
+        "adopt-and-force-upgrade",
+        situation(release(owner=None, digests=WANTED), wanted=spec(adopt=True), requests=Requests(force=True)),
         Upgrade(take_ownership=True),
     ),
     case(

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.unit.domain.situations import GENERATION, NAME, NOW, OLD, OTHER, TIMEOUT, WANTED, spec
 from xapp_operator.api.models import HealthStatus
 from xapp_operator.domain.actions import (
+    Adopt,
     CorrectDrift,
     Install,
     Nothing,
@@ -153,7 +154,7 @@ not_deleting = situations.map(lambda each: replace(each, deleting=False))
 @often
 @given(situations)
 def test_every_situation_has_an_answer(now: Situation) -> None:
-    verbs = Install | Upgrade | Rollback | Uninstall | Unlock | CorrectDrift | Test | Wait | Nothing
+    verbs = Install | Upgrade | Adopt | Rollback | Uninstall | Unlock | CorrectDrift | Test | Wait | Nothing
 
     assert isinstance(plan(now), verbs)
 
@@ -241,6 +242,16 @@ def test_install_is_for_what_never_was_deployed_or_no_longer_is(now: Situation) 
         assert now.release.status == UNINSTALLED or (now.release.status == FAILED and not now.release.good)
     elif isinstance(action, Install):
         assert not action.replace
+
+
+@given(situations)
+def test_adoption_is_asked_for_and_of_what_a_person_made_of_the_same(now: Situation) -> None:
+    action = plan(now)
+    if isinstance(action, Adopt):
+        assert now.release is not None
+        assert now.spec.adopt
+        assert (now.release.owner, now.release.status) == (None, DEPLOYED)
+        assert action == Adopt(now.release.revision, now.release.digests)  # type: ignore[arg-type]
 
 
 @given(situations)

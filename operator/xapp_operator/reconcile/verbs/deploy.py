@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from xapp_operator.api.models import ReleaseStatus
 from xapp_operator.api.names import LABEL_ATTEMPT, LABEL_CHART_DIGEST, LABEL_VALUES_DIGEST, LABEL_XAPP
-from xapp_operator.domain.situation import Attempt, Outcome
+from xapp_operator.domain.situation import Attempt, Digests, Outcome
 from xapp_operator.errors import XAppError
 from xapp_operator.helm.requests import ReleaseRequest, ReleaseResult
 from xapp_operator.reconcile.desired import Materials
@@ -94,12 +94,7 @@ def _request(
         namespace=work.namespace,
         chart=materials.chart.path,
         values=materials.values,
-        labels={
-            LABEL_XAPP: work.xapp.metadata.name,
-            LABEL_CHART_DIGEST: materials.digests.chart,
-            LABEL_VALUES_DIGEST: materials.digests.values,
-            LABEL_ATTEMPT: uuid.uuid4().hex[:16],
-        },
+        labels=ownership_labels(work.xapp.metadata.name, materials.digests),
         user=tools.identities.user_of(work.xapp),
         timeout=spec.timeout_seconds,
         replace=over_failed,
@@ -108,6 +103,16 @@ def _request(
         history_max=spec.max_history,
         secrets=materials.secrets,
     )
+
+
+def ownership_labels(xapp: str, digests: Digests) -> dict[str, str]:
+    """Return the labels of a release record that tell whose it is and what it was made of, with a new attempt."""
+    return {
+        LABEL_XAPP: xapp,
+        LABEL_CHART_DIGEST: digests.chart,
+        LABEL_VALUES_DIGEST: digests.values,
+        LABEL_ATTEMPT: uuid.uuid4().hex[:16],
+    }
 
 
 def _released(work: Work, materials: Materials, result: ReleaseResult) -> ReleaseStatus:

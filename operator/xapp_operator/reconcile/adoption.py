@@ -1,0 +1,77 @@
+"""Whether a release that a person made is already what an XApp wants, so that taking it over changes nothing.
+
+Lives in `reconcile`, beside `observe`, which asks it before `plan` decides. Helm keeps no archive of a chart, so what
+the chart renders now with the release's own values is held against what the release consists of. A chart that renders
+otherwise each time (random passwords, `lookup`) counts as different: the answer is then an upgrade.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from xapp_operator.api.json import obj, text
+from xapp_operator.domain.situation import DEPLOYED, Digests, Release
+from xapp_operator.domain.values import digest
+from xapp_operator.errors import HelmError, InputError
+from xapp_operator.helm import storage
+from xapp_operator.helm.manifest import documents, split
+from xapp_operator.helm.requests import TemplateRequest
+from xapp_operator.helm.storage import decode_release, secret_name
+from xapp_operator.kube.resources import SECRETS
+from xapp_operator.reconcile.desired import DIGEST_LENGTH, Materials
+from xapp_operator.reconcile.tools import Tools, Work
+
+_HOOK = "helm.sh/hook"
+
+
+async def agrees(work: Work, tools: Tools, release: Release, desired: Digests) -> bool:
+    """Return whether `release`, a person's that is to be adopted, was made of the desired chart and values.
+
+    Raises:
+        KubeError: when the release cannot be read, or the cluster not asked what it serves.
+    """
+    tried = work.draft.attempt is not None and work.draft.attempt.digests == desired
+    if release.owner is not None or release.status != DEPLOYED or not work.xapp.spec.adopt or tried:
+        return False
+    client, name = tools.identities.client_of(work.xapp), work.xapp.release_name
+    secret = await client.get(SECRETS, secret_name(name, release.revision), namespace=work.namespace)
+    try:
+        stored = await asyncio.to_thread(decode_release, secret)
+        if digest(stored.config)[:DIGEST_LENGTH] != desired.values:
+            return False
+        materials = await tools.desired.materials(work.xapp)
+        info = materials.chart.info
+        if materials.digests != desired or (stored.chart.name, stored.chart.version) != (info.name, info.version):
+            return False
+        rendered = await tools.helm.template(await _request(work, tools, stored, materials))
+        return await asyncio.to_thread(_same, stored.manifest, rendered.manifest)
+    except (InputError, HelmError):
+        return False  # what is wrong with it, the upgrade says
+
+
+async def _request(work: Work, tools: Tools, stored: storage.Release, materials: Materials) -> TemplateRequest:
+    version, api_versions = await asyncio.gather(tools.kube.version(), tools.kube.api_versions())
+    return TemplateRequest(
+        name=work.xapp.release_name,
+        namespace=work.namespace,
+        chart=materials.chart.path,
+        values=stored.config,
+        kube_version=version,
+        api_versions=api_versions,
+        skip_schema=True,
+        upgrade=stored.revision > 1,
+        chart_name=materials.chart.info.name,
+    )
+
+
+def _same(stored: str, rendered: str) -> bool:
+    """Return whether a release's manifest is what was rendered, which has hooks and definitions of kinds besides."""
+    there, wanted = ({document.strip() for document in split(manifest)} for manifest in (stored, rendered))
+    return there <= wanted and all(map(_beside_the_manifest, wanted - there))
+
+
+def _beside_the_manifest(document: str) -> bool:
+    return all(
+        text(one, "kind") == "CustomResourceDefinition" or _HOOK in obj(obj(one, "metadata"), "annotations")
+        for one in documents(document)
+    )

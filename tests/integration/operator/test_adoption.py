@@ -1,0 +1,206 @@
+"""Releases that a person made with helm, taken over by an XApp: nothing starts anew, and no list shows a gap."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.gateway.conftest import settings_for
+from tests.localcluster import Cluster
+from tests.support.gateway import Serving, serving
+from tests.support.operator import OperatorProcess
+from tests.support.person import Person
+from tests.support.styles import drax_chart
+from tests.support.workload import workload
+from tests.support.xapps import XAppKit
+
+pytestmark = pytest.mark.integration
+
+Seen = list[tuple[str, str]]
+OWNER = "xapp-operator.io/xapp"
+
+
+@pytest.fixture(scope="module")
+def gateway(cluster: Cluster, operator: OperatorProcess, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    assert operator.running
+    with serving(settings_for(cluster, tmp_path_factory.mktemp("gateway"))) as one:
+        yield one
+
+
+@pytest.fixture
+def person(xapps: XAppKit, tmp_path: Path) -> Person:
+    return Person(xapps.cluster, xapps.namespace, tmp_path)
+
+
+@contextmanager
+def _watched(gateway: Serving, namespace: str) -> Iterator[list[Seen]]:
+    """Read the list of the namespace over and over; yields what it showed each time."""
+    shown: list[Seen] = []
+    ended = threading.Event()
+
+    def run() -> None:
+        with gateway.client() as http:
+            while not ended.wait(0.01):
+                shown.append(_listed(http.get("/api/xapps", params={"namespace": namespace}).json()))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield shown
+    finally:
+        ended.set()
+        thread.join(60)
+
+
+def _listed(page: dict[str, Any]) -> Seen:
+    return [(each["name"], each["source"]) for each in page["content"]]
+
+
+def _uids(xapps: XAppKit) -> dict[str, str]:
+    """Return the uids of what runs, pods too."""
+    kinds = "deployments,replicasets,pods,services,configmaps"
+    found = json.loads(xapps.kubectl("get", kinds, "-o", "json"))["items"]
+    return {
+        f"{each['kind']}/{each['metadata']['name']}": each["metadata"]["uid"]
+        for each in found
+        if each["metadata"]["name"].startswith("by-hand")
+    }
+
+
+def _running(xapps: XAppKit) -> None:
+    xapps.kubectl("rollout", "status", "deployment/by-hand", "--timeout=60s")
+
+
+def _record_labels(xapps: XAppKit, revision: int) -> dict[str, str]:
+    found = xapps.get("secret", f"sh.helm.release.v1.by-hand.v{revision}")
+    assert found is not None
+    labels: dict[str, str] = found["metadata"]["labels"]
+    return labels
+
+
+def _manifest(xapps: XAppKit, archive: bytes, **spec: Any) -> dict[str, Any]:
+    return xapps.uploaded("hello", archive, version="0.2.1", releaseName="by-hand", **spec)
+
+
+def test_what_agrees_becomes_ours_without_a_new_revision(xapps: XAppKit, person: Person, gateway: Serving) -> None:
+    chart = drax_chart()
+    person.install("by-hand", chart, greeting="old")
+    person.upgrade("by-hand", chart, greeting="hi")
+    _running(xapps)
+    before = _uids(xapps)
+    with _watched(gateway, xapps.namespace) as shown:
+        xapps.until(lambda: [("by-hand", "labels")] in shown, what="the chart to register itself")
+        xapps.apply(_manifest(xapps, chart, adopt=True, values={"greeting": "hi"}))
+        status = xapps.ready("hello")
+        xapps.until(lambda: shown[-1] == [("hello", "xapp")], what="the record to turn")
+    first = shown.index([("by-hand", "labels")])
+    assert {tuple(each) for each in shown[first:]} == {(("by-hand", "labels"),), (("hello", "xapp"),)}
+    assert _uids(xapps) == before
+    assert [(each["revision"], each["status"]) for each in person.history("by-hand")] == [
+        (1, "superseded"),
+        (2, "deployed"),
+    ]
+    assert _record_labels(xapps, 2)[OWNER] == "hello"
+    assert OWNER not in _record_labels(xapps, 1)
+    assert (status["release"]["revision"], status["release"]["chartVersion"]) == (2, "0.2.1")
+    assert [each["revision"] for each in status["history"]] == [2, 1]
+    assert {each["type"] for each in status["conditions"]} == {"Ready", "Released"}
+    service = xapps.get("service", "by-hand-api")
+    assert service is not None
+    assert service["metadata"]["labels"][OWNER] == "hello"
+    events = json.loads(xapps.kubectl("get", "events", "-o", "json"))["items"]
+    assert "Adopted" in {event["reason"] for event in events}
+
+
+def test_after_adoption_it_is_upgraded_and_removed_like_any_other(
+    xapps: XAppKit, person: Person, gateway: Serving
+) -> None:
+    chart = drax_chart()
+    person.install("by-hand", chart)
+    xapps.apply(_manifest(xapps, chart, adopt=True))
+    assert xapps.ready("hello")["release"]["revision"] == 1
+    xapps.apply(_manifest(xapps, chart, adopt=True, values={"greeting": "new"}))
+    xapps.until(lambda: xapps.ready("hello")["release"]["revision"] == 2, what="the upgrade", about="hello")
+    with _watched(gateway, xapps.namespace) as shown:
+        xapps.kubectl("delete", "xapp", "hello", "--timeout=60s")
+        xapps.until(lambda: bool(shown) and shown[-1] == [], what="the record to go")
+    assert xapps.releases() == {}
+    assert [("by-hand", "labels")] not in shown
+
+
+def test_what_differs_becomes_the_next_revision(xapps: XAppKit, person: Person, gateway: Serving) -> None:
+    chart = drax_chart()
+    person.install("by-hand", chart, greeting="theirs")
+    _running(xapps)
+    before = _uids(xapps)
+    with _watched(gateway, xapps.namespace) as shown:
+        xapps.until(lambda: [("by-hand", "labels")] in shown, what="the chart to register itself")
+        xapps.apply(_manifest(xapps, chart, adopt=True, values={"greeting": "ours"}))
+        status = xapps.ready("hello")
+        xapps.until(lambda: shown[-1] == [("hello", "xapp")], what="the record to turn")
+    assert all(len(each) == 1 for each in shown[shown.index([("by-hand", "labels")]) :])
+    assert status["release"]["revision"] == 2
+    assert [each["revision"] for each in status["history"]] == [2, 1]
+    assert _uids(xapps) == before, "the values only change the ConfigMap's data"
+    config = xapps.get("configmap", "by-hand-config")
+    assert config is not None
+    assert config["data"] == {"greeting": "ours"}
+
+
+def test_another_version_of_the_chart_is_an_upgrade(xapps: XAppKit, person: Person) -> None:
+    person.install("by-hand", drax_chart(version="0.2.0"))
+    xapps.apply(_manifest(xapps, drax_chart(), adopt=True))
+    assert xapps.ready("hello")["release"]["revision"] == 2
+
+
+def test_the_same_version_with_other_templates_is_an_upgrade(xapps: XAppKit, person: Person) -> None:
+    person.install("by-hand", drax_chart())
+    more = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more}\n"
+    xapps.apply(_manifest(xapps, drax_chart(more=more), adopt=True))
+    assert xapps.ready("hello")["release"]["revision"] == 2
+    assert "more" in xapps.names("configmap")
+
+
+def test_hooks_do_not_keep_what_agrees_from_being_taken_as_it_is(xapps: XAppKit, person: Person) -> None:
+    chart = workload()
+    person.install("by-hand", chart, hookSeconds="1s")
+    manifest = xapps.uploaded("hello", chart, releaseName="by-hand", adopt=True, values={"hookSeconds": "1s"})
+    xapps.apply(manifest)
+    assert xapps.ready("hello")["release"]["revision"] == 1
+
+
+def test_without_adopt_nothing_is_touched_and_the_way_is_told(xapps: XAppKit, person: Person, gateway: Serving) -> None:
+    chart = drax_chart()
+    person.install("by-hand", chart)
+    xapps.apply(_manifest(xapps, chart))
+    stalled = xapps.stalled("hello")
+    assert stalled["reason"] == "AccessDenied"
+    assert "adopt: true" in stalled["message"]
+    assert OWNER not in _record_labels(xapps, 1)
+    xapps.kubectl("delete", "xapp", "hello", "--timeout=60s")
+    with _watched(gateway, xapps.namespace) as shown:
+        xapps.until(lambda: bool(shown) and shown[-1] == [("by-hand", "labels")], what="the labels to speak again")
+    assert xapps.releases()["by-hand"]["revision"] == "1"
+
+
+def test_what_is_left_by_an_orphaning_deletion_is_found_by_its_labels(xapps: XAppKit, gateway: Serving) -> None:
+    """Also where the chart has no labels of its own: ours stay on the objects."""
+    xapps.apply(xapps.uploaded("hello", workload(), deletionPolicy="Orphan"))
+    xapps.ready("hello")
+    xapps.kubectl("delete", "xapp", "hello", "--timeout=60s")
+    with _watched(gateway, xapps.namespace) as shown:
+        xapps.until(lambda: bool(shown) and shown[-1] == [("hello", "labels")], what="what was left to be found")
+    with gateway.client() as http:
+        record = http.get(f"/api/xapps/{xapps.namespace}/hello").json()
+        refusal = http.request("DELETE", "/api/deployment/xapp", json={"name": "hello", "namespace": xapps.namespace})
+    assert (record["organization"], record["xAppName"], record["version"]) == ("ACME Corp", "hello", "0.1.0")
+    assert refusal.status_code == 409
+    assert "named hello" in refusal.json()["detail"]
+    xapps.apply(xapps.uploaded("hello", workload()))
+    assert xapps.ready("hello")["release"]["revision"] == 1
