@@ -86,6 +86,7 @@ class Server(uvicorn.Server):
 
     def __init__(self, gateway: Gateway) -> None:
         settings = gateway.settings
+        self._feed = gateway.feed
         super().__init__(
             uvicorn.Config(
                 create_app(gateway),
@@ -110,8 +111,9 @@ class Server(uvicorn.Server):
         )
 
     def stop(self) -> None:
-        """End the service: requests under way get GRACE_SECONDS."""
+        """End the service: streams at once, other requests under way get GRACE_SECONDS."""
         self.should_exit = True
+        self._feed.close()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
