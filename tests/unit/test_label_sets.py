@@ -1,0 +1,60 @@
+"""The setting that says which labels are recognised, and the sentences that refuse a wrong one."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from xapp_operator.config import DRAX, LabelSet, Settings
+
+
+def read(text: str) -> tuple[LabelSet, ...]:
+    return Settings(label_sets=text).label_sets
+
+
+def test_the_drax_set_is_on_by_default() -> None:
+    assert Settings().label_sets == (DRAX,)
+    assert read(f"[{DRAX}]") == (DRAX,)
+
+
+@pytest.mark.parametrize("text", ["", "  ", "[]"])
+def test_no_set_at_all_leaves_our_own(text: str) -> None:
+    assert read(text) == ()
+
+
+def test_a_selector_may_have_several_terms() -> None:
+    (found,) = read('[{"selector": "acme.io/kind=xapp,live,acme.io/empty="}]')
+    assert found.terms == (("acme.io/kind", "xapp"), ("live", None), ("acme.io/empty", ""))
+    assert (found.name, found.component) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("drax/role=xapp", "it is no JSON: write a list such as"),
+        ("[" * 10, "it is no JSON"),
+        ('{"selector": "a"}', "it must be a list of at most 8 sets"),
+        (f"[{','.join(['{}'] * 9)}]", "at most 8 sets"),
+        ('["a"]', "set 1 must have a selector"),
+        ('[{"selector": "a"}, {"name": "b"}]', "set 2 must have a selector"),
+        ('[{"selector": ""}]', "set 1 must have a selector"),
+        ('[{"selector": "a", "names": "b"}]', "may have name and component"),
+        ('[{"selector": "a", "name": 1}]', "set 1: selector, name and component are texts"),
+        ('[{"selector": ["a"]}]', "set 1: selector, name and component are texts"),
+        ('[{"selector": "a in (b, c)"}]', "its selector must be labels to be equal to"),
+        ('[{"selector": "a!=b"}]', "its selector must be labels"),
+        ('[{"selector": "a=b, c"}]', "without spaces"),
+        ('[{"selector": "a=b,"}]', "its selector must be labels"),
+        ('[{"selector": "a==b"}]', "its selector must be labels"),
+        ('[{"selector": "-a"}]', "its selector must be labels"),
+        ('[{"selector": "a/b/c"}]', "its selector must be labels"),
+        ('[{"selector": "a", "name": "a b"}]', "set 1: its name must be the key of a label"),
+        ('[{"selector": "a", "component": "/b"}]', "set 1: its component must be the key of a label"),
+    ],
+)
+def test_a_wrong_setting_is_refused_with_the_mend(text: str, sentence: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        read(text)
+    assert sentence in str(refused.value)
+    (problem,) = refused.value.errors()
+    assert problem["loc"] == ("label_sets",)
