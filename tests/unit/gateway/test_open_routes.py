@@ -8,36 +8,14 @@ from typing import Final
 
 import httpx
 import pytest
-from starlette.routing import Route
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 
 from tests.support.gateway import Serving, offline, serving
-from xapp_operator.gateway.routes import ROUTERS
+from tests.support.routes import OPEN, WEBSOCKET, all_routes
 
-OPEN: Final = {
-    ("GET", "/"),
-    ("GET", "/healthz"),
-    ("GET", "/readyz"),
-    ("GET", "/metrics"),
-    ("GET", "/api/docs"),
-    ("GET", "/api/docs/{asset}"),
-    ("GET", "/api/openapi.json"),
-    ("POST", "/api/session"),
-}
 UNJUDGED: Final = "xapp_session=" + "A" * 200
 """Has the form of a session, but no key can be read here: whether it is one is not known."""
-ANY_METHOD: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-
-
-def all_routes() -> list[tuple[str, str]]:
-    """Return method and path of every route that the gateway has."""
-    return sorted(
-        (method, route.path)
-        for router in ROUTERS
-        for route in router.routes
-        if isinstance(route, Route)
-        for method in route.methods or ANY_METHOD
-        if method != "HEAD"
-    )
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +27,18 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
 
 
 def ask(http: httpx.Client, method: str, path: str, **headers: str) -> httpx.Response:
+    if method == WEBSOCKET:
+        return knock(http, path, headers)
     return http.request(method, re.sub(r"\{[^}]+\}", "x", path), headers=headers, content=b"{}" * (method != "GET"))
+
+
+def knock(http: httpx.Client, path: str, headers: dict[str, str]) -> httpx.Response:
+    """Return the answer to the attempt to open a WebSocket."""
+    address = f"ws://{http.base_url.netloc.decode()}{re.sub(r'{[^}]+}', 'x', path)}"
+    with pytest.raises(InvalidStatus) as refused, connect(address, additional_headers=headers, proxy=None):
+        pass
+    answer = refused.value.response
+    return httpx.Response(answer.status_code, headers=list(answer.headers.raw_items()), content=bytes(answer.body))
 
 
 def test_no_other_route_answers_without_credentials(guarded: Serving) -> None:
