@@ -6,7 +6,7 @@ import asyncio
 import json
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -123,7 +123,7 @@ def test_a_quiet_stream_has_comments_that_move_its_id_on(alone: Serving, monkeyp
 
 
 def test_many_listeners_hear_the_same_and_the_time_of_the_last_is_told(
-    alone: Serving, record_property: pytest.RecordProperty
+    alone: Serving, record_property: Callable[[str, object], None]
 ) -> None:
     heard = asyncio.run(_listen(alone))
     told = f"{LISTENERS} listeners, the last heard of 20 changes after {max(heard):.3f} s"

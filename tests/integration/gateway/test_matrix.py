@@ -1,0 +1,360 @@
+"""Two tenants, one without any right and nobody at all, on every route: what they may do, and what they learn.
+
+`matrix.py` has the row of each route; RBAC is real, with the roles that manifests/base gives to people.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import httpx
+import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+
+from tests.integration.gateway.desk import ready
+from tests.integration.gateway.matrix import EVERYBODY, ROWS, Row
+from tests.integration.gateway.office import ACCOUNTS, BINDINGS, token_of
+from tests.localcluster import Cluster
+from tests.localcluster.waiting import wait_until
+from tests.support.apiserver import NAMESPACES, REPOSITORIES, XAPPS, ApiServer
+from tests.support.contract import Contract
+from tests.support.events import Event, events
+from tests.support.gateway import Serving
+from tests.support.routes import OPEN, WEBSOCKET, RouteName, all_routes
+
+pytestmark = pytest.mark.integration
+
+REVIEWS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+PROVEN: Final = {"X-Requested-With": "tests"}
+GUARDED: Final = [route for route in all_routes() if route not in OPEN]
+READING: Final = {"GET", "OPTIONS", WEBSOCKET}
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """A namespace with an xApp and a repository; `mark` is in all of its data, and nowhere else."""
+
+    namespace: str
+    name: str
+    mark: str
+
+
+@dataclass(frozen=True, slots=True)
+class Town:
+    """Two tenants, and who is there: `edit` may edit what is a's, `view` may view what is b's, `nobody` neither."""
+
+    a: Tenant
+    b: Tenant
+    tokens: dict[str, str]
+
+    def own(self, who: str) -> Tenant:
+        return self.b if who == "view" else self.a
+
+    def foreign(self, who: str) -> Tenant:
+        return self.a if who == "view" else self.b
+
+
+def tenant(api: ApiServer, name: str) -> Tenant:
+    one = Tenant(namespace=f"matrix-{name}-{secrets.token_hex(4)}", name=f"{name}-ran-hello", mark=secrets.token_hex(8))
+    api.create(NAMESPACES, {"metadata": {"name": one.namespace}})
+    spec = {
+        "xAppName": "hello",
+        "organization": name,
+        "team": "ran",
+        "version": "0.1.0",
+        "owner": one.mark,
+        "method": "Remote Chart Repository",
+        "namespace": one.namespace,
+        "chartName": one.mark,
+        "url": f"https://{one.mark}.example.com",
+        "repoName": "charts",
+    }
+    head = {"apiVersion": "xapp-operator.io/v1alpha1"}
+    api.create(XAPPS.format(one.namespace), {**head, "kind": "XApp", "metadata": {"name": one.name}, "spec": spec})
+    api.patch(f"{XAPPS.format(one.namespace)}/{one.name}/status", {"status": ready()})
+    api.create(
+        REPOSITORIES.format(one.namespace),
+        {
+            **head,
+            "kind": "ChartRepository",
+            "metadata": {"name": one.name},
+            "spec": {"url": f"https://{one.mark}.example.com"},
+        },
+    )
+    return one
+
+
+def account(api: ApiServer, who: str, *, home: str, at: str | None) -> str:
+    """Make a service account that has the role of its name in a namespace; return its token once RBAC knows that."""
+    api.create(ACCOUNTS.format(home), {"metadata": {"name": who}})
+    if at is not None:
+        subject = {"kind": "ServiceAccount", "name": who, "namespace": home}
+        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": who}
+        api.create(BINDINGS.format(at), {"metadata": {"name": who}, "roleRef": role, "subjects": [subject]})
+        verb = "create" if who == "edit" else "get"
+        for kind in ("xapps", "chartrepositories"):
+            wait_until(lambda kind=kind: allowed(api, f"{home}:{who}", verb, kind, at), timeout=60, what="RBAC")  # type: ignore[misc]
+    return token_of(api, who, namespace=home)
+
+
+def allowed(api: ApiServer, user: str, verb: str, resource: str, namespace: str) -> bool:
+    attributes = {"group": "xapp-operator.io", "resource": resource, "verb": verb, "namespace": namespace}
+    spec = {"user": f"system:serviceaccount:{user}", "resourceAttributes": attributes}
+    answer = api.create(REVIEWS, {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec})
+    return answer["status"]["allowed"] is True
+
+
+@pytest.fixture(scope="module")
+def town(api: ApiServer, guarded: Serving) -> Iterator[Town]:
+    a, b = tenant(api, "a"), tenant(api, "b")
+    home = f"matrix-home-{secrets.token_hex(4)}"
+    api.create(NAMESPACES, {"metadata": {"name": home}})
+    places = {"edit": a.namespace, "view": b.namespace, "nobody": None}
+    made = Town(a, b, {who: account(api, who, home=home, at=at) for who, at in places.items()})
+
+    def known() -> bool:
+        return guarded.call(
+            lambda gateway: all(
+                gateway.store.get(one.namespace, one.name) and gateway.repositories.store.get(one.namespace, one.name)
+                for one in (a, b)
+            )
+        )
+
+    wait_until(known, timeout=60, what="the gateway to know both tenants")
+    yield made
+    for namespace in (a.namespace, b.namespace, home):
+        api.delete(f"{NAMESPACES}/{namespace}")
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """One who tries routes; every answer is held against the API's description."""
+
+    http: httpx.Client
+    contract: Contract
+
+    def answer(self, route: RouteName, row: Row, at: Tenant, **headers: str) -> httpx.Response:
+        """Return what a route answers about a tenant; of a stream only the beginning."""
+        named = {"namespace": at.namespace, "name": at.name, **row.path}
+        path = re.sub(r"\{(\w+)(:path)?\}", lambda found: named[found[1]], route.path)
+        if route.method == WEBSOCKET:
+            return self._knock(path, headers)
+        request = self.http.build_request(route.method, path, headers=headers, **row.send(at.namespace))
+        answer = self.http.send(request, stream=True)
+        try:
+            if answer.headers.get("content-type", "").startswith("text/event-stream"):
+                return httpx.Response(answer.status_code, text=next(answer.iter_text()))
+            answer.read()
+        finally:
+            answer.close()
+        if route.path.replace(":path", "") in self.contract.document["paths"]:
+            self.contract.check(answer)
+        return answer
+
+    def _knock(self, path: str, headers: dict[str, str]) -> httpx.Response:
+        sent = {name: self.http.headers[name] for name in ("authorization", "cookie") if name in self.http.headers}
+        address = f"ws://{self.http.base_url.netloc.decode()}{path}"
+        with pytest.raises(InvalidStatus) as refused, connect(address, additional_headers=sent | headers, proxy=None):
+            pass
+        answer = refused.value.response
+        return httpx.Response(answer.status_code, headers=list(answer.headers.raw_items()), content=bytes(answer.body))
+
+
+@pytest.fixture(scope="module")
+def contract(guarded: Serving) -> Contract:
+    return Contract.of(guarded)
+
+
+@contextmanager
+def visiting(guarded: Serving, contract: Contract, **headers: str) -> Iterator[Visitor]:
+    with guarded.client(headers=headers) as http:
+        yield Visitor(http, contract)
+
+
+def by_token(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+def named(route: RouteName) -> str:
+    return f"{route.method} {route.path}"
+
+
+def test_every_route_has_a_row_and_every_row_a_route() -> None:
+    assert set(ROWS) == set(GUARDED)
+
+
+@pytest.mark.parametrize("route", GUARDED, ids=named)
+def test_each_may_do_what_rbac_says_and_learns_nothing_of_the_other(
+    guarded: Serving, contract: Contract, town: Town, route: RouteName
+) -> None:
+    row = ROWS[route]
+    for who in ("edit", "view", "nobody"):
+        with visiting(guarded, contract, **by_token(town.tokens[who])) as visitor:
+            own = visitor.answer(route, row, town.own(who))
+            foreign = visitor.answer(route, row, town.foreign(who))
+        assert own.status_code in (row.status if who in row.for_whom else (403,)), (who, own.text)
+        assert foreign.status_code in (row.status if row.for_whom == EVERYBODY else (403,)), (who, foreign.text)
+        hidden = {town.foreign(who).mark} | ({town.own(who).mark} if who == "nobody" else set())
+        for answer in (own, foreign):
+            assert not any(mark in answer.text for mark in hidden), (who, answer.text)
+            if answer.status_code == 403:
+                assert answer.json()["type"] == "urn:xapp-operator:problem:access-denied"
+
+
+@pytest.mark.parametrize("route", GUARDED, ids=named)
+def test_one_who_is_not_signed_in_learns_nothing(
+    guarded: Serving, contract: Contract, town: Town, route: RouteName
+) -> None:
+    row = ROWS[route]
+    for headers in ({}, by_token("not-known"), {"Cookie": "xapp_session=garbled"}):
+        with visiting(guarded, contract, **headers) as visitor:
+            for at in (town.a, town.b):
+                answer = visitor.answer(route, row, at)
+                assert answer.status_code == 401, answer.text
+                assert answer.headers["WWW-Authenticate"].startswith("Bearer")
+                assert ("xapp_session=" in answer.headers.get("Set-Cookie", "")) == ("Cookie" in headers)
+
+
+@pytest.mark.parametrize("route", GUARDED, ids=named)
+def test_a_cookie_signs_in_as_a_token_does_and_changes_nothing_without_a_proof(
+    guarded: Serving, contract: Contract, town: Town, route: RouteName
+) -> None:
+    row = ROWS[route]
+    with guarded.client() as http:
+        signed_in = http.post("/api/session", json={"token": town.tokens["edit"]})
+        assert signed_in.status_code == 201, signed_in.text
+        cookie = {"Cookie": f"xapp_session={signed_in.cookies['xapp_session']}"}
+    changing = route.method not in READING or route.method == WEBSOCKET
+    with visiting(guarded, contract, **cookie) as visitor:
+        proven = visitor.answer(route, row, town.a, **PROVEN)
+        plain = visitor.answer(route, row, town.a)
+        strange = visitor.answer(route, row, town.a, Origin="https://elsewhere.example.com")
+        foreign = visitor.answer(route, row, town.b, **PROVEN)
+    assert proven.status_code in row.status
+    assert foreign.status_code in (row.status if row.for_whom == EVERYBODY else (403,))
+    if changing:
+        assert plain.status_code == strange.status_code == 403
+        assert "cookie alone" in plain.json()["detail"]
+        assert "another origin" in strange.json()["detail"]
+    else:
+        assert plain.status_code == strange.status_code == proven.status_code
+
+
+def everything(http: httpx.Client, path: str) -> list[dict[str, Any]]:
+    """Return what all pages of a list hold; the counts must agree with it."""
+    found: list[dict[str, Any]] = []
+    for page in range(1, 1000):
+        body = http.get(path, params={"page": page, "per_page": 1}).json()
+        found += body["content"]
+        if body["is_last_page"]:
+            assert body["total_count"] == len(found)
+            assert body["last_page"] == max(1, len(found))
+            return found
+    raise AssertionError("more pages than there can be")
+
+
+@pytest.mark.parametrize("path", ["/api/xapps", "/api/repositories"])
+def test_lists_and_counts_leave_out_what_the_caller_may_not_see(guarded: Serving, town: Town, path: str) -> None:
+    for who, expected in (("edit", [town.a]), ("view", [town.b]), ("nobody", [])):
+        with guarded.client(headers=by_token(town.tokens[who])) as http:
+            assert [each["namespace"] for each in everything(http, path)] == [one.namespace for one in expected]
+            for one in (town.a, town.b):
+                search = http.get(path, params={"search": one.name}).json()
+                assert search["total_count"] == (1 if one in expected else 0)
+                answer = http.get(path, params={"namespace": one.namespace})
+                assert answer.status_code == (200 if one in expected else 403)
+            assert http.get(path, params={"namespace": "nowhere-at-all"}).status_code == 403
+
+
+def named_in(event: Event) -> str:
+    return str(event.data["namespace"])
+
+
+def test_each_hears_of_the_own_namespace_only_and_within_seconds(
+    guarded: Serving, api: ApiServer, town: Town, record_property: Callable[[str, object], None]
+) -> None:
+    def touch(one: Tenant, message: str) -> None:
+        status = {"status": {"release": {"name": message}}}
+        api.patch(f"{XAPPS.format(one.namespace)}/{one.name}/status", status)
+
+    with (
+        guarded.client(headers=by_token(town.tokens["edit"])) as editor,
+        guarded.client(headers=by_token(town.tokens["view"])) as viewer,
+        editor.stream("GET", "/api/stream") as of_a,
+        viewer.stream("GET", "/api/stream") as of_b,
+    ):
+        hears_a, hears_b = events(of_a.iter_lines()), events(of_b.iter_lines())
+        next(hears_a)
+        next(hears_b)
+        touch(town.a, "first")
+        begun = time.monotonic()
+        touch(town.b, "second")
+        heard = next(hears_b)
+        took = time.monotonic() - begun
+        touch(town.a, "third")
+        heard_too = [next(hears_a), next(hears_a)]
+
+    assert (named_in(heard), heard.data["release"]["name"]) == (town.b.namespace, "second")
+    assert [named_in(each) for each in heard_too] == [town.a.namespace] * 2
+    assert [each.data["release"]["name"] for each in heard_too] == ["first", "third"]
+    told = f"a change in the cluster reached the stream after {took:.3f} s"
+    record_property("stream", told)
+    print(told)
+
+
+def test_a_right_that_is_taken_ends_what_it_let_through(guarded: Serving, api: ApiServer, town: Town) -> None:
+    home = f"matrix-leaver-{secrets.token_hex(4)}"
+    api.create(NAMESPACES, {"metadata": {"name": home}})
+    one = tenant(api, "c")
+    try:
+        token = account(api, "view", home=home, at=one.namespace)
+        with guarded.client(headers=by_token(token)) as http:
+            path = {"namespace": one.namespace}
+            wait_until(lambda: http.get("/api/xapps").json()["total_count"] == 1, timeout=60, what="the xApp")
+            with http.stream("GET", "/api/stream") as answer, http.stream("GET", "/api/stream", params=path) as only:
+                heard, of_one = events(answer.iter_lines()), events(only.iter_lines())
+                next(heard)
+                next(of_one)
+                api.delete(f"{BINDINGS.format(one.namespace)}/view")
+                wait_until(
+                    lambda: http.get("/api/xapps", params=path).status_code == 403, timeout=60, what="the right to end"
+                )
+                wait_until(
+                    lambda: http.get("/api/xapps").json()["total_count"] == 0, timeout=60, what="the list to end"
+                )
+                status = {"status": {"release": {"name": "after"}}}
+                api.patch(f"{XAPPS.format(one.namespace)}/{one.name}/status", status)
+                rest = next(each for each in heard if each.name != ":")
+                assert rest.name == "reset"
+                assert all(each.name in {"", ":"} for each in of_one)
+    finally:
+        api.delete(f"{NAMESPACES}/{home}")
+        api.delete(f"{NAMESPACES}/{one.namespace}")
+
+
+def test_the_audit_log_names_who_changed_something_by_cookie(
+    cluster: Cluster, guarded: Serving, api: ApiServer, town: Town
+) -> None:
+    if cluster.audit_log is None:
+        pytest.skip("the audit log of this cluster is out of reach")
+    log, name = cluster.audit_log, f"audited-{secrets.token_hex(4)}"
+    body = {"name": name, "namespace": town.a.namespace, "url": "https://charts.example.com"}
+    with guarded.client() as http:
+        assert http.post("/api/session", json={"token": town.tokens["edit"]}).status_code == 201
+        who = http.get("/api/session").json()["user"]
+        assert http.post("/api/repositories", json=body, headers=PROVEN).status_code == 201
+    api.delete(f"{REPOSITORIES.format(town.a.namespace)}/{name}")
+
+    def written() -> list[str]:
+        return [line for line in log.read_text().splitlines() if f'"name":"{name}"' in line and '"create"' in line]
+
+    lines = wait_until(written, timeout=60, what="the audit log")
+    assert who.endswith(":edit")
+    assert all(f'"username":"{who}"' in line for line in lines)
