@@ -12,8 +12,10 @@ import re
 from types import TracebackType
 from typing import Final, Self
 
-from xapp_operator.api.json import Json, JsonObject
-from xapp_operator.api.models import HealthStatus, Phase
+import orjson
+
+from xapp_operator.api.json import JsonObject
+from xapp_operator.api.models import SERVICES_MAX, HealthStatus, Phase
 from xapp_operator.config import Settings
 from xapp_operator.gateway.records import SOURCE_LABELS, Entry, make_entry
 from xapp_operator.gateway.store import RecordStore
@@ -25,6 +27,8 @@ from xapp_operator.monitor.registry import Registration, Registry
 
 AFTERMATH_SECONDS: Final = 1.0
 """How long the objects of an XApp that is gone are taken for going too: their watches may lag behind its own."""
+TOGETHER_SECONDS: Final = 0.05
+"""How long changes are gathered: a helm step changes many objects of a release at once."""
 
 _CHART: Final = re.compile(r"(?P<name>.+?)-(?P<version>v?[0-9]+\.[0-9]+.*)", re.ASCII)
 _PHASES: Final = {
@@ -97,7 +101,7 @@ class Registered:
         if release in self._claims or release in self._aftermath:
             return
         if not self._due:
-            asyncio.get_running_loop().call_soon(self._look_at_due)
+            asyncio.get_running_loop().call_later(TOGETHER_SECONDS, self._look_at_due)
         self._due.add(release)
 
     def _look_at_due(self) -> None:
@@ -127,7 +131,7 @@ def entry_of_labels(found: Registration) -> Entry:
     """Return what the gateway keeps of an xApp that is known by its labels only."""
     health = found.health
     chart, chart_version = _chart(found.said(lambda mark: mark.chart))
-    services: list[Json] = [live.service.status.model_dump(by_alias=True) for live in found.objects if live.service]
+    services = [live.service for live in found.objects if live.service][:SERVICES_MAX]
     record: JsonObject = {
         "name": found.release,
         "namespace": found.namespace,
@@ -152,7 +156,7 @@ def entry_of_labels(found: Registration) -> Entry:
             "lastDeployed": None,
         },
         "chart": {"name": chart, "version": chart_version, "repoName": None, "url": None},
-        "services": services,
+        "services": [orjson.loads(service.packed) for service in services],
         "createdAt": min((live.created for live in found.objects if live.created), default=None),
         "updatedAt": max((live.changed for live in found.objects if live.changed), default=None),
     }

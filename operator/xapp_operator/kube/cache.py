@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
+from sys import intern
 from types import TracebackType
 from typing import Final, Generic, Literal, NamedTuple, Self, TypeAlias, TypeVar
 
@@ -361,7 +362,7 @@ class WatchCache(Generic[T]):
 
 def _key(body: JsonObject) -> Key:
     metadata = obj(body, "metadata")
-    return Key(text(metadata, "namespace"), text(metadata, "name"))
+    return Key(intern(text(metadata, "namespace")), text(metadata, "name"))
 
 
 def _version(body: JsonObject) -> int:

@@ -1,13 +1,13 @@
 """What labels and annotations say about an object: to which xApp and which release it belongs, of which chart. Pure.
 
-Lives in `monitor`. Objects of one release say the same, so what they say is kept once.
+Lives in `monitor`. Objects of one release say the same, so each text is kept once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from sys import intern
 from typing import Final, TypeAlias
 
 from xapp_operator.api.json import JsonObject, obj, text
@@ -27,7 +27,6 @@ OURS: Final = LabelSet(selector=LABEL_XAPP, name=LABEL_XAPP, component=LABEL_COM
 
 CHART_LABEL: Final = "helm.sh/chart"
 APP_VERSION_LABEL: Final = "app.kubernetes.io/version"
-MARKS_SHARED: Final = 8192
 
 ReleaseKey: TypeAlias = tuple[str, str]  # (namespace, name of the release, or of the xApp where Helm made none)
 
@@ -69,7 +68,7 @@ def mark_of(metadata: JsonObject, sets: Iterable[LabelSet]) -> Mark:
     labels, annotations = obj(metadata, "labels"), obj(metadata, "annotations")
     release = text(annotations, HELM_RELEASE_NAME) if text(annotations, HELM_RELEASE_NAMESPACE) else ""
     theirs = [each for each in sets if fits(labels, each)]
-    return _shared(
+    texts = (
         next((found for each in theirs if each.name and (found := text(labels, each.name))), ""),
         release,
         next((found for each in theirs if each.component and (found := text(labels, each.component))), ""),
@@ -83,6 +82,7 @@ def mark_of(metadata: JsonObject, sets: Iterable[LabelSet]) -> Mark:
         text(annotations, LABEL_ORGANIZATION),
         text(annotations, LABEL_TEAM),
     )
+    return Mark(*map(intern, texts))
 
 
 def carries(body: JsonObject, labels: Mapping[str, str], *, component: bool) -> bool:
@@ -112,8 +112,3 @@ def controlled(metadata: JsonObject) -> bool:
     """Return whether another object made this one and answers for it, as a Deployment does for its pods."""
     owners = metadata.get("ownerReferences")
     return isinstance(owners, list) and any(isinstance(each, dict) and each.get("controller") for each in owners)
-
-
-@lru_cache(maxsize=MARKS_SHARED)
-def _shared(*texts: str) -> Mark:
-    return Mark(*texts)

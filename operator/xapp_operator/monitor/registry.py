@@ -73,7 +73,7 @@ class Registry:
         self._sets: tuple[LabelSet, ...] = (OURS, *settings.label_sets)
         self._on_change = on_change
         self._placed: dict[ObjectKey, LiveObject] = {}
-        self._releases: dict[ReleaseKey, set[ObjectKey]] = {}
+        self._releases: dict[ReleaseKey, tuple[ObjectKey, ...]] = {}
         self._caches = {
             resource: tuple(
                 WatchCache(
@@ -150,16 +150,17 @@ class Registry:
             self._forget(before)
         if now is not None:
             at = now.key
+            if at not in self._placed:
+                self._releases[now.owner] = (*self._releases.get(now.owner, ()), at)
             self._placed[at] = now
-            self._releases.setdefault(now.owner, set()).add(at)
         for owner in {each.owner: None for each in (before, now) if each is not None}:
             if before != now or (before and now and before.changed != now.changed):
                 self._on_change(owner)
 
     def _forget(self, live: LiveObject) -> None:
-        self._placed.pop(live.key, None)
-        keys = self._releases.get(live.owner)
-        if keys is not None:
-            keys.discard(live.key)
-            if not keys:
-                del self._releases[live.owner]
+        del self._placed[live.key]
+        left = tuple(key for key in self._releases[live.owner] if key != live.key)
+        if left:
+            self._releases[live.owner] = left
+        else:
+            del self._releases[live.owner]
