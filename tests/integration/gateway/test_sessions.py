@@ -1,0 +1,257 @@
+"""Signing in by cookie against a real API server: who it makes one, how long, on which replicas, and how it ends."""
+
+from __future__ import annotations
+
+import base64
+import re
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.integration.gateway.conftest import settings_for
+from tests.integration.gateway.office import ACCOUNTS, Office
+from tests.localcluster import Cluster
+from tests.localcluster.waiting import wait_until
+from tests.support.apiserver import SECRETS, ApiServer
+from tests.support.contract import Contract
+from tests.support.gateway import Serving, serving
+from xapp_operator.gateway import sessionkeys
+
+pytestmark = pytest.mark.integration
+
+SESSION = "/api/session"
+SYSTEM = "xapp-operator-system"
+
+
+@pytest.fixture
+def token(office: Office) -> str:
+    """The token of one who may view a namespace."""
+    return office.account("jane", "view")
+
+
+@pytest.fixture
+def http(guarded: Serving) -> Iterator[httpx.Client]:
+    """A browser: it keeps cookies."""
+    with guarded.client(event_hooks={"response": [Contract.of(guarded).check]}) as client:
+        yield client
+
+
+@pytest.fixture
+def replica(cluster: Cluster, guarded: Serving, tmp_path: Path) -> Iterator[Callable[..., Serving]]:
+    """Makes further gateways like the guarded one, with other settings."""
+    with ExitStack() as running:
+
+        def made(**changes: object) -> Serving:
+            same = {"KUBECONFIG": guarded.gateway.settings.kubeconfig, "auth": "kubernetes"}
+            folder = tmp_path / secrets.token_hex(4)
+            return running.enter_context(serving(settings_for(cluster, folder, **same, **changes)))
+
+        yield made
+
+
+def sign_in(http: httpx.Client, token: str, **headers: str) -> httpx.Response:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return http.post(SESSION, json={"token": token}, headers=named)
+
+
+def attributes(answer: httpx.Response) -> set[str]:
+    return {each.strip().lower() for each in answer.headers["Set-Cookie"].split(";")[1:]}
+
+
+def test_one_signs_in_looks_around_and_signs_out(http: httpx.Client, office: Office, token: str) -> None:
+    answer = sign_in(http, token)
+    user = f"system:serviceaccount:{office.namespace}:jane"
+
+    assert answer.status_code == 201
+    assert answer.json()["user"] == user
+    assert answer.json()["auth"] == "kubernetes"
+    assert f"system:serviceaccounts:{office.namespace}" in answer.json()["groups"]
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert token not in answer.headers["Set-Cookie"]
+    assert http.get(SESSION).json() == answer.json()
+    assert http.get("/api/xapps", params={"namespace": office.namespace}).status_code == 200
+    assert http.get("/api/xapps", params={"namespace": "default"}).status_code == 403
+    assert http.delete(SESSION).status_code == 403
+    left = http.delete(SESSION, headers={"Origin": str(http.base_url).rstrip("/")})
+    assert left.status_code == 204
+    assert "max-age=0" in attributes(left)
+    assert http.get(SESSION).status_code == 401
+
+
+def test_the_cookie_is_for_no_script_no_other_site_and_no_longer_than_the_token(http: httpx.Client, token: str) -> None:
+    found = attributes(sign_in(http, token))
+    (age,) = (int(each.removeprefix("max-age=")) for each in found if each.startswith("max-age="))
+
+    assert {"httponly", "samesite=strict", "path=/"} < found
+    assert 3000 < age <= 3600
+    assert "secure" not in found
+    assert not any(each.startswith("domain") for each in found)
+
+
+def test_the_cookie_is_for_https_only_where_the_browser_is_on_https(
+    http: httpx.Client, token: str, replica: Callable[..., Serving]
+) -> None:
+    origin = str(http.base_url).rstrip("/").replace("http:", "https:")
+
+    assert "secure" in attributes(sign_in(http, token, Origin=origin))
+    assert "secure" not in attributes(sign_in(http, token, X_Forwarded_Proto="https"))
+    with replica(trust_forwarded_proto=True, session_max_seconds=60).client() as behind:
+        found = attributes(sign_in(behind, token, X_Forwarded_Proto="https"))
+        assert {"secure", "max-age=60"} < found
+        assert "secure" not in attributes(sign_in(behind, token))
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"", 400),
+        (b"no JSON", 400),
+        (b"[]", 422),
+        (b"{}", 422),
+        (b'{"token": 1}', 422),
+        (b'{"token": ""}', 422),
+        (b'{"token": "a", "more": 1}', 422),
+        (b'{"token": "a", "token": "b"}', 422),
+        (b'{"token": "not-known"}', 401),
+        (b'{"token": "two words"}', 401),
+        (b'{"token": "\\u00e4"}', 401),
+        (b'{"token": "%b"}' % (b"x" * 3001), 413),
+        (b'{"token": "%b"}' % (b"x" * 70000), 413),
+    ],
+    ids=lambda value: repr(value)[:30],
+)
+def test_what_is_no_good_token_signs_nobody_in(http: httpx.Client, body: bytes, status: int) -> None:
+    answer = http.post(SESSION, content=body)
+
+    assert answer.status_code == status
+    assert "Set-Cookie" not in answer.headers
+    assert ("Authorization: Bearer" in answer.json()["detail"]) == (len(body) == 3014)
+
+
+def test_a_page_of_another_origin_signs_nobody_in(http: httpx.Client, token: str) -> None:
+    answer = sign_in(http, token, Origin="https://elsewhere.example.com")
+    assert answer.status_code == 403
+    assert "Set-Cookie" not in answer.headers
+
+
+def test_a_header_wins_over_the_cookie(http: httpx.Client, office: Office, token: str) -> None:
+    sign_in(http, token)
+    other = {"Authorization": f"Bearer {office.account('john')}"}
+
+    assert http.get(SESSION, headers=other).json()["user"].endswith(":john")
+    for wrong in ("Bearer not-known", "Basic YTpi"):
+        refused = http.get(SESSION, headers={"Authorization": wrong})
+        assert refused.status_code == 401
+        assert "Set-Cookie" not in refused.headers
+    assert http.get(SESSION).json()["user"].endswith(":jane")
+
+
+def test_a_garbled_cookie_is_refused_and_cleared(http: httpx.Client, token: str) -> None:
+    cookie = sign_in(http, token).cookies["xapp_session"]
+    http.cookies.clear()
+    for wrong in (cookie[:-2], cookie[::-1], "A" * 200, ""):
+        answer = http.get("/api/xapps", headers={"Cookie": f"xapp_session={wrong}"})
+        assert answer.status_code == 401
+        assert {"max-age=0", "path=/"} < attributes(answer)
+
+
+def test_a_session_ends_when_the_cluster_does_not_know_its_token_any_more(
+    http: httpx.Client, api: ApiServer, office: Office, token: str
+) -> None:
+    sign_in(http, token)
+    cookie = http.cookies["xapp_session"]
+    api.delete(f"{ACCOUNTS.format(office.namespace)}/jane")
+
+    def refused() -> httpx.Response | None:
+        answer = http.get("/api/xapps", headers={"Cookie": f"xapp_session={cookie}"})
+        return answer if answer.status_code == 401 else None
+
+    answer = wait_until(refused, timeout=60, what="the token to end")
+    assert "max-age=0" in attributes(answer)
+
+
+def test_every_replica_takes_a_session_and_none_takes_it_without_the_keys(
+    api: ApiServer, token: str, replica: Callable[..., Serving], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"session-{secrets.token_hex(4)}"
+    path = f"{SECRETS.format(SYSTEM)}/{name}"
+    one, two = replica(session_secret=name), replica(session_secret=name)
+    try:
+        with one.client() as first, two.client() as second:
+            sign_in(first, token)
+            cookie = {"Cookie": f"xapp_session={first.cookies['xapp_session']}"}
+            assert second.get(SESSION, headers=cookie).status_code == 200
+            data = api.get(path)["data"]
+            assert len(data) == 1
+            assert len(base64.b64decode(next(iter(data.values())))) == 32
+
+            monkeypatch.setattr(sessionkeys, "REREAD_SECONDS", 0.0)
+            newer = str(int(next(iter(data))) + 1)
+            api.patch(path, {"data": {newer: base64.b64encode(secrets.token_bytes(32)).decode()}})
+            sign_in(first, token)
+            rotated = {"Cookie": f"xapp_session={first.cookies['xapp_session']}"}
+            assert rotated != cookie
+            for each in (cookie, rotated):
+                assert second.get(SESSION, headers=each).status_code == 200
+
+            api.patch(path, {"data": {next(iter(data)): None}})
+            assert second.get(SESSION, headers=cookie).status_code == 401
+            assert second.get(SESSION, headers=rotated).status_code == 200
+            api.delete(path)
+            assert second.get(SESSION, headers=rotated).status_code == 401
+            assert sign_in(second, token).status_code == 201
+    finally:
+        api.delete(path)
+
+
+def test_a_missing_namespace_for_the_keys_is_told_and_tokens_still_count(
+    token: str, replica: Callable[..., Serving]
+) -> None:
+    with replica(session_namespace="nowhere-at-all").client() as http:
+        answer = sign_in(http, token)
+        assert answer.status_code == 502
+        assert "XAPP_SESSION_NAMESPACE" in answer.json()["detail"]
+        assert http.get(SESSION, headers={"Authorization": f"Bearer {token}"}).status_code == 200
+
+
+def test_where_nobody_signs_in_that_is_told(gateway: Serving) -> None:
+    with gateway.client(event_hooks={"response": [Contract.of(gateway).check]}) as http:
+        nobody: dict[str, Any] = {"user": None, "groups": [], "auth": "none"}
+        assert http.get(SESSION).json() == nobody
+        signed_in = sign_in(http, "anything")
+        assert (signed_in.status_code, signed_in.json()) == (201, nobody)
+        assert "Set-Cookie" not in signed_in.headers
+        assert http.get("/api/xapps", headers={"Cookie": "xapp_session=garbled"}).status_code == 200
+        assert http.delete(SESSION).status_code == 204
+
+
+def test_no_key_no_token_and_no_cookie_gets_into_the_log(
+    api: ApiServer, token: str, replica: Callable[..., Serving], capfd: pytest.CaptureFixture[str]
+) -> None:
+    name = f"session-{secrets.token_hex(4)}"
+    path = f"{SECRETS.format(SYSTEM)}/{name}"
+    try:
+        with replica(session_secret=name).client() as http:
+            sign_in(http, token)
+            cookie = http.cookies["xapp_session"]
+            http.get(SESSION)
+            http.post("/api/repositories", json={"name": "x"})
+            http.get(SESSION, headers={"Cookie": f"xapp_session={cookie[:-1]}"})
+        keys = api.get(path)["data"].values()
+        told = capfd.readouterr()
+        for secret in (token, cookie, cookie[:-1], *keys):
+            assert secret not in told.out + told.err
+        assert re.search("session keys made", told.out + told.err)
+    finally:
+        api.delete(path)
+
+
+def test_the_role_of_the_gateway_names_that_secret_and_no_other(api: ApiServer, installed: None) -> None:
+    role = api.get(f"/apis/rbac.authorization.k8s.io/v1/namespaces/{SYSTEM}/roles/xapp-gateway-session")
+    named = [rule.get("resourceNames") for rule in role["rules"] if "get" in rule["verbs"]]
+    assert named == [["xapp-gateway-session"]]
