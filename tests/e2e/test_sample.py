@@ -65,14 +65,17 @@ class Sample:
             error.add_note(json.dumps(self.record(), indent=2))
             raise
 
-    def ask(self, path: str) -> Json | None:
-        """Ask the xApp through the API server's service proxy; None while it does not answer."""
+    def ask(self, path: str) -> Json:
+        """Ask the xApp through the API server's service proxy, as soon as that knows the way."""
         proxy = f"/api/v1/namespaces/{self.namespace}/services/{XAPP}:http/proxy"
-        try:
-            text = self.kit.cluster.kubectl("get", "--raw", f"{proxy}{path}")
-        except KubectlFailed:
-            return None
-        found: Json = json.loads(text)
+
+        def answer() -> str | None:
+            try:
+                return self.kit.cluster.kubectl("get", "--raw", f"{proxy}{path}")
+            except KubectlFailed:
+                return None
+
+        found: Json = json.loads(wait_until(answer, timeout=SECONDS, what="the service proxy", interval=0.2))
         return found
 
     def tell(self, pod: Json, fault: str) -> None:
@@ -118,11 +121,12 @@ def test_it_runs_answers_changes_and_goes_without_a_trace(
     (pod,) = sample.pods()
     assert pod["spec"]["nodeName"] == NODE
     assert sample.ask("/health/ready") == {"status": "ready"}
-    assert (sample.ask("/") or {}).items() >= {"greeting": "first", "cluster": e2e_cluster.node_address}.items()
+    assert sample.ask("/").items() >= {"greeting": "first", "cluster": e2e_cluster.node_address}.items()
 
     (port,) = (each["nodePort"] for each in sample.record()["services"][0]["ports"] if each["name"] == "http")
     config = {"periodMilliseconds": 50, "thresholdPercent": 0, "cells": ["far-away"]}
     with httpx.Client(base_url=f"http://{e2e_cluster.node_address}:{port}", trust_env=False, timeout=SECONDS) as xapp:
+        wait_until(lambda: answers(xapp), timeout=SECONDS, what="the node port", interval=0.2)
         assert xapp.put("/config", json=config).json() == config
         assert xapp.put("/config", json={}).status_code == 422
     wait_until(lambda: "far-away" in sample.kit.kubectl("logs", f"deployment/{XAPP}"), timeout=SECONDS, what="its log")
@@ -130,7 +134,7 @@ def test_it_runs_answers_changes_and_goes_without_a_trace(
     sample.upgrade(greeting="second", service={"type": "NodePort"})
     sample.kit.ready(XAPP, seconds=SECONDS)
     new = wait_until(lambda: sample.only_pod(but=pod), timeout=SECONDS, what="a new pod in the place of the old")
-    assert (sample.ask("/") or {})["greeting"] == "second"
+    assert sample.ask("/")["greeting"] == "second"
     assert sample.ask("/config") != config
 
     container = container_of(new)
@@ -173,6 +177,13 @@ def test_what_is_told_to_be_unready_is_not_ready_until_it_is_told_otherwise(samp
     sample.wait_record(lambda record: not record["ready"])
     sample.tell(pod, "ready")
     sample.kit.ready(XAPP, seconds=SECONDS)
+
+
+def answers(xapp: httpx.Client) -> bool:
+    try:
+        return xapp.get("/health/alive").is_success
+    except httpx.TransportError:
+        return False
 
 
 def mounts_of_node(local: LocalCluster) -> str:
