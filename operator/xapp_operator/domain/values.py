@@ -39,6 +39,20 @@ def _merged(below: JsonObject, above: JsonObject) -> JsonObject:
     return result
 
 
+def patched(values: JsonObject, patch: JsonObject) -> JsonObject:
+    """Return `values` after a JSON merge patch (RFC 7396): objects merge, null takes a key away, all else replaces."""
+    result = dict(values)
+    for key, change in patch.items():
+        if change is None:
+            result.pop(key, None)
+        elif isinstance(change, dict):
+            below = result.get(key)
+            result[key] = patched(below if isinstance(below, dict) else {}, change)
+        else:
+            result[key] = change
+    return result
+
+
 def digest(values: JsonObject) -> str:
     """Return the sha256, 64 hex digits, of the values as helm sees them.
 

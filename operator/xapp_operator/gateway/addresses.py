@@ -1,4 +1,4 @@
-"""Where the ports of an xApp's Services can be reached, as URLs: outside, inside the cluster, through the gateway. Pure.
+"""Where the ports of Services can be reached, as URLs: from outside, inside the cluster, through the gateway. Pure.
 
 What is listed follows from the Service and the Ingresses of the same xApp; nothing is connected to. The scheme is that
 of `appProtocol` (Kubernetes, Service ports), else of the port's name (`http`, `grpc-api`), else http.

@@ -48,21 +48,23 @@ async def body_chunks(request: Request) -> AsyncIterator[bytes]:
             return
 
 
-async def read_object(request: Request, *, what: str) -> JsonObject:
+async def read_object(request: Request, *, what: str, max_bytes: int = JSON_MAX_BYTES) -> JsonObject:
     """Return the JSON object that is the whole body; the Content-Type is not looked at.
 
     Raises:
-        TooLarge: beyond JSON_MAX_BYTES.
+        TooLarge: beyond `max_bytes`.
         MalformedRequest: for what is not JSON.
         FormInvalid: for JSON that is no object, or that has a key twice.
     """
     body = bytearray()
     async for chunk in body_chunks(request):
         body += chunk
-        if len(body) > JSON_MAX_BYTES:
-            message = f"has more than {JSON_MAX_BYTES:,} bytes, the most that is taken here: send less"
+        if len(body) > max_bytes:
+            message = f"has more than {max_bytes:,} bytes, the most that is taken here: send less"
             raise TooLarge(f"{what} {message}", errors=(FieldError(what, message),))
-    return decode_object(bytes(body), what=what)
+    if len(body) <= JSON_MAX_BYTES:
+        return decode_object(bytes(body), what=what)
+    return await asyncio.to_thread(decode_object, bytes(body), what=what)
 
 
 def decode_object(data: bytes, *, what: str) -> JsonObject:

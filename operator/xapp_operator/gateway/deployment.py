@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Final
 
 from xapp_operator.api.json import JsonObject, obj, text
-from xapp_operator.api.models import REMOTE, XAppSpec
+from xapp_operator.api.models import REMOTE, Archive, XAppSpec
 from xapp_operator.api.names import XAPP_KIND
 from xapp_operator.charts.cache import ChartFile
 from xapp_operator.charts.model import ChartRequest
@@ -39,8 +39,16 @@ from xapp_operator.gateway.forms import FORM, Form
 from xapp_operator.gateway.rendering import Preview, Renderer
 from xapp_operator.gateway.repositories import drop_repository, reached_repository, save_repository, saved_repository
 from xapp_operator.gateway.submission import FILE, Submission, with_field
-from xapp_operator.gateway.uploads import UploadedChart, drop_chart, keep_chart, kept_chart
-from xapp_operator.gateway.wish import Wish, body_of, changed_wish, check_same_identity, new_wish, replaced
+from xapp_operator.gateway.uploads import UploadedChart, drop_chart, keep_chart, kept_chart, referred_chart
+from xapp_operator.gateway.wish import (
+    Wish,
+    body_of,
+    changed_wish,
+    check_same_identity,
+    new_wish,
+    replaced,
+    valued_wish,
+)
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import NAMESPACES, XAPPS
 from xapp_operator.telemetry.logs import get_logger
@@ -48,6 +56,7 @@ from xapp_operator.telemetry.logs import get_logger
 WRITE_TRIES: Final = 10
 """The operator writes status while an upgrade is being made; only a change of the spec is a conflict."""
 FIRST_SERVER_ERROR: Final = 500
+NOT_RENDERED: Final = "the chart was not rendered: its archive cannot be read with your rights"
 
 _log = get_logger(__name__)
 
@@ -117,6 +126,27 @@ class Deployer:
         wish = changed_wish(current, submission)
         await self._replace(caller, current, wish, dry_run=True)
         return await self._render(caller, wish, to_show=True, upgrade=True)
+
+    async def configure(self, caller: Caller, current: JsonObject, values: JsonObject) -> JsonObject:
+        """Write other values into an XApp and return it as stored.
+
+        Raises:
+            ValuesInvalid: when the schema of its chart refuses them.
+            ChartSourceError, ChartInvalid: when the chart cannot be had or rendered, so that nobody can tell.
+            Conflict: when somebody else changed the spec meanwhile.
+            KubeError: what the cluster refuses.
+        """
+        wish = valued_wish(current, values)
+        with _said_of_values(wish):
+            await self._render(caller, wish, to_show=False, upgrade=True)
+        return await self._replace(caller, current, wish)
+
+    async def preview_values(self, caller: Caller, current: JsonObject, values: JsonObject) -> Preview:
+        """Return the chart rendered with other values, without notes; nothing is changed. Raises as `configure`."""
+        wish = valued_wish(current, values)
+        await self._replace(caller, current, wish, dry_run=True)
+        with _said_of_values(wish):
+            return await self._render(caller, wish, to_show=False, upgrade=True)
 
     async def remove(self, caller: Caller, *, namespace: str, name: str) -> JsonObject:
         """Have an XApp deleted; return it as it is while it goes.
@@ -192,7 +222,7 @@ class Deployer:
         spec = XAppSpec.model_validate(wish.spec)
         chart = await self._archive(caller, wish, spec)
         if chart is None:
-            return Preview("", "", {}, ("the chart was not rendered: its archive was not made from an upload",))
+            return Preview("", "", {}, (NOT_RENDERED,))
         try:
             return await self._renderer.render(
                 caller.client, spec, name=wish.name, chart=chart.path, info=chart.info, upgrade=upgrade, to_show=to_show
@@ -205,15 +235,22 @@ class Deployer:
             return wish.chart
         if spec.method == REMOTE:
             return await self._remote_chart(caller, wish.form, spec)
-        reference = spec.archive.secret_ref if spec.archive is not None else None
-        if reference is None:
-            return None
-        try:
-            data = await kept_chart(self._kube, reference.name, key=reference.key, namespace=wish.namespace)
-        except NotFound:
-            message = f"is needed: the chart that was uploaded before is gone (Secret {reference.name}), send it again"
-            raise FormInvalid(f"the part {FILE} {message}", errors=(FieldError(FILE, message),)) from None
+        data = None if spec.archive is None else await self._kept(caller, spec.archive, namespace=wish.namespace)
         return None if data is None else await self._charts.store_archive(data)
+
+    async def _kept(self, caller: Caller, archive: Archive, *, namespace: str) -> bytes | None:
+        reference = archive.secret_ref
+        try:
+            if reference is not None:
+                data = await kept_chart(self._kube, reference.name, key=reference.key, namespace=namespace)
+                if data is not None:
+                    return data
+            return await referred_chart(caller.client, archive, namespace=namespace)
+        except AccessDenied:
+            return None
+        except NotFound:
+            message = "is needed: the chart that was uploaded before is gone, send it again"
+            raise FormInvalid(f"the part {FILE} {message}", errors=(FieldError(FILE, message),)) from None
 
     async def _remote_chart(self, caller: Caller, form: Form, spec: XAppSpec) -> ChartFile:
         try:
@@ -229,6 +266,20 @@ class Deployer:
             raise with_field(refusal, f"{FORM}.url") from None
         except ChartSourceError as error:
             raise with_field(error, f"{FORM}.{_at_fault(error, spec)}") from None
+
+
+@contextmanager
+def _said_of_values(wish: Wish) -> Iterator[None]:
+    """Say of a request that has values only what a deployment would be told of its form and its file."""
+    try:
+        yield
+    except FormInvalid:
+        raise ChartSourceError(
+            "the values cannot be checked, because the chart of this xApp cannot be had: send it again with PUT "
+            f"/api/deployment/xapp/{wish.namespace}/{wish.name}"
+        ) from None
+    except (ChartSourceError, ChartInvalid) as error:
+        raise type(error)(f"the values cannot be checked, nothing was changed: {error.message}") from None
 
 
 def _at_fault(error: ChartSourceError, spec: XAppSpec) -> str:

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Final
 
 from xapp_operator.api.json import Json, JsonObject, items, obj, text
+from xapp_operator.api.models import Archive
 from xapp_operator.api.names import CHART_SECRET_KEY, CHART_SECRET_TYPE
 from xapp_operator.charts.info import ChartInfo
 from xapp_operator.errors import AlreadyExists, Conflict, IdentityConflict, KubeError, NotFound
 from xapp_operator.kube.client import KubeClient
-from xapp_operator.kube.resources import SECRETS, XAPPS
+from xapp_operator.kube.resources import CONFIGMAPS, SECRETS, XAPPS
 from xapp_operator.reconcile.archives import ANNOTATION_RELEASED_AT
 from xapp_operator.telemetry.logs import get_logger
 
@@ -104,6 +105,23 @@ async def kept_chart(kube: KubeClient, name: str, *, key: str, namespace: str) -
         return None
     try:
         return base64.b64decode(text(obj(secret, "data"), key), validate=True)
+    except binascii.Error:
+        return None
+
+
+async def referred_chart(client: KubeClient, archive: Archive, *, namespace: str) -> bytes | None:
+    """Return the bytes of a chart that somebody keeps in a Secret or ConfigMap of their own, or None without it.
+
+    Raises:
+        KubeError: when it is not there, or the client may not read it.
+    """
+    reference = archive.secret_ref or archive.config_map_ref
+    if reference is None:
+        return None
+    resource, place = (SECRETS, "data") if archive.secret_ref is not None else (CONFIGMAPS, "binaryData")
+    holder = await client.get(resource, reference.name, namespace=namespace)
+    try:
+        return base64.b64decode(text(obj(holder, place), reference.key), validate=True)
     except binascii.Error:
         return None
 

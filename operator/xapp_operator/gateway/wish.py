@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from xapp_operator.api.json import JsonObject, obj, text
-from xapp_operator.api.models import UPLOAD
+from xapp_operator.api.models import UPLOAD, XAppSpec
 from xapp_operator.api.names import API_VERSION, XAPP_KIND
 from xapp_operator.errors import FieldError, FormInvalid, IdentityConflict
 from xapp_operator.gateway.forms import FORM, IDENTITY, REMOTE_ONLY, Form
@@ -71,6 +71,14 @@ def changed_wish(current: JsonObject, submission: Submission) -> Wish:
         elif text(before, "method") != UPLOAD:
             require_file(submission)
     return Wish(text(obj(current, "metadata"), "name"), spec, form, submission.chart)
+
+
+def valued_wish(current: JsonObject, values: JsonObject) -> Wish:
+    """Return the wish to have `current` with other values, and everything else as it is."""
+    spec: JsonObject = {**obj(current, "spec"), "values": values}
+    name = text(obj(current, "metadata"), "name")
+    form = Form(fields=spec, cleared=(), spec=XAppSpec.model_validate(spec), name=name)
+    return Wish(name, spec, form, None)
 
 
 def _check_identity(before: JsonObject, form: Form) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xapp_operator.api.json import Json, JsonObject
-from xapp_operator.domain.values import advertise_layer, digest, has_path, merge, set_path
+from xapp_operator.domain.values import advertise_layer, digest, has_path, merge, patched, set_path
 from xapp_operator.errors import ValuesInvalid
 
 SCALARS = (
@@ -156,3 +156,25 @@ def test_a_path_is_set_beside_what_is_there() -> None:
 )
 def test_the_advertise_address_goes_only_where_the_chart_declares_it(chart: JsonObject, expected: Json) -> None:
     assert advertise_layer(chart, ("global.kubeIp", "nodeIp"), "192.0.2.1") == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "patch", "expected"),
+    [
+        # the examples of RFC 7396, appendix A, whose both sides are objects
+        ({"a": "b"}, {"a": "c"}, {"a": "c"}),
+        ({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}),
+        ({"a": "b"}, {"a": None}, {}),
+        ({"a": "b", "b": "c"}, {"a": None}, {"b": "c"}),
+        ({"a": ["b"]}, {"a": "c"}, {"a": "c"}),
+        ({"a": "c"}, {"a": ["b"]}, {"a": ["b"]}),
+        ({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}),
+        ({"a": [{"b": "c"}]}, {"a": [1]}, {"a": [1]}),
+        ({"e": None}, {"a": 1}, {"e": None, "a": 1}),
+        ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
+    ],
+)
+def test_a_merge_patch_changes_what_it_names(values: JsonObject, patch: JsonObject, expected: JsonObject) -> None:
+    before = copy.deepcopy(values)
+    assert patched(values, patch) == expected
+    assert values == before

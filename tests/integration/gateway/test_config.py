@@ -1,0 +1,373 @@
+"""The configuration of an xApp: what is told of it, and what a change of its values does."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+import pytest
+
+from tests.integration.gateway.desk import NAME, Desk, ready
+from tests.integration.gateway.office import Office
+from tests.integration.gateway.test_releases import registered, report
+from tests.localcluster import Cluster
+from tests.localcluster.waiting import wait_until
+from tests.support.apiserver import SECRETS, XAPPS, Object
+from tests.support.charts import chart_archive
+from tests.support.chartserver import ChartServer
+from tests.support.person import Person
+from tests.support.styles import drax_chart
+from xapp_operator.domain.redaction import MASK
+
+pytestmark = pytest.mark.integration
+
+PATIENCE: Final = 60.0
+MERGE: Final = "application/merge-patch+json"
+SCHEMA: Final[Object] = {"type": "object", "properties": {"replicas": {"type": "integer", "minimum": 1}}}
+CHART: Final = chart_archive(
+    {
+        "values.yaml": "greeting: hello\nreplicas: 1\ntoken: of-the-chart\n",
+        "values.schema.json": json.dumps(SCHEMA),
+        "templates/configmap.yaml": (
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\n"
+            'data:\n  greeting: {{ .Values.greeting }}\n  replicas: "{{ .Values.replicas }}"\n'
+        ),
+        "templates/secret.yaml": (
+            "apiVersion: v1\nkind: Secret\nmetadata: {name: {{ .Release.Name }}}\n"
+            "stringData:\n  token: {{ .Values.token }}\n"
+        ),
+        "templates/service.yaml": (
+            "apiVersion: v1\nkind: Service\nmetadata:\n  name: {{ .Release.Name }}\n"
+            "  labels: {xapp-operator.io/xapp: {{ .Release.Name }}}\n"
+            "spec:\n  type: NodePort\n  ports: [{name: e2, port: 80}]\n"
+        ),
+    }
+)
+VALUES: Final = "greeting: hi\ntoken: hunter22\nkeep: {a: 1, b: [1, 2]}\n"
+WRITTEN: Final[Object] = {"greeting": "hi", "token": "hunter22", "keep": {"a": 1, "b": [1, 2]}}
+
+
+@pytest.fixture
+def person(cluster: Cluster, namespace: str, tmp_path: Path) -> Iterator[Person]:
+    one = Person(cluster, namespace, tmp_path)
+    yield one
+    installed = cluster.kubectl(
+        "-n", namespace, "get", "secrets", "-l", "owner=helm", "-o", "jsonpath={.items[*].metadata.labels.name}"
+    )
+    for release in sorted(set(installed.split())):
+        one.uninstall(release)
+
+
+@pytest.fixture
+def deployed(desk: Desk) -> Desk:
+    """A caller who has deployed CHART; no operator installs it."""
+    desk.deploy(CHART, values=VALUES)
+    return desk
+
+
+@pytest.fixture
+def released(deployed: Desk, person: Person) -> Desk:
+    """The same with the release that an operator would have made."""
+    person.install(NAME, CHART, greeting="hi", token="hunter22")
+    report(deployed, 1)
+    return deployed
+
+
+def path(desk: Desk, name: str = NAME) -> str:
+    return f"/api/xapps/{desk.namespace}/{name}/config"
+
+
+def show(desk: Desk, name: str = NAME) -> Object:
+    answer = desk.http.get(path(desk, name))
+    assert answer.status_code == 200, answer.text
+    found: Object = answer.json()
+    return found
+
+
+def put(desk: Desk, values: object, **query: Any) -> httpx.Response:
+    return desk.http.put(path(desk), json={"values": values}, params=query)
+
+
+def patch(desk: Desk, body: object, *, media: str = MERGE, **query: Any) -> httpx.Response:
+    return desk.http.patch(path(desk), content=json.dumps(body), headers={"Content-Type": media}, params=query)
+
+
+def values_of(desk: Desk) -> Object:
+    found: Object = desk.xapp()["spec"]["values"]
+    return found
+
+
+def generation_of(desk: Desk) -> int:
+    found: int = desk.xapp()["metadata"]["generation"]
+    return found
+
+
+def test_before_the_first_revision_there_are_the_values(deployed: Desk) -> None:
+    assert show(deployed) == {
+        "services": [],
+        "values": {**WRITTEN, "token": MASK},
+        "defaults": None,
+        "schema": None,
+        "metadata": None,
+    }
+
+
+def test_the_whole_configuration(released: Desk) -> None:
+    wait_until(lambda: show(released)["services"], timeout=PATIENCE, what="the Service to be known")
+    found = show(released)
+    assert found["values"] == {**WRITTEN, "token": MASK}
+    assert found["defaults"] == {"greeting": "hello", "replicas": 1, "token": MASK}
+    assert found["schema"] == SCHEMA
+    (service,) = found["services"]
+    node_port = service["ports"][0]["nodePort"]
+    by_way = {each["via"]: each["url"] for each in service["addresses"]}
+    assert by_way["nodePort"].endswith(f":{node_port}")
+    assert by_way["clusterDNS"] == f"tcp://{NAME}.{released.namespace}.svc:80"
+    assert by_way["proxy"] == f"/api/xapps/{released.namespace}/{NAME}/proxy/{NAME}/80/"
+
+
+def test_the_configuration_of_a_labelled_chart_is_what_helm_was_given(desk: Desk, person: Person) -> None:
+    person.install("by-hand", drax_chart(), greeting="hi")
+    registered(desk, "by-hand")
+    found = show(desk, "by-hand")
+    assert (found["values"], found["schema"]) == ({"greeting": "hi"}, None)
+    assert found["defaults"]["greeting"] == "hello"
+    wait_until(lambda: show(desk, "by-hand")["services"], timeout=PATIENCE, what="its Service")
+
+
+def test_who_may_not_read_secrets_sees_what_else_there_is(office: Office, released: Desk) -> None:
+    with office.desk(office.account("viewer", "view")) as viewer:
+        wait_until(lambda: show(viewer)["services"], timeout=PATIENCE, what="the Service")
+        found = show(viewer)
+        assert (found["defaults"], found["schema"], found["metadata"]) == (None, None, None)
+        assert found["values"]["greeting"] == "hi"
+        for answer in (put(viewer, {}), patch(viewer, {})):
+            assert (answer.status_code, "update xapps" in answer.json()["detail"]) == (403, True)
+    assert values_of(released) == WRITTEN
+
+
+def test_an_editor_changes_values_in_her_own_name(office: Office, deployed: Desk) -> None:
+    with office.desk(office.account("editor", "edit")) as editor:
+        assert patch(editor, {"greeting": "there"}).status_code == 202
+    assert values_of(deployed)["greeting"] == "there"
+
+
+def test_put_replaces_all_values_and_nothing_else(deployed: Desk) -> None:
+    before = deployed.xapp()
+    answer = put(deployed, {"greeting": "there"})
+    assert answer.status_code == 202
+    assert answer.headers["Location"] == f"/api/xapps/{deployed.namespace}/{NAME}"
+    assert "waits for the operator" in answer.json()["message"]
+    after = deployed.xapp()
+    assert after["spec"] == {**before["spec"], "values": {"greeting": "there"}}
+    assert after["metadata"]["generation"] == 2
+    assert put(deployed, {}).status_code == 202
+    assert values_of(deployed) == {}
+
+
+@pytest.mark.parametrize("media", [MERGE, "application/json", "text/plain"])
+def test_patch_merges(deployed: Desk, media: str) -> None:
+    answer = patch(deployed, {"greeting": None, "keep": {"a": 2, "b": [3]}, "new": {"x": True}}, media=media)
+    assert answer.status_code == 202
+    assert values_of(deployed) == {"token": "hunter22", "keep": {"a": 2, "b": [3]}, "new": {"x": True}}
+
+
+def test_values_can_be_put_where_there_were_none(desk: Desk) -> None:
+    desk.deploy(CHART)
+    assert patch(desk, {"greeting": "there"}).status_code == 202
+    assert values_of(desk) == {"greeting": "there"}
+
+
+@pytest.mark.parametrize("body", [{}, {"greeting": "hi"}, {"none": None}, {"token": MASK}, {"keep": {"a": 1.0}}])
+def test_a_change_that_changes_nothing_writes_nothing(deployed: Desk, body: Object) -> None:
+    before = deployed.xapp()
+    answer = patch(deployed, body)
+    assert (answer.status_code, answer.json()["name"]) == (202, NAME)
+    assert deployed.xapp() == before
+
+
+def test_true_is_not_one(deployed: Desk) -> None:
+    assert patch(deployed, {"keep": {"a": True}}).status_code == 202
+    assert values_of(deployed)["keep"]["a"] is True
+
+
+def test_what_was_shown_can_be_sent_back(deployed: Desk) -> None:
+    shown = show(deployed)["values"]
+    assert put(deployed, {**shown, "greeting": "there"}).status_code == 202
+    assert values_of(deployed) == {**WRITTEN, "greeting": "there"}
+
+
+def test_a_mask_without_a_value_behind_it_is_refused(deployed: Desk) -> None:
+    answer = patch(deployed, {"other": {"password": MASK}})
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["field"] == "values.other.password"
+    assert values_of(deployed) == WRITTEN
+
+
+def test_the_schema_of_the_chart_decides_before_anything_is_written(deployed: Desk) -> None:
+    before = deployed.xapp()
+    for answer in (put(deployed, {"replicas": "two"}), patch(deployed, {"replicas": 0})):
+        assert answer.status_code == 422
+        assert [each["field"] for each in answer.json()["errors"]] == ["values.replicas"]
+        assert "hunter22" not in answer.text
+    assert deployed.xapp() == before
+
+
+def test_a_schema_that_refers_outside_is_left_to_the_operator(desk: Desk) -> None:
+    outside = {"$ref": "https://schemas.example.com/values.json"}
+    desk.deploy(chart_archive({"values.schema.json": json.dumps(outside)}))
+    answer = patch(desk, {"a": 1}, dryRun="true")
+    assert (answer.status_code, "outside the chart" in answer.json()["warnings"][0]) == (200, True)
+    assert patch(desk, {"a": 1}).status_code == 202
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "field"),
+    [
+        (b"", 400, "body"),
+        (b"{", 400, "body"),
+        (b"[]", 422, "body"),
+        (b"null", 422, "body"),
+        (b'{"values": {"a": 1, "a": 2}}', 422, ""),
+        (b'{"values": null}', 422, "values"),
+        (b'{"values": []}', 422, "values"),
+        (b"{}", 422, "values"),
+        (b'{"greeting": "hi"}', 422, "greeting"),
+        (b'{"values": {}, "chart": "x"}', 422, "chart"),
+        (b'{"values": {"a": 1e999}}', 400, "body"),
+        (b'{"values": ' + b'{"a":' * 200 + b"1" + b"}" * 201, 422, ""),
+        (b'{"values": {"a": "' + b"x" * (1024 * 1024) + b'"}}', 413, "body"),
+    ],
+)
+def test_a_body_that_holds_no_values_is_refused(deployed: Desk, body: bytes, status: int, field: str) -> None:
+    before = deployed.xapp()
+    answer = deployed.http.put(path(deployed), content=body)
+    assert answer.status_code == status, answer.text
+    if field:
+        assert answer.json()["errors"][0]["field"] == field
+    assert deployed.xapp() == before
+
+
+def test_a_patch_cannot_make_values_larger_than_they_may_be(deployed: Desk) -> None:
+    half = "x" * 600_000
+    assert patch(deployed, {"one": half}).status_code == 202
+    answer = patch(deployed, {"two": half})
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (413, "values")
+
+
+def test_a_dry_run_shows_what_would_change_and_changes_nothing(released: Desk) -> None:
+    before = released.xapp()
+    answer = patch(released, {"greeting": "there", "token": "hunter33"}, dryRun="true")
+    assert answer.status_code == 200
+    found = answer.json()
+    assert found.keys() == {"diff", "manifest", "warnings"}
+    assert "-  greeting: hi\n+  greeting: there\n" in found["diff"]
+    assert f"+++ b/v1 Secret {NAME}" in found["diff"]
+    assert "Service" not in found["diff"]
+    assert "greeting: there" in found["manifest"]
+    assert "hunter" not in answer.text
+    assert released.xapp() == before
+    unchanged = patch(released, {"keep": None}, dryRun="true").json()
+    assert unchanged["diff"] == ""
+    assert "hunter" not in str(unchanged)
+
+
+def test_a_dry_run_without_a_release_shows_everything_as_new(deployed: Desk) -> None:
+    found = put(deployed, {}, dryRun="true").json()
+    assert "--- /dev/null" in found["diff"]
+    assert "greeting: hello" in found["diff"]
+
+
+def test_a_dry_run_of_who_may_not_read_secrets_has_no_diff(office: Office, released: Desk) -> None:
+    token = office.account("half")
+    office.grant("half", xapps=["get", "update"])
+    with office.desk(token) as half:
+        found = patch(half, {"greeting": "there"}, dryRun="true").json()
+        assert found["diff"] is None
+        assert "greeting: there" in found["manifest"]
+        assert "get secrets" in found["warnings"][-1]
+
+
+def test_a_change_waits_when_asked_to(deployed: Desk) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(patch, deployed, {"greeting": "there"}, wait="60")
+        wait_until(lambda: generation_of(deployed) == 2, timeout=PATIENCE, what="the change to be written")
+        deployed.report(ready(generation=2))
+        answer = waiting.result(PATIENCE)
+    assert (answer.status_code, answer.json()["ready"]) == (200, True)
+
+
+def test_changes_at_the_same_time_are_all_kept(deployed: Desk) -> None:
+    start = threading.Barrier(3)
+
+    def change(number: int) -> int:
+        start.wait()
+        return patch(deployed, {f"k{number}": number}).status_code
+
+    with ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(change, range(3))) == [202] * 3
+    assert values_of(deployed) == {**WRITTEN, "k0": 0, "k1": 1, "k2": 2}
+
+
+def test_values_of_a_remote_chart_are_checked_against_it(desk: Desk) -> None:
+    with ChartServer() as charts:
+        charts.add("hello", "0.1.0", CHART)
+        assert desk.post(desk.remote(charts.url)).status_code == 202
+        assert patch(desk, {"replicas": "two"}).status_code == 422
+        assert patch(desk, {"replicas": 2}).status_code == 202
+    assert values_of(desk) == {"replicas": 2}
+
+
+def test_values_that_cannot_be_checked_are_not_written(desk: Desk) -> None:
+    desk.deploy(CHART)
+    secret = desk.xapp()["spec"]["archive"]["secretRef"]["name"]
+    desk.api.delete(f"{SECRETS.format(desk.namespace)}/{secret}")
+    answer = patch(desk, {"replicas": 2})
+    assert (answer.status_code, "cannot be checked" in answer.json()["detail"]) == (422, True)
+    assert "values" not in desk.xapp()["spec"]
+
+
+def test_the_chart_in_a_secret_of_ones_own_is_looked_at_too(deployed: Desk) -> None:
+    own = {"metadata": {"name": "own"}, "data": {"chart": _encoded(CHART)}}
+    deployed.api.create(SECRETS.format(deployed.namespace), own)
+    archive = {"secretRef": {"name": "own", "key": "chart"}, "digest": None}
+    deployed.api.patch(f"{XAPPS.format(deployed.namespace)}/{NAME}", {"spec": {"archive": archive}})
+    assert patch(deployed, {"replicas": "two"}).status_code == 422
+    assert patch(deployed, {"replicas": 2}).status_code == 202
+
+
+def test_what_helm_installed_by_hand_is_not_configured_here(desk: Desk, person: Person) -> None:
+    person.install("by-hand", drax_chart())
+    registered(desk, "by-hand")
+    answer = desk.http.put(path(desk, "by-hand"), json={"values": {}})
+    assert (answer.status_code, "adopt" in answer.json()["detail"]) == (409, True)
+
+
+def test_an_xapp_on_its_way_out_is_not_configured(deployed: Desk) -> None:
+    deployed.hold()
+    assert deployed.delete({"name": NAME, "namespace": deployed.namespace}).status_code == 202
+    answer = patch(deployed, {"greeting": "there"})
+    assert (answer.status_code, "being removed" in answer.json()["detail"]) == (409, True)
+    deployed.let_go()
+
+
+@pytest.mark.parametrize("query", ["dryrun=true", "dryRun=2", "wait=-1", "x="])
+def test_the_query_is_read_before_anything_is_written(deployed: Desk, query: str) -> None:
+    answer = deployed.http.patch(f"{path(deployed)}?{query}", json={"greeting": "there"})
+    assert answer.status_code == 400
+    assert values_of(deployed) == WRITTEN
+
+
+def test_of_an_xapp_that_is_not_there_nothing_is_told(desk: Desk) -> None:
+    for method in ("GET", "PUT", "PATCH"):
+        assert desk.http.request(method, path(desk, "none"), json={"values": {}}).status_code == 404
+
+
+def _encoded(data: bytes) -> str:
+    return base64.b64encode(data).decode()
