@@ -15,7 +15,7 @@ Start = Callable[..., Running]
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    build_programs(session, [KPI_MONITOR.name], for_fixtures=("http", "start"))
+    build_programs(session, [KPI_MONITOR.name], for_fixtures=("binaries", "http", "start"))
 
 
 @pytest.fixture(scope="module")
