@@ -53,10 +53,15 @@ class _Answer:
 
 @dataclass(frozen=True, slots=True)
 class _Sweep:
-    """Which of the namespaces `among` were allowed at `at`; those `denied` were last asked about at `denied_at`."""
+    """Which of the namespaces `among` were allowed at `at`.
+
+    Those `denied_once` may have been made a moment ago, before RBAC knew of them; those `denied` were so again, and
+    last asked about at `denied_at`.
+    """
 
     among: frozenset[str]
     allowed: frozenset[str]
+    denied_once: frozenset[str]
     denied: frozenset[str]
     at: float
     denied_at: float
@@ -159,19 +164,24 @@ class Reviews:
         self, client: KubeClient, question: _Question, resource: Resource, among: frozenset[str]
     ) -> _Sweep:
         now = time.monotonic()
-        known = self._sweeps.get(question) or _Sweep(among=_NONE, allowed=_NONE, denied=_NONE, at=now, denied_at=now)
-        # What was allowed just now is not asked about again only because some namespace has come or gone.
+        known = self._sweeps.get(question) or _Sweep(_NONE, _NONE, _NONE, _NONE, at=-math.inf, denied_at=now)
+        # What was answered just now is not asked again only because some namespace has come or gone.
         recent = now - known.at < REVIEW_SECONDS / 2
         if recent:
             among |= known.among
         patient = now - known.denied_at < _patience(known.denied)
         denied = known.denied & among if patient else _NONE
-        kept = known.allowed & among if recent else _NONE
-        allowed = kept | await self._asked_each(client, question, resource, among - denied - kept)
+        answered = denied | ((known.allowed | known.denied_once) & among if recent else _NONE)
+        asked = among - answered
+        given = await self._asked_each(client, question, resource, asked)
+        allowed = given | (known.allowed & among if recent else _NONE)
+        refused = asked - given
+        again = refused & (known.denied_once | known.denied)
         sweep = _Sweep(
             among=among,
             allowed=known.allowed if allowed == known.allowed else allowed,
-            denied=among - allowed,
+            denied_once=(refused - again) | (known.denied_once & among if recent else _NONE),
+            denied=denied | again,
             at=known.at if recent else now,
             denied_at=known.denied_at if patient else now,
         )

@@ -231,6 +231,8 @@ async def test_a_right_that_is_taken_ends_within_seconds_and_denied_ones_are_ask
         judge.allowed, judge.only = False, {"n7", "n8"}
         who = caller(kube, Reviews())
         await who.namespaces("list", among=MANY)
+        clock.now += REVIEW_SECONDS
+        await who.namespaces("list", among=MANY)
         judge.asked.clear()
         judge.only = {"n8", "n9"}
         clock.now += REVIEW_SECONDS
@@ -240,6 +242,23 @@ async def test_a_right_that_is_taken_ends_within_seconds_and_denied_ones_are_ask
         assert {each.get("namespace") for each in judge.asked[1:]} == {"n7", "n8"}
         clock.now += DENIED_SECONDS_MAX
         assert await who.namespaces("list", among=MANY) == frozenset({"n8", "n9"})
+
+
+async def test_a_namespace_that_was_made_before_its_right_is_asked_about_again_soon(
+    tmp_path: Path, clock: Clock
+) -> None:
+    async with court(tmp_path) as (judge, kube):
+        judge.allowed = False
+        who = caller(kube, Reviews())
+        for _ in range(2):
+            await who.namespaces("list", among=MANY)
+            clock.now += REVIEW_SECONDS
+        assert await who.namespaces("list", among=MANY | {"new"}) == frozenset()
+        judge.only = {"new"}
+        clock.now += REVIEW_SECONDS
+
+        assert await who.namespaces("list", among=MANY | {"new"}) == frozenset({"new"})
+        assert len(judge.asked) < 2 * len(MANY) + 20
 
 
 async def test_one_who_asks_all_the_time_does_not_wait_for_the_next_answers(tmp_path: Path, clock: Clock) -> None:
