@@ -42,9 +42,12 @@ _PHASES: Final = {
 class Registered:
     """Decides which source speaks for a release; `async with` runs the registry."""
 
-    def __init__(self, kube: KubeClient, settings: Settings, *, store: RecordStore) -> None:
+    def __init__(
+        self, kube: KubeClient, settings: Settings, *, store: RecordStore, aftermath: float = AFTERMATH_SECONDS
+    ) -> None:
         self.registry = Registry(kube, settings, on_change=self._objects_changed)
         self._store = store
+        self._aftermath_seconds = aftermath
         self._xapps: dict[Key, ReleaseKey] = {}
         self._claims: dict[ReleaseKey, set[Key]] = {}
         self._shown: dict[ReleaseKey, Entry] = {}
@@ -94,7 +97,7 @@ class Registered:
             self._look(release)
 
         if release not in self._aftermath:
-            self._aftermath[release] = asyncio.get_running_loop().call_later(AFTERMATH_SECONDS, look)
+            self._aftermath[release] = asyncio.get_running_loop().call_later(self._aftermath_seconds, look)
 
     def _objects_changed(self, release: ReleaseKey) -> None:
         """Note that objects of a release changed; many changes at once are looked at together."""
