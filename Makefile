@@ -107,6 +107,10 @@ image: ## Build the container image (needs Docker; IMAGE=xapp-operator:dev).
 image-archive: venv ## The same image without Docker, from the interpreter of .venv, as an archive (ARCHIVE=dist/image.tar IMAGE=…).
 	@$(BIN)/python -m tests.localcluster.appimage --name $(IMAGE) --output $(ARCHIVE)
 
+.PHONY: sample-image
+sample-image: venv ## Build the image of the sample xApps without Docker and print where it lies.
+	@$(BIN)/python -m tests.localrun.image
+
 ##@ Deploy
 
 .PHONY: deploy

@@ -263,11 +263,12 @@ Ctrl-C stops all of it.
         return record.ready
 
     def _write_samples(self, sample_files: Samples) -> Path:
-        """Write the packed charts and the manifest that is applied, to try them again by hand."""
+        """Write the packed charts, the values and the manifest that are deployed, to try them again by hand."""
         folder = self._layout.root / "samples"
         folder.mkdir(parents=True, exist_ok=True)
         for chart in sample_files.charts:
             (folder / chart.file_name).write_bytes(chart.data)
+        (folder / "hello-world.values.yaml").write_bytes(sample_files.values)
         manifest = folder / "kpi-store.yaml"
         manifest.write_text(sample_files.manifest_for(self._repository))
         return manifest
