@@ -11,7 +11,10 @@ from tests.localcluster.appimage.failure import ImageFailed
 LOCK = "requirements.lock"
 SOURCES = ("LICENSE", "README.md", "pyproject.toml", "operator/xapp_operator")
 """What the wheel is made of."""
-_TRACES = ("bin", ".lock", "**/INSTALLER", "**/REQUESTED", "**/direct_url.json", "**/RECORD", "**/__pycache__")
+_TRACES = (
+    *("bin", ".lock", "**/__pycache__"),
+    *(f"*.dist-info/{name}" for name in ("INSTALLER", "REQUESTED", "RECORD", "direct_url.json", "uv_cache.json")),
+)
 """What an installer leaves for itself, and what names a folder of this machine."""
 _TESTS = "*/tests"
 
