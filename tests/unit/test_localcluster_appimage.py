@@ -1,0 +1,111 @@
+"""The image of operator and gateway: its layers are made once, always the same, and need nothing of the machine."""
+
+import os
+import sys
+import tarfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.localcluster.appimage.failure import ImageFailed
+from tests.localcluster.appimage.layercache import LayerCache, contents, key_of
+from tests.localcluster.appimage.libraries import needs
+from tests.localcluster.appimage.runtime import HOME, Runtime
+from tests.localcluster.images import Entry, tree, write_layer
+
+KEPT = 4
+
+
+def test_a_layer_has_no_time_and_no_owner_of_the_machine(tmp_path: Path) -> None:
+    layers = []
+    for name, time in (("one", 1_000_000_000), ("other", 1_700_000_000)):
+        folder = tmp_path / name
+        (folder / "bin").mkdir(parents=True)
+        for file in ("bin/tool", "text"):
+            (folder / file).write_text("content")
+            os.utime(folder / file, (time, time))
+        (folder / "bin/tool").chmod(0o700)
+        entries = [*tree(folder, at="/opt"), Entry("/usr/bin/tool", link="/opt/bin/tool")]
+        layers.append(write_layer(tmp_path / f"{name}.tar", entries))
+
+    assert layers[0].digest == layers[1].digest
+    with tarfile.open(layers[0].tar) as tar:
+        members = {member.name: member for member in tar.getmembers()}
+    assert {name for name, member in members.items() if member.isdir()} == {"opt", "opt/bin", "tmp", "usr", "usr/bin"}
+    assert (members["opt/bin/tool"].mode, members["opt/text"].mode) == (0o755, 0o644)
+    assert members["usr/bin/tool"].linkname == "/opt/bin/tool"
+    assert {(member.mtime, member.uid, member.gid) for member in members.values()} == {(0, 0, 0)}
+
+
+def test_a_layer_is_made_once_however_many_want_it(tmp_path: Path) -> None:
+    made: list[Path] = []
+
+    def make(scratch: Path) -> Iterator[Entry]:
+        made.append(scratch)
+        yield Entry("/file", b"content")
+
+    with ThreadPoolExecutor(4) as threads:
+        layers = list(threads.map(lambda _: LayerCache(tmp_path).layer("kind", "key", make), range(8)))
+
+    assert len(made) == 1
+    assert len(set(layers)) == 1
+    assert not made[0].exists()
+
+
+def test_a_layer_that_could_not_be_made_leaves_nothing(tmp_path: Path) -> None:
+    def fail(_: Path) -> Iterator[Entry]:
+        yield Entry("/file", b"content")
+        raise ImageFailed("no wheel")
+
+    with pytest.raises(ImageFailed):
+        LayerCache(tmp_path).layer("kind", "key", fail)
+
+    assert [path.name for path in tmp_path.iterdir()] == [".kind.lock"]
+
+
+def test_old_layers_of_a_kind_make_room(tmp_path: Path) -> None:
+    cache = LayerCache(tmp_path)
+    cache.layer("other", "0", lambda _: [])
+    for number in range(KEPT + 2):
+        made = cache.layer("kind", str(number), lambda _: [])
+        os.utime(made.tar, (number, number))
+
+    cache.layer("kind", "1", lambda _: [])
+
+    left = sorted(path.name for path in tmp_path.glob("*.tar"))
+    assert left == ["kind-1.tar", "kind-3.tar", "kind-4.tar", "kind-5.tar", "other-0.tar"]
+    assert len(list(tmp_path.glob("*.json"))) == len(left)
+
+
+def test_a_changed_source_is_another_content_and_byte_code_is_none(tmp_path: Path) -> None:
+    (tmp_path / "module.py").write_text("a = 1")
+    before = key_of(contents([tmp_path]))
+    (tmp_path / "__pycache__").mkdir()
+    (tmp_path / "__pycache__" / "module.pyc").write_bytes(b"code")
+    assert key_of(contents([tmp_path])) == before
+    (tmp_path / "module.py").write_text("a = 2")
+    assert key_of(contents([tmp_path])) != before
+
+
+def test_the_interpreter_needs_libc_and_a_loader_which_lie_where_the_loader_looks() -> None:
+    found = needs([Runtime.own().program])
+    entries = {entry.path for entry in found.entries()}
+    assert found.loader is not None
+    assert {str(found.libraries["libc.so.6"]), str(found.loader)} <= entries
+    assert len({str(Path(path).parent) for path in entries - {str(found.loader)}}) == 1
+
+
+def test_what_is_no_program_needs_another_python(tmp_path: Path) -> None:
+    (tmp_path / "script").write_text("#!/bin/sh\n")
+    with pytest.raises(ImageFailed, match="make PYTHON="):
+        needs([tmp_path / "script"])
+
+
+def test_the_interpreter_comes_with_its_library_and_without_what_is_installed_in_it() -> None:
+    python = Runtime.own()
+    files = [path.relative_to(python.library).as_posix() for path in python.files()]
+    assert python.program_at == f"{HOME}/bin/python{sys.version_info.major}.{sys.version_info.minor}"
+    assert {"os.py", "asyncio/__init__.py", "encodings/utf_8.py"} <= set(files)
+    assert [name for name in files if "-packages/" in name or "/test/" in name or name.startswith("test/")] == []
