@@ -126,16 +126,22 @@ def test_one_without_the_right_to_save_repositories_deploys_no_remote_chart(offi
 
 
 def test_a_chart_that_others_uploaded_is_not_read_with_the_gateways_rights(office: Office, editor: Desk) -> None:
-    # Only a Secret of our own type is ever read for a caller: an XApp may name any other.
+    # Only a Secret of our own type is read as the gateway; an XApp may name any other, which is read as its caller.
     body = {"metadata": {"name": "precious"}, "stringData": {"chart.tgz": "hunter2"}}
     office.api.create(SECRETS.format(office.namespace), body)
     editor.deploy(ARCHIVE)
     change = {"spec": {"archive": {"secretRef": {"name": "precious", "key": "chart.tgz"}, "digest": None}}}
     office.api.patch(f"{XAPPS.format(office.namespace)}/{NAME}", change)
-    answer = editor.put(editor.form(), dryRun="true")
-    assert "hunter2" not in answer.text
+    token = office.account("half")
+    office.grant("half", xapps=["get", "create", "update"])
+    with office.desk(token) as half:
+        answer = half.put(half.form(), dryRun="true")
     assert answer.status_code == 200
     assert answer.json()["manifest"] == ""
+    # Who may read that Secret is told that it holds no chart, and nothing of what it holds.
+    told = editor.put(editor.form(), dryRun="true")
+    assert told.status_code == 422
+    assert "hunter2" not in answer.text + told.text
 
 
 def test_writes_are_in_the_audit_log_under_the_callers_name(cluster: Cluster, office: Office, editor: Desk) -> None:
