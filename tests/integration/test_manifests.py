@@ -17,7 +17,8 @@ pytestmark = pytest.mark.integration
 ROOT = Path(__file__).parents[2]
 MANIFESTS = ROOT / "manifests"
 CHARTS = sorted(path.parent for path in MANIFESTS.glob("samples/charts/*/Chart.yaml"))
-KUSTOMIZATIONS = ["base", "overlays/high-availability", "overlays/development", "xapp-namespace"]
+SYSTEMS = ["base", "overlays/high-availability", "overlays/development", "../tests/e2e/incluster/overlay"]
+KUSTOMIZATIONS = [*SYSTEMS, "xapp-namespace"]
 LONGEST_RELEASE_NAME = "x" * 53
 
 
@@ -48,7 +49,7 @@ def test_the_api_server_accepts_a_kustomization(cluster: Cluster, namespace: str
     assert "serverside-applied" in answer
 
 
-@pytest.mark.parametrize("name", KUSTOMIZATIONS[:3])
+@pytest.mark.parametrize("name", SYSTEMS)
 def test_operator_and_gateway_keep_to_restricted_pod_security(
     cluster: Cluster, restricted: str, name: str, tmp_path: Path
 ) -> None:
