@@ -25,6 +25,7 @@ rule, and the mend; it never carries a secret, a value of a user, or a local pat
     │   └── ReleaseTooLarge           422   ChartInvalid (permanent)
     ├── KubeError                     502
     │   ├── Unauthenticated           401
+    │   │   └── SessionEnded          401   the cookie is garbled, too old, or its key is no more
     │   ├── AccessDenied              403   AccessDenied (permanent)
     │   ├── QuotaExceeded             403   a ResourceQuota is used up (passing)
     │   ├── NotFound                  404
@@ -185,6 +186,10 @@ class Unauthenticated(KubeError):
     status = 401
     title = "Not signed in"
     permanent = True
+
+
+class SessionEnded(Unauthenticated):
+    title = "Session ended"
 
 
 class AccessDenied(KubeError):

@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from starlette.datastructures import Headers
 from starlette.responses import Response
 
-from xapp_operator.errors import Unauthenticated
+from xapp_operator.errors import SessionEnded
 
 COOKIE: Final = "xapp_session"
 KEY_BYTES: Final = 32
@@ -35,12 +35,6 @@ _EXPIRY: Final = struct.Struct(">q")
 _PURPOSE: Final = b"xapp-operator session 1"
 _JWT_PARTS: Final = 3
 _SEALED_MAX: Final = 4096
-
-
-class SessionEnded(Unauthenticated):
-    """The cookie is garbled, expired, or sealed with a key that is no more."""
-
-    title = "Session ended"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from typing import Final
 
 from xapp_operator.api.json import JsonObject, obj
 from xapp_operator.config import Settings
-from xapp_operator.errors import AccessDenied, AlreadyExists, ApiUnavailable, KubeError, NotFound
+from xapp_operator.errors import AccessDenied, AlreadyExists, ApiUnavailable, KubeError, NotFound, Unauthenticated
 from xapp_operator.gateway.session import KEY_BYTES, SessionKey, key_id_of, seal, unseal
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import SECRETS
@@ -91,7 +91,7 @@ class SessionKeys:
             if ring is None:
                 raise
             return ring
-        except AccessDenied as error:
+        except (AccessDenied, Unauthenticated) as error:
             raise KubeError(
                 f"the gateway may not get or create the Secret {self._namespace}/{self._name}, which holds the keys of "
                 "sessions: give its service account that right, or send a bearer token with each request"

@@ -21,12 +21,11 @@ from starlette.datastructures import Headers
 from tests.support.eventually import eventually
 from tests.support.gateway import KUBECONFIG_OF_NOBODY
 from xapp_operator.config import Settings
-from xapp_operator.errors import ApiUnavailable, KubeError
+from xapp_operator.errors import ApiUnavailable, KubeError, SessionEnded
 from xapp_operator.gateway.origins import proves_own_page
 from xapp_operator.gateway.session import (
     COOKIE,
     TOKEN_MAX_BYTES,
-    SessionEnded,
     SessionKey,
     cookie_of,
     expiry_of,
@@ -265,7 +264,9 @@ async def test_a_secret_without_a_key_and_a_missing_right_are_told(tmp_path: Pat
         kept.data = {"note": "aGk="}
         with pytest.raises(KubeError, match="xapp-operator-system/xapp-gateway-session holds no session key"):
             await SessionKeys(kube, Settings()).seal("token", expires=later())
-        kept.status = 403
-        with pytest.raises(KubeError, match="the gateway may not get or create the Secret") as told:
-            await SessionKeys(kube, Settings()).seal("token", expires=later())
-        assert told.value.status == 502
+        for status in (401, 403):
+            # The gateway's own standing is not the caller's.
+            kept.status = status
+            with pytest.raises(KubeError, match="the gateway may not get or create the Secret") as told:
+                await SessionKeys(kube, Settings()).seal("token", expires=later())
+            assert told.value.status == 502
