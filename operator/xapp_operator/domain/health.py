@@ -15,19 +15,28 @@ from typing import Final, TypeAlias
 from xapp_operator.api.json import JsonObject, integer, items, obj, text
 from xapp_operator.api.models import HealthStatus
 from xapp_operator.domain import podhealth, workloads
-from xapp_operator.domain.verdict import HEALTHY, Verdict, condition, degraded, progressing, shorten
+from xapp_operator.domain.verdict import HEALTHY, Verdict, condition, degraded, healthy, progressing, shorten
 
 MESSAGE_MAX: Final = 1000
 """Characters of the message for a whole xApp."""
 
 CULPRITS_NAMED: Final = 5
 
+_SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
+_RESIZING: Final = (
+    *("ControllerResizeError", "NodeResizeError", "ModifyVolumeError"),
+    *("FileSystemResizePending", "Resizing", "ModifyingVolume"),
+)
+
 _WORST_FIRST: Final = (HealthStatus.DEGRADED, HealthStatus.PROGRESSING, HealthStatus.UNKNOWN, HealthStatus.HEALTHY)
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceHealth:
-    """The verdict on one object; `message` says why, without naming the object, and is empty when all is said."""
+    """The verdict on one object; `message` says why, without naming the object, and is empty when all is said.
+
+    A healthy object may have one too: that it is suspended, scaled to zero, not scaling.
+    """
 
     kind: str
     name: str
@@ -49,10 +58,13 @@ def judge(resource: JsonObject) -> ResourceHealth:
     metadata = obj(resource, "metadata")
     kind = text(resource, "kind")
     group, _, _ = text(resource, "apiVersion").rpartition("/")
+    rule = _RULES.get((group, kind), _by_conditions)
     if text(metadata, "deletionTimestamp"):
         verdict = progressing("is being deleted")
+    elif rule is not podhealth.verdict_on and workloads.outdated(resource):  # what ails a pod is told at once
+        verdict = workloads.UNSEEN
     else:
-        verdict = _RULES.get((group, kind), _by_conditions)(resource)
+        verdict = rule(resource)
     return ResourceHealth(
         kind=kind,
         name=text(metadata, "name"),
@@ -90,9 +102,6 @@ def _by_conditions(resource: JsonObject) -> Verdict:
     No status, or none of these conditions: healthy, since most such kinds (ConfigMap, Role, …) never have any.
     """
     generation = integer(obj(resource, "metadata"), "generation")
-    status = obj(resource, "status")
-    if "observedGeneration" in status and integer(status, "observedGeneration") < generation:
-        return progressing("its controller has not seen the newest spec yet")
     for kind in ("Stalled", "Failed", "Degraded"):
         if (found := condition(resource, kind)) and found.true:
             return degraded(found.why)
@@ -109,10 +118,22 @@ def _by_conditions(resource: JsonObject) -> Verdict:
 
 
 def _claim(resource: JsonObject) -> Verdict:
+    """Judge a claim: it must be bound, also one that waits for its first consumer, as kstatus and helm have it."""
     phase = text(obj(resource, "status"), "phase")
     if phase == "Lost":
         return degraded("its volume is lost")
-    return HEALTHY if phase == "Bound" else progressing("no volume is bound to it yet")
+    if phase == "Bound":
+        return _growing(resource)
+    node = text(obj(obj(resource, "metadata"), "annotations"), _SELECTED_NODE)
+    return progressing("no volume is bound to it yet" + (f", one is being made for node {node}" if node else ""))
+
+
+def _growing(resource: JsonObject) -> Verdict:
+    """A bound claim can be used whatever becomes of a change of its size: told, and not held against it."""
+    for kind in _RESIZING:
+        if (found := condition(resource, kind)) and found.true:
+            return healthy(f"{kind}: {found.message or found.reason}".rstrip(": "))
+    return HEALTHY
 
 
 def _service(resource: JsonObject) -> Verdict:
@@ -128,7 +149,7 @@ def _service(resource: JsonObject) -> Verdict:
 def _ingress(resource: JsonObject) -> Verdict:
     """Many controllers never publish an address, so a missing one is told and not held against it."""
     published = items(obj(obj(resource, "status"), "loadBalancer"), "ingress")
-    return HEALTHY if published else Verdict(HealthStatus.HEALTHY, "its controller has published no address")
+    return HEALTHY if published else healthy("its controller has published no address")
 
 
 def _autoscaler(resource: JsonObject) -> Verdict:
@@ -138,7 +159,7 @@ def _autoscaler(resource: JsonObject) -> Verdict:
         return degraded(able.why)
     active = condition(resource, "ScalingActive")
     if active and active.false and active.reason != "ScalingDisabled":
-        return Verdict(HealthStatus.HEALTHY, f"does not scale: {active.why}")
+        return healthy(f"does not scale: {active.why}")
     return HEALTHY
 
 
@@ -147,7 +168,7 @@ def _disruption_budget(resource: JsonObject) -> Verdict:
         return progressing("the allowed disruptions are not computed yet")
     allowed = condition(resource, "DisruptionAllowed")
     failed = allowed is not None and allowed.false and allowed.reason == "SyncFailed"
-    return Verdict(HealthStatus.HEALTHY, allowed.why) if allowed and failed else HEALTHY
+    return healthy(allowed.why) if allowed and failed else HEALTHY
 
 
 def _custom_resource_definition(resource: JsonObject) -> Verdict:

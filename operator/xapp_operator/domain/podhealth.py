@@ -13,6 +13,7 @@ from typing import Final
 
 from xapp_operator.api.json import JsonObject, integer, items, obj, text
 from xapp_operator.api.models import HealthStatus
+from xapp_operator.domain.containers import CRASH_LOOP, CREATING, INIT, Container, containers_of
 from xapp_operator.domain.verdict import HEALTHY, Verdict, condition, degraded, progressing, shorten
 
 _DETAIL_MAX: Final = 300
@@ -25,9 +26,6 @@ _BROKEN_START: Final = frozenset(
     {"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "PreCreateHookError"}
     | {"PreStartHookError", "PostStartHookError"}
 )
-_INIT: Final = "init container"
-_CRASHING: Final = "CrashLoopBackOff"
-_CREATING: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
 
 _CRASH_EVENTS: Final = ("Unhealthy", "FailedPostStartHook", "BackOff")
 _IMAGE_EVENTS: Final = ("Failed", "BackOff")
@@ -138,59 +136,37 @@ def _not_ready(pod: JsonObject) -> _Problem:
 
 
 def _container_problems(pod: JsonObject) -> Iterator[_Problem]:
-    status = obj(pod, "status")
-    initial = {text(each, "name"): each for each in items(obj(pod, "spec"), "initContainers")}
-    for each in items(status, "initContainerStatuses"):
-        sidecar = text(initial.get(text(each, "name")), "restartPolicy") == "Always"
-        if problem := _container_problem(each, runs_on=sidecar, word=_INIT):
-            yield problem
-    runs_on = text(obj(pod, "spec"), "restartPolicy", "Always") == "Always"
-    for each in items(status, "containerStatuses"):
-        if problem := _container_problem(each, runs_on=runs_on, word="container"):
+    for container in containers_of(pod):
+        if container.told and (problem := _container_problem(container)):
             yield problem
 
 
-def _container_problem(container: JsonObject, *, runs_on: bool, word: str) -> _Problem | None:
-    """Return what ails one container; `runs_on` when it is to run for as long as the pod."""
-    state = obj(container, "state")
-    subject = f"{word} {text(container, 'name')}"
-    if waiting := obj(state, "waiting"):
-        return _waiting_problem(container, text(waiting, "reason"), text(waiting, "message"), subject=subject)
-    if terminated := obj(state, "terminated"):
-        if integer(terminated, "exitCode"):
-            return _Problem(degraded(f"{subject}: ended{_history(container, terminated)}"), _CRASH_EVENTS)
-        return _Problem(progressing(f"{subject}: ended{_history(container, terminated)}")) if runs_on else None
-    if container.get("ready") is True:
+def _container_problem(container: Container) -> _Problem | None:
+    subject = f"{container.word} {container.name}"
+    history = f" ({container.history})" if container.history else ""
+    if container.crash_loops:
+        return _Problem(degraded(f"{subject}: {CRASH_LOOP}{history}"), _CRASH_EVENTS)
+    if container.state == "waiting":
+        return _waiting_problem(container, subject=subject)
+    if container.state == "terminated":
+        if container.exit_code:
+            return _Problem(degraded(f"{subject}: ended{history}"), _CRASH_EVENTS)
+        return _Problem(progressing(f"{subject}: ended{history}")) if container.runs_on else None
+    if container.ready:
         return None
-    history = _history(container, obj(obj(container, "lastState"), "terminated"))
-    if not runs_on and word == _INIT:
+    if not container.runs_on and container.word == INIT:
         return _Problem(progressing(f"{subject}: has not ended yet{history}"))
     return _Problem(progressing(f"{subject}: not ready{history}"), _READINESS_EVENTS)
 
 
-def _waiting_problem(container: JsonObject, reason: str, message: str, *, subject: str) -> _Problem:
-    if reason == _CRASHING:
-        history = _history(container, obj(obj(container, "lastState"), "terminated"))
-        return _Problem(degraded(f"{subject}: {reason}{history}"), _CRASH_EVENTS)
+def _waiting_problem(container: Container, *, subject: str) -> _Problem:
+    reason, message = container.reason, container.message
     if reason in _BROKEN_IMAGE or reason in _BROKEN_START:
         told = _joined(f"{subject}: {reason}", message)
         return _Problem(degraded(told), () if message else _IMAGE_EVENTS if reason in _BROKEN_IMAGE else _START_EVENTS)
-    if reason in _CREATING:
+    if reason in CREATING:
         return _Problem(progressing(f"{subject}: {reason or 'waiting'}"), _CREATE_EVENTS)
     return _Problem(progressing(_joined(f"{subject}: {reason}", message)), _CREATE_EVENTS)
-
-
-def _history(container: JsonObject, terminated: JsonObject) -> str:
-    """Return ` (OOMKilled, exit code 137, restarted 4 times)`, or nothing where there is nothing to tell."""
-    parts: list[str] = []
-    reason = text(terminated, "reason")
-    if reason not in {"", "Error", "Completed"}:
-        parts.append(reason)
-    if terminated:
-        parts.append(f"exit code {integer(terminated, 'exitCode')}")
-    if restarts := integer(container, "restartCount"):
-        parts.append("restarted once" if restarts == 1 else f"restarted {restarts} times")
-    return f" ({', '.join(parts)})" if parts else ""
 
 
 def _joined(first: str, second: str) -> str:

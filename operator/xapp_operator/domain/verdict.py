@@ -23,6 +23,11 @@ class Verdict:
 HEALTHY: Final = Verdict(HealthStatus.HEALTHY)
 
 
+def healthy(note: str) -> Verdict:
+    """Return the verdict that it is well, and what is to be known of it nevertheless."""
+    return Verdict(HealthStatus.HEALTHY, note)
+
+
 def progressing(message: str) -> Verdict:
     """Return the verdict that it is not there yet."""
     return Verdict(HealthStatus.PROGRESSING, message)

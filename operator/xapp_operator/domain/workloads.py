@@ -10,10 +10,21 @@ from __future__ import annotations
 from typing import Final
 
 from xapp_operator.api.json import JsonObject, integer, obj, text
-from xapp_operator.domain.verdict import HEALTHY, Verdict, condition, degraded, progressing
+from xapp_operator.domain.verdict import HEALTHY, Verdict, condition, degraded, healthy, progressing
+
+UNSEEN: Final = progressing("its controller has not seen the newest spec yet")
 
 _ROLLED_OUT: Final = "NewReplicaSetAvailable"
-_UNSEEN: Final = progressing("its controller has not seen the newest spec yet")
+_AT_ZERO: Final = healthy("is scaled to zero")
+_PAUSED: Final = healthy("its rollout is paused")
+_SUSPENDED: Final = healthy("is suspended")
+
+
+def outdated(resource: JsonObject) -> bool:
+    """Tell whether the controller of any kind says that it has seen an older spec only; one that is silent has not."""
+    status = obj(resource, "status")
+    newest = integer(obj(resource, "metadata"), "generation")
+    return "observedGeneration" in status and integer(status, "observedGeneration") < newest
 
 
 def observed(resource: JsonObject) -> bool:
@@ -28,7 +39,7 @@ def deployment(resource: JsonObject) -> Verdict:
     Beyond kstatus: one that was rolled out and has lost all its ready replicas is broken, not on its way.
     """
     if not observed(resource):
-        return _UNSEEN
+        return UNSEEN
     if failure := _replica_failure(resource):
         return failure
     rollout = condition(resource, "Progressing")
@@ -42,7 +53,11 @@ def deployment(resource: JsonObject) -> Verdict:
     if short:
         paused = obj(resource, "spec").get("paused") is True
         return progressing(f"{short}, and the rollout is paused" if paused else short)
-    return progressing(available.why) if available and not available.true else HEALTHY
+    if available and not available.true:
+        return progressing(available.why)
+    if obj(resource, "spec").get("paused") is True:
+        return _PAUSED
+    return HEALTHY if wanted else _AT_ZERO
 
 
 def _none_ready(resource: JsonObject) -> bool:
@@ -72,7 +87,7 @@ def _unready(status: JsonObject, wanted: int) -> str | None:
 def replica_set(resource: JsonObject) -> Verdict:
     """Judge a ReplicaSet or a ReplicationController."""
     if not observed(resource):
-        return _UNSEEN
+        return UNSEEN
     if failure := _replica_failure(resource):
         return failure
     status = obj(resource, "status")
@@ -94,7 +109,7 @@ def _replica_failure(resource: JsonObject) -> Verdict | None:
 def stateful_set(resource: JsonObject) -> Verdict:
     """Judge a StatefulSet; with OnDelete or a partition, pods of the old revision may stay."""
     if not observed(resource):
-        return _UNSEEN
+        return UNSEEN
     spec, status = obj(resource, "spec"), obj(resource, "status")
     wanted = integer(spec, "replicas", default=1)
     there = integer(status, "replicas")
@@ -106,7 +121,7 @@ def stateful_set(resource: JsonObject) -> Verdict:
         return progressing(f"{integer(status, 'availableReplicas')} of {wanted} replicas available")
     if there > wanted:
         return progressing(f"{there - wanted} surplus replicas are still there")
-    return _revision(resource, wanted)
+    return _revision(resource, wanted) if wanted else _AT_ZERO
 
 
 def _revision(resource: JsonObject, wanted: int) -> Verdict:
@@ -125,7 +140,7 @@ def daemon_set(resource: JsonObject) -> Verdict:
     """Judge a DaemonSet: a pod of the newest revision, available, on every node it selects."""
     status = obj(resource, "status")
     if not observed(resource) or "desiredNumberScheduled" not in status:
-        return _UNSEEN
+        return UNSEEN
     wanted = integer(status, "desiredNumberScheduled")
     on_delete = text(obj(obj(resource, "spec"), "updateStrategy"), "type") == "OnDelete"
     counts = [("currentNumberScheduled", "scheduled"), ("updatedNumberScheduled", "updated")]
@@ -133,7 +148,7 @@ def daemon_set(resource: JsonObject) -> Verdict:
     for key, word in counts:
         if integer(status, key) < wanted and not (on_delete and word == "updated"):
             return progressing(f"{integer(status, key)} of {wanted} pods {word}")
-    return HEALTHY
+    return HEALTHY if wanted else healthy("no node is to run it")
 
 
 def job(resource: JsonObject) -> Verdict:
@@ -144,12 +159,13 @@ def job(resource: JsonObject) -> Verdict:
     for kind in ("Failed", "FailureTarget"):
         if (failed := condition(resource, kind)) and failed.true:
             return degraded(failed.why)
-    for kind in ("Complete", "SuccessCriteriaMet", "Suspended"):
+    for kind in ("Complete", "SuccessCriteriaMet"):
         if (ended := condition(resource, kind)) and ended.true:
             return HEALTHY
     spec, status = obj(resource, "spec"), obj(resource, "status")
-    if spec.get("suspend") is True:
-        return HEALTHY
+    suspended = condition(resource, "Suspended")
+    if spec.get("suspend") is True or (suspended and suspended.true):
+        return _SUSPENDED
     return _running_job(spec, status) if text(status, "startTime") else progressing("is not started yet")
 
 
@@ -166,6 +182,6 @@ def _running_job(spec: JsonObject, status: JsonObject) -> Verdict:
     return progressing(f"{up} of {wanted} pods up" + (f", {tries} failed" if tries else ""))
 
 
-def cron_job(_resource: JsonObject) -> Verdict:
+def cron_job(resource: JsonObject) -> Verdict:
     """Judge a CronJob: always well, what it starts are Jobs."""
-    return HEALTHY
+    return _SUSPENDED if obj(resource, "spec").get("suspend") is True else HEALTHY

@@ -176,7 +176,13 @@ STATES: list[tuple[str, Object, HealthStatus, str]] = [
         "killed for memory",
         pod("Running", ended(137, "OOMKilled", restarts=1), ready=False),
         DEGRADED,
-        "ended (OOMKilled, exit code 137, restarted once)",
+        "CrashLoopBackOff (OOMKilled, exit code 137, restarted once)",
+    ),
+    (
+        "started anew after a crash",
+        pod("Running", waiting("ContainerCreating", restarts=2, last=last(1)), ready=False),
+        DEGRADED,
+        "CrashLoopBackOff (exit code 1, restarted 2 times)",
     ),
     (
         "ended well but should run",
