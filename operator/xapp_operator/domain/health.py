@@ -129,7 +129,7 @@ def _claim(resource: JsonObject) -> Verdict:
 
 
 def _growing(resource: JsonObject) -> Verdict:
-    """A bound claim can be used whatever becomes of a change of its size: told, and not held against it."""
+    """Judge a bound claim: it can be used, whatever becomes of a change of its size, which is told only."""
     for kind in _RESIZING:
         if (found := condition(resource, kind)) and found.true:
             return healthy(f"{kind}: {found.message or found.reason}".rstrip(": "))

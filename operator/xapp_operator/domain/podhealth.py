@@ -149,14 +149,18 @@ def _container_problem(container: Container) -> _Problem | None:
     if container.state == "waiting":
         return _waiting_problem(container, subject=subject)
     if container.state == "terminated":
-        if container.exit_code:
-            return _Problem(degraded(f"{subject}: ended{history}"), _CRASH_EVENTS)
-        return _Problem(progressing(f"{subject}: ended{history}")) if container.runs_on else None
+        return _end_problem(container, f"{subject}: ended{history}")
     if container.ready:
         return None
     if not container.runs_on and container.word == INIT:
         return _Problem(progressing(f"{subject}: has not ended yet{history}"))
     return _Problem(progressing(f"{subject}: not ready{history}"), _READINESS_EVENTS)
+
+
+def _end_problem(container: Container, told: str) -> _Problem | None:
+    if container.exit_code:
+        return _Problem(degraded(told), _CRASH_EVENTS)
+    return _Problem(progressing(told)) if container.runs_on else None
 
 
 def _waiting_problem(container: Container, *, subject: str) -> _Problem:

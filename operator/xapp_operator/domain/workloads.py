@@ -55,6 +55,10 @@ def deployment(resource: JsonObject) -> Verdict:
         return progressing(f"{short}, and the rollout is paused" if paused else short)
     if available and not available.true:
         return progressing(available.why)
+    return _well(resource, wanted)
+
+
+def _well(resource: JsonObject, wanted: int) -> Verdict:
     if obj(resource, "spec").get("paused") is True:
         return _PAUSED
     return HEALTHY if wanted else _AT_ZERO
