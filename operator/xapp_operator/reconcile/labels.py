@@ -81,7 +81,8 @@ async def label_objects(work: Work, tools: Tools, manifest: str) -> None:
 async def put_back(work: Work, tools: Tools) -> None:
     """Put labels back that are missing on objects of the release, unless that was done again and again just now.
 
-    Objects that another release has taken over are left alone. In the settled case nothing is asked, nothing written.
+    Objects that another release has taken over are left alone, and all of them while the XApp is suspended; those are
+    only looked at. In the settled case nothing is asked and nothing written.
 
     Raises:
         AccessDenied: when the identity may not read or patch one of them; the message names the right.
@@ -97,6 +98,9 @@ async def put_back(work: Work, tools: Tools) -> None:
         if _of_this_release(work, body):
             await tools.monitor.learn(each.resource, body)  # its watch may only have been late
             unseen.append((each, body))
+    tools.monitor.strayed(work.key, [(each.resource, body) for each, body in unseen])
+    if work.xapp.spec.suspend:
+        return
     bare = [each for each, body in unseen if not carries(body, labels, component=each.resource == SERVICES)]
     now, due = time.monotonic(), tools.losses.due(work.key)
     if bare and now >= due:
@@ -106,7 +110,6 @@ async def put_back(work: Work, tools: Tools) -> None:
         _log.info("labels put back", namespace=work.key[0], name=work.key[1], objects=len(bare))
     elif bare:
         tools.queue.add_after(work.key, due - now)
-    tools.monitor.strayed(work.key, [(each.resource, body) for each, body in unseen])
 
 
 def _of_this_release(work: Work, body: JsonObject) -> bool:

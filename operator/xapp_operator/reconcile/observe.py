@@ -83,7 +83,7 @@ class Observer:
             work.draft.history = ()
         elif release.owner == xapp.metadata.name and release.status == DEPLOYED:
             await self._learn_release(work, release.revision)
-            if not (deleting or xapp.spec.suspend or tools.running.active(work.key)):
+            if not (deleting or tools.running.active(work.key)):
                 await self._labelled(work, put_back(work, tools))
         if requests.rollback_to is not None and release is not None and requests.rollback_to not in release.revisions:
             self._refuse_rollback(work, requests.rollback_to, release)
@@ -177,7 +177,8 @@ class Observer:
                 first_deployed=stored.first_deployed or None,
                 last_deployed=stored.last_deployed or None,
             )
-            if relabel or draft.release.revision != (xapp.status.release.revision if xapp.status.release else None):
+            known = xapp.status.release.revision if xapp.status.release else None
+            if (relabel or draft.release.revision != known) and not xapp.spec.suspend:
                 await self._labelled(work, label_objects(work, tools, stored.manifest))
         draft.history = self._history(work)
 

@@ -68,6 +68,26 @@ def test_labels_of_an_object_that_another_release_owns_are_left(xapps: XAppKit) 
     assert _label(xapps, "configmap", "hello", XAPP) is None
 
 
+def test_while_suspended_nothing_is_labelled(xapps: XAppKit) -> None:
+    manifest = xapps.uploaded("hello", workload())
+    xapps.apply(manifest)
+    xapps.ready("hello")
+    manifest["spec"]["suspend"] = True
+    xapps.apply(manifest)
+    xapps.until(lambda: xapps.status("hello")["phase"] == "Suspended", what="the suspension")
+    _take_off(xapps, "service", "hello", XAPP)
+    _take_off(xapps, "deployment", "hello", TEAM)
+    xapps.kubectl("delete", "configmap", "hello")
+    total = {"total": 3, "ready": 2}
+    xapps.until(lambda: xapps.status("hello")["resources"] == total, what="a later loss to be seen", about="hello")
+    assert "ConfigMap hello: is missing" in xapps.status("hello")["health"]["message"]
+    assert _label(xapps, "service", "hello", XAPP) is None
+    manifest["spec"]["suspend"] = False
+    xapps.apply(manifest)
+    xapps.until(lambda: _label(xapps, "service", "hello", XAPP) == "hello", what="the label to be put back")
+    xapps.until(lambda: _label(xapps, "deployment", "hello", TEAM) == "ran", what="the other one")
+
+
 @contextmanager
 def _foe(xapps: XAppKit) -> Iterator[list[float]]:
     """Hold a controller that takes the label off the Service whenever it is there; yields the times when it did."""
