@@ -5,6 +5,7 @@ import sys
 import tarfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from tests.localcluster.appimage.failure import ImageFailed
 from tests.localcluster.appimage.layercache import LayerCache, contents, key_of
 from tests.localcluster.appimage.libraries import needs
+from tests.localcluster.appimage.packages import copy_locked
 from tests.localcluster.appimage.runtime import HOME, Runtime
 from tests.localcluster.images import Entry, tree, write_layer
 
@@ -109,3 +111,23 @@ def test_the_interpreter_comes_with_its_library_and_without_what_is_installed_in
     assert python.program_at == f"{HOME}/bin/python{sys.version_info.major}.{sys.version_info.minor}"
     assert {"os.py", "asyncio/__init__.py", "encodings/utf_8.py"} <= set(files)
     assert [name for name in files if "-packages/" in name or "/test/" in name or name.startswith("test/")] == []
+
+
+def test_packages_of_the_lock_are_taken_as_their_wheels_had_them(tmp_path: Path) -> None:
+    version = distribution("kopf").version
+    (tmp_path / "requirements.lock").write_text(
+        f"kopf=={version} \\\n    --hash=sha256:00\n    # via\nkeepers==1.0 ; sys_platform == 'win32'\n"
+    )
+
+    copy_locked(tmp_path, tmp_path / "site")
+
+    copied = {path.relative_to(tmp_path / "site").as_posix() for path in (tmp_path / "site").rglob("*")}
+    assert {"kopf/__init__.py", f"kopf-{version}.dist-info/METADATA"} <= copied
+    assert [name for name in copied if "__pycache__" in name or name.endswith(("RECORD", ".pth"))] == []
+
+
+@pytest.mark.parametrize(("line", "said"), [("kopf==0.1", "not kopf==0.1"), ("keepers==1.0", "is not installed")])
+def test_what_is_not_installed_as_locked_is_refused(tmp_path: Path, line: str, said: str) -> None:
+    (tmp_path / "requirements.lock").write_text(f"{line} \\\n    --hash=sha256:00\n")
+    with pytest.raises(ImageFailed, match=f"{said}.*make venv"):
+        copy_locked(tmp_path, tmp_path / "site")

@@ -74,8 +74,10 @@ class _Builder:
         """Return the layer of the locked packages."""
 
         def make(scratch: Path) -> list[Entry]:
-            packages.install_locked(self._root, scratch)
+            packages.copy_locked(self._root, scratch)
             entries = list(compiled(scratch, at=self._site))
+            if (scratch / packages.AUTHORITIES).parent.is_dir():
+                entries.append(Entry(f"{self._site}/{packages.AUTHORITIES}", link=CERTIFICATES))
             found = needs(scratch.rglob("*.so"), inside=scratch)
             return [*entries, *found.entries(without=self._needs.libraries)]
 
@@ -92,7 +94,7 @@ class _Builder:
 
         def make(scratch: Path) -> list[Entry]:
             site, wheel = scratch / "site", scratch / "wheel"
-            packages.install_own(self._root, site, scratch=wheel)
+            packages.unpack_own(self._root, site, scratch=wheel)
             command = (
                 f"#!{_HOME}/bin/python3 -I\nimport sys\n\nfrom xapp_operator.cli import main\n\nsys.exit(main())\n"
             )

@@ -1,54 +1,88 @@
-"""The locked packages, and this one, installed into folders as an installer of wheels lays them out."""
+"""The locked packages and this one, as an installer of wheels lays them out.
 
+The locked ones are taken from .venv, whose installer compared them with the hashes of the lock: so an image needs no
+network, and has what the tests ran with. Each file is compared with what its wheel said of it.
+"""
+
+import base64
+import hashlib
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
-from pathlib import Path
+import zipfile
+from collections.abc import Iterator
+from importlib.metadata import Distribution, PackageNotFoundError, PackagePath, distribution
+from pathlib import Path, PurePath
+
+from packaging.requirements import Requirement
 
 from tests.localcluster.appimage.failure import ImageFailed
 
 LOCK = "requirements.lock"
 SOURCES = ("LICENSE", "README.md", "pyproject.toml", "operator/xapp_operator")
 """What the wheel is made of."""
-_TRACES = (
-    *("bin", ".lock", "**/__pycache__"),
-    *(f"*.dist-info/{name}" for name in ("INSTALLER", "REQUESTED", "RECORD", "direct_url.json", "uv_cache.json")),
-)
-"""What an installer leaves for itself, and what names a folder of this machine."""
-_TESTS = "*/tests"
+AUTHORITIES = "certifi/cacert.pem"
+"""The authorities that certifi trusts. Machines add their own to it, so the image has those of the machine instead."""
+_TRACES = frozenset({"INSTALLER", "REQUESTED", "RECORD", "direct_url.json", "uv_cache.json"})
+"""What an installer writes for itself, and what names a folder of this machine."""
 
 
-def install_locked(root: Path, folder: Path) -> None:
-    """Install the packages of requirements.lock, whose hashes are checked, into ``folder``. Raises ImageFailed."""
-    _install(root, folder, ["--require-hashes", "--no-deps", "--only-binary", ":all:", "-r", LOCK])
-    for path in folder.glob(_TESTS):
-        shutil.rmtree(path)
+def copy_locked(root: Path, folder: Path) -> None:
+    """Copy the packages of requirements.lock into ``folder``.
+
+    Raises ImageFailed when one is not installed as it is locked, or was changed since.
+    """
+    for requirement in locked(root):
+        for file in _files(_installed(requirement)):
+            path = Path(str(file.locate()))
+            content = path.read_bytes()
+            if file.hash and _digest(content, file.hash.mode) != file.hash.value:
+                raise ImageFailed(f"{path} is not as its wheel had it: remove .venv and run make venv")
+            target = folder / file
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
 
 
-def install_own(root: Path, folder: Path, *, scratch: Path) -> None:
-    """Build the wheel of this checkout in ``scratch`` and install it into ``folder``. Raises ImageFailed."""
-    _run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(scratch)], root)
-    (wheel,) = scratch.glob("*.whl")
-    _install(root, folder, ["--no-deps", str(wheel)])
+def locked(root: Path) -> list[Requirement]:
+    """Return what requirements.lock asks for on this machine."""
+    lines = (root / LOCK).read_text().replace("\\\n", " ").splitlines()
+    named = [Requirement(line.partition("--hash")[0]) for line in lines if line.strip() and line.lstrip()[0] != "#"]
+    return [each for each in named if each.marker is None or each.marker.evaluate()]
 
 
-def _install(root: Path, folder: Path, arguments: Sequence[str]) -> None:
-    # as hack/venv chooses
-    if uv := shutil.which("uv"):
-        installer = [uv, "pip", "install", "--quiet", "--python", sys.executable]
-    else:
-        installer = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
-    _run([*installer, "--target", str(folder), *arguments], root)
-    for pattern in _TRACES:
-        for path in sorted(folder.glob(pattern)):
-            if path.is_dir():
-                shutil.rmtree(path)
-            else:
-                path.unlink()
-
-
-def _run(command: Sequence[str], root: Path) -> None:
+def unpack_own(root: Path, folder: Path, *, scratch: Path) -> None:
+    """Build the wheel of this checkout in ``scratch`` and unpack it into ``folder``. Raises ImageFailed."""
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(scratch)]
     answer = subprocess.run(command, cwd=root, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if answer.returncode != 0:
-        raise ImageFailed(f"{' '.join(command[:4])}: {(answer.stderr or answer.stdout).strip()}")
+        raise ImageFailed(f"building the wheel: {(answer.stderr or answer.stdout).strip()}")
+    (wheel,) = scratch.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder, [name for name in archive.namelist() if PurePath(name).name not in _TRACES])
+
+
+def _installed(requirement: Requirement) -> Distribution:
+    try:
+        found = distribution(requirement.name)
+    except PackageNotFoundError as error:
+        raise ImageFailed(f"{requirement} is not installed: run make venv") from error
+    if found.version not in requirement.specifier:
+        raise ImageFailed(f"{requirement.name} {found.version} is installed, not {requirement}: run make venv")
+    return found
+
+
+def _files(package: Distribution) -> Iterator[PackagePath]:
+    """Give the files that a package brought, without commands, byte code and tests."""
+    for file in package.files or ():
+        left_out = (
+            file.parts[0] == ".."
+            or file.as_posix() == AUTHORITIES
+            or "__pycache__" in file.parts
+            or file.parts[1:2] == ("tests",)
+        )
+        if not left_out and file.name not in _TRACES:
+            yield file
+
+
+def _digest(content: bytes, algorithm: str) -> str:
+    return base64.urlsafe_b64encode(hashlib.new(algorithm, content).digest()).rstrip(b"=").decode()
