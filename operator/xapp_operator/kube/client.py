@@ -8,8 +8,8 @@ models of the official client drop fields that they do not know. Every failure i
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self, cast
@@ -32,7 +32,8 @@ from xapp_operator.kube.encoding import (
     write_params,
 )
 from xapp_operator.kube.failures import FIRST_ERROR_STATUS, from_answer
-from xapp_operator.kube.resources import SELF_SUBJECT_ACCESS_REVIEWS, Resource
+from xapp_operator.kube.logs import LogOptions
+from xapp_operator.kube.resources import PODS, SELF_SUBJECT_ACCESS_REVIEWS, Resource
 from xapp_operator.kube.serviceproxy import ServiceProxy
 from xapp_operator.kube.transport import (
     CALL_SECONDS,
@@ -40,6 +41,7 @@ from xapp_operator.kube.transport import (
     Answer,
     Identity,
     Request,
+    Stream,
     Transport,
     identity_of,
     impersonated,
@@ -344,6 +346,21 @@ class KubeClient:
                 async for chunk in chunks:
                     for line in lines.feed(chunk):
                         yield read_event(line)
+
+    @asynccontextmanager
+    async def log(self, pod: str, options: LogOptions, *, namespace: str) -> AsyncIterator[Stream]:
+        """Give the log of a container to be read as it comes; one that is followed ends with its container.
+
+        Raises:
+            NotFound: when there is no such pod.
+            Invalid: when there is no such log, in the words of the API server.
+            KubeError: when the pod's node does not answer.
+        """
+        path = PODS.path(namespace=namespace, name=pod, subresource="log")
+        request = Request("GET", path, params=options.params(), headers={"Accept": "*/*"})
+        silence = None if options.follow else CALL_SECONDS
+        async with self._transport.stream(request, identity=self._identity, silence=silence) as stream:
+            yield stream
 
     async def raw(
         self,

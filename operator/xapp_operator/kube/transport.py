@@ -26,7 +26,7 @@ from yarl import URL
 from xapp_operator.errors import ApiUnavailable, Unauthenticated
 from xapp_operator.kube.credentials import Credentials
 from xapp_operator.kube.failures import FIRST_ERROR_STATUS, from_answer, unreachable
-from xapp_operator.kube.passage import CONNECT_SECONDS, Passage, Passed, hang_up, passed
+from xapp_operator.kube.passage import CONNECT_SECONDS, AbruptResponse, Passage, Passed, passed
 from xapp_operator.kube.sockets import Opening
 
 CALL_SECONDS: Final = 30.0
@@ -153,8 +153,10 @@ class Transport:
             await asyncio.sleep(wait)
 
     @asynccontextmanager
-    async def stream(self, request: Request, *, identity: Identity, silence: float) -> AsyncIterator[Stream]:
-        """Send `request` and give its answer to be read as it comes; `silence` is the longest pause, in seconds.
+    async def stream(self, request: Request, *, identity: Identity, silence: float | None) -> AsyncIterator[Stream]:
+        """Send `request` and give its answer to be read as it comes.
+
+        `silence` is the longest pause, in seconds; None for an answer that may be silent for as long as it likes.
 
         Raises:
             KubeError: for a status of 400 or more.
@@ -175,7 +177,7 @@ class Transport:
                 try:
                     yield Stream(response)
                 finally:
-                    hang_up(response)
+                    response.close()
                 return
 
     @asynccontextmanager
@@ -250,6 +252,7 @@ class Transport:
             session = self._sessions[key] = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0 if streaming else CALL_CONNECTIONS, ssl=context or True),
                 cookie_jar=aiohttp.DummyCookieJar(),
+                response_class=AbruptResponse,
                 read_bufsize=READ_BUFFER_BYTES,
                 auto_decompress=False,
             )

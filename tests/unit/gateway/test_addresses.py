@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from xapp_operator.api.json import JsonObject
 from xapp_operator.api.models import ServicePort
 from xapp_operator.gateway.addresses import scheme_of, services_with_addresses
 from xapp_operator.monitor.live import LiveObject, live_object
@@ -15,7 +16,12 @@ ADVERTISED = "192.0.2.7"
 
 
 def live(kind: str, spec: dict[str, Any], *, namespace: str = "ran", name: str = "web", **status: Any) -> LiveObject:
-    body = {"kind": kind, "metadata": {"name": name, "namespace": namespace}, "spec": spec, "status": status}
+    body: JsonObject = {
+        "kind": kind,
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": spec,
+        "status": status,
+    }
     return live_object(body, kind=kind, owner=("ran", "hello"), mark=mark_of({}, ()))
 
 

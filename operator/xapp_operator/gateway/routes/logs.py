@@ -2,8 +2,153 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from contextlib import AsyncExitStack, aclosing
+from functools import partial
+from typing import Any, Final
 
+import orjson
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.gateway import paging
+from xapp_operator.gateway.asked import Asked, asked_xapp, one_page
+from xapp_operator.gateway.documented import (
+    NOT_CHANGED,
+    ONE_XAPP,
+    PAGED,
+    PLAIN_PAGE,
+    UNAUTHENTICATED,
+    answers,
+    parameter,
+)
+from xapp_operator.gateway.logstream import LogEvents, LogText, going_on, opened_log, position_in
+from xapp_operator.gateway.podlogs import (
+    LOG_MAX_BYTES,
+    PARAMETERS,
+    TAIL_DEFAULT,
+    TAIL_MAX,
+    LogRequest,
+    chosen_log,
+)
 from xapp_operator.gateway.routes.plain import PlainRoute
+from xapp_operator.gateway.schemas.logs import EventShape
+from xapp_operator.gateway.schemas.records import Page
+from xapp_operator.gateway.xappevents import About, event_json, last_seen
+from xapp_operator.kube.resources import EVENTS, PODS
 
 router = APIRouter(prefix="/api/xapps", tags=["xApps"], route_class=PlainRoute)
+
+LIST_NAME: Final = "events"
+EVENTS_READ_MAX: Final = 5000
+EVENTS_PAGE: Final = 500
+
+_LOG_DOCS: Final = (
+    parameter("pod", "One of its pods. Default: the newest that is ready, else the newest; X-Pod names it."),
+    parameter("container", "One of the pod's containers. Default: its main one; X-Container names it."),
+    parameter(
+        "tail",
+        "So many lines from the end.",
+        schema={"type": "integer", "minimum": 0, "maximum": TAIL_MAX, "default": TAIL_DEFAULT},
+    ),
+    parameter("since", "Only lines since: a duration (`10m`), seconds, or a time (RFC 3339)."),
+    parameter("previous", "Of the container before its last restart.", schema={"type": "boolean", "default": False}),
+    parameter(
+        "follow",
+        "Server-Sent Events, one for each line, ids to go on with Last-Event-ID, `end` when the container ends.",
+        schema={"type": "boolean", "default": False},
+    ),
+    parameter("Last-Event-ID", "Go on after this line; for `follow`.", where="header"),
+)
+_LOG_ANSWERS: Final[dict[int | str, dict[str, Any]]] = answers(
+    (200, f"The log, at most {LOG_MAX_BYTES:,} bytes; or its lines as events (`follow`).", None),
+    problems={
+        **UNAUTHENTICATED,
+        400: "A parameter that is unknown, repeated or out of its bounds.",
+        404: "No such xApp, pod or container; or it has no log (yet), in the words of the API server.",
+        502: "The pod's node does not answer, or the Kubernetes API failed.",
+    },
+    headers={
+        200: {"X-Pod": "The pod.", "X-Container": "Its container."},
+    },
+)
+_LOG_ANSWERS[200]["content"] = {"text/event-stream": {"schema": {"type": "string"}}}
+
+
+@router.get(
+    "/{namespace}/{name}/events",
+    summary="List the events about an xApp",
+    openapi_extra={"parameters": [*ONE_XAPP, *PLAIN_PAGE]},
+    responses=answers(
+        (200, "One page, newest first. A bare array where pagination is turned off.", Page[EventShape]),
+        NOT_CHANGED,
+        problems={
+            **UNAUTHENTICATED,
+            400: "A parameter that is unknown, repeated or out of its bounds.",
+            404: "No such xApp.",
+            410: "The events changed too fast to be read as a whole: ask again.",
+        },
+        headers=PAGED,
+    ),
+    response_model=None,
+)
+async def events(request: Request) -> Response:
+    """Answer with the events about the XApp, its objects, and the pods and other objects that these made."""
+    asked = await asked_xapp(request, verb="list", resource=EVENTS, parameters=paging.PLAIN_PAGE_PARAMETERS)
+    found = [orjson.dumps(event_json(each)) for each in await _events(asked)]
+    rules = paging.PageRules.of(asked.gateway.settings, name=LIST_NAME)
+    return one_page(request, asked.query, found, rules=rules)
+
+
+@router.get(
+    "/{namespace}/{name}/logs",
+    summary="Read or follow a log",
+    openapi_extra={"parameters": [*ONE_XAPP, *_LOG_DOCS]},
+    responses=_LOG_ANSWERS,
+    response_class=PlainTextResponse,
+    response_model=None,
+)
+async def logs(request: Request) -> Response:
+    """Answer with the log of a container, read with the caller's token."""
+    asked = await asked_xapp(request, resource=PODS, subresource="log", parameters=PARAMETERS)
+    wanted = LogRequest.of(asked.query)
+    last = request.headers.get("last-event-id") if wanted.follow else None
+    after = position_in(last) if last else None
+    chosen = await chosen_log(asked, wanted)
+    options = wanted.options(chosen.container)
+    if after is not None:
+        options = going_on(options, after)
+    client, namespace = asked.caller.client, asked.entry.namespace
+    async with AsyncExitStack() as stack:
+        log = await opened_log(client, chosen.pod, options, namespace=namespace, stack=stack)
+        if not wanted.follow:
+            return LogText(log, stack.pop_all(), headers=chosen.headers)
+        return LogEvents(
+            log,
+            stack.pop_all(),
+            headers=chosen.headers,
+            after=after,
+            goes_on=partial(asked.caller.may, "get", namespace=namespace, resource=PODS, subresource="log"),
+            is_closing=lambda: asked.gateway.feed.closed,
+        )
+
+
+async def _events(asked: Asked) -> list[JsonObject]:
+    """Return the events about the xApp among the first EVENTS_READ_MAX of its namespace, newest first."""
+    entry = asked.entry
+    objects = asked.gateway.registry.objects(entry.namespace, entry.release)
+    about = About(objects, namespace=entry.namespace, name=entry.name)
+    found: list[JsonObject] = []
+    read = 0
+    pages = asked.caller.client.pages(EVENTS, namespace=entry.namespace, limit=EVENTS_PAGE)
+    async with aclosing(pages):
+        async for page in pages:
+            read += len(page.items)
+            for event in page.items:
+                involved = obj(event, "involvedObject")
+                if about.covers(text(involved, "kind"), text(involved, "name")):
+                    found.append(event)
+            if read >= EVENTS_READ_MAX:
+                break
+    return sorted(found, key=last_seen, reverse=True)

@@ -1,0 +1,148 @@
+"""Lines of a log as events, and where a listener goes on."""
+
+from __future__ import annotations
+
+import pytest
+
+from xapp_operator.errors import MalformedRequest
+from xapp_operator.gateway.logstream import LINE_MAX_BYTES, LineEvents, Position, going_on, position_in
+from xapp_operator.gateway.podlogs import LogRequest
+from xapp_operator.gateway.query import Query
+from xapp_operator.kube.logs import LogOptions
+
+AT = "2026-11-20T08:00:00"
+ONE = f"{AT}.1Z one\n".encode()
+TWO = f"{AT}.1Z two\n".encode()
+THREE = f"{AT}.25Z three\n".encode()
+ID = f"{AT}.100000000Z"
+
+
+def test_each_line_is_an_event_with_its_time() -> None:
+    assert LineEvents().feed(ONE) == f"id: {ID}\ndata: one\n\n".encode()
+
+
+def test_lines_are_the_same_however_they_are_cut_into_chunks() -> None:
+    whole = ONE + TWO + THREE
+    expected = LineEvents().feed(whole)
+    for size in (1, 3, 7):
+        lines = LineEvents()
+        pieces = [lines.feed(whole[at : at + size]) for at in range(0, len(whole), size)]
+        assert b"".join(pieces) == expected
+
+
+def test_lines_of_one_instant_are_told_apart() -> None:
+    assert f"id: {ID}#1\ndata: two".encode() in LineEvents().feed(ONE + TWO)
+
+
+@pytest.mark.parametrize(("last", "expected"), [("", 3), (ID, 2), (f"{ID}#1", 1), (f"{AT}.250000000Z", 0)])
+def test_a_listener_goes_on_after_the_last_event(last: str, expected: int) -> None:
+    events = LineEvents(position_in(last) if last else None).feed(ONE + TWO + THREE)
+    assert events.count(b"data: ") == expected
+
+
+def test_every_id_leads_back_to_its_place() -> None:
+    events = LineEvents().feed(ONE + TWO + THREE).decode()
+    ids = [line.removeprefix("id: ") for line in events.splitlines() if line.startswith("id: ")]
+    assert [position_in(each).id for each in ids] == ids
+
+
+def test_times_with_an_offset_are_the_same_instant() -> None:
+    assert LineEvents().feed(b"2026-11-20T10:00:00.1+02:00 one\n") == LineEvents().feed(ONE)
+
+
+def test_carriage_returns_do_not_break_an_event() -> None:
+    events = LineEvents().feed(f"{AT}Z 10%\r20%\rdone\r\n".encode())
+    assert events.endswith(b"data: 10%\ndata: 20%\ndata: done\n\n")
+
+
+def test_a_line_without_a_time_has_no_id() -> None:
+    assert LineEvents().feed(b"unable to read\n") == b"data: unable to read\n\n"
+
+
+def test_a_line_without_an_end_comes_at_the_end() -> None:
+    lines = LineEvents()
+    assert lines.feed(ONE[:-1]) == b""
+    assert lines.end() == LineEvents().feed(ONE)
+    assert lines.end() == b""
+
+
+def test_bytes_that_are_no_text_are_replaced() -> None:
+    assert "data: \ufffd\n".encode() in LineEvents().feed(f"{AT}Z ".encode() + b"\xff\n")
+
+
+def test_a_line_of_any_length_takes_bounded_memory_and_the_next_is_whole() -> None:
+    lines = LineEvents()
+    lines.feed(f"{AT}Z ".encode())
+    for _ in range(100):
+        assert lines.feed(b"x" * LINE_MAX_BYTES) == b""
+    events = lines.feed(b"\n" + ONE).decode()
+    long, one = events.split("\n\n")[:2]
+    assert len(long.encode()) < LINE_MAX_BYTES + 200
+    assert long.endswith("…")
+    assert one.endswith("data: one")
+
+
+@pytest.mark.parametrize(
+    "last", ["x", AT, f"{ID}#0", f"{ID}#-1", "9999-99-99T00:00:00.000000000Z", f"{ID} ", ID + "\n"]
+)
+def test_an_id_of_something_else_is_refused(last: str) -> None:
+    with pytest.raises(MalformedRequest):
+        position_in(last)
+
+
+def test_going_on_leaves_no_line_out() -> None:
+    options = LogOptions(container="main", tail=5, since_seconds=60, follow=True)
+    on = going_on(options, Position(1_700_000_000, 5, 2))
+    assert (on.tail, on.since_seconds, on.since_time) == (None, None, "2023-11-14T22:13:20Z")
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("since=10m", 600),
+        ("since=1h30m", 5400),
+        ("since=500ms", 1),
+        ("since=90", 90),
+        ("since=", None),
+        ("since=2026-11-20T08:00:00Z", "2026-11-20T08:00:00Z"),
+        ("since=2026-11-20T10:00:00%2B02:00", "2026-11-20T08:00:00Z"),
+        ("since=2026-11-20T10:00:00+02:00", "2026-11-20T08:00:00Z"),
+        ("since=2026-11-20T08:00:00.123456789Z", "2026-11-20T08:00:00Z"),
+        ("since=2026-11-20t08:00:00z", "2026-11-20T08:00:00Z"),
+    ],
+)
+def test_since_is_a_duration_or_a_time(query: str, expected: int | str | None) -> None:
+    assert LogRequest.of(Query(query.encode())).since == expected
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *("since=0", "since=-5", "since=0s", "since=1d", "since=yesterday", "since=99999999999", "since=9e9h"),
+        *(
+            "since=2026-13-20T08:00:00Z",
+            "since=2026-11-20",
+            "since=2026-11-20T08:00:00",
+            "since=0001-01-01T00:00:00%2B14:00",
+        ),
+        *("tail=-1", "tail=10001", "tail=x", "follow=1", "previous=y"),
+    ],
+)
+def test_what_is_out_of_bounds_is_refused(query: str) -> None:
+    with pytest.raises(MalformedRequest) as refused:
+        LogRequest.of(Query(query.encode()))
+    assert refused.value.errors[0].field == query.partition("=")[0]
+
+
+def test_a_log_that_is_read_is_bounded_and_one_that_is_followed_has_times() -> None:
+    read = LogRequest.of(Query(b"")).options("main").params()
+    assert read == {"container": "main", "tailLines": "500", "limitBytes": "10485760"}
+    followed = LogRequest.of(Query(b"follow=true&tail=0&previous=true&since=5")).options("main").params()
+    assert followed == {
+        "container": "main",
+        "tailLines": "0",
+        "sinceSeconds": "5",
+        "previous": "true",
+        "follow": "true",
+        "timestamps": "true",
+    }
