@@ -25,6 +25,7 @@ pytestmark = pytest.mark.integration
 DEADLINE_SECONDS = 60.0
 ACCOUNTS = {"operator": "xapp-operator", "gateway": "xapp-gateway"}
 EDITOR = "jane"
+LABEL = "xapp-operator.io"
 
 
 def test_the_life_of_an_xapp_needs_no_other_right(private_cluster: Callable[[], LocalCluster], tmp_path: Path) -> None:
@@ -59,6 +60,8 @@ def test_the_life_of_an_xapp_needs_no_other_right(private_cluster: Callable[[], 
         )
         for name in (UPLOADED, APPLIED):
             wait(partial(is_ready, gateway, name), f"{name} to be Ready")
+            cluster.kubectl("label", "services", "-n", NAMESPACE, "-l", f"{LABEL}/xapp={name}", f"{LABEL}/team-")
+            wait(partial(has_labels, cluster, name), f"the labels of {name} to be put back")
             delete(url, name, token=editor)
             wait(partial(is_gone, gateway, name), f"{name} to be gone")
     assert refusals(local.layout.audit_log) == []
@@ -67,6 +70,11 @@ def test_the_life_of_an_xapp_needs_no_other_right(private_cluster: Callable[[], 
 def is_ready(gateway: Gateway, name: str) -> bool:
     record = gateway.record(name)
     return record is not None and record.ready
+
+
+def has_labels(cluster: Cluster, name: str) -> bool:
+    selector = f"{LABEL}/xapp={name},{LABEL}/team"
+    return cluster.kubectl("get", "services", "-n", NAMESPACE, "-l", selector, "-o", "name") != ""
 
 
 def is_gone(gateway: Gateway, name: str) -> bool:
