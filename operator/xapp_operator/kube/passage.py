@@ -93,6 +93,8 @@ async def passed(
 ) -> AsyncIterator[Passed]:
     """Send `passage` to `origin` (scheme and authority), and give its answer to be read; leaving early hangs up.
 
+    `session` makes responses of the class `AbruptResponse`.
+
     Raises:
         aiohttp.ClientError, TimeoutError, OSError: when there is no answer.
     """
@@ -115,12 +117,18 @@ async def passed(
     try:
         yield Passed(response)
     finally:
-        hang_up(response)
+        response.close()
 
 
-def hang_up(response: aiohttp.ClientResponse) -> None:
-    """Close the connection of an answer that was not read to its end; one that was is free for others already."""
-    # Left early, aiohttp would begin to close TLS politely and wait for nobody: it could outlive the event loop.
-    if response.connection is not None and response.connection.transport is not None:
-        response.connection.transport.abort()
-    response.close()
+class AbruptResponse(aiohttp.ClientResponse):
+    """A response that breaks its connection off when it is closed before its end, or before its beginning.
+
+    aiohttp would close politely: a body that nobody takes would never be done with, and the end of TLS might outlive
+    the event loop.
+    """
+
+    def close(self) -> None:
+        """Close; a response that was read to its end has given its connection back."""
+        if self.connection is not None and self.connection.transport is not None:
+            self.connection.transport.abort()
+        super().close()
