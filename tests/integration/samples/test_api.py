@@ -11,8 +11,10 @@ from jsonschema import Draft202012Validator
 from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
+from tests.integration.samples.conftest import Start
 from tests.integration.samples.running import QUICK, Json, Running
 from tests.localcluster.cluster import ROOT
+from tests.localcluster.waiting import wait_until
 from tests.localrun.image import IMAGE
 
 pytestmark = pytest.mark.integration
@@ -45,13 +47,12 @@ def test_another_configuration_counts_at_once(http: httpx.Client) -> None:
         assert http.put("/config", json=QUICK).is_success
 
 
-def test_a_long_period_is_cut_short_by_a_short_one(http: httpx.Client) -> None:
-    http.put("/config", json={**QUICK, "periodMilliseconds": 3_600_000}).raise_for_status()
-    reading = threading.Thread(target=lambda: next(samples(http)))
-    reading.start()
-    http.put("/config", json=QUICK).raise_for_status()
-    reading.join(SECONDS)
-    assert not reading.is_alive()
+def test_a_long_period_is_cut_short_by_a_short_one(start: Start) -> None:
+    one = start(config={**QUICK, "periodMilliseconds": 3_600_000})
+    with one.http() as http:
+        one.wait_ready(http)
+        http.put("/config", json=QUICK).raise_for_status()
+        wait_until(lambda: len(one.said("sample")) > 1, timeout=SECONDS, what="a second sample")
 
 
 @pytest.mark.parametrize(
@@ -103,6 +104,8 @@ def test_metrics_tell_of_samples_and_requests(monitor: Running, http: httpx.Clie
     for text in (http.get("/metrics").text, httpx.get(f"http://{monitor.address('metrics')}/").text):
         names = {line.partition("{")[0].partition(" ")[0] for line in text.splitlines()}
         assert {"kpi_samples_total", "kpi_prb_used_percent", "kpi_monitor_info", "http_requests_total"} <= names
+        (taken,) = (line.split()[1] for line in text.splitlines() if line.startswith("kpi_samples_total "))
+        assert int(taken) > 0
 
 
 def test_events_carry_samples_in_order(http: httpx.Client) -> None:

@@ -58,11 +58,13 @@ type monitor struct {
 	listeners map[chan Sample]struct{}
 }
 
-// run measures until ctx ends. A change of the configuration counts from that moment on.
+// run measures at once, and then until ctx ends. A change of the configuration counts from that moment on.
 func (m *monitor) run(ctx context.Context) error {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
+	if err := m.take(time.Now()); err != nil {
+		return err
+	}
 	for {
+		timer := time.NewTimer(m.config.get().period())
 		select {
 		case <-ctx.Done():
 			return nil
@@ -72,7 +74,6 @@ func (m *monitor) run(ctx context.Context) error {
 				return err
 			}
 		}
-		timer.Reset(m.config.get().period())
 	}
 }
 
