@@ -38,10 +38,8 @@ def deployment(resource: JsonObject) -> Verdict:
 
     Beyond kstatus: one that was rolled out and has lost all its ready replicas is broken, not on its way.
     """
-    if not observed(resource):
-        return UNSEEN
-    if failure := _replica_failure(resource):
-        return failure
+    if told := _replica_failure(resource) if observed(resource) else UNSEEN:
+        return told
     rollout = condition(resource, "Progressing")
     wanted = integer(obj(resource, "spec"), "replicas", default=1)
     short = _short(resource, wanted)

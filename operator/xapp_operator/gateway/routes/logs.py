@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import AsyncExitStack, aclosing
+from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any, Final
 
@@ -11,9 +11,8 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.gateway import paging
-from xapp_operator.gateway.asked import Asked, asked_xapp, one_page
+from xapp_operator.gateway.asked import asked_xapp, one_page
 from xapp_operator.gateway.documented import (
     NOT_CHANGED,
     ONE_XAPP,
@@ -23,6 +22,7 @@ from xapp_operator.gateway.documented import (
     answers,
     parameter,
 )
+from xapp_operator.gateway.eventreading import events_about
 from xapp_operator.gateway.logstream import LogEvents, LogText, going_on, opened_log, position_in
 from xapp_operator.gateway.podlogs import (
     LOG_MAX_BYTES,
@@ -35,14 +35,12 @@ from xapp_operator.gateway.podlogs import (
 from xapp_operator.gateway.routes.plain import PlainRoute
 from xapp_operator.gateway.schemas.logs import EventShape
 from xapp_operator.gateway.schemas.records import Page
-from xapp_operator.gateway.xappevents import About, event_json, last_seen
+from xapp_operator.gateway.xappevents import event_json
 from xapp_operator.kube.resources import EVENTS, PODS
 
 router = APIRouter(prefix="/api/xapps", tags=["xApps"], route_class=PlainRoute)
 
 LIST_NAME: Final = "events"
-EVENTS_READ_MAX: Final = 5000
-EVENTS_PAGE: Final = 500
 
 _LOG_DOCS: Final = (
     parameter("pod", "One of its pods. Default: the newest that is ready, else the newest; X-Pod names it."),
@@ -96,7 +94,7 @@ _LOG_ANSWERS[200]["content"] = {"text/event-stream": {"schema": {"type": "string
 async def events(request: Request) -> Response:
     """Answer with the events about the XApp, its objects, and the pods and other objects that these made."""
     asked = await asked_xapp(request, verb="list", resource=EVENTS, parameters=paging.PLAIN_PAGE_PARAMETERS)
-    found = [orjson.dumps(event_json(each)) for each in await _events(asked)]
+    found = [orjson.dumps(event_json(each)) for each in await events_about(asked)]
     rules = paging.PageRules.of(asked.gateway.settings, name=LIST_NAME)
     return one_page(request, asked.query, found, rules=rules)
 
@@ -132,23 +130,3 @@ async def logs(request: Request) -> Response:
             goes_on=partial(asked.caller.may, "get", namespace=namespace, resource=PODS, subresource="log"),
             is_closing=lambda: asked.gateway.feed.closed,
         )
-
-
-async def _events(asked: Asked) -> list[JsonObject]:
-    """Return the events about the xApp among the first EVENTS_READ_MAX of its namespace, newest first."""
-    entry = asked.entry
-    objects = asked.gateway.registry.objects(entry.namespace, entry.release)
-    about = About(objects, namespace=entry.namespace, name=entry.name)
-    found: list[JsonObject] = []
-    read = 0
-    pages = asked.caller.client.pages(EVENTS, namespace=entry.namespace, limit=EVENTS_PAGE)
-    async with aclosing(pages):
-        async for page in pages:
-            read += len(page.items)
-            for event in page.items:
-                involved = obj(event, "involvedObject")
-                if about.covers(text(involved, "kind"), text(involved, "name")):
-                    found.append(event)
-            if read >= EVENTS_READ_MAX:
-                break
-    return sorted(found, key=last_seen, reverse=True)
