@@ -32,6 +32,7 @@ from tests.support.routes import OPEN, WEBSOCKET, RouteName, all_routes
 pytestmark = pytest.mark.integration
 
 REVIEWS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+SERVICES: Final = "/api/v1/namespaces/{}/services"
 PROVEN: Final = {"X-Requested-With": "tests"}
 GUARDED: Final = [route for route in all_routes() if route not in OPEN]
 READING: Final = {"GET", "OPTIONS", WEBSOCKET}
@@ -88,6 +89,8 @@ def tenant(api: ApiServer, name: str) -> Tenant:
             "spec": {"url": f"https://{one.mark}.example.com"},
         },
     )
+    port = {"name": f"p{one.mark[:14]}", "port": 80}
+    api.create(SERVICES.format(one.namespace), {"metadata": {"name": f"s-{one.mark}"}, "spec": {"ports": [port]}})
     return one
 
 
