@@ -51,6 +51,7 @@ class XAppApi:
         app.add_routes(
             [
                 web.get("/ws", _socket),
+                web.get("/ws;v=1", _socket),
                 web.get("/ws-refused", _refused),
                 web.get("/ws-away", _away),
                 web.get("/ws-broken", _broken_socket),

@@ -115,6 +115,13 @@ class Server(uvicorn.Server):
         self.should_exit = True
         self._feed.close()
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Close every connection; one whose other end does not read what it was sent is broken off."""
+        await super().shutdown(sockets)
+        for connection in list(self.server_state.connections):
+            if (transport := getattr(connection, "transport", None)) is not None:
+                transport.abort()
+
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Leave signals alone."""

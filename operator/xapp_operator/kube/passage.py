@@ -7,6 +7,7 @@ held: a side that does not take what comes stops the other.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from ssl import SSLContext
 from typing import Final
 
 import aiohttp
+from aiohttp.connector import Connection
 from multidict import CIMultiDict
 from yarl import URL
 
@@ -127,8 +129,15 @@ class AbruptResponse(aiohttp.ClientResponse):
     the event loop.
     """
 
+    _opened: asyncio.Transport | None = None
+
+    async def start(self, connection: Connection) -> aiohttp.ClientResponse:
+        """Remember the transport: a connection that failed has forgotten it, and yet waits for what it wrote."""
+        self._opened = connection.transport
+        return await super().start(connection)
+
     def close(self) -> None:
         """Close; a response that was read to its end has given its connection back."""
-        if self.connection is not None and self.connection.transport is not None:
-            self.connection.transport.abort()
+        if self.connection is not None and self._opened is not None:
+            self._opened.abort()
         super().close()

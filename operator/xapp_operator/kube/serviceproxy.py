@@ -22,7 +22,7 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import InvalidStatus, WebSocketException
 
 from xapp_operator.api.json import JsonObject, text
-from xapp_operator.errors import MalformedRequest, XAppError, UpstreamUnreachable
+from xapp_operator.errors import MalformedRequest, UpstreamUnreachable, XAppError
 from xapp_operator.kube.failures import FIRST_ERROR_STATUS, from_answer, unreachable
 from xapp_operator.kube.passage import Passage, Passed
 from xapp_operator.kube.resources import SERVICES
@@ -71,6 +71,9 @@ class ServiceProxy:
         async with AsyncExitStack() as stack:
             try:
                 answer = await stack.enter_async_context(self._transport.passed(whole, identity=self._identity))
+            except aiohttp.ServerDisconnectedError as error:
+                # Its way to pass on that the xApp broke off before anything of the answer was sent.
+                raise UpstreamUnreachable("the xApp broke its answer off: see the logs of its pods") from error
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
                 raise unreachable(error) from error
             if (refusal := await _refusal(answer, path=path)) is not None:

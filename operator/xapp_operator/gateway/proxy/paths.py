@@ -78,6 +78,19 @@ def require_exact(path: str) -> None:
         )
 
 
+def require_no_query(query: str) -> None:
+    """Refuse the query of a WebSocket, which the API server does not pass on.
+
+    Raises:
+        MalformedRequest: for a query.
+    """
+    if query:
+        raise MalformedRequest(
+            "the query of a WebSocket is not passed on by the Kubernetes API: leave it out, or reach the gateway in "
+            "the cluster"
+        )
+
+
 def query_of(query_string: bytes) -> str:
     """Return the query as it was sent; bytes that no URL may hold are percent-encoded."""
     return _plain(query_string)

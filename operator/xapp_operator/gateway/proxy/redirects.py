@@ -40,9 +40,7 @@ class Place:
             ours = parts.scheme.lower() in _SCHEMES and (not parts.netloc or self._is_ours(parts))
         except ValueError:  # no URL: what follows such a thing follows it nowhere
             return reference
-        if not ours:
-            return reference
-        return self._below_prefix(parts)
+        return self._below_prefix(parts) if ours and reference else reference
 
     def _is_ours(self, parts: SplitResult) -> bool:
         if parts.netloc.lower() in self.public:
@@ -60,7 +58,6 @@ class Place:
         for known in (self.inner, self.prefix):
             if known and (path == known or path.startswith(f"{known}/")):
                 path = path[len(known) :] or "/"
-                break
         query = f"?{parts.query}" if parts.query else ""
         fragment = f"#{parts.fragment}" if parts.fragment else ""
         whole = f"{self.prefix}{path}{query}{fragment}"

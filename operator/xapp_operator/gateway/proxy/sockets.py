@@ -20,8 +20,6 @@ from xapp_operator.gateway.proxy.headers import answered
 
 _TOKEN_PREFIX: Final = "base64url.bearer.authorization.k8s.io."  # noqa: S105 - a prefix that Kubernetes defines
 _NOT_SENT: Final = frozenset({CloseCode.NO_STATUS_RCVD, CloseCode.ABNORMAL_CLOSURE, CloseCode.TLS_HANDSHAKE})
-_REASON_MAX_BYTES: Final = 123
-"""A closing frame holds so much besides its code (RFC 6455, 5.5)."""
 
 
 def subprotocols_of(offered: Iterable[str]) -> list[str]:
@@ -73,22 +71,25 @@ async def _inward(websocket: WebSocket, upstream: ClientConnection) -> None:
 
 
 async def _outward(websocket: WebSocket, upstream: ClientConnection) -> None:
-    """Carry what the xApp says to the caller."""
+    """Carry what the xApp says to the caller, its closing too."""
     try:
-        async for message in upstream:
+        while True:
+            message = await upstream.recv()
             if isinstance(message, str):
                 await websocket.send_text(message)
             else:
                 await websocket.send_bytes(message)
-        closed = upstream.close_code, upstream.close_reason
-    except ConnectionClosed:
-        closed = upstream.close_code, upstream.close_reason
     except WebSocketDisconnect:
         return
-    code, reason = closed
-    if code is None or code == CloseCode.NO_STATUS_RCVD:
-        code = CloseCode.NORMAL_CLOSURE
-    elif code in _NOT_SENT:
-        code, reason = CloseCode.BAD_GATEWAY, "the xApp broke off"
+    except ConnectionClosed as closed:
+        code, reason = _passed_on(closed)
     if websocket.client_state is WebSocketState.CONNECTED:
         await websocket.close(code, reason)
+
+
+def _passed_on(closed: ConnectionClosed) -> tuple[int, str]:
+    """Return the code and the reason for the caller: the xApp's, or why our end hung up on it."""
+    frame = closed.rcvd or closed.sent
+    if frame is None:
+        return CloseCode.BAD_GATEWAY, "the xApp broke off"
+    return (CloseCode.NORMAL_CLOSURE if frame.code in _NOT_SENT else frame.code), frame.reason

@@ -24,10 +24,10 @@ from websockets.exceptions import InvalidStatus, WebSocketException
 from xapp_operator.charts.addresses import AddressRule
 from xapp_operator.config import Settings
 from xapp_operator.errors import UpstreamSilent, UpstreamUnreachable
-from xapp_operator.gateway.proxy.paths import require_exact
+from xapp_operator.gateway.proxy.paths import require_exact, require_no_query
 from xapp_operator.gateway.proxy.targets import Address, Target
 from xapp_operator.kube.client import KubeClient
-from xapp_operator.kube.passage import Passage, passed
+from xapp_operator.kube.passage import AbruptResponse, Passage, passed
 from xapp_operator.kube.serviceproxy import service_path
 from xapp_operator.kube.sockets import Opening, open_socket
 
@@ -85,7 +85,9 @@ class Upstream:
         # A connection for each request: a kept one may be closed at the moment when a POST is written to it, and
         # would tie a caller to one pod of many.
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, force_close=True), cookie_jar=aiohttp.DummyCookieJar()
+            connector=aiohttp.TCPConnector(limit=0, force_close=True),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            response_class=AbruptResponse,
         )
         self._session._retry_connection = False
         return self
@@ -148,6 +150,7 @@ class Upstream:
         try:
             if way.inner:
                 require_exact(opening.path)
+                require_no_query(opening.query)
                 return await client.service_proxy().socket(opening, path=way.inner, seconds=self._seconds)
             tls = self._tls if way.target.https else None
             whole = replace(opening, address=await self._resolved(way.target), tls=tls, server_hostname=way.target.host)
@@ -184,7 +187,8 @@ def silent(seconds: float) -> UpstreamSilent:
 
 
 def _unreachable(error: BaseException) -> UpstreamUnreachable:
-    if isinstance(error, ConnectionRefusedError) or "refused" in str(error).lower():
+    cause = getattr(error, "os_error", error)  # of a ClientConnectorError
+    if isinstance(cause, ConnectionRefusedError):
         return UpstreamUnreachable(f"the xApp refuses connections at this port: {_SEE}")
     if isinstance(error, aiohttp.ServerDisconnectedError | ConnectionResetError):
         return UpstreamUnreachable(f"the xApp closed the connection without an answer: {_SEE}")

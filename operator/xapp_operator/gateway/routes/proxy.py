@@ -56,7 +56,10 @@ _PROBLEMS: Final = {
 }
 _ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
     200: {"description": "What the xApp answers."},
-    **answers(problems=_PROBLEMS),
+    **{
+        status: {**answer, "content": {**answer["content"], "*/*": {}}}  # an xApp says such a thing in its own way
+        for status, answer in answers(problems=_PROBLEMS).items()
+    },
     "default": {"description": "What the xApp answers, whatever it is."},
 }
 _PATH: Final = parameter("path", "Path of the xApp's API, with slashes; the query passes as it is.", where="path")

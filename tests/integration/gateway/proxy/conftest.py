@@ -1,0 +1,129 @@
+"""An xApp whose API is a server of the test, behind a gateway both ways: at its Service, and through the API server.
+
+The API server connects to pods by their addresses. The pod here is one that no node runs: its status says that it is
+ready and has an address of this machine, where the server listens.
+"""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from collections.abc import Iterator
+from typing import Final
+
+import httpx
+import pytest
+
+from tests.integration.gateway.conftest import settings_for
+from tests.localcluster import Cluster
+from tests.localcluster.waiting import wait_until
+from tests.support.apiserver import NAMESPACES, XAPPS, ApiServer
+from tests.support.gateway import Serving, serving
+from tests.support.proxying import NAME, PORT, SERVICE, Behind, behind_service, service_object
+from tests.support.xappapi import XAppApi, xapp_api
+from tests.unit.gateway.xapps import raw_xapp
+
+SERVICES: Final = "/api/v1/namespaces/{}/services"
+PODS: Final = "/api/v1/namespaces/{}/pods"
+ENDPOINTS: Final = "/api/v1/namespaces/{}/endpoints"
+WAYS: Final = ("service", "apiserver")
+
+
+def own_address() -> str:
+    """Return an address of this machine that is not loopback; nothing is sent to find it."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+            address = str(probe.getsockname()[0])
+        except OSError:
+            address = "127.0.0.1"
+    if address.startswith("127."):
+        pytest.skip("this machine has no address but loopback, which an API server connects to no pod at")
+    return address
+
+
+def publish(api: ApiServer, namespace: str, *, address: str, port: int, name: str = SERVICE) -> None:
+    """Make a Service of the xApp whose one pod is at `address` and `port`, whatever controllers run."""
+    service = service_object(name, namespace=namespace)
+    metadata = {key: service["metadata"][key] for key in ("name", "labels", "annotations")}
+    wait_until(
+        lambda: api.find(f"/api/v1/namespaces/{namespace}/serviceaccounts/default"),
+        timeout=60,
+        what="a service account in the namespace",
+    )
+    pod = {"schedulerName": "nobody", "containers": [{"name": "api", "image": "none"}]}
+    api.create(PODS.format(namespace), {"metadata": {"name": name}, "spec": pod})
+    status = {"phase": "Running", "podIP": address, "podIPs": [{"ip": address}]}
+    api.patch(f"{PODS.format(namespace)}/{name}/status", {"status": status})
+    ports = [{"name": "http", "port": port, "protocol": "TCP"}]
+    pod_ref = {"kind": "Pod", "name": name, "namespace": namespace}
+    endpoints = [{"addresses": [{"ip": address, "targetRef": pod_ref}], "ports": ports}]
+    api.create(ENDPOINTS.format(namespace), {"metadata": {"name": name}, "subsets": endpoints})
+    ports = [{"name": "http", "port": PORT, "targetPort": port, "protocol": "TCP"}]
+    api.create(SERVICES.format(namespace), {"metadata": metadata, "spec": {"ports": ports}})
+
+
+def publish_xapp(api: ApiServer, namespace: str) -> None:
+    """Make the XApp; nothing deploys it."""
+    body = raw_xapp(NAME, namespace=namespace)
+    api.create(XAPPS.format(namespace), {**body, "metadata": {"name": NAME}})
+
+
+@pytest.fixture(scope="package")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[XAppApi]:
+    """The API of the xApp, at an address that an API server connects to."""
+    with xapp_api(own_address()) as one:
+        yield one
+
+
+@pytest.fixture(scope="package")
+def at_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Behind]:
+    """The xApp behind a gateway that connects to its Service."""
+    with xapp_api() as one, behind_service(one, tmp_path_factory.mktemp("service")) as behind:
+        yield behind
+
+
+@pytest.fixture(scope="package")
+def room(api: ApiServer) -> Iterator[str]:
+    """A namespace of the package."""
+    name = f"proxy-{secrets.token_hex(4)}"
+    api.create(NAMESPACES, {"metadata": {"name": name}})
+    yield name
+    api.delete(f"{NAMESPACES}/{name}")
+
+
+@pytest.fixture(scope="package")
+def through_apiserver(
+    cluster: Cluster, api: ApiServer, room: str, served: XAppApi, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Behind]:
+    """The xApp behind a gateway that goes through the API server."""
+    publish_xapp(api, room)
+    publish(api, room, address=served.host, port=served.port)
+    settings = settings_for(cluster, tmp_path_factory.mktemp("apiserver"), proxy="apiserver")
+    with serving(settings) as gateway:
+        behind = Behind(gateway, served, namespace=room, inner=True)
+        wait_known(gateway, behind)
+        yield behind
+
+
+def wait_known(gateway: Serving, behind: Behind) -> None:
+    """Wait until the gateway knows xApp and Service."""
+    with behind.client() as http:
+        wait_until(lambda: http.get("/json").status_code == 200, timeout=60, what="the Service of the xApp")
+
+
+@pytest.fixture(params=WAYS)
+def behind(request: pytest.FixtureRequest) -> Behind:
+    """The xApp behind a gateway, in each of the two ways."""
+    name = "at_service" if request.param == "service" else "through_apiserver"
+    found: Behind = request.getfixturevalue(name)
+    found.api.seen.clear()
+    found.api.gone.clear()
+    return found
+
+
+@pytest.fixture
+def http(behind: Behind) -> Iterator[httpx.Client]:
+    """A client of the xApp through the gateway."""
+    with behind.client() as client:
+        yield client

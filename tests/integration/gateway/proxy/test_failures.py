@@ -1,0 +1,170 @@
+"""xApps that do not answer, too many requests, missing rights: what the caller is told."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.integration.gateway.conftest import settings_for
+from tests.integration.gateway.proxy.conftest import own_address, publish, publish_xapp, wait_known
+from tests.localcluster import Cluster
+from tests.localcluster.waiting import wait_until
+from tests.support.apiserver import NAMESPACES, ApiServer
+from tests.support.gateway import serving
+from tests.support.proxying import SERVICE, Behind, behind_service, service_object
+from tests.support.xappapi import XAppApi, xapp_api
+
+
+def problem(answer: httpx.Response) -> str:
+    """Return the detail of a problem."""
+    assert answer.headers["content-type"] == "application/problem+json", answer.text
+    detail: str = answer.json()["detail"]
+    return detail
+
+
+def test_an_xapp_that_closes_without_an_answer_is_a_bad_gateway(http: httpx.Client) -> None:
+    answer = http.get("/drop")
+
+    assert answer.status_code == 502
+    assert "logs of its pods" in problem(answer)
+
+
+@pytest.mark.parametrize("accept", ["*/*", "application/yaml", "text/html", "application/json;q=0.5, application/yaml"])
+def test_the_api_servers_own_errors_are_problems_whatever_the_caller_accepts(http: httpx.Client, accept: str) -> None:
+    answer = http.get("/drop", headers={"Accept": accept})
+
+    assert answer.status_code == 502
+    assert problem(answer)
+
+
+@pytest.mark.parametrize("query", ["", "?length"])
+def test_an_answer_that_breaks_off_does_not_look_whole(behind: Behind, http: httpx.Client, query: str) -> None:
+    try:
+        answer = http.get(f"/cut{query}")
+    except httpx.RemoteProtocolError:
+        return
+
+    # The API server may not have sent anything of it yet.
+    assert behind.inner
+    assert answer.status_code == 502
+
+
+def test_a_service_or_port_of_nobody_is_not_found_and_says_what_there_is(behind: Behind) -> None:
+    with behind.gateway.client() as http:
+        service = http.get(f"{behind.xapp}/proxy/kubernetes/443/")
+        port = http.get(f"{behind.xapp}/proxy/{SERVICE}/8080/")
+        xapp = http.get(f"/api/xapps/{behind.namespace}/nobody/api/")
+
+    assert [answer.status_code for answer in (service, port, xapp)] == [404, 404, 404]
+    assert problem(service).endswith("it has hello")
+    assert problem(port).endswith("it has 80 (http)")
+    assert behind.api.seen == []
+
+
+def test_a_method_that_is_not_passed_is_refused(behind: Behind, http: httpx.Client) -> None:
+    answer = http.request("PROPFIND", "/echo")
+
+    assert answer.status_code == 405
+    assert behind.api.seen == []
+
+
+def test_an_xapp_that_is_slow_to_answer_is_a_time_out(tmp_path: Path) -> None:
+    with xapp_api() as api, behind_service(api, tmp_path, proxy_timeout=1.0) as behind, behind.client() as http:
+        answer = http.get("/slow")
+        upload = http.post("/stall", content=bytes(100_000))
+        socket = http.get("/echo")
+        wait_until(lambda: "/slow" in api.gone, timeout=60, what="the xApp to be told that nobody waits")
+
+    assert [answer.status_code, upload.status_code, socket.status_code] == [504, 504, 200]
+    assert "XAPP_PROXY_TIMEOUT" in problem(answer)
+
+
+def test_an_answer_that_has_begun_may_last(tmp_path: Path) -> None:
+    with (
+        xapp_api() as api,
+        behind_service(api, tmp_path, proxy_timeout=0.5) as behind,
+        behind.client() as http,
+        http.stream("GET", "/events") as answer,
+    ):
+        text = ""
+        for piece in answer.iter_text():
+            text += piece
+            if "data: 30" in text:  # 30 events of 50 ms each
+                break
+
+    assert "data: 30" in text
+
+
+def test_nothing_that_listens_is_a_bad_gateway(tmp_path: Path) -> None:
+    with xapp_api() as api:
+        pass
+    with behind_service(api, tmp_path) as behind, behind.client() as http:
+        answer = http.get("/")
+
+    assert answer.status_code == 502
+    assert "refuses connections" in problem(answer)
+
+
+def test_what_does_not_speak_http_is_a_bad_gateway(tmp_path: Path) -> None:
+    service = service_object(ports=[{"name": "https", "port": 80, "protocol": "TCP"}])
+    with xapp_api() as api, behind_service(api, tmp_path, service=service) as behind, behind.client() as http:
+        answer = http.get("/")
+
+    assert answer.status_code == 502
+    assert problem(answer)
+
+
+def test_more_than_so_many_at_a_time_are_told_to_come_again(tmp_path: Path) -> None:
+    with (
+        xapp_api() as api,
+        behind_service(api, tmp_path, proxy_concurrency=2) as behind,
+        behind.client() as http,
+        ThreadPoolExecutor(1) as threads,
+    ):
+        with http.stream("GET", "/events"), behind.socket("/ws"):
+            answer = http.get("/echo")
+            with behind.gateway.client() as other:
+                rest = other.get("/api/xapps")
+        wait_until(lambda: threads.submit(http.get, "/echo").result().is_success, timeout=60, what="a free place")
+
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+    assert "XAPP_PROXY_CONCURRENCY" in problem(answer)
+    assert rest.status_code == 200
+
+
+@pytest.fixture
+def empty(api: ApiServer) -> Iterator[str]:
+    """A namespace of the test's own."""
+    name = f"proxy-{secrets.token_hex(4)}"
+    api.create(NAMESPACES, {"metadata": {"name": name}})
+    yield name
+    api.delete(f"{NAMESPACES}/{name}")
+
+
+def test_pods_that_are_not_there_or_do_not_listen_are_bad_gateways(
+    cluster: Cluster, api: ApiServer, empty: str, tmp_path: Path, served: XAppApi
+) -> None:
+    with xapp_api(own_address()) as gone:
+        pass
+    publish_xapp(api, empty)
+    publish(api, empty, address=served.host, port=served.port)
+    publish(api, empty, address=served.host, port=gone.port, name="crashed")
+    publish(api, empty, address=served.host, port=served.port, name="unready")
+    api.patch(f"/api/v1/namespaces/{empty}/endpoints/unready", {"subsets": None})
+    with serving(settings_for(cluster, tmp_path, proxy="apiserver")) as gateway:
+        behind = Behind(gateway, served, namespace=empty, inner=True)
+        wait_known(gateway, behind)
+        with gateway.client() as http:
+            crashed = http.get(f"{behind.xapp}/proxy/crashed/80/")
+            unready = http.get(f"{behind.xapp}/proxy/unready/80/")
+            dry_run = http.get(f"{behind.base}/echo?dryRun=All")
+
+    assert (crashed.status_code, unready.status_code, dry_run.status_code) == (502, 502, 400)
+    assert "refuses connections" in problem(crashed)
+    assert "pod" in problem(unready)
+    assert "dryRun" in problem(dry_run)

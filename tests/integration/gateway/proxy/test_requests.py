@@ -1,0 +1,168 @@
+"""What passes between a caller and an xApp, and what does not, both ways there."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from tests.support.proxying import NAME, PORT, SERVICE, Behind
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
+def test_every_method_passes_with_its_body_and_query(behind: Behind, http: httpx.Client, method: str) -> None:
+    answer = http.request(method, "/echo/some/thing/?a=1&a=2&b=%20x%2Fy&c", content=b"hello")
+
+    assert (answer.status_code, answer.content, answer.headers["x-method"]) == (200, b"hello", method)
+    assert behind.api.seen[-1].target == "/echo/some/thing/?a=1&a=2&b=%20x%2Fy&c"
+
+
+def test_a_query_is_the_xapps_whatever_is_in_it(behind: Behind, http: httpx.Client) -> None:
+    query = "pretty=true&path=/other&timeout=1s&watch=true&follow=1&namespace=x&limit=500&x=;y&z=%FF&=&&"
+
+    assert http.get(f"/echo?{query}").status_code == 200
+    assert behind.api.seen[-1].target == f"/echo?{query}"
+
+
+def test_head_passes_as_head(behind: Behind, http: httpx.Client) -> None:
+    answer = http.head("/bytes/1000")
+
+    assert (answer.status_code, answer.headers["content-length"], answer.content) == (200, "1000", b"")
+    assert behind.api.seen[-1].method == "HEAD"
+
+
+@pytest.mark.parametrize("path", ["", "/"])
+def test_the_root_is_reached_with_and_without_a_slash(behind: Behind, path: str) -> None:
+    with behind.gateway.client() as http:
+        assert http.get(behind.base + path).status_code == 200
+
+    assert behind.api.seen[-1].target == "/"
+
+
+@pytest.mark.parametrize("way", ["/api/json", f"/proxy/{SERVICE}/http/json", f"/proxy/{SERVICE}/{PORT}/json"])
+@pytest.mark.parametrize("version", ["", "/v1"])
+def test_the_port_has_a_number_a_name_and_a_convention(behind: Behind, way: str, version: str) -> None:
+    path = (behind.xapp + way).replace("/api/xapps", f"/api{version}/xapps")
+    with behind.gateway.client() as http:
+        answer = http.get(path)
+
+    assert answer.json() == {"kind": "sample", "n": 1}
+    assert behind.api.seen[-1].header("x-forwarded-prefix") == path.removesuffix("/json")
+
+
+def test_what_says_who_the_caller_is_stays_at_the_gateway(behind: Behind, http: httpx.Client) -> None:
+    secret = {
+        "Authorization": "Bearer secret-token",
+        "Cookie": "xapp-session=secret; other=secret",
+        "Proxy-Authorization": "Basic secret",
+        "Impersonate-User": "secret",
+        "X-Remote-User": "secret",
+        "X-Remote-Group": "secret",
+        "Origin": "http://secret.example.com",
+        "X-Forwarded-User": "secret",
+        "X-Forwarded-For": "203.0.113.9",
+        "X-Forwarded-Host": "secret.example.com",
+        "Forwarded": "for=secret",
+        "X-Hop": "secret",
+        "Connection": "x-hop",
+        "TE": "trailers",
+        "Keep-Alive": "timeout=5",
+        "X-Custom": "kept",
+    }
+    assert http.get("/echo", headers=secret).status_code == 200
+
+    seen = behind.api.seen[-1]
+    assert "secret" not in repr(seen.headers)
+    assert "203.0.113.9" not in repr(seen.headers)
+    assert seen.header("x-custom") == "kept"
+    assert seen.header("host") == f"{SERVICE}.{behind.namespace}.svc"
+    assert (seen.header("x-forwarded-for") or "").startswith("127.0.0.1")
+    assert seen.header("x-forwarded-proto") == "http"
+    assert seen.header("x-forwarded-host") == f"127.0.0.1:{behind.gateway.port}"
+    assert seen.header("x-forwarded-prefix") == behind.base
+    for name in ("te", "keep-alive", "upgrade", "proxy-connection"):
+        assert seen.header(name) is None
+
+
+def test_an_answer_loses_what_would_act_on_the_gateways_origin(http: httpx.Client) -> None:
+    answer = http.get("/headers")
+
+    assert answer.status_code == 200
+    assert answer.headers["content-security-policy"] == "sandbox"
+    assert answer.headers.get_list("x-content-type-options") == ["nosniff"]
+    assert answer.headers.get_list("cache-control") == ["max-age=5"]
+    assert answer.headers["etag"] == '"1"'
+    assert answer.headers.get_list("x-a", split_commas=False) == ["one", "two"]
+    gone = {
+        *("set-cookie", "service-worker-allowed", "clear-site-data", "strict-transport-security", "alt-svc", "refresh"),
+        *("access-control-allow-origin", "access-control-allow-credentials", "access-control-expose-headers"),
+        *("x-hop", "proxy-authenticate", "audit-id", "x-kubernetes-pf-flowschema-uid"),
+    }
+    assert gone & {name.lower() for name in answer.headers} == set()
+    assert len(answer.headers.get_list("date", split_commas=False)) == 1
+
+
+@pytest.mark.parametrize(
+    "code", [200, 201, 204, 206, 304, 400, 401, 403, 404, 409, 418, 429, 451, 500, 501, 502, 503, 504, 599]
+)
+def test_every_status_of_the_xapp_passes_as_it_is(http: httpx.Client, code: int) -> None:
+    answer = http.get(f"/status/{code}")
+
+    assert answer.status_code == code
+    assert answer.content == (b"" if code in (204, 304) else b'{"kind": "mine"}')
+    assert answer.headers["content-security-policy"] == "sandbox"
+
+
+def test_html_has_the_links_that_the_xapp_wrote(http: httpx.Client) -> None:
+    answer = http.get("/html", headers={"Accept-Encoding": "gzip"})
+
+    assert answer.text == '<html><a href="/page">here</a><img src="there.png"></html>'
+
+
+@pytest.mark.parametrize(
+    ("location", "outward"),
+    [
+        ("/x?y=1#z", "{base}/x?y=1#z"),
+        ("next", "{base}/next"),
+        ("?page=2", "{base}/location?page=2"),
+        ("", ""),
+        ("../../../../../etc", "{base}/etc"),
+        ("http://hello.{namespace}.svc/x", "{base}/x"),
+        ("http://hello.{namespace}.svc.cluster.local:80/x", "{base}/x"),
+        ("http://hello/x", "{base}/x"),
+        ("http://127.0.0.1:{port}/x", "{base}/x"),
+        ("{base}/x", "{base}/x"),
+        ("http://127.0.0.1:{port}{base}/x", "{base}/x"),
+        ("http://example.com/x", "http://example.com/x"),
+        ("https://example.com/x?y=http://hello/", "https://example.com/x?y=http://hello/"),
+        ("//example.com/x", "//example.com/x"),
+    ],
+)
+def test_a_redirect_stays_behind_the_proxy_and_is_not_followed(
+    behind: Behind, http: httpx.Client, location: str, outward: str
+) -> None:
+    names = {"base": behind.base, "namespace": behind.namespace, "port": str(behind.gateway.port)}
+
+    answer = http.get("/location", params={"to": location.format(**names)}, follow_redirects=False)
+
+    assert answer.status_code == 302
+    assert answer.headers.get("location", "") == outward.format(**names)
+    assert len(behind.api.seen) == 1
+
+
+@pytest.mark.parametrize(
+    "location", ["/a/../../../%2e%2e/b/", "/..\\..\\..\\x", "/%2E%2E/%2e%2e/x", "..\\..\\..\\..\\x", "/\\evil/x"]
+)
+def test_no_redirect_climbs_out(behind: Behind, http: httpx.Client, location: str) -> None:
+    answer = http.get("/location", params={"to": location}, follow_redirects=False)
+
+    # As a browser resolves it: a backslash is a slash, an encoded dot is a dot.
+    led_to = answer.headers["location"].replace("\\", "/").replace("%2e", ".").replace("%2E", ".")
+    assert httpx.URL(behind.gateway.url + behind.base + "/location").join(led_to).path.startswith(behind.base + "/")
+
+
+def test_where_the_content_lies_is_told_as_seen_from_outside(behind: Behind, http: httpx.Client) -> None:
+    answer = http.get("/location", params={"to": "/made", "content": "/made/1", "code": "201"})
+
+    assert (answer.status_code, answer.headers["location"]) == (201, f"{behind.base}/made")
+    assert answer.headers["content-location"] == f"{behind.base}/made/1"
+    assert NAME in answer.headers["location"]

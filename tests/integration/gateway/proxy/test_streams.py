@@ -1,0 +1,161 @@
+"""Bodies as they come: large ones, endless ones, slow readers, callers who leave."""
+
+from __future__ import annotations
+
+import hashlib
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import httpx
+
+from tests.localcluster.waiting import DeadlineExceeded, wait_until
+from tests.support.proxying import Behind
+from tests.support.xappapi import CHUNK
+
+LARGE: Final = 100 * 1024 * 1024
+GROWTH_MAX: Final = 48 * 1024 * 1024
+"""Of the whole process, in which caller, gateway and xApp all run."""
+
+
+def resident() -> int:
+    """Return the memory of this process in bytes."""
+    status = Path("/proc/self/status").read_text()
+    line = next(line for line in status.splitlines() if line.startswith("VmRSS:"))
+    return int(line.split()[1]) * 1024
+
+
+def pieces(count: int) -> Iterator[bytes]:
+    while count > 0:
+        yield CHUNK[: min(count, len(CHUNK))]
+        count -= len(CHUNK)
+
+
+def digest_of(count: int) -> str:
+    whole = hashlib.sha256()
+    for piece in pieces(count):
+        whole.update(piece)
+    return whole.hexdigest()
+
+
+def test_a_large_download_passes_in_constant_memory(http: httpx.Client) -> None:
+    http.get("/bytes/1000000")
+    before, most, size, whole = resident(), 0, 0, hashlib.sha256()
+
+    with http.stream("GET", f"/bytes/{LARGE}") as answer:
+        for piece in answer.iter_raw():
+            size += len(piece)
+            whole.update(piece)
+            most = max(most, resident())
+
+    assert (answer.headers["content-length"], size) == (str(LARGE), LARGE)
+    assert whole.hexdigest() == digest_of(LARGE)
+    assert most - before < GROWTH_MAX
+
+
+def test_a_large_upload_passes_in_constant_memory(http: httpx.Client) -> None:
+    http.post("/digest", content=bytes(1_000_000))
+    before, most = resident(), 0
+
+    def measured() -> Iterator[bytes]:
+        nonlocal most
+        for piece in pieces(LARGE):
+            most = max(most, resident())
+            yield piece
+
+    answer = http.post("/digest", content=measured(), headers={"Content-Length": str(LARGE)})
+
+    assert answer.json() == {"sha256": digest_of(LARGE), "size": LARGE}
+    assert most - before < GROWTH_MAX
+
+
+def test_a_body_in_chunks_passes_without_a_length(behind: Behind, http: httpx.Client) -> None:
+    answer = http.post("/digest", content=pieces(1_000_000))
+
+    assert answer.json()["size"] == 1_000_000
+    assert behind.api.seen[-1].header("content-length") is None
+
+
+def test_an_upload_that_the_xapp_does_not_take_stops_the_caller(behind: Behind) -> None:
+    sent = 0
+    with socket.create_connection(("127.0.0.1", behind.gateway.port), timeout=3) as caller:
+        head = f"POST {behind.base}/stall HTTP/1.1\r\nHost: localhost\r\nContent-Length: {LARGE * 10}\r\n\r\n"
+        caller.sendall(head.encode())
+        try:
+            while sent < LARGE:
+                sent += caller.send(CHUNK)
+        except TimeoutError:
+            pass
+
+    assert sent < LARGE
+
+
+def test_a_download_that_the_caller_does_not_take_stops_the_xapp(behind: Behind) -> None:
+    behind.api.taken = 0
+    with socket.create_connection(("127.0.0.1", behind.gateway.port), timeout=20) as caller:
+        caller.sendall(f"GET {behind.base}/flood HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        caller.recv(1)
+
+        wait_until(lambda: behind.api.taken > 0 and _unchanged(behind), timeout=60, what="the xApp to be stopped")
+
+    assert behind.api.taken < LARGE
+    wait_until(lambda: "/flood" in behind.api.gone, timeout=60, what="the xApp to be told that nobody reads")
+
+
+def _unchanged(behind: Behind) -> bool:
+    before = behind.api.taken
+    try:
+        wait_until(lambda: behind.api.taken != before, timeout=1, what="more to be taken")
+    except DeadlineExceeded:
+        return True
+    return False
+
+
+def test_events_pass_as_they_come_and_end_when_the_caller_leaves(behind: Behind, http: httpx.Client) -> None:
+    with http.stream("GET", "/events") as answer:
+        assert answer.headers["content-type"] == "text/event-stream"
+        text = ""
+        for piece in answer.iter_text():
+            text += piece
+            if "data: 5" in text:
+                break
+
+    assert text.startswith("id: 0\ndata: 0\n\n")
+    wait_until(lambda: "/events" in behind.api.gone, timeout=60, what="the xApp to be told that the caller left")
+
+
+def test_a_caller_who_leaves_before_the_answer_ends_the_request(behind: Behind) -> None:
+    with socket.create_connection(("127.0.0.1", behind.gateway.port), timeout=20) as caller:
+        caller.sendall(f"GET {behind.base}/slow HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        wait_until(lambda: behind.api.seen, timeout=60, what="the request to arrive")
+
+    wait_until(lambda: "/slow" in behind.api.gone, timeout=60, what="the xApp to be told that the caller left")
+
+
+def test_an_answer_before_the_end_of_the_upload_reaches_the_caller(http: httpx.Client) -> None:
+    answer = http.post("/refuse", content=bytes(3_000_000))
+
+    assert (answer.status_code, answer.text) == (413, "too much")
+
+
+def test_a_caller_who_waits_to_be_asked_for_the_body_is_asked(behind: Behind) -> None:
+    with socket.create_connection(("127.0.0.1", behind.gateway.port), timeout=60) as caller:
+        caller.sendall(
+            f"POST {behind.base}/digest HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"
+            "Content-Length: 5\r\n\r\n".encode()
+        )
+        assert caller.recv(1000).startswith(b"HTTP/1.1 100 ")
+        caller.sendall(b"hello")
+        assert caller.recv(1000).startswith(b"HTTP/1.1 200 ")
+
+    assert behind.api.seen[-1].header("expect") is None
+
+
+def test_a_caller_who_waits_is_refused_without_being_asked(behind: Behind) -> None:
+    with socket.create_connection(("127.0.0.1", behind.gateway.port), timeout=60) as caller:
+        caller.sendall(
+            f"POST {behind.xapp}/proxy/none/80/ HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"
+            "Content-Length: 5\r\n\r\n".encode()
+        )
+        assert caller.recv(1000).startswith(b"HTTP/1.1 404 ")
