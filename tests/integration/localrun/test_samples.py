@@ -17,6 +17,7 @@ from tests.localcluster import LocalCluster
 from tests.localcluster.cluster import ROOT
 from tests.localcluster.realnode.node import NAME
 from tests.localcluster.waiting import wait_until
+from tests.localrun.image import IMAGE
 from tests.localrun.samples import APPLIED, NAMESPACE, UPLOADED
 
 pytestmark = pytest.mark.integration
@@ -146,6 +147,7 @@ def test_in_a_cluster_of_somebody_else_the_samples_go_and_the_cluster_stays(
     environment = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig)}
     with run_samples(tmp_path, "--cluster", "current", environment=environment) as run:
         assert conditions(cluster, APPLIED, NAMESPACE)["Ready"] == "True"
+        assert f"the nodes need {IMAGE}, which is in no registry" in run.said
         assert run.stop(signal.SIGTERM) == 0
     assert cluster.kubectl("get", "xapps", "--all-namespaces", "-o", "name") == ""
     assert cluster.kubectl("get", "deployments,statefulsets", "-n", NAMESPACE, "-o", "name") == ""
