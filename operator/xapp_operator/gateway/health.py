@@ -20,6 +20,7 @@ from xapp_operator.domain.verdict import condition, shorten
 from xapp_operator.errors import KubeError, NotFound, XAppError
 from xapp_operator.gateway.asked import Asked
 from xapp_operator.gateway.eventreading import events_about
+from xapp_operator.gateway.lastwords import LastWords, last_words
 from xapp_operator.gateway.pods import pods_of
 from xapp_operator.gateway.release import release_in_force
 from xapp_operator.gateway.xappevents import event_json
@@ -52,7 +53,8 @@ async def health_of(asked: Asked) -> JsonObject:
     )
     verdicts = sorted([*(each.health for each in live), *others], key=lambda one: (one.kind, one.namespace, one.name))
     resources: list[Json] = [_resource_json(verdict) for verdict in verdicts]
-    shown_pods: list[Json] = [_pod_json(pod) for pod in pods[:PODS_SHOWN]]
+    words = await last_words(asked, pods)
+    shown_pods: list[Json] = [_pod_json(pod, words) for pod in pods[:PODS_SHOWN]]
     return {
         "status": record.get("health"),
         "message": record.get("message"),
@@ -121,10 +123,12 @@ def _resource_json(verdict: ResourceHealth) -> JsonObject:
     }
 
 
-def _pod_json(pod: JsonObject) -> JsonObject:
+def _pod_json(pod: JsonObject, words: LastWords) -> JsonObject:
     metadata, status, ready = obj(pod, "metadata"), obj(pod, "status"), condition(pod, "Ready")
     containers = list(containers_of(pod))
-    shown: list[Json] = [_container_json(container) for container in containers]
+    shown: list[Json] = [
+        _container_json(container, words.get((text(metadata, "name"), container.name), "")) for container in containers
+    ]
     return {
         "name": text(metadata, "name"),
         "phase": text(status, "phase") or None,
@@ -135,14 +139,14 @@ def _pod_json(pod: JsonObject) -> JsonObject:
     }
 
 
-def _container_json(container: Container) -> JsonObject:
+def _container_json(container: Container, words: str) -> JsonObject:
     untold = container.crash_loops and container.reason in _UNTOLD
-    message = container.message or (container.history if container.crash_loops else "")
+    message = words or shorten(container.message) or (container.history if container.crash_loops else "")
     return {
         "name": container.name,
         "ready": container.ready,
         "state": container.state,
         "reason": CRASH_LOOP if untold else container.reason or None,
         "exitCode": container.exit_code,
-        "message": shorten(message) or None,
+        "message": message or None,
     }

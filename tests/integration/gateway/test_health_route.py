@@ -97,7 +97,7 @@ def test_the_container_of_a_pod_that_crashes_is_told_with_exit_code_and_events(d
         assert (shown["ready"], shown["restarts"]) == (False, 4)
         [container] = shown["containers"]
         assert (container["state"], container["reason"], container["exitCode"]) == ("terminated", "CrashLoopBackOff", 3)
-        assert container["message"] == "the last words"
+        assert container["message"] == "said before\nthe last words"
     finally:
         desk.api.delete(pod)
 
@@ -117,7 +117,7 @@ def crashing_pod(desk: Desk) -> str:
             },
         },
     )
-    ended = {"terminated": {"exitCode": 3, "reason": "Error", "message": "the last words"}}
+    ended = {"terminated": {"exitCode": 3, "reason": "Error", "message": "said before\nthe last words"}}
     statuses = [{"name": "core", "ready": False, "restartCount": 4, "state": ended, "image": "i", "imageID": ""}]
     desk.api.patch(f"{pods}/crashing/status", {"status": {"phase": "Running", "containerStatuses": statuses}})
     return f"{pods}/crashing"
