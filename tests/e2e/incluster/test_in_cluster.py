@@ -36,7 +36,6 @@ def test_pods_are_restricted_have_no_right_too_many_and_log_json(system: System)
             lines = [json.loads(line) for line in system.log_lines(name)]
             assert lines
             assert all({"level", "message", "timestamp"} <= line.keys() for line in lines)
-            assert [line for line in lines if line["level"] in {"error", "critical"}] == []
         assert python(system, name, "import os; print(os.getuid())") == "65532\n"
         with pytest.raises(KubectlFailed, match="Read-only file system"):
             python(system, name, "open('/opt/file', 'w')")
@@ -62,6 +61,7 @@ def test_an_uploaded_chart_runs_as_pods_and_is_installed_as_the_deployer(system:
         if event["verb"] in {"create", "patch"} and event["objectRef"].get("resource") == "deployments"
         if event["objectRef"].get("namespace") == NAMESPACE and event["user"]["username"].endswith("xapp-operator")
     }
+    assert forbidden(system) == []
     assert installed_by == {(f"system:serviceaccount:{SYSTEM_NAMESPACE}:xapp-operator", DEPLOYER)}
 
 
@@ -156,8 +156,20 @@ def restarts_of(system: System, pod: str) -> int:
     return int(found["status"]["containerStatuses"][0]["restartCount"])
 
 
+def forbidden(system: System) -> list[tuple[str, str, str]]:
+    """Return what the accounts of the system wanted to do and had no right to."""
+    own = f"system:serviceaccount:{SYSTEM_NAMESPACE}:"
+    return [
+        (event["user"]["username"], event["verb"], event["requestURI"])
+        for event in audited(system)
+        if event["user"]["username"].startswith(own)
+        and event.get("responseStatus", {}).get("code") == httpx.codes.FORBIDDEN
+    ]
+
+
 def audited(system: System) -> list[dict[str, Any]]:
     """Return the events of the audit log."""
     log = system.cluster.audit_log
     assert log is not None
-    return [json.loads(line) for line in log.read_text().splitlines()]
+    whole = log.read_text().rpartition("\n")[0]  # the last line may be half written
+    return [json.loads(line) for line in whole.splitlines()]
