@@ -36,6 +36,20 @@ class Person:
         found: list[dict[str, Any]] = json.loads(self._helm("history", release, "-o", "json"))
         return found
 
+    def releases(self) -> set[str]:
+        """Return the names of the releases that have a record in the namespace."""
+        listed = self.cluster.kubectl(
+            "-n",
+            self.namespace,
+            "get",
+            "secrets",
+            "-l",
+            "owner=helm",
+            "-o",
+            "jsonpath={.items[*].metadata.labels.name}",
+        )
+        return set(listed.split())
+
     def _helm(self, *arguments: str) -> str:
         done = subprocess.run(
             [self.cluster.helm_path, "-n", self.namespace, *arguments],

@@ -16,6 +16,7 @@ from tests.localcluster.waiting import wait_until
 from tests.support.apiserver import NAMESPACES, REPOSITORIES, XAPPS, ApiServer
 from tests.support.contract import Contract
 from tests.support.gateway import Serving, serving
+from tests.support.person import Person
 from xapp_operator.config import Settings
 
 CRDS = Path(__file__).parents[3] / "crds"
@@ -99,3 +100,12 @@ def guarded(
 @pytest.fixture
 def office(guarded: Serving, api: ApiServer, namespace: str) -> Office:
     return Office(guarded, api, namespace)
+
+
+@pytest.fixture
+def person(cluster: Cluster, namespace: str, tmp_path: Path) -> Iterator[Person]:
+    """Somebody with helm in the namespace; what is installed there at the end is uninstalled."""
+    one = Person(cluster, namespace, tmp_path)
+    yield one
+    for release in sorted(one.releases()):
+        one.uninstall(release)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any, Final
 
 import httpx
@@ -16,7 +14,6 @@ import pytest
 from tests.integration.gateway.desk import NAME, Desk, ready
 from tests.integration.gateway.office import Office
 from tests.integration.gateway.test_releases import registered, report
-from tests.localcluster import Cluster
 from tests.localcluster.waiting import wait_until
 from tests.support.apiserver import SECRETS, XAPPS, Object
 from tests.support.charts import chart_archive
@@ -51,17 +48,6 @@ CHART: Final = chart_archive(
 )
 VALUES: Final = "greeting: hi\ntoken: hunter22\nkeep: {a: 1, b: [1, 2]}\n"
 WRITTEN: Final[Object] = {"greeting": "hi", "token": "hunter22", "keep": {"a": 1, "b": [1, 2]}}
-
-
-@pytest.fixture
-def person(cluster: Cluster, namespace: str, tmp_path: Path) -> Iterator[Person]:
-    one = Person(cluster, namespace, tmp_path)
-    yield one
-    installed = cluster.kubectl(
-        "-n", namespace, "get", "secrets", "-l", "owner=helm", "-o", "jsonpath={.items[*].metadata.labels.name}"
-    )
-    for release in sorted(set(installed.split())):
-        one.uninstall(release)
 
 
 @pytest.fixture

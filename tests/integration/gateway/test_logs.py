@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -11,7 +9,6 @@ import pytest
 from tests.integration.gateway.desk import NAME, Desk
 from tests.integration.gateway.office import Office
 from tests.integration.gateway.test_releases import get, registered
-from tests.localcluster import Cluster
 from tests.localcluster.waiting import wait_until
 from tests.support.apiserver import Object
 from tests.support.person import Person
@@ -23,17 +20,6 @@ PATIENCE: Final = 60.0
 EVENTS: Final = "/api/v1/namespaces/{}/events"
 PODS: Final = "/api/v1/namespaces/{}/pods"
 BY_HAND: Final = "by-hand"
-
-
-@pytest.fixture
-def person(cluster: Cluster, namespace: str, tmp_path: Path) -> Iterator[Person]:
-    one = Person(cluster, namespace, tmp_path)
-    yield one
-    installed = cluster.kubectl(
-        "-n", namespace, "get", "secrets", "-l", "owner=helm", "-o", "jsonpath={.items[*].metadata.labels.name}"
-    )
-    for release in sorted(set(installed.split())):
-        one.uninstall(release)
 
 
 @pytest.fixture

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from tests.integration.gateway.desk import NAME, Desk, ready
 from tests.integration.gateway.office import Office
-from tests.localcluster import Cluster
 from tests.localcluster.waiting import wait_until
 from tests.support.apiserver import SECRETS, Object
 from tests.support.charts import chart_archive
@@ -36,17 +33,6 @@ NOTED: Final = chart_archive(
         "templates/NOTES.txt": "Say {{ .Values.greeting }}, log in with {{ .Values.password }}.",
     }
 )
-
-
-@pytest.fixture
-def person(cluster: Cluster, namespace: str, tmp_path: Path) -> Iterator[Person]:
-    one = Person(cluster, namespace, tmp_path)
-    yield one
-    installed = cluster.kubectl(
-        "-n", namespace, "get", "secrets", "-l", "owner=helm", "-o", "jsonpath={.items[*].metadata.labels.name}"
-    )
-    for release in sorted(set(installed.split())):
-        one.uninstall(release)
 
 
 def get(desk: Desk, what: str, *, name: str = NAME, **query: Any) -> Object:
