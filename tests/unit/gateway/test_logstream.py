@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from xapp_operator.errors import MalformedRequest
@@ -72,9 +74,15 @@ def test_bytes_that_are_no_text_are_replaced() -> None:
 
 def test_a_line_of_any_length_takes_bounded_memory_and_the_next_is_whole() -> None:
     lines = LineEvents()
+    chunk = b"x" * LINE_MAX_BYTES
     lines.feed(f"{AT}Z ".encode())
-    for _ in range(100):
-        assert lines.feed(b"x" * LINE_MAX_BYTES) == b""
+    tracemalloc.start()
+    try:
+        for _ in range(200):
+            assert lines.feed(chunk) == b""
+        assert tracemalloc.get_traced_memory()[1] < 10 * LINE_MAX_BYTES
+    finally:
+        tracemalloc.stop()
     events = lines.feed(b"\n" + ONE).decode()
     long, one = events.split("\n\n")[:2]
     assert len(long.encode()) < LINE_MAX_BYTES + 200

@@ -100,6 +100,8 @@ def test_what_looks_like_a_secret_elsewhere_is_masked_and_references_stay() -> N
         "kind: Secret\ndata: {a: hunter2}\ndata: {a: b}\n",
         "kind: Secret\ndata: {a: hunter2}\nkind: ConfigMap\n",
         "kind: Secret\ndata: {a: hunter2}\n...\nkind: ConfigMap\n",
+        "kind: Secret\ndata: {a: hunter2}\r---\nkind: ConfigMap\n",
+        "kind: Secret\ndata: {a: hunter2}\u2028---\nkind: ConfigMap\n",
         "kind: Secret\ndata: {a: hunter2}\nx: [\n",
         "kind: Secret\n? [hunter2]\n: x\n",
         "kind: Secret\ndata: !!binary hunter2\n",
