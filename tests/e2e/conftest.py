@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.e2e.sample import Sample
 from tests.localcluster import Binaries, Cluster, LocalCluster
 from tests.localcluster.cluster import ROOT
 from tests.localrun.image import IMAGE
@@ -104,6 +105,16 @@ def e2e_xapps(e2e_operator: OperatorProcess, e2e_cluster: Cluster, e2e_namespace
     if not e2e_operator.running:
         e2e_operator.start()
     return XAppKit(e2e_cluster, e2e_namespace)
+
+
+@pytest.fixture
+def e2e_sample(e2e_gateway: Serving, e2e_xapps: XAppKit, sample_image: str) -> Iterator[Sample]:
+    """The sample xApp in the test's namespace, which takes restricted pods only; `install` it with values."""
+    assert sample_image
+    enforced = "pod-security.kubernetes.io/enforce=restricted"
+    e2e_xapps.cluster.kubectl("label", "namespace", e2e_xapps.namespace, enforced)
+    with e2e_gateway.client() as http:
+        yield Sample(http, e2e_xapps)
 
 
 def _advertised(cluster: Cluster) -> dict[str, str]:
