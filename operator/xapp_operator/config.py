@@ -21,10 +21,10 @@ MIB = 1024 * 1024
 CommaList = Annotated[tuple[str, ...], NoDecode]
 
 LABEL_SETS_MAX: Final = 8  # each costs a watch for every kind
-_LABEL_KEY: Final = re.compile(
+LABEL_KEY: Final = re.compile(
     r"(?:[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9](?:[-\w.]{0,61}[A-Za-z0-9])?", re.A
 )
-_LABEL_VALUE: Final = re.compile(r"(?:[A-Za-z0-9](?:[-\w.]{0,61}[A-Za-z0-9])?)?", re.A)
+LABEL_VALUE: Final = re.compile(r"(?:[A-Za-z0-9](?:[-\w.]{0,61}[A-Za-z0-9])?)?", re.A)
 _LABEL_SET_FORM: Final = '[{"selector": "drax/role=xapp", "name": "drax/xapp-name", "component": "…"}]'
 
 
@@ -163,13 +163,13 @@ def _label_set(given: object, *, at: int) -> LabelSet:
         raise ValueError(f"set {at}: selector, name and component are texts, as in {_LABEL_SET_FORM}")
     found = LabelSet(**given)
     for key, value in found.terms:
-        if not _LABEL_KEY.fullmatch(key) or not _LABEL_VALUE.fullmatch(value or ""):
+        if not LABEL_KEY.fullmatch(key) or not LABEL_VALUE.fullmatch(value or ""):
             raise ValueError(
                 f"set {at}: its selector must be labels to be equal to, key=value or key, comma-separated, without "
                 "spaces: drax/role=xapp"
             )
     for field in ("name", "component"):
         key = getattr(found, field)
-        if key and not _LABEL_KEY.fullmatch(key):
+        if key and not LABEL_KEY.fullmatch(key):
             raise ValueError(f"set {at}: its {field} must be the key of a label, such as drax/xapp-name")
     return found

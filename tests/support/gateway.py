@@ -112,6 +112,7 @@ def serving(
                 if synced:
                     await gateway.cache.wait_synced(seconds=START_SECONDS)
                     await asyncio.wait_for(gateway.repositories.synced.wait(), START_SECONDS)
+                    await asyncio.wait_for(gateway.services.synced.wait(), START_SECONDS)
                     await asyncio.wait_for(gateway.registry.synced.wait(), START_SECONDS)
                 started.set_result(Serving(gateway, server, port=listener.getsockname()[1], loop=loop))
                 await server.serve(sockets=[listener])
@@ -148,6 +149,8 @@ def offline(folder: Path) -> tuple[Settings, Callable[[Settings], AbstractAsyncC
             gateway.cache.synced.set()
             await gateway.repositories.stop()
             gateway.repositories.synced.set()
+            await gateway.services.stop()
+            gateway.services.synced.set()
             await gateway.registry.stop()
             gateway.registry.synced.set()
             yield gateway

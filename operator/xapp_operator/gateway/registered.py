@@ -80,6 +80,19 @@ class Registered:
                 self._hide(shown)
         self._store.put(entry)
 
+    def xapp_of(self, release: ReleaseKey, *, by_helm: bool) -> Key | None:
+        """Return the xApp that an object belongs to, or None.
+
+        Args:
+            release: what `release_of` tells of the object.
+            by_helm: whether Helm named that release; otherwise it is the name in the object's labels.
+        """
+        claims = self._claims.get(release)
+        if claims:
+            return min(claims)
+        named = Key(*release)
+        return named if release in self._shown or (not by_helm and named in self._xapps) else None
+
     def _let_go(self, key: Key) -> None:
         release = self._xapps.pop(key, None)
         if release is None:

@@ -29,6 +29,7 @@ from xapp_operator.gateway.records import Entry, entry_of
 from xapp_operator.gateway.registered import Registered
 from xapp_operator.gateway.rendering import Renderer
 from xapp_operator.gateway.repository_store import SavedRepositories
+from xapp_operator.gateway.services import Services
 from xapp_operator.gateway.store import RecordStore
 from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.kube.cache import WatchCache
@@ -59,6 +60,7 @@ class Gateway:
     authenticator: Authenticator
     deployer: Deployer
     repositories: SavedRepositories
+    services: Services
     charts: ChartSources
     proxy: XAppProxy
     uploads: Path
@@ -83,6 +85,7 @@ class Gateway:
                     registered,
                     cache,
                     SavedRepositories(kube, settings) as repositories,
+                    Services(kube, settings, xapp_of=registered.xapp_of) as services,
                     ChartSources(settings) as charts,
                     Upstream(settings, in_pod=kube.kubeconfig_path is None) as upstream,
                 ):
@@ -98,6 +101,7 @@ class Gateway:
                         authenticator=Authenticator(settings, kube),
                         deployer=Deployer(kube, renderer=renderer, charts=charts),
                         repositories=repositories,
+                        services=services,
                         charts=charts,
                         proxy=XAppProxy(settings, upstream),
                         uploads=uploads,

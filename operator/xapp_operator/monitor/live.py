@@ -140,20 +140,25 @@ def watchable(resource: Resource, body: JsonObject) -> bool:
     return resource.kind not in WORKLOADS or not controlled(obj(body, "metadata"))
 
 
-def _service(body: JsonObject) -> LiveService:
+def service_status(body: JsonObject) -> JsonObject:
+    """Return the ServiceStatus of a Service."""
     spec = obj(body, "spec")
     ports: list[Json] = [
         {name: port.get(name) for name in ("name", "port", "targetPort", "nodePort", "protocol", "appProtocol")}
         for port in items(spec, "ports")
     ]
-    status: JsonObject = {
+    return {
         "name": text(obj(body, "metadata"), "name"),
         "type": text(spec, "type") or None,
         "clusterIP": text(spec, "clusterIP") or None,
         "ports": ports,
     }
+
+
+def _service(body: JsonObject) -> LiveService:
+    spec = obj(body, "spec")
     return LiveService(
-        packed=bytes(memoryview(orjson.dumps(status))),  # what orjson returns keeps a whole buffer alive
+        packed=bytes(memoryview(orjson.dumps(service_status(body)))),  # what orjson returns keeps a whole buffer alive
         headless=text(spec, "clusterIP") == "None",
         external_name=text(spec, "externalName") or None,
         addresses=_published(body),

@@ -125,7 +125,9 @@ def town(api: ApiServer, guarded: Serving) -> Iterator[Town]:
     def known() -> bool:
         return guarded.call(
             lambda gateway: all(
-                gateway.store.get(one.namespace, one.name) and gateway.repositories.store.get(one.namespace, one.name)
+                gateway.store.get(one.namespace, one.name)
+                and gateway.repositories.store.get(one.namespace, one.name)
+                and one.namespace in gateway.services.store.namespaces
                 for one in (a, b)
             )
         )
@@ -263,13 +265,17 @@ def everything(http: httpx.Client, path: str) -> list[dict[str, Any]]:
     raise AssertionError("more pages than there can be")
 
 
-@pytest.mark.parametrize("path", ["/api/xapps", "/api/repositories"])
-def test_lists_and_counts_leave_out_what_the_caller_may_not_see(guarded: Serving, town: Town, path: str) -> None:
+@pytest.mark.parametrize(
+    ("path", "sought"), [("/api/xapps", "name"), ("/api/repositories", "name"), ("/api/discovery/services", "mark")]
+)
+def test_lists_and_counts_leave_out_what_the_caller_may_not_see(
+    guarded: Serving, town: Town, path: str, sought: str
+) -> None:
     for who, expected in (("edit", [town.a]), ("view", [town.b]), ("nobody", [])):
         with guarded.client(headers=by_token(town.tokens[who])) as http:
             assert [each["namespace"] for each in everything(http, path)] == [one.namespace for one in expected]
             for one in (town.a, town.b):
-                search = http.get(path, params={"search": one.name}).json()
+                search = http.get(path, params={"search": getattr(one, sought)}).json()
                 assert search["total_count"] == (1 if one in expected else 0)
                 answer = http.get(path, params={"namespace": one.namespace})
                 assert answer.status_code == (200 if one in expected else 403)

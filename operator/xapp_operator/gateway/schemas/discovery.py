@@ -1,0 +1,24 @@
+"""The shapes of what discovery answers."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from xapp_operator.gateway.schemas.records import ServiceShape, Shape
+
+
+class XAppReference(Shape):
+    """Names one xApp."""
+
+    namespace: str
+    name: str
+
+
+class DiscoveredService(ServiceShape):
+    """One Service of the cluster, of an xApp or not."""
+
+    namespace: str
+    labels: dict[str, str]
+    x_app: XAppReference | None = Field(
+        description="The xApp that it belongs to; null too where the caller may not list xApps."
+    )

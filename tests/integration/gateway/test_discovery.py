@@ -1,0 +1,288 @@
+"""Services of the cluster over REST: what is told of each, how they are found, and by whom."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import httpx
+import pytest
+
+from tests.integration.gateway.desk import Desk
+from tests.integration.gateway.office import ROLES, Office
+from tests.integration.gateway.test_lists import xapp
+from tests.localcluster.waiting import wait_until
+from tests.support.apiserver import NAMESPACES, XAPPS, ApiServer, Object
+from tests.support.contract import Contract
+from tests.support.gateway import Serving
+
+pytestmark = pytest.mark.integration
+
+PATH: Final = "/api/discovery/services"
+SERVICES: Final = "/api/v1/namespaces/{}/services"
+SECONDS: Final = 60.0
+NETCONF: Final = {"name": "netconf", "port": 830, "targetPort": "ncd", "appProtocol": "example.com/netconf"}
+
+
+def service(
+    name: str, *ports: Object, labels: dict[str, str] | None = None, annotations: dict[str, str] | None = None
+) -> Object:
+    """Return a Service that needs no pod."""
+    metadata = {"name": name, "labels": labels or {}, "annotations": annotations or {}}
+    return {"metadata": metadata, "spec": {"ports": list(ports) or [{"port": 80}]}}
+
+
+def listed(http: httpx.Client, **query: Any) -> list[Object]:
+    answer = http.get(PATH, params={"per_page": 100, **query})
+    assert answer.status_code == 200, answer.text
+    content: list[Object] = answer.json()["content"]
+    return content
+
+
+def names(http: httpx.Client, **query: Any) -> list[str]:
+    return [each["name"] for each in listed(http, **query)]
+
+
+def until(desk: Desk, *wanted: str) -> list[Object]:
+    """Wait until the namespace's list is just `wanted`."""
+    wait_until(
+        lambda: names(desk.http, namespace=desk.namespace) == list(wanted), timeout=SECONDS, what=f"Services {wanted}"
+    )
+    return listed(desk.http, namespace=desk.namespace)
+
+
+def xapp_of(desk: Desk, name: str) -> object:
+    found: object = next(each["xApp"] for each in listed(desk.http, namespace=desk.namespace) if each["name"] == name)
+    return found
+
+
+def until_xapp(desk: Desk, name: str, wanted: str | None) -> None:
+    """Wait until a Service is said to be of the xApp `wanted`."""
+    expected = {"namespace": desk.namespace, "name": wanted} if wanted else None
+    wait_until(lambda: xapp_of(desk, name) == expected, timeout=SECONDS, what=f"{name} to be of {wanted}")
+
+
+def test_a_service_that_comes_changes_and_goes_is_told_as_it_is(desk: Desk) -> None:
+    path = SERVICES.format(desk.namespace)
+    made = desk.api.create(path, service("e2-node", NETCONF, labels={"app": "ric"}))
+    (found,) = until(desk, "e2-node")
+    port = {**NETCONF, "nodePort": None, "protocol": "TCP"}
+    assert found == {
+        "name": "e2-node",
+        "namespace": desk.namespace,
+        "type": "ClusterIP",
+        "clusterIP": made["spec"]["clusterIP"],
+        "labels": {"app": "ric"},
+        "ports": [port],
+        "xApp": None,
+    }
+    change = {"metadata": {"labels": {"app": None, "tier": "edge"}}, "spec": {"type": "NodePort"}}
+    changed = desk.api.patch(f"{path}/e2-node", change)
+    wait_until(
+        lambda: names(desk.http, namespace=desk.namespace, label="tier=edge") == ["e2-node"],
+        timeout=SECONDS,
+        what="the change",
+    )
+    (found,) = listed(desk.http, namespace=desk.namespace)
+    assert (found["type"], found["labels"]) == ("NodePort", {"tier": "edge"})
+    assert found["ports"] == [{**port, "nodePort": changed["spec"]["ports"][0]["nodePort"]}]
+    desk.api.delete(f"{path}/e2-node")
+    until(desk)
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """Services in the namespaces `a` and `b`, all with the label `crowd`, whose value is of this run only."""
+
+    http: httpx.Client
+    crowd: str
+    a: str
+    b: str
+
+
+@pytest.fixture(scope="module")
+def crowd(gateway: Serving, api: ApiServer) -> Iterator[Crowd]:
+    mark = secrets.token_hex(4)
+    a, b = (f"discovery-{mark}-{letter}" for letter in "ab")
+    metrics, ours = {"name": "metrics", "port": 9090}, {"crowd": mark}
+    placed = {
+        a: [
+            service("e2t", NETCONF, metrics, labels={**ours, "tier": "core", "ric/zone": "north"}),
+            service("message-bus", {"port": 9092}, labels={**ours, "tier": "core", "ric/zone": "south"}),
+            service("broker", {"name": "amqp", "port": 5672}, labels={**ours, "tier": ""}),
+        ],
+        b: [service("e2t", metrics, {"name": "80", "port": 8080}, labels={**ours, "ric/zone": "west"})],
+    }
+    for namespace, services in placed.items():
+        api.create(NAMESPACES, {"metadata": {"name": namespace}})
+        for each in services:
+            api.create(SERVICES.format(namespace), each)
+    with gateway.client(event_hooks={"response": [Contract.of(gateway).check]}) as http:
+        wait_until(lambda: len(names(http, label=f"crowd={mark}")) == 4, timeout=SECONDS, what="the crowd")
+        yield Crowd(http, mark, a, b)
+    for namespace in placed:
+        api.delete(f"{NAMESPACES}/{namespace}")
+
+
+def test_the_list_is_by_namespace_and_name_page_by_page(crowd: Crowd) -> None:
+    query: dict[str, Any] = {"label": f"crowd={crowd.crowd}"}
+    expected = [(crowd.a, "broker"), (crowd.a, "e2t"), (crowd.a, "message-bus"), (crowd.b, "e2t")]
+    assert [(each["namespace"], each["name"]) for each in listed(crowd.http, **query)] == expected
+    answer = crowd.http.get(PATH, params={**query, "per_page": 3, "page": 2})
+    body = answer.json()
+    assert (body["page"], body["total_count"], body["last_page"], body["is_last_page"]) == (2, 4, 2, True)
+    assert [(each["namespace"], each["name"]) for each in body["content"]] == expected[3:]
+    assert 'page=1>; rel="prev"' in answer.headers["Link"]
+    assert f"label=crowd%3D{crowd.crowd}" in answer.headers["Link"]
+    again = crowd.http.get(answer.url, headers={"If-None-Match": answer.headers["ETag"]})
+    assert again.status_code == 304
+    assert crowd.http.get(PATH, params={**query, "page": 2}).status_code == 400
+
+
+FOUND: Final[dict[str, list[str]]] = {
+    "label=tier=core": ["a/e2t", "a/message-bus"],
+    "label=tier==core,ric/zone!=south": ["a/e2t"],
+    "label=tier": ["a/broker", "a/e2t", "a/message-bus"],
+    "label=tier=": ["a/broker"],
+    "label=!tier": ["b/e2t"],
+    "label=tier!=core": ["a/broker", "b/e2t"],
+    "label=ric/zone in (north, west)": ["a/e2t", "b/e2t"],
+    "label=ric/zone notin (north,south)": ["a/broker", "b/e2t"],
+    "label=tier, ric/zone in (south)": ["a/message-bus"],
+    "label=": ["a/broker", "a/e2t", "a/message-bus", "b/e2t"],
+    "port=metrics": ["a/e2t", "b/e2t"],
+    "port=9092": ["a/message-bus"],
+    "port=80": ["b/e2t"],
+    "port=830": ["a/e2t"],
+    "port=netconf&label=tier=core": ["a/e2t"],
+    "port=9999": [],
+    "search=E2": ["a/e2t", "b/e2t"],
+    "search=BUS": ["a/message-bus"],
+    "search=e2&port=netconf": ["a/e2t"],
+    "search=discovery": [],
+}
+
+
+@pytest.mark.parametrize("query", FOUND)
+def test_services_are_found_by_label_port_and_name(crowd: Crowd, query: str) -> None:
+    asked = dict(each.split("=", 1) for each in query.split("&"))
+    places = {crowd.a: "a", crowd.b: "b"}
+    found: list[str] = []
+    for namespace, place in places.items():
+        found += [f"{place}/{name}" for name in names(crowd.http, namespace=namespace, **asked)]
+    assert found == FOUND[query]
+    everywhere = listed(crowd.http, **asked)
+    here = [f"{places[each['namespace']]}/{each['name']}" for each in everywhere if each["namespace"] in places]
+    assert here == FOUND[query]
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ({"label": "tier=core,"}, "a term is missing at its end"),
+        ({"label": ","}, "at ','"),
+        ({"label": "tier in north"}, "at 'tier in north'"),
+        ({"label": "a,tier in (north"}, "at 'tier in (north'"),
+        ({"label": "port>80"}, "at 'port>80'"),
+        ({"label": "a=b=c"}, "at 'a=b=c'"),
+        ({"label": "Über=alles"}, "at 'Über=alles'"),
+        ({"label": "/x"}, "'/x' is no key of a label"),
+        ({"label": "!-x"}, "'-x' is no key of a label"),
+        ({"label": f"{'x' * 64}=a"}, "is no key of a label"),
+        ({"label": "tier=-core"}, "'-core' is no value of a label ('tier')"),
+        ({"label": f"tier in (a,{'x' * 64})"}, "is no value of a label ('tier')"),
+        ({"label": "x" * 2001}, "at most 2000 characters, not 2001"),
+        ({"port": "Metrics"}, "lower-case"),
+        ({"port": "x" * 64}, "1 to 63"),
+        ({"sort": "name"}, "is no parameter here"),
+        ({"labels": "a=b"}, "did you mean 'label'?"),
+    ],
+)
+def test_what_cannot_be_looked_for_is_refused(crowd: Crowd, query: dict[str, str], said: str) -> None:
+    answer = crowd.http.get(PATH, params=query)
+    assert answer.status_code == 400, answer.text
+    (error,) = answer.json()["errors"]
+    assert error["field"] == next(iter(query))
+    assert said in error["message"]
+
+
+def of_release(name: str, *, namespace: str, release: str, labels: dict[str, str] | None = None) -> Object:
+    annotations = {"meta.helm.sh/release-name": release, "meta.helm.sh/release-namespace": namespace}
+    return service(name, labels=labels, annotations=annotations)
+
+
+def test_a_service_is_said_to_be_of_the_xapp_whose_release_it_is_in(desk: Desk) -> None:
+    path, labels = SERVICES.format(desk.namespace), {"drax/role": "xapp", "drax/xapp-name": "hello"}
+    desk.api.create(path, of_release("api", namespace=desk.namespace, release="by-hand", labels=labels))
+    desk.api.create(path, of_release("unlabelled", namespace=desk.namespace, release="by-hand"))
+    desk.api.create(path, service("bystander", labels={"app": "ric"}))
+    until(desk, "api", "bystander", "unlabelled")
+    until_xapp(desk, "api", "by-hand")
+    until_xapp(desk, "unlabelled", "by-hand")
+    desk.api.create(
+        XAPPS.format(desk.namespace), xapp("adopted", namespace=desk.namespace, releaseName="by-hand", adopt=True)
+    )
+    until_xapp(desk, "api", "adopted")
+    until_xapp(desk, "unlabelled", "adopted")
+    assert xapp_of(desk, "bystander") is None
+    desk.api.delete(f"{XAPPS.format(desk.namespace)}/adopted")
+    until_xapp(desk, "api", "by-hand")
+
+
+def test_our_label_without_helm_names_the_xapp(desk: Desk) -> None:
+    path = SERVICES.format(desk.namespace)
+    desk.api.create(XAPPS.format(desk.namespace), xapp("mine", namespace=desk.namespace, releaseName="another"))
+    labels = {"xapp-operator.io/xapp": "mine"}
+    desk.api.create(path, service("made-later", labels=labels))
+    # Helm's word stands above a label, and nobody has this release.
+    desk.api.create(path, of_release("of-nobody", namespace=desk.namespace, release="mine"))
+    desk.api.create(path, of_release("of-elsewhere", namespace="default", release="another", labels=labels))
+    until(desk, "made-later", "of-elsewhere", "of-nobody")
+    until_xapp(desk, "made-later", "mine")
+    assert (xapp_of(desk, "of-nobody"), xapp_of(desk, "of-elsewhere")) == (None, None)
+
+
+def granted(office: Office, name: str, **rights: list[str]) -> str:
+    """Make an account that may `resource=verbs` of the core group in the namespace; return its token."""
+    rules = [{"apiGroups": [""], "resources": [kind], "verbs": verbs} for kind, verbs in rights.items()]
+    office.api.create(ROLES.format(office.namespace), {"metadata": {"name": f"{name}-core"}, "rules": rules})
+    token = office.account(name)
+    office.bind(name, f"{name}-core", kind="Role")
+    return token
+
+
+def test_each_sees_services_where_they_may_list_them(office: Office) -> None:
+    office.api.create(SERVICES.format(office.namespace), service("api"))
+    with (
+        office.desk(granted(office, "lister", services=["list"])) as lister,
+        office.desk(granted(office, "getter", services=["get"])) as getter,
+    ):
+        wait_until(lambda: names(lister.http) == ["api"], timeout=SECONDS, what="the right and the Service")
+        assert names(lister.http, namespace=office.namespace) == ["api"]
+        answer = getter.http.get(PATH)
+        assert (answer.status_code, answer.json()["total_count"]) == (200, 0)
+        refusals = [getter.http.get(PATH, params={"namespace": office.namespace, "label": ","})]
+        refusals += [
+            each.http.get(PATH, params={"namespace": namespace})
+            for each in (lister, getter)
+            for namespace in ("default", "nowhere-at-all")
+        ]
+        for refusal in refusals:
+            assert refusal.status_code == 403, refusal.text
+            assert "you may not list services" in refusal.json()["detail"]
+
+
+def test_an_xapp_is_named_to_those_only_who_may_list_xapps(office: Office) -> None:
+    office.api.create(XAPPS.format(office.namespace), xapp("hidden", namespace=office.namespace, releaseName="r"))
+    office.api.create(SERVICES.format(office.namespace), of_release("api", namespace=office.namespace, release="r"))
+    with (
+        office.desk(granted(office, "lister", services=["list"])) as desk,
+        office.desk(office.account("v", "view")) as v,
+    ):
+        told = {"namespace": office.namespace, "name": "hidden"}
+        wait_until(lambda: [each["xApp"] for each in listed(v.http)] == [told], timeout=SECONDS, what="the viewer")
+        wait_until(lambda: names(desk.http) == ["api"], timeout=SECONDS, what="the lister's right")
+        for query in ({}, {"namespace": office.namespace}):
+            assert [each["xApp"] for each in listed(desk.http, **query)] == [None]
