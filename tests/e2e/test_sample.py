@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from tests.e2e.sample import SECONDS, XAPP, Json, Sample
-from tests.localcluster import Cluster, LocalCluster
+from tests.localcluster import Cluster, KubectlFailed, LocalCluster
 from tests.localcluster.realnode.node import NAME as NODE
 from tests.localcluster.waiting import wait_until
 
@@ -57,10 +57,10 @@ def test_a_crash_loop_is_degraded_and_tells_the_exit_code_and_the_reason(e2e_sam
     e2e_sample.install(faults={"crash": crash})
 
     e2e_sample.wait_record(lambda record: record["health"] == "Degraded" and "42" in record["message"])
-    said = [
-        json.loads(line) for line in e2e_sample.kit.kubectl("logs", f"deployment/{XAPP}", "--previous").splitlines()
-    ]
-    assert (said[-1]["msg"], said[-1]["reason"]) == ("crashed", "lost the E2 node")
+    said = wait_until(lambda: last_words(e2e_sample), timeout=SECONDS, what="the log of the container that ended")
+    assert (said["msg"], said["reason"]) == ("crashed", "lost the E2 node")
+    ended = "jsonpath={.items[*].status.containerStatuses[*].lastState.terminated.message}"
+    assert "lost the E2 node" in e2e_sample.kit.kubectl("get", "pods", "-o", ended)
 
 
 def test_too_much_memory_is_named_as_such(e2e_sample: Sample) -> None:
@@ -84,6 +84,16 @@ def test_what_is_told_to_be_unready_is_not_ready_until_it_is_told_otherwise(e2e_
     e2e_sample.wait_record(lambda record: not record["ready"])
     e2e_sample.tell(pod, "ready")
     e2e_sample.kit.ready(XAPP, seconds=SECONDS)
+
+
+def last_words(sample: Sample) -> Json | None:
+    """Return the last line of the container before this one, None until there was one."""
+    try:
+        lines = sample.kit.kubectl("logs", f"deployment/{XAPP}", "--previous").splitlines()
+    except KubectlFailed:
+        return None
+    said: Json = json.loads(lines[-1])
+    return said
 
 
 def answers(xapp: httpx.Client) -> bool:
