@@ -82,6 +82,7 @@ ROWS: Final[dict[RouteName, Row]] = {
     RouteName("GET", f"{REPOSITORY}/charts"): Row(VIEWERS, (404,), path=ABSENT),
     RouteName("GET", f"{REPOSITORY}/charts/{{chart}}/versions"): Row(VIEWERS, (404,), path=ABSENT | {"chart": "c"}),
     RouteName("GET", "/api/discovery/services"): Row(EVERYBODY, (200,)),
+    RouteName("GET", "/api/discovery/services"): Row(EVERYBODY, (200,)),
     RouteName("GET", "/api/session"): Row(EVERYBODY, (200,)),
     RouteName("DELETE", "/api/session"): Row(EVERYBODY, (204,)),
     RouteName("GET", "/api/stream"): Row(EVERYBODY, (200,)),

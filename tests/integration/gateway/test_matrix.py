@@ -132,7 +132,12 @@ def town(api: ApiServer, guarded: Serving) -> Iterator[Town]:
             )
         )
 
+    def listed() -> bool:
+        with guarded.client(headers={"Authorization": f"Bearer {made.tokens['view']}"}) as http:
+            return any(b.mark in str(each) for each in everything(http, "/api/discovery/services"))
+
     wait_until(known, timeout=60, what="the gateway to know both tenants")
+    wait_until(listed, timeout=60, what="the gateway to know their Services")
     yield made
     for namespace in (a.namespace, b.namespace, home):
         api.delete(f"{NAMESPACES}/{namespace}")
