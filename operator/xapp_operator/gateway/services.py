@@ -116,12 +116,13 @@ class ServiceStore:
         return [self._services[key] for key in found[at.start : at.stop]]
 
     def _look_through(self, _version: int, filters: Filters) -> Sequence[Key]:
-        needle = (filters.search or "").casefold()
-        return [
-            key
-            for key in self._placed(filters)
-            if needle in key.name and _fits(self._services[key], filters.label, filters.port)
-        ]
+        needle, port = (filters.search or "").casefold(), filters.port
+        left = [self._services[key] for key in self._placed(filters) if needle in key.name]
+        if port is not None:
+            left = [service for service in left if port in service.ports]
+        for requirement in filters.label or ():
+            left = [service for service in left if requirement.matches(service.labels)]
+        return [service.key for service in left]
 
     def _placed(self, filters: Filters) -> Iterator[Key]:
         among = self._named if filters.within is None else self._named & filters.within
@@ -137,12 +138,6 @@ class ServiceStore:
             del self._counts[namespace]
         if len(self._named) != len(self._counts):
             self._named = frozenset(self._counts)
-
-
-def _fits(service: KnownService, label: Selector | None, port: str | None) -> bool:
-    if port is not None and port not in service.ports:
-        return False
-    return label is None or all(requirement.matches(service.labels) for requirement in label)
 
 
 class Services:
