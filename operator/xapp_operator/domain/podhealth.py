@@ -70,17 +70,18 @@ def pod_reason(pod: JsonObject, events: Iterable[JsonObject]) -> str | None:
     return f"pod {text(metadata, 'name')}: {shorten(told)}"
 
 
-def root_cause(pods: Iterable[JsonObject], events: Iterable[JsonObject]) -> str | None:
-    """Return why these pods, of one workload, are not healthy: the reason of the worst; None when none ails.
+def root_cause(pods: Iterable[JsonObject], events: Iterable[JsonObject]) -> Verdict | None:
+    """Return why these pods, of one workload, are not healthy: the verdict on the worst; None when none ails.
 
     Where there is no such pod, an event of the workload itself that says why it can create none.
     """
     known = tuple(events)
     ailing = [(problem, pod) for pod in pods if not _leaving(pod) and (problem := _problem_of(pod))]
     if not ailing:
-        return _creation_failure(known)
-    _, worst = min(ailing, key=lambda each: _rank(*each))
-    return pod_reason(worst, known)
+        failure = _creation_failure(known)
+        return progressing(failure) if failure else None
+    problem, worst = min(ailing, key=lambda each: _rank(*each))
+    return Verdict(problem.verdict.status, pod_reason(worst, known) or "")
 
 
 def _rank(problem: _Problem, pod: JsonObject) -> tuple[bool, int, str]:

@@ -11,7 +11,7 @@ from typing import Final
 
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.domain.podhealth import root_cause
-from xapp_operator.domain.verdict import condition
+from xapp_operator.domain.verdict import Verdict, condition
 from xapp_operator.errors import KubeError
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import EVENTS, PODS, Resource
@@ -22,7 +22,7 @@ EVENTS_READ: Final = 50
 SUSPECTS: Final = 2
 
 
-async def culprit(kube: KubeClient, ailing: tuple[LiveObject, ...]) -> str | None:
+async def culprit(kube: KubeClient, ailing: tuple[LiveObject, ...]) -> Verdict | None:
     """Return the root cause behind the first ailing workload that has one, or None.
 
     Never raises for an API server that does not answer: a message without a cause beats no message.
@@ -39,7 +39,7 @@ async def culprit(kube: KubeClient, ailing: tuple[LiveObject, ...]) -> str | Non
     return None
 
 
-async def _cause(kube: KubeClient, *, namespace: str, selector: str) -> str | None:
+async def _cause(kube: KubeClient, *, namespace: str, selector: str) -> Verdict | None:
     pods = await _first_page(kube, PODS, namespace, limit=PODS_READ, label_selector=selector)
     suspects = [pod for pod in pods if not _ready(pod)][:SUSPECTS]
     events: list[JsonObject] = []

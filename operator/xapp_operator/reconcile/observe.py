@@ -220,12 +220,14 @@ class Observer:
     async def _live(self, work: Work) -> Live:
         tools = self._tools
         report = tools.monitor.report(work.key)
-        message = report.message
-        if report.status is not HealthStatus.HEALTHY and report.ailing and self._asks_pods(work, report.status):
-            message = await culprit(tools.kube, report.ailing) or message
-        return Live(
-            health=report.status, message=message, total=report.total, ready=report.ready, services=report.services
-        )
+        health, message = report.status, report.message
+        if health is not HealthStatus.HEALTHY and report.ailing and self._asks_pods(work, health):
+            cause = await culprit(tools.kube, report.ailing)
+            if cause is not None:
+                # A rollout whose pods crash is on its way, by kstatus, until its deadline; to people it is broken.
+                health = cause.status if health is HealthStatus.PROGRESSING else health
+                message = cause.message
+        return Live(health=health, message=message, total=report.total, ready=report.ready, services=report.services)
 
     def _asks_pods(self, work: Work, status: HealthStatus) -> bool:
         attempt = work.draft.attempt
