@@ -7,6 +7,7 @@ in that namespace must not get it from memory. Lives in the gateway, above Helm'
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Final
 
 import orjson
@@ -24,6 +25,7 @@ from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import SECRETS
 
 DEPLOYED: Final = "deployed"
+_RELEASE_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,51}[a-z0-9])?")
 REVISION_FIELDS: Final = (
     *("revision", "status", "chart", "chartVersion", "appVersion"),
     *("chartDigest", "valuesDigest", "action", "deployedAt", "description"),
@@ -112,6 +114,8 @@ async def _read(client: KubeClient, entry: Entry, revision: int) -> Release:
 
 
 async def _recorded(client: KubeClient, entry: Entry) -> list[tuple[RevisionInfo, JsonObject]]:
+    if _RELEASE_NAME.fullmatch(entry.release) is None:
+        return []  # what an annotation says is anybody's text
     found = await client.list(
         SECRETS,
         namespace=entry.namespace,

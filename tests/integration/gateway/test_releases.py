@@ -202,3 +202,16 @@ def test_who_may_not_read_secrets_gets_no_manifest_and_is_told_so(office: Office
 def test_of_an_xapp_that_is_not_there_nothing_is_told(desk: Desk, what: str) -> None:
     assert desk.http.get(f"/api/xapps/{desk.namespace}/none/{what}").status_code == 404
     assert roll_back(desk, {"revision": 1}, name="none").status_code == 404
+
+
+def test_a_release_name_that_none_may_have_is_looked_up_nowhere(desk: Desk) -> None:
+    annotations = {"meta.helm.sh/release-name": "x,owner!=helm", "meta.helm.sh/release-namespace": desk.namespace}
+    metadata = {"name": "odd", "labels": {"drax/role": "xapp"}, "annotations": annotations}
+    services = f"/api/v1/namespaces/{desk.namespace}/services"
+    desk.api.create(services, {"metadata": metadata, "spec": {"ports": [{"port": 80}]}})
+    listed = f"/api/xapps?namespace={desk.namespace}"
+    wait_until(lambda: desk.http.get(listed).json()["content"], timeout=PATIENCE, what="it to register itself")
+    name = desk.http.get(listed).json()["content"][0]["name"]
+    assert get(desk, "history", name=name)["content"] == []
+    assert get(desk, "config", name=name)["values"] is None
+    assert desk.http.get(f"/api/xapps/{desk.namespace}/{name}/manifest").status_code == 404
