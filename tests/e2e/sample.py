@@ -50,6 +50,12 @@ class Sample:
         found: Json = self.http.get(f"/api/xapps/{self.namespace}/{XAPP}").raise_for_status().json()
         return {**found, "message": found["message"] or ""}
 
+    def crashed_container(self) -> Json | None:
+        """Return what `GET …/health` tells of its container once that has crashed again and again."""
+        health = self.http.get(f"/api/xapps/{self.namespace}/{XAPP}/health").raise_for_status().json()
+        containers = [each for pod in health["pods"] for each in pod["containers"]]
+        return next((each for each in containers if each["reason"] == "CrashLoopBackOff"), None)
+
     def wait_record(self, condition: Callable[[Json], bool]) -> None:
         """Wait until the gateway's record of it satisfies the condition; the failure shows the record."""
         try:

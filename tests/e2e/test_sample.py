@@ -51,28 +51,30 @@ def test_it_runs_answers_changes_and_goes_without_a_trace(
     wait_until(lambda: container not in mounts_of_node(e2e_local), timeout=SECONDS, what="its container to go")
 
 
-def test_a_crash_loop_is_degraded_and_tells_the_exit_code_and_the_reason(e2e_sample: Sample) -> None:
-    crash = {"afterMilliseconds": 4000, "exitCode": 42, "reason": "lost the E2 node"}
+def test_a_crash_loop_is_degraded_and_tells_exit_code_and_last_words(e2e_sample: Sample) -> None:
+    crash = {"afterMilliseconds": 500, "exitCode": 42, "reason": "lost the E2 node"}
 
     e2e_sample.install(faults={"crash": crash})
 
-    e2e_sample.wait_record(lambda record: record["health"] == "Degraded" and "42" in record["message"])
+    e2e_sample.wait_record(lambda record: record["health"] == "Degraded" and "exit code 42" in record["message"])
     said = wait_until(lambda: last_words(e2e_sample), timeout=SECONDS, what="the log of the container that ended")
     assert (said["msg"], said["reason"]) == ("crashed", "lost the E2 node")
-    ended = "jsonpath={.items[*].status.containerStatuses[*].lastState.terminated.message}"
-    assert "lost the E2 node" in e2e_sample.kit.kubectl("get", "pods", "-o", ended)
+    container = wait_until(e2e_sample.crashed_container, timeout=SECONDS, what="the crash in its health", interval=0.2)
+    assert (container["reason"], container["exitCode"]) == ("CrashLoopBackOff", 42)
+    assert "lost the E2 node" in container["message"]
 
 
 def test_too_much_memory_is_named_as_such(e2e_sample: Sample) -> None:
     e2e_sample.install(faults={"leak": {"megabytesPerSecond": 64, "upToMegabytes": 512}})
 
-    e2e_sample.wait_record(lambda record: "OOMKilled" in record["message"])
+    e2e_sample.wait_record(lambda record: record["health"] == "Degraded" and "OOMKilled" in record["message"])
 
 
 def test_an_image_that_cannot_be_had_is_named_as_such(e2e_sample: Sample) -> None:
     e2e_sample.install(image={"repository": "localhost/missing", "tag": "1", "pullPolicy": "IfNotPresent"})
 
-    e2e_sample.wait_record(lambda record: bool(re.search("ErrImagePull|ImagePullBackOff", record["message"])))
+    pull = re.compile("ErrImagePull|ImagePullBackOff")
+    e2e_sample.wait_record(lambda record: record["health"] == "Degraded" and bool(pull.search(record["message"])))
 
 
 def test_what_is_told_to_be_unready_is_not_ready_until_it_is_told_otherwise(e2e_sample: Sample) -> None:
