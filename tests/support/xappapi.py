@@ -58,6 +58,7 @@ class XAppApi:
                 web.get("/events", self._events),
                 web.get("/bytes/{count}", _bytes),
                 web.post("/digest", _digest),
+                web.post("/duplex", _duplex),
                 web.post("/refuse", _refuse),
                 web.post("/stall", self._stall),
                 web.get("/slow", self._slow),
@@ -144,6 +145,14 @@ async def _digest(request: web.Request) -> web.StreamResponse:
         digest.update(piece)
         size += len(piece)
     return web.json_response({"sha256": digest.hexdigest(), "size": size})
+
+
+async def _duplex(request: web.Request) -> web.StreamResponse:
+    answer = web.StreamResponse()
+    await answer.prepare(request)
+    async for piece in request.content.iter_any():
+        await answer.write(piece)
+    return answer
 
 
 async def _refuse(_: web.Request) -> web.StreamResponse:

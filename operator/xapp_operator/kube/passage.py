@@ -30,12 +30,16 @@ _SAID_BY_THE_CALLER: Final = ("User-Agent", "Accept", "Accept-Encoding", "Conten
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A request to pass on; `target` is path and query, already encoded, `headers` are all that there are."""
+    """A request to pass on; `target` is path and query, already encoded, `headers` are all that there are.
+
+    Of its answer twice `buffer_bytes` are held at most.
+    """
 
     method: str
     target: str
     headers: Sequence[tuple[str, str]] = field(repr=False)
     body: AsyncIterable[bytes] | None = field(default=None, repr=False)
+    buffer_bytes: int = BUFFER_BYTES
 
     def header(self, name: str) -> str:
         """Return the first header of that name, or an empty text."""
@@ -110,7 +114,7 @@ async def passed(
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
         max_line_size=HEADER_LINE_BYTES,
         max_field_size=HEADER_LINE_BYTES,
-        read_bufsize=BUFFER_BYTES,
+        read_bufsize=passage.buffer_bytes,
         auto_decompress=False,
         proxy=proxy,
         ssl=tls if tls is not None else True,

@@ -30,6 +30,7 @@ from xapp_operator.kube.sockets import Opening, open_socket
 from xapp_operator.kube.transport import Identity, Transport
 
 STATUS_MAX_BYTES: Final = 16 * 1024
+CLOSING_BUFFER_BYTES: Final = 1024 * 1024
 
 _HTML: Final = "text/html"
 _SAID_IN: Final = {"application/json": orjson.loads, "application/yaml": yaml.safe_load}
@@ -68,6 +69,12 @@ class ServiceProxy:
             MalformedRequest: for what the API server does not pass on.
         """
         whole = replace(passage, target=path + passage.target)
+        if passage.body is not None and not passage.header("content-length"):
+            # On a connection that is to live on, the API server (net/http of Go) throws away up to 256 KiB of the body
+            # when the xApp begins to answer before it has all of it; only with a length would anybody notice.
+            # The buffer, because uvloop drops what is held back when a TLS connection ends.
+            headers = (*passage.headers, ("Connection", "close"))
+            whole = replace(whole, headers=headers, buffer_bytes=CLOSING_BUFFER_BYTES)
         async with AsyncExitStack() as stack:
             try:
                 answer = await stack.enter_async_context(self._transport.passed(whole, identity=self._identity))
