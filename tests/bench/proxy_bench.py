@@ -1,0 +1,56 @@
+"""What the proxy costs: requests a second and added latency of small answers, bytes a second of large ones.
+
+    python -m tests.bench.proxy_bench
+
+Caller, gateway and xApp are threads of one process, so that the figures are those of one core.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+import httpx
+
+from tests.support.proxying import behind_service
+from tests.support.xappapi import xapp_api
+
+REQUESTS: Final = 500
+LARGE: Final = 200 * 1024 * 1024
+
+
+def milliseconds(ask: Callable[[], object]) -> float:
+    """Return the median time of a request."""
+    taken = []
+    for _ in range(REQUESTS):
+        begin = time.perf_counter()
+        ask()
+        taken.append((time.perf_counter() - begin) * 1000)
+    return median(taken)
+
+
+def megabytes(http: httpx.Client) -> float:
+    """Return how many MB of a download pass in a second."""
+    begin = time.perf_counter()
+    with http.stream("GET", f"/bytes/{LARGE}") as answer:
+        for _ in answer.iter_raw():
+            pass
+    return LARGE / 1e6 / (time.perf_counter() - begin)
+
+
+def main() -> None:
+    """Print the figures."""
+    with tempfile.TemporaryDirectory() as folder, xapp_api() as api, behind_service(api, Path(folder)) as behind:
+        direct = httpx.Client(base_url=f"http://{api.host}:{api.port}", trust_env=False)
+        with direct, behind.client() as through:
+            for name, http in (("the xApp itself", direct), ("through the gateway", through)):
+                once = milliseconds(lambda http=http: http.get("/json"))  # type: ignore[misc]
+                print(f"{name}: {once:.2f} ms, {1000 / once:.0f} requests/s, {megabytes(http):.0f} MB/s")
+
+
+if __name__ == "__main__":
+    main()
