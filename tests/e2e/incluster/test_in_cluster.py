@@ -65,6 +65,22 @@ def test_an_uploaded_chart_runs_as_pods_and_is_installed_as_the_deployer(system:
     assert installed_by == {(f"system:serviceaccount:{SYSTEM_NAMESPACE}:xapp-operator", DEPLOYER)}
 
 
+def test_the_gateway_reaches_an_xapp_by_its_service(system: System, jane: Caller) -> None:
+    assert jane.upload("runs", running_chart()).status_code == httpx.codes.ACCEPTED
+    jane.wait_ready("acme-ran-runs")
+    path = f"/api/xapps/{NAMESPACE}/acme-ran-runs/api/ready"
+
+    def asked() -> bool:
+        answer = jane.http.get(path)
+        return answer.status_code == httpx.codes.OK and answer.headers["content-security-policy"] == "sandbox"
+
+    wait_until(asked, timeout=DEADLINE_SECONDS, what="an answer of the xApp", interval=0.5)
+    through_the_api_server = [
+        event for event in audited(system) if event.get("objectRef", {}).get("subresource") == "proxy"
+    ]
+    assert through_the_api_server == []
+
+
 def test_rolling_restarts_lose_no_xapp_and_no_request(system: System, jane: Caller) -> None:
     archive = chart_archive()
     leader = wait_until(system.leader, timeout=DEADLINE_SECONDS, what="a leader")

@@ -34,6 +34,14 @@ spec:
         securityContext:
           allowPrivilegeEscalation: false
           capabilities: {{drop: [ALL]}}
+---
+apiVersion: v1
+kind: Service
+metadata:
+  name: {{{{ .Release.Name }}}}
+spec:
+  selector: {{app: {{{{ .Release.Name }}}}}}
+  ports: [{{name: http, port: 80, targetPort: 8080}}]
 """
 
 
