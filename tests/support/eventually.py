@@ -9,7 +9,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-SECONDS = 20.0
+SECONDS = 60.0
 
 
 async def eventually(probe: Callable[[], T | None], *, what: str, seconds: float = SECONDS) -> T:

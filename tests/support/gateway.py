@@ -71,7 +71,7 @@ class Serving:
 
     def exchange(self, request: bytes, *, close: bool = False) -> bytes:
         """Return what the server answers to raw bytes, until it closes or falls silent after an answer."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=20) as connection:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=60) as connection:
             connection.sendall(request)
             if close:
                 connection.shutdown(socket.SHUT_WR)

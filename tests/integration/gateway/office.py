@@ -1,4 +1,7 @@
-"""Callers with tokens of their own at a gateway that wants them, and the rights they have."""
+"""Callers with tokens of their own at a gateway that wants them, and the rights they have.
+
+A right counts before the test goes on: RBAC is not at once what was written, and a gateway keeps a refusal for seconds.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from tests.integration.gateway.desk import Desk
+from tests.localcluster.waiting import wait_until
 from tests.support.apiserver import ApiServer
 from tests.support.contract import Contract
 from tests.support.gateway import Serving
@@ -16,12 +20,44 @@ BINDINGS: Final = "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings
 ROLES: Final = "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/roles"
 CLUSTER_BINDINGS: Final = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
 CLUSTER_ROLES: Final = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+REVIEWS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+OURS: Final = "xapp-operator.io"
+OF_ROLE: Final = {"edit": "create", "view": "get"}
+"""What only who has a role of that name may do with our objects."""
 
 
 def token_of(api: ApiServer, account: str, *, namespace: str) -> str:
     review = api.create(f"{ACCOUNTS.format(namespace)}/{account}/token", {"spec": {"expirationSeconds": 3600}})
     token: str = review["status"]["token"]
     return token
+
+
+def allowed(api: ApiServer, user: str, verb: str, resource: str, *, group: str, namespace: str | None) -> bool:
+    """Tell whether the API server lets a service account (`namespace:name`) do that; without `namespace`, in all."""
+    attributes = {"group": group, "resource": resource, "verb": verb, "namespace": namespace or ""}
+    spec = {"user": f"system:serviceaccount:{user}", "resourceAttributes": attributes}
+    answer = api.create(REVIEWS, {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec})
+    return answer["status"]["allowed"] is True
+
+
+def wait_allowed(
+    api: ApiServer, user: str, rights: dict[str, list[str]], *, namespace: str | None, group: str = OURS
+) -> None:
+    """Wait until a service account (`namespace:name`) may do `resource: verbs`."""
+
+    def known() -> bool:
+        return all(
+            allowed(api, user, verb, resource, group=group, namespace=namespace)
+            for resource, verbs in rights.items()
+            for verb in verbs
+        )
+
+    wait_until(known, timeout=60, what=f"RBAC to know the rights of {user}")
+
+
+def wait_role(api: ApiServer, user: str, role: str, *, namespace: str) -> None:
+    """Wait until a service account (`namespace:name`) has one of the roles of OF_ROLE."""
+    wait_allowed(api, user, {kind: [OF_ROLE[role]] for kind in ("xapps", "chartrepositories")}, namespace=namespace)
 
 
 class Office:
@@ -37,38 +73,39 @@ class Office:
         """Make a service account, bound to a cluster role in the namespace; return its token."""
         self.api.create(ACCOUNTS.format(self.namespace), {"metadata": {"name": name}})
         if role is not None:
-            self.bind(name, role)
+            self._bind(name, role, "ClusterRole")
+            wait_role(self.api, f"{self.namespace}:{name}", role, namespace=self.namespace)
         return token_of(self.api, name, namespace=self.namespace)
 
-    def bind(self, name: str, role: str, *, kind: str = "ClusterRole") -> None:
-        self.api.create(BINDINGS.format(self.namespace), self._binding(name, role, kind))
-
-    def grant(self, name: str, **rights: list[str]) -> None:
-        """Let an account do `resource=verbs` of our own group in the namespace."""
-        rules = [
-            {"apiGroups": ["xapp-operator.io"], "resources": [kind], "verbs": verbs} for kind, verbs in rights.items()
-        ]
+    def grant(self, name: str, *, group: str = OURS, **rights: list[str]) -> None:
+        """Let an account do `resource=verbs` of a group in the namespace."""
+        rules = [{"apiGroups": [group], "resources": [kind], "verbs": verbs} for kind, verbs in rights.items()]
         self.api.create(ROLES.format(self.namespace), {"metadata": {"name": name}, "rules": rules})
-        self.bind(name, name, kind="Role")
+        self._bind(name, name, "Role")
+        wait_allowed(self.api, f"{self.namespace}:{name}", rights, group=group, namespace=self.namespace)
 
     @contextmanager
     def everywhere(self, name: str, **rights: list[str]) -> Iterator[None]:
         """Let an account do `resource=verbs` of our own group in all namespaces."""
         role = f"{self.namespace}-{name}"
-        rules = [
-            {"apiGroups": ["xapp-operator.io"], "resources": [kind], "verbs": verbs} for kind, verbs in rights.items()
-        ]
+        rules = [{"apiGroups": [OURS], "resources": [kind], "verbs": verbs} for kind, verbs in rights.items()]
         self.api.create(CLUSTER_ROLES, {"metadata": {"name": role}, "rules": rules})
         self.api.create(CLUSTER_BINDINGS, {**self._binding(name, role, "ClusterRole"), "metadata": {"name": role}})
-        yield
-        self.api.delete(f"{CLUSTER_BINDINGS}/{role}")
-        self.api.delete(f"{CLUSTER_ROLES}/{role}")
+        try:
+            wait_allowed(self.api, f"{self.namespace}:{name}", rights, namespace=None)
+            yield
+        finally:
+            self.api.delete(f"{CLUSTER_BINDINGS}/{role}")
+            self.api.delete(f"{CLUSTER_ROLES}/{role}")
 
     @contextmanager
     def desk(self, token: str) -> Iterator[Desk]:
         headers = {"Authorization": f"Bearer {token}"}
         with self._guarded.client(headers=headers, event_hooks={"response": [self._contract.check]}) as http:
             yield Desk(http=http, api=self.api, namespace=self.namespace, uploads=self._guarded.gateway.uploads)
+
+    def _bind(self, name: str, role: str, kind: str) -> None:
+        self.api.create(BINDINGS.format(self.namespace), self._binding(name, role, kind))
 
     def _binding(self, name: str, role: str, kind: str) -> dict[str, Any]:
         return {

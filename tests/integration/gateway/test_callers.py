@@ -5,7 +5,6 @@ The gateway is its service account of manifests/base here, so that a right which
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -18,6 +17,7 @@ from tests.integration.gateway.office import Office
 from tests.localcluster import Cluster
 from tests.localcluster.waiting import wait_until
 from tests.support.apiserver import NAMESPACES, SECRETS, XAPPS
+from tests.support.audit import audited
 from tests.support.charts import chart_archive
 from tests.support.gateway import Serving
 
@@ -153,16 +153,13 @@ def test_writes_are_in_the_audit_log_under_the_callers_name(cluster: Cluster, of
     caller = f"system:serviceaccount:{office.namespace}:jane"
     log = cluster.audit_log
 
-    def written() -> dict[tuple[str, str], set[str]]:
+    def written() -> dict[tuple[str, str], set[str]] | None:
         found: dict[tuple[str, str], set[str]] = {}
-        for line in log.read_text().splitlines():
-            if f'"namespace":"{office.namespace}"' not in line:
-                continue
-            event = json.loads(line)
+        for event in audited(log, about=f'"namespace":"{office.namespace}"'):
             if event["user"]["username"] in {caller, GATEWAY} and event["verb"] not in {"get", "list", "watch"}:
                 what = event["verb"], event["objectRef"]["resource"]
                 found.setdefault(what, set()).add(event["user"]["username"])
-        return found
+        return found if ("delete", "xapps") in found else None
 
     expected = {
         ("create", "xapps"): {caller},
@@ -170,8 +167,7 @@ def test_writes_are_in_the_audit_log_under_the_callers_name(cluster: Cluster, of
         ("delete", "xapps"): {caller},
         ("create", "secrets"): {GATEWAY},
     }
-    wait_until(lambda: ("delete", "xapps") in written(), timeout=20, what="the audit log")
-    assert written() == expected
+    assert wait_until(written, timeout=60, what="the audit log", interval=0.2) == expected
 
 
 def test_no_token_and_no_value_gets_into_the_log(office: Office, capfd: pytest.CaptureFixture[str]) -> None:

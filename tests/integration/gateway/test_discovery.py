@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from tests.integration.gateway.desk import Desk
-from tests.integration.gateway.office import ROLES, Office
+from tests.integration.gateway.office import Office
 from tests.integration.gateway.test_lists import xapp
 from tests.localcluster.waiting import wait_until
 from tests.support.apiserver import NAMESPACES, XAPPS, ApiServer, Object
@@ -246,10 +246,8 @@ def test_our_label_without_helm_names_the_xapp(desk: Desk) -> None:
 
 def granted(office: Office, name: str, **rights: list[str]) -> str:
     """Make an account that may `resource=verbs` of the core group in the namespace; return its token."""
-    rules = [{"apiGroups": [""], "resources": [kind], "verbs": verbs} for kind, verbs in rights.items()]
-    office.api.create(ROLES.format(office.namespace), {"metadata": {"name": f"{name}-core"}, "rules": rules})
     token = office.account(name)
-    office.bind(name, f"{name}-core", kind="Role")
+    office.grant(name, group="", **rights)
     return token
 
 
