@@ -7,7 +7,7 @@ something changes. Lives in the gateway, above the watch that feeds it.
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Final, NamedTuple, TypeAlias, overload
@@ -15,6 +15,7 @@ from typing import Final, NamedTuple, TypeAlias, overload
 from sortedcontainers import SortedList
 
 from xapp_operator.gateway.records import FACETS, SORTS, Entry, SortKey
+from xapp_operator.gateway.watched import Views
 
 VIEWS_KEPT: Final = 256
 MERGED_PART_MAX: Final = 8
@@ -44,8 +45,6 @@ class Filters(NamedTuple):
 
 _NO_FILTERS: Final = Filters()[1:]
 _NOWHERE: Final = frozenset[str]()
-
-_ViewKey: TypeAlias = tuple[Filters, str, frozenset[str] | None]
 
 
 class _Index:
@@ -111,7 +110,7 @@ class RecordStore:
         self._all = _Index()
         self._namespaces: dict[str, _Index] = {}
         self._named: frozenset[str] | None = None
-        self._views: OrderedDict[_ViewKey, tuple[int, Sequence[SortKey]]] = OrderedDict()
+        self._views: Views[Sequence[SortKey]] = Views(VIEWS_KEPT)
         self._listeners: list[Listener] = []
 
     def __len__(self) -> int:
@@ -179,8 +178,11 @@ class RecordStore:
         """
         if within is not None and filters.namespace is not None:
             filters, within = (filters, None) if filters.namespace in within else (filters, _NOWHERE)
-        indexed = filters.by_index and within is None
-        keys = self._index_keys(filters, sort) if indexed else self._remembered(filters, sort, within)
+        if filters.by_index and within is None:
+            keys = self._index_keys(filters, sort)
+        else:
+            asked = filters, sort, within
+            keys = self._views.get(asked, version=self.version, find=lambda: self._look_through(*asked))
         return View(keys, self._by_uid, descending=descending)
 
     def counted(self, facet: str) -> dict[str, int]:
@@ -192,21 +194,12 @@ class RecordStore:
         index = self._all if filters.namespace is None else self._namespaces.get(filters.namespace)
         return () if index is None else index.lists[SORTS.index(sort)]
 
-    def _remembered(self, filters: Filters, sort: str, within: frozenset[str] | None) -> Sequence[SortKey]:
-        asked = (filters, sort, within)
-        known = self._views.get(asked)
-        if known is not None and known[0] == self.version:
-            self._views.move_to_end(asked)
-            return known[1]
+    def _look_through(self, filters: Filters, sort: str, within: frozenset[str] | None) -> Sequence[SortKey]:
         found = self._index_keys(filters, sort) if within is None else self._within(within, sort)
-        if not filters.by_index:
-            matches, entries = matcher(filters), self._by_uid
-            found = [key for key in found if matches(entries[key[1]])]
-        self._views[asked] = self.version, found
-        self._views.move_to_end(asked)
-        if len(self._views) > VIEWS_KEPT:
-            self._views.popitem(last=False)
-        return found
+        if filters.by_index:
+            return found
+        matches, entries = matcher(filters), self._by_uid
+        return [key for key in found if matches(entries[key[1]])]
 
     def _within(self, namespaces: frozenset[str], sort: str) -> Sequence[SortKey]:
         at = SORTS.index(sort)

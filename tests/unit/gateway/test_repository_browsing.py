@@ -280,6 +280,12 @@ class TestStore:
         assert self.names(store) == "ab"
         assert store.namespaces == {"ns-1", "ns-2"}
 
+    def test_the_namespaces_are_the_same_set_while_none_comes_or_goes(self) -> None:
+        store = self.filled()
+        namespaces = store.namespaces
+        store.put(saved_of(raw_repository("a", url="https://other.org", metadata={"namespace": "ns-1"})))
+        assert store.namespaces is namespaces
+
     def test_what_stays_the_same_is_no_change(self) -> None:
         store = self.filled()
         before, namespaces = store.version, store.namespaces

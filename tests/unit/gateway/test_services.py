@@ -39,8 +39,8 @@ def test_services_stay_in_order_as_they_come_change_and_go() -> None:
     assert names(store, port="81") == []
     store.put(known("a", "y", ports=("81",)))
     assert names(store, port="81") == ["a/y"]
-    store.remove(Key("a", "y"))
-    store.remove(Key("a", "y"))
+    store.remove("a", "y")
+    store.remove("a", "y")
     assert names(store, port="81") == []
     assert names(store) == ["a/x", "a-b/x", "b/a", "b/x"]
 
@@ -50,14 +50,14 @@ def test_only_what_changes_something_is_a_change() -> None:
     store.put(known("a", "x", app="ric"))
     version, namespaces = store.version, store.namespaces
     store.put(known("a", "x", app="ric"))
-    store.remove(Key("a", "absent"))
+    store.remove("a", "absent")
     assert store.version == version
     store.put(known("a", "y"))
     assert store.version > version
     assert store.namespaces is namespaces
     store.put(known("b", "y"))
     assert store.namespaces == {"a", "b"}
-    store.remove(Key("b", "y"))
+    store.remove("b", "y")
     assert store.namespaces == {"a"}
 
 
