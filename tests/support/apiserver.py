@@ -22,6 +22,7 @@ XAPPS: Final = "/apis/xapp-operator.io/v1alpha1/namespaces/{}/xapps"
 REPOSITORIES: Final = "/apis/xapp-operator.io/v1alpha1/namespaces/{}/chartrepositories"
 SECRETS: Final = "/api/v1/namespaces/{}/secrets"
 NAMESPACES: Final = "/api/v1/namespaces"
+FORBIDDEN: Final = 403
 NOT_FOUND: Final = 404
 
 
@@ -67,6 +68,11 @@ class ApiServer:
     def create(self, path: str, body: Mapping[str, Any]) -> Object:
         """Create an object in the collection at `path`."""
         return _object(self._http.post(path, json=body))
+
+    def refuses(self, path: str, body: Mapping[str, Any]) -> bool:
+        """Tell whether creating an object is forbidden; nothing is made. What was just written may not count yet."""
+        answer = self._http.post(path, json=body, params={"dryRun": "All"})
+        return answer.status_code == FORBIDDEN
 
     def patch(self, path: str, body: Mapping[str, Any]) -> Object:
         """Send a JSON merge patch."""

@@ -27,7 +27,8 @@ def running(desk: Desk, person: Person) -> Desk:
     """A labelled chart with one pod, whose container nobody can read."""
     person.install(BY_HAND, drax_chart())
     registered(desk, BY_HAND)
-    wait_until(lambda: desk.api.names(PODS.format(desk.namespace)), timeout=PATIENCE, what="its pod")
+    health = f"/api/xapps/{desk.namespace}/{BY_HAND}/health"
+    wait_until(lambda: desk.http.get(health).json()["pods"], timeout=PATIENCE, what="its pod")
     return desk
 
 

@@ -23,6 +23,9 @@ from tests.support.styles import STATEFUL, drax_chart, sdran_chart
 pytestmark = pytest.mark.integration
 
 PATIENCE: Final = 60.0
+LABELLED: Final = 3
+"""So many objects of drax_chart() carry labels."""
+
 SERVICES: Final = "/api/v1/namespaces/{}/services"
 DEPLOYMENTS: Final = "/apis/apps/v1/namespaces/{}/deployments"
 
@@ -52,19 +55,21 @@ def content(desk: Desk, **query: Any) -> list[Object]:
 def until(desk: Desk, wanted: dict[str, str], *, what: str) -> list[Object]:
     """Wait until the list of the namespace is just `wanted`, name → source."""
 
-    def listed() -> list[Object] | None:
+    def listed() -> list[list[Object]]:
         found = content(desk)
-        return found if [(each["name"], each["source"]) for each in found] == list(wanted.items()) else None
+        return [found] if [(each["name"], each["source"]) for each in found] == list(wanted.items()) else []
 
-    wait_until(lambda: listed() is not None, timeout=PATIENCE, what=what)
-    return content(desk)
+    return wait_until(listed, timeout=PATIENCE, what=what)[0]
 
 
-def healthy(desk: Desk, name: str) -> Object:
+def healthy(desk: Desk, name: str, *, objects: int = LABELLED) -> Object:
+    """Wait until the gateway knows so many objects of it, each kind by a watch of its own, and all are well."""
+
     def found() -> Object | None:
         answer = desk.http.get(f"/api/xapps/{desk.namespace}/{name}")
         record: Object = answer.json()
-        return record if answer.status_code == 200 and record["ready"] else None
+        known = answer.status_code == 200 and record["resources"]["total"] == objects
+        return record if known and record["ready"] else None
 
     return wait_until(found, timeout=PATIENCE, what=f"{name} to be healthy")
 
@@ -113,16 +118,15 @@ def test_labels_without_helm_register_under_the_name_that_they_give(desk: Desk) 
     labels = {"drax/role": "xapp", "drax/xapp-name": "Plain_one"}
     desk.api.create(SERVICES.format(desk.namespace), service("plain", labels))
     until(desk, {"Plain_one": "labels"}, what="the Service to register itself")
-    record = healthy(desk, "Plain_one")
+    record = healthy(desk, "Plain_one", objects=1)
     assert (record["uid"], record["release"]["name"]) == (f"{desk.namespace}/Plain_one", None)
     desk.api.create(SERVICES.format(desk.namespace), service("nameless", {"drax/role": "xapp"}))
     desk.api.create(SERVICES.format(desk.namespace), service("second", labels))
-    wait_until(
-        lambda: [each["name"] for each in content(desk)[0]["services"]] == ["plain", "second"],
-        timeout=PATIENCE,
-        what="the second Service",
-    )
-    assert len(content(desk)) == 1
+
+    def services() -> list[list[str]]:
+        return [[service["name"] for service in each["services"]] for each in content(desk)]
+
+    wait_until(lambda: services() == [["plain", "second"]], timeout=PATIENCE, what="the second Service")
 
 
 def test_what_ails_a_labelled_deployment_is_told(desk: Desk, person: Person) -> None:
@@ -130,8 +134,12 @@ def test_what_ails_a_labelled_deployment_is_told(desk: Desk, person: Person) -> 
     healthy(desk, "by-hand")
     body = {"spec": {"selector": {"app": "x"}, "type": "LoadBalancer"}}
     desk.api.patch(f"{SERVICES.format(desk.namespace)}/by-hand-api", body)
-    wait_until(lambda: content(desk)[0]["phase"] == "Deploying", timeout=PATIENCE, what="the Service to ail")
-    record = content(desk)[0]
+
+    def ailing() -> Object | None:
+        (record,) = content(desk)
+        return record if record["phase"] == "Deploying" else None
+
+    record = wait_until(ailing, timeout=PATIENCE, what="the Service to ail")
     assert (record["health"], record["ready"]) == ("Progressing", False)
     assert "Service by-hand-api: no load balancer" in record["message"]
 
@@ -174,8 +182,7 @@ def test_an_xapp_that_comes_first_is_listed_once(desk: Desk, person: Person) -> 
     person.install("other", drax_chart())
     until(desk, {"first": "xapp", "other": "labels"}, what="the other chart to register itself")
     desk.api.delete(f"{path}/first")
-    wait_until(lambda: len(content(desk)) == 2, timeout=PATIENCE, what="the labels of the first to speak")
-    assert {each["name"]: each["source"] for each in content(desk)} == {"by-hand": "labels", "other": "labels"}
+    until(desk, {"by-hand": "labels", "other": "labels"}, what="the labels of the first to speak")
 
 
 def test_what_the_operator_labelled_and_left_is_found_by_those_labels(desk: Desk) -> None:

@@ -141,7 +141,7 @@ def test_the_secret_belongs_to_the_repository_and_goes_with_it(desk: Desk) -> No
     assert save(desk, token="another").status_code == 201
     wait_until(
         lambda: [each["data"]["token"] for each in secrets_of(desk)] == [base64.b64encode(b"another").decode()],
-        timeout=SECONDS,
+        timeout=2 * SECONDS,  # it learns of new kinds every half minute
         what="the garbage collector to take the Secret",
     )
 
@@ -166,6 +166,10 @@ def _authority(desk: Desk) -> str:
 def test_a_repository_whose_secret_is_refused_is_not_left_behind(desk: Desk) -> None:
     quota = {"metadata": {"name": "none"}, "spec": {"hard": {"count/secrets": "0"}}}
     desk.api.create(QUOTAS.format(desk.namespace), quota)
+    probe = {"metadata": {"name": "probe"}}
+    wait_until(
+        lambda: desk.api.refuses(SECRETS.format(desk.namespace), probe), timeout=SECONDS, what="the quota to count"
+    )
     answer = save(desk, username="jane", password=PASSWORD)
     assert answer.status_code == 403
     assert "quota" in answer.json()["detail"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -42,9 +44,16 @@ def raw_repository(name: str = "acme", url: str = "https://charts.example.com", 
 
 @pytest.fixture(scope="module")
 def browsing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    """A gateway that may ask loopback, for half a second."""
-    settings, opened = offline(tmp_path_factory.mktemp("browsing"))
-    changes = {"allow_loopback_repositories": True, "fetch_timeout_seconds": 0.5}
+    """A gateway that may ask loopback."""
+    with asking(tmp_path_factory.mktemp("browsing"), seconds=60.0) as one:
+        yield one
+
+
+@contextmanager
+def asking(folder: Path, *, seconds: float) -> Iterator[Serving]:
+    """Serve a gateway that may ask loopback, and gives a repository so many seconds."""
+    settings, opened = offline(folder)
+    changes = {"allow_loopback_repositories": True, "fetch_timeout_seconds": seconds}
     with serving(settings.model_copy(update=changes), opened) as one:
         yield one
 
@@ -202,7 +211,7 @@ async def test_a_repository_that_is_not_there_is_502(shelf: Shelf, site: Site) -
     assert "no connection (" in answer.json()["detail"]
 
 
-async def test_a_repository_that_is_too_slow_is_504(shelf: Shelf, site: Site) -> None:
+async def test_a_repository_that_is_too_slow_is_504(site: Site, tmp_path: Path) -> None:
     over = asyncio.Event()
 
     async def never(_request: web.Request) -> web.StreamResponse:
@@ -210,9 +219,14 @@ async def test_a_repository_that_is_too_slow_is_504(shelf: Shelf, site: Site) ->
         return web.Response()
 
     site.routes["/index.yaml"] = never
-    shelf.save(str(site.url("")))
-    answer = await shelf.get("/charts")
-    over.set()
+    with (
+        asking(tmp_path, seconds=0.5) as impatient,
+        impatient.client(event_hooks={"response": [Contract.of(impatient).check]}) as http,
+    ):
+        shelf = Shelf(impatient, http)
+        shelf.save(str(site.url("")))
+        answer = await shelf.get("/charts")
+        over.set()
     assert answer.status_code == 504
     assert "did not deliver within 0.5 s" in answer.json()["detail"]
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import secrets
+import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -43,14 +45,13 @@ def test_the_api_servers_own_errors_are_problems_whatever_the_caller_accepts(htt
 
 
 @pytest.mark.parametrize("query", ["", "?length"])
-def test_an_answer_that_breaks_off_does_not_look_whole(behind: Behind, http: httpx.Client, query: str) -> None:
+def test_an_answer_that_breaks_off_does_not_look_whole(http: httpx.Client, query: str) -> None:
     try:
         answer = http.get(f"/cut{query}")
-    except httpx.RemoteProtocolError:
+    except (httpx.RemoteProtocolError, httpx.ReadError):
         return
 
-    # The API server may not have sent anything of it yet.
-    assert behind.inner
+    # Nothing of it may have been sent yet.
     assert answer.status_code == 502
 
 
@@ -77,10 +78,10 @@ def test_an_xapp_that_is_slow_to_answer_is_a_time_out(tmp_path: Path) -> None:
     with xapp_api() as api, behind_service(api, tmp_path, proxy_timeout=1.0) as behind, behind.client() as http:
         answer = http.get("/slow")
         upload = http.post("/stall", content=bytes(100_000))
-        socket = http.get("/echo")
+        wait_until(lambda: http.get("/echo").is_success, timeout=60, what="an answer in time")
         wait_until(lambda: "/slow" in api.gone, timeout=60, what="the xApp to be told that nobody waits")
 
-    assert [answer.status_code, upload.status_code, socket.status_code] == [504, 504, 200]
+    assert [answer.status_code, upload.status_code] == [504, 504]
     assert "XAPP_PROXY_TIMEOUT" in problem(answer)
 
 
@@ -89,21 +90,36 @@ def test_an_answer_that_has_begun_may_last(tmp_path: Path) -> None:
         xapp_api() as api,
         behind_service(api, tmp_path, proxy_timeout=0.5) as behind,
         behind.client() as http,
-        http.stream("GET", "/events") as answer,
     ):
-        text = ""
-        for piece in answer.iter_text():
-            text += piece
-            if "data: 30" in text:  # 30 events of 50 ms each
-                break
+        # On a machine that is busy it may begin too late.
+        text = wait_until(lambda: _first_events(http), timeout=60, what="an answer that begins in time")
 
     assert "data: 30" in text
 
 
+def _first_events(http: httpx.Client) -> str:
+    """Return what comes within a second and a half, the empty text where the answer began too late."""
+    text = ""
+    with http.stream("GET", "/events") as answer:
+        if answer.status_code == 504:
+            return ""
+        for piece in answer.iter_text():
+            text += piece
+            if "data: 30" in text:  # 30 events of 50 ms each
+                break
+    return text
+
+
+@contextmanager
+def nobody_at(address: str) -> Iterator[XAppApi]:
+    """Keep a port at which nothing listens, so that nobody else takes it."""
+    with socket.socket() as holder:
+        holder.bind((address, 0))
+        yield XAppApi(address, holder.getsockname()[1])
+
+
 def test_nothing_that_listens_is_a_bad_gateway(tmp_path: Path) -> None:
-    with xapp_api() as api:
-        pass
-    with behind_service(api, tmp_path) as behind, behind.client() as http:
+    with nobody_at("127.0.0.1") as api, behind_service(api, tmp_path) as behind, behind.client() as http:
         answer = http.get("/")
 
     assert answer.status_code == 502
@@ -137,6 +153,10 @@ def test_more_than_so_many_at_a_time_are_told_to_come_again(tmp_path: Path) -> N
     assert rest.status_code == 200
 
 
+def refused(answer: httpx.Response, said: str) -> bool:
+    return answer.status_code == 502 and said in problem(answer)
+
+
 @pytest.fixture
 def empty(api: ApiServer) -> Iterator[str]:
     """A namespace of the test's own."""
@@ -149,22 +169,23 @@ def empty(api: ApiServer) -> Iterator[str]:
 def test_pods_that_are_not_there_or_do_not_listen_are_bad_gateways(
     cluster: Cluster, api: ApiServer, empty: str, tmp_path: Path, served: XAppApi
 ) -> None:
-    with xapp_api(own_address()) as gone:
-        pass
     publish_xapp(api, empty)
     publish(api, empty, address=served.host, port=served.port)
-    publish(api, empty, address=served.host, port=gone.port, name="crashed")
     publish(api, empty, address=served.host, port=served.port, name="unready")
     api.patch(f"/api/v1/namespaces/{empty}/endpoints/unready", {"subsets": None})
-    with serving(settings_for(cluster, tmp_path, proxy="apiserver")) as gateway:
+    with nobody_at(own_address()) as gone, serving(settings_for(cluster, tmp_path, proxy="apiserver")) as gateway:
+        publish(api, empty, address=gone.host, port=gone.port, name="crashed")
         behind = Behind(gateway, served, namespace=empty, inner=True)
         wait_known(gateway, behind)
         with gateway.client() as http:
-            crashed = http.get(f"{behind.xapp}/proxy/crashed/80/")
-            unready = http.get(f"{behind.xapp}/proxy/unready/80/")
+            # The API server learns of Services and their pods in its own time.
+            for service, said in (("crashed", "refuses connections"), ("unready", "pod")):
+                wait_until(
+                    lambda path=f"{behind.xapp}/proxy/{service}/80/", said=said: refused(http.get(path), said),  # type: ignore[misc]
+                    timeout=60,
+                    what=f"the pod of {service} to be told of",
+                )
             dry_run = http.get(f"{behind.base}/echo?dryRun=All")
 
-    assert (crashed.status_code, unready.status_code, dry_run.status_code) == (502, 502, 400)
-    assert "refuses connections" in problem(crashed)
-    assert "pod" in problem(unready)
+    assert dry_run.status_code == 400
     assert "dryRun" in problem(dry_run)
