@@ -18,6 +18,7 @@ from xapp_operator.config import Settings
 from xapp_operator.errors import XAppError
 from xapp_operator.gateway.app import create_app
 from xapp_operator.gateway.auth import check_binding
+from xapp_operator.gateway.connections import BoundedHttp
 from xapp_operator.gateway.runtime import Gateway
 from xapp_operator.kube.sockets import MESSAGE_MAX_BYTES, PING_SECONDS, PONG_SECONDS
 from xapp_operator.telemetry.logs import get_logger
@@ -92,7 +93,7 @@ class Server(uvicorn.Server):
                 create_app(gateway),
                 host=settings.host,
                 port=settings.port,
-                http="httptools",
+                http=BoundedHttp,
                 ws="websockets-sansio",
                 ws_max_size=MESSAGE_MAX_BYTES,
                 ws_ping_interval=PING_SECONDS,
