@@ -5,19 +5,15 @@ Lives in the gateway, above authentication and the store, below the routes.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 
-from starlette.requests import HTTPConnection, Request
-from starlette.responses import Response
+from starlette.requests import HTTPConnection
 
 from xapp_operator.errors import LabelsOnly, NotFoundHere
-from xapp_operator.gateway import paging
 from xapp_operator.gateway.auth import Caller
-from xapp_operator.gateway.problems import instance_of
 from xapp_operator.gateway.query import Query, shown
 from xapp_operator.gateway.records import SOURCE_LABELS, Entry
-from xapp_operator.gateway.responses import cacheable
 from xapp_operator.gateway.runtime import Gateway, gateway_of
 from xapp_operator.kube.resources import XAPPS, Resource
 
@@ -100,20 +96,3 @@ def labels_only(gateway: Gateway, entry: Entry) -> LabelsOnly:
         f"{told}to adopt it, make an XApp {named}in this namespace with releaseName: {entry.release} and adopt: true; "
         "without that, change it with helm"
     )
-
-
-def one_page(
-    request: Request, query: Query, content: Sequence[bytes], *, rules: paging.PageRules, sorts: Sequence[str] = ("",)
-) -> Response:
-    """Answer with the page that `query` asks for of a short list whose items are JSON, in their order.
-
-    Raises:
-        MalformedRequest: for a page or a number of items out of bounds.
-    """
-    asked = paging.read_page_request(query, rules=rules, sorts=sorts)
-    at = paging.bounds(asked, total_count=len(content))
-    if not rules.paginated:
-        return cacheable(request, paging.bare_array(content), pretty=asked.pretty)
-    link = paging.link_header(at, path=instance_of(request), query=query)
-    body = paging.envelope(at, content[at.start : at.stop])
-    return cacheable(request, body, pretty=asked.pretty, headers={"Link": link})

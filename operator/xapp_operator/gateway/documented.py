@@ -5,7 +5,7 @@ Handlers read their requests themselves, strictly, so what the framework would d
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final, TypeAlias
 
@@ -13,6 +13,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 
+from xapp_operator.gateway.paging import ORDERS
 from xapp_operator.gateway.problems import MEDIA_TYPE
 from xapp_operator.gateway.schemas.records import Problem
 from xapp_operator.gateway.session import COOKIE
@@ -57,6 +58,17 @@ PLAIN_PAGE: Final = (
     PRETTY,
 )
 """Of a list that has one order only."""
+
+
+def sorted_page(sorts: Sequence[str]) -> tuple[Parameter, ...]:
+    """Return the documentation of the parameters of a list that has several orders; the first is the default."""
+    return (
+        *PLAIN_PAGE,
+        parameter("sort", "What to sort by; ends in the uid.", schema={"enum": list(sorts), "default": sorts[0]}),
+        parameter("order", "Which way.", schema={"enum": list(ORDERS), "default": ORDERS[0]}),
+    )
+
+
 CACHED: Final = {"ETag": "Changes with the answer; send it as If-None-Match."}
 PAGED: Final = {200: {**CACHED, "Link": "first, prev, next and last page (RFC 8288)."}}
 NOT_CHANGED: Final = (304, "Not changed since the ETag that was sent.", None)

@@ -17,6 +17,8 @@ ORDERS: Final = ("asc", "desc")
 PAGE_PARAMETERS: Final = ("page", "per_page", "pretty", "sort", "order")
 PLAIN_PAGE_PARAMETERS: Final = ("page", "per_page", "pretty")
 """Of a list that has one order only."""
+ONE_ORDER: Final = ("",)
+"""The sorts of such a list."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,8 @@ from starlette.responses import Response
 from xapp_operator.gateway import paging
 from xapp_operator.gateway.auth import Caller
 from xapp_operator.gateway.documented import NOT_CHANGED, PAGED, PLAIN_PAGE, UNAUTHENTICATED, answers, parameter
-from xapp_operator.gateway.problems import instance_of
+from xapp_operator.gateway.pages import asked_page, page_answer
 from xapp_operator.gateway.query import Query, refused, shown
-from xapp_operator.gateway.responses import cacheable
 from xapp_operator.gateway.routes.plain import PlainRoute
 from xapp_operator.gateway.runtime import Gateway, gateway_of
 from xapp_operator.gateway.schemas.discovery import DiscoveredService
@@ -67,8 +66,7 @@ async def list_services(request: Request) -> Response:
     else:
         await caller.require("list", namespace=named, resource=SERVICES)
     query.only(PARAMETERS)
-    rules = paging.PageRules.of(gateway.settings, name=LIST_NAME)
-    asked = paging.read_page_request(query, rules=rules, sorts=("",))
+    asked = asked_page(query, gateway.settings, name=LIST_NAME)
     filters = _filters(query)
     gateway.services.require_synced()
     gateway.require_synced()
@@ -78,11 +76,7 @@ async def list_services(request: Request) -> Response:
         filters = filters._replace(within=within)
     found = store.found(filters)
     at = paging.bounds(asked, total_count=len(found))
-    content = await _records(gateway, caller, store.page(found, at))
-    if not rules.paginated:
-        return cacheable(request, paging.bare_array(content), pretty=asked.pretty)
-    link = paging.link_header(at, path=instance_of(request), query=query)
-    return cacheable(request, paging.envelope(at, content), pretty=asked.pretty, headers={"Link": link})
+    return page_answer(request, query, asked, at, await _records(gateway, caller, store.page(found, at)))
 
 
 async def _records(gateway: Gateway, caller: Caller, services: list[KnownService]) -> list[bytes]:

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from xapp_operator.gateway import paging
-from xapp_operator.gateway.asked import asked_xapp, one_page
+from xapp_operator.gateway.asked import asked_xapp
 from xapp_operator.gateway.documented import (
     NOT_CHANGED,
     ONE_XAPP,
@@ -24,6 +24,7 @@ from xapp_operator.gateway.documented import (
 )
 from xapp_operator.gateway.eventreading import events_about
 from xapp_operator.gateway.logstream import LogEvents, LogText, going_on, opened_log, position_in
+from xapp_operator.gateway.pages import asked_page, sliced_answer
 from xapp_operator.gateway.podlogs import (
     LOG_MAX_BYTES,
     PARAMETERS,
@@ -94,9 +95,9 @@ _LOG_ANSWERS[200]["content"] = {"text/event-stream": {"schema": {"type": "string
 async def events(request: Request) -> Response:
     """Answer with the events about the XApp, its objects, and the pods and other objects that these made."""
     asked = await asked_xapp(request, verb="list", resource=EVENTS, parameters=paging.PLAIN_PAGE_PARAMETERS)
-    found = [orjson.dumps(event_json(each)) for each in await events_about(asked)]
-    rules = paging.PageRules.of(asked.gateway.settings, name=LIST_NAME)
-    return one_page(request, asked.query, found, rules=rules)
+    page = asked_page(asked.query, asked.gateway.settings, name=LIST_NAME)
+    found = await events_about(asked)
+    return sliced_answer(request, asked.query, page, found, packed=lambda each: orjson.dumps(event_json(each)))
 
 
 @router.get(

@@ -16,7 +16,7 @@ from xapp_operator.api.names import ANNOTATION_ROLLBACK_TO
 from xapp_operator.errors import FieldError, FormInvalid, NotFound, NotFoundHere
 from xapp_operator.gateway import paging
 from xapp_operator.gateway.accepted import LOCATION, Options, accepted
-from xapp_operator.gateway.asked import Asked, asked_xapp, not_there, one_page, require_xapp
+from xapp_operator.gateway.asked import Asked, asked_xapp, not_there, require_xapp
 from xapp_operator.gateway.bodies import read_object
 from xapp_operator.gateway.documented import (
     CACHED,
@@ -28,6 +28,7 @@ from xapp_operator.gateway.documented import (
     UNAUTHENTICATED,
     answers,
 )
+from xapp_operator.gateway.pages import asked_page, sliced_answer
 from xapp_operator.gateway.query import shown
 from xapp_operator.gateway.release import known_revisions, revisions_of, shown_manifest, shown_notes
 from xapp_operator.gateway.responses import cacheable
@@ -63,9 +64,9 @@ async def history(request: Request) -> Response:
     Of an xApp known by its labels, Helm's records are listed with the caller's token, and tell number, status and time.
     """
     asked = await asked_xapp(request, parameters=paging.PLAIN_PAGE_PARAMETERS)
+    page = asked_page(asked.query, asked.gateway.settings, name=LIST_NAME)
     revisions = await revisions_of(asked.caller.client, asked.entry)
-    rules = paging.PageRules.of(asked.gateway.settings, name=LIST_NAME)
-    return one_page(request, asked.query, [orjson.dumps(each) for each in revisions], rules=rules)
+    return sliced_answer(request, asked.query, page, revisions, packed=orjson.dumps)
 
 
 @router.post(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -13,9 +13,19 @@ from starlette.responses import Response
 from xapp_operator.gateway import paging
 from xapp_operator.gateway.auth import Caller
 from xapp_operator.gateway.bodies import read_object
-from xapp_operator.gateway.documented import PRETTY, UNAUTHENTICATED, answers, parameter
+from xapp_operator.gateway.documented import (
+    CACHED,
+    NOT_CHANGED,
+    PAGED,
+    PLAIN_PAGE,
+    PRETTY,
+    UNAUTHENTICATED,
+    answers,
+    parameter,
+    sorted_page,
+)
 from xapp_operator.gateway.forms import namespace_in
-from xapp_operator.gateway.problems import instance_of
+from xapp_operator.gateway.pages import asked_page, page_answer, sliced_answer
 from xapp_operator.gateway.query import Query
 from xapp_operator.gateway.repository_browsing import chart_json, index_of, matching, version_json, versions_of
 from xapp_operator.gateway.repository_store import SORTS, Filters, SavedRepository, saved_of
@@ -33,24 +43,10 @@ LIST_NAME: Final = "repositories"
 CHARTS_LIST_NAME: Final = "charts"
 VERSIONS_LIST_NAME: Final = "versions"
 
-T = TypeVar("T")
-
-_PAGE_DOCS: Final = (
-    parameter("page", "Number of the page, from 1.", schema={"type": "integer", "minimum": 1, "default": 1}),
-    parameter("per_page", "Items on a page; bounds and default are configurable.", schema={"type": "integer"}),
-    PRETTY,
-)
-_SORT_DOCS: Final = (
-    parameter("sort", "What to sort by; ends in the uid.", schema={"enum": list(SORTS), "default": SORTS[0]}),
-    parameter("order", "Which way.", schema={"enum": list(paging.ORDERS), "default": paging.ORDERS[0]}),
-)
 _ONE: Final = (
     parameter("namespace", "Namespace of the repository.", where="path"),
     parameter("name", "Its name.", where="path"),
 )
-_CACHE_HEADERS: Final = {"ETag": "Changes with the answer; send it as If-None-Match."}
-_PAGE_HEADERS: Final = {200: {**_CACHE_HEADERS, "Link": "first, prev, next and last page (RFC 8288)."}}
-_NOT_CHANGED: Final = (304, "Not changed since the ETag that was sent.", None)
 _BAD_QUERY: Final = {400: "A parameter that is unknown, repeated or out of its bounds."}
 _BROWSING: Final = {
     **UNAUTHENTICATED,
@@ -76,17 +72,16 @@ class _Asked:
     summary="List repositories",
     openapi_extra={
         "parameters": [
-            *_PAGE_DOCS,
-            *_SORT_DOCS,
+            *sorted_page(SORTS),
             parameter("namespace", "Only repositories of this namespace."),
             parameter("search", "Only repositories with this text in name or url; case is ignored."),
         ]
     },
     responses=answers(
         (200, "One page. A bare array where pagination is turned off.", Page[RepositoryRecord]),
-        _NOT_CHANGED,
+        NOT_CHANGED,
         problems={**UNAUTHENTICATED, **_BAD_QUERY},
-        headers=_PAGE_HEADERS,
+        headers=PAGED,
     ),
     response_model=None,
 )
@@ -100,16 +95,14 @@ async def list_repositories(request: Request) -> Response:
     else:
         await caller.require("list", namespace=named, resource=CHART_REPOSITORIES)
     query.only((*paging.PAGE_PARAMETERS, "namespace", "search"))
-    rules = paging.PageRules.of(gateway.settings, name=LIST_NAME)
-    asked = paging.read_page_request(query, rules=rules, sorts=SORTS)
+    asked = asked_page(query, gateway.settings, name=LIST_NAME, sorts=SORTS)
     gateway.repositories.require_synced()
     store, within = gateway.repositories.store, None
     if named is None:
         within = await caller.namespaces("list", among=store.namespaces, resource=CHART_REPOSITORIES)
     found = store.found(Filters(named, query.text("search"), within), sort=asked.sort)
     at = paging.bounds(asked, total_count=len(found))
-    content = store.page(found, at, descending=asked.descending)
-    return _page(request, query, asked, at, content)
+    return page_answer(request, query, asked, at, store.page(found, at, descending=asked.descending))
 
 
 @router.post(
@@ -163,9 +156,9 @@ async def save_repository(request: Request) -> Response:
     openapi_extra={"parameters": [*_ONE, PRETTY]},
     responses=answers(
         (200, "The repository.", RepositoryRecord),
-        _NOT_CHANGED,
+        NOT_CHANGED,
         problems={**UNAUTHENTICATED, 400: "An unknown or repeated parameter.", 404: "No such repository."},
-        headers={200: _CACHE_HEADERS},
+        headers={200: CACHED},
     ),
     response_model=None,
 )
@@ -203,46 +196,46 @@ async def remove_repository(request: Request) -> Response:
     openapi_extra={
         "parameters": [
             *_ONE,
-            *_PAGE_DOCS,
+            *PLAIN_PAGE,
             parameter("search", "Only charts with this text in name or description; case is ignored."),
         ]
     },
     responses=answers(
         (200, "One page, by name. A bare array where pagination is turned off.", Page[ChartRecord]),
-        _NOT_CHANGED,
+        NOT_CHANGED,
         problems={**_BROWSING, 404: "No such repository; or it is a registry (oci://), which cannot list its charts."},
-        headers=_PAGE_HEADERS,
+        headers=PAGED,
     ),
     response_model=None,
 )
 async def list_charts(request: Request) -> Response:
     """Answer with one page of the charts in the repository's index."""
     asked = await _asked(request, parameters=(*paging.PLAIN_PAGE_PARAMETERS, "search"))
-    page = _page_request(asked, CHARTS_LIST_NAME)
+    page = asked_page(asked.query, asked.gateway.settings, name=CHARTS_LIST_NAME)
     index = await index_of(asked.caller.client, asked.gateway.charts, asked.saved)
     names = await matching(index, asked.query.text("search"))
-    return _sliced(request, asked.query, page, names, lambda name: chart_json(index, name))
+    return sliced_answer(request, asked.query, page, names, packed=lambda name: chart_json(index, name))
 
 
 @router.get(
     "/{namespace}/{name}/charts/{chart}/versions",
     summary="List the versions of a chart",
-    openapi_extra={"parameters": [*_ONE, parameter("chart", "Name of the chart.", where="path"), *_PAGE_DOCS]},
+    openapi_extra={"parameters": [*_ONE, parameter("chart", "Name of the chart.", where="path"), *PLAIN_PAGE]},
     responses=answers(
         (200, "One page, the newest version first. A bare array where pagination is turned off.", Page[VersionRecord]),
-        _NOT_CHANGED,
+        NOT_CHANGED,
         problems={**_BROWSING, 404: "No such repository, or it has no such chart."},
-        headers=_PAGE_HEADERS,
+        headers=PAGED,
     ),
     response_model=None,
 )
 async def list_versions(request: Request) -> Response:
     """Answer with one page of a chart's versions."""
     asked = await _asked(request, parameters=paging.PLAIN_PAGE_PARAMETERS)
-    page = _page_request(asked, VERSIONS_LIST_NAME)
+    page = asked_page(asked.query, asked.gateway.settings, name=VERSIONS_LIST_NAME)
     chart = request.path_params["chart"]
     versions = await versions_of(asked.caller.client, asked.gateway.charts, asked.saved, chart)
-    return _sliced(request, asked.query, page, versions, version_json)
+    return sliced_answer(request, asked.query, page, versions, packed=version_json)
 
 
 async def _asked(request: Request, *, parameters: Sequence[str]) -> _Asked:
@@ -256,25 +249,3 @@ async def _asked(request: Request, *, parameters: Sequence[str]) -> _Asked:
     if saved is None:
         raise no_repository(namespace, name)
     return _Asked(gateway=gateway, caller=caller, query=query, saved=saved)
-
-
-def _page_request(asked: _Asked, list_name: str) -> paging.PageRequest:
-    """Read the query before anybody else is asked."""
-    rules = paging.PageRules.of(asked.gateway.settings, name=list_name)
-    return paging.read_page_request(asked.query, rules=rules, sorts=("",))
-
-
-def _sliced(
-    request: Request, query: Query, asked: paging.PageRequest, items: Sequence[T], packed: Callable[[T], bytes]
-) -> Response:
-    at = paging.bounds(asked, total_count=len(items))
-    return _page(request, query, asked, at, [packed(item) for item in items[at.start : at.stop]])
-
-
-def _page(
-    request: Request, query: Query, asked: paging.PageRequest, at: paging.PageBounds, content: list[bytes]
-) -> Response:
-    if asked.per_page is None:
-        return cacheable(request, paging.bare_array(content), pretty=asked.pretty)
-    link = paging.link_header(at, path=instance_of(request), query=query)
-    return cacheable(request, paging.envelope(at, content), pretty=asked.pretty, headers={"Link": link})

@@ -11,8 +11,18 @@ from starlette.responses import Response
 from xapp_operator.api.models import HealthStatus, Phase
 from xapp_operator.gateway import paging
 from xapp_operator.gateway.asked import asked_xapp
-from xapp_operator.gateway.documented import ONE_XAPP, PRETTY, UNAUTHENTICATED, answers, parameter
-from xapp_operator.gateway.problems import instance_of
+from xapp_operator.gateway.documented import (
+    CACHED,
+    NOT_CHANGED,
+    ONE_XAPP,
+    PAGED,
+    PRETTY,
+    UNAUTHENTICATED,
+    answers,
+    parameter,
+    sorted_page,
+)
+from xapp_operator.gateway.pages import asked_page, page_answer
 from xapp_operator.gateway.query import Query
 from xapp_operator.gateway.records import FACETS, SORTS, SOURCES
 from xapp_operator.gateway.responses import cacheable
@@ -42,25 +52,17 @@ _FILTER_DOCS: Final = (
     ),
     parameter("search", "Only xApps with this text in name, xAppName, organization or team; case is ignored."),
 )
-_PAGE_DOCS: Final = (
-    parameter("page", "Number of the page, from 1.", schema={"type": "integer", "minimum": 1, "default": 1}),
-    parameter("per_page", "Items on a page; bounds and default are configurable.", schema={"type": "integer"}),
-    parameter("sort", "What to sort by; ends in the uid.", schema={"enum": list(SORTS), "default": SORTS[0]}),
-    parameter("order", "Which way.", schema={"enum": list(paging.ORDERS), "default": paging.ORDERS[0]}),
-    PRETTY,
-)
-_CACHE_HEADERS: Final = {"ETag": "Changes with the answer; send it as If-None-Match."}
 
 
 @router.get(
     "",
     summary="List xApps",
-    openapi_extra={"parameters": [*_PAGE_DOCS, *_FILTER_DOCS]},
+    openapi_extra={"parameters": [*sorted_page(SORTS), *_FILTER_DOCS]},
     responses=answers(
         (200, "One page. A bare array of records where pagination is turned off.", Page[Record]),
-        (304, "Not changed since the ETag that was sent.", None),
+        NOT_CHANGED,
         problems={**UNAUTHENTICATED, 400: "A parameter that is unknown, repeated or out of its bounds."},
-        headers={200: {**_CACHE_HEADERS, "Link": "first, prev, next and last page (RFC 8288)."}},
+        headers=PAGED,
     ),
     response_model=None,
 )
@@ -71,18 +73,13 @@ async def list_xapps(request: Request) -> Response:
     caller, named = gateway.caller(request), query.text("namespace")
     await (caller.sign_in() if named is None else caller.require("list", namespace=named))
     query.only(PARAMETERS)
-    rules = paging.PageRules.of(gateway.settings, name=LIST_NAME)
-    asked = paging.read_page_request(query, rules=rules, sorts=SORTS)
+    asked = asked_page(query, gateway.settings, name=LIST_NAME, sorts=SORTS)
     filters = _filters(query)
     gateway.require_synced()
     within = None if named is not None else await caller.namespaces("list", among=gateway.store.namespaces)
     view = gateway.store.view(filters, sort=asked.sort, descending=asked.descending, within=within)
     at = paging.bounds(asked, total_count=len(view))
-    content = [entry.record for entry in view[at.start : at.stop]]
-    if not rules.paginated:
-        return cacheable(request, paging.bare_array(content), pretty=asked.pretty)
-    link = paging.link_header(at, path=instance_of(request), query=query)
-    return cacheable(request, paging.envelope(at, content), pretty=asked.pretty, headers={"Link": link})
+    return page_answer(request, query, asked, at, [entry.record for entry in view[at.start : at.stop]])
 
 
 @router.get(
@@ -91,9 +88,9 @@ async def list_xapps(request: Request) -> Response:
     openapi_extra={"parameters": [*ONE_XAPP, PRETTY]},
     responses=answers(
         (200, "The xApp with its conditions, history and resources.", OneRecord),
-        (304, "Not changed since the ETag that was sent.", None),
+        NOT_CHANGED,
         problems={**UNAUTHENTICATED, 400: "An unknown or repeated parameter.", 404: "No such xApp."},
-        headers={200: _CACHE_HEADERS},
+        headers={200: CACHED},
     ),
     response_model=None,
 )
