@@ -13,25 +13,22 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
-from starlette.responses import Response
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from xapp_operator.errors import Invalid, MalformedRequest, NotFound, NotFoundHere, XAppError
+from xapp_operator.gateway.streaming import HEARTBEAT_SECONDS, RETRY_MILLISECONDS, StreamedAnswer, part
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.logs import LogOptions
 from xapp_operator.kube.transport import Stream
 
 TEXT_SECONDS: Final = 300.0
-HEARTBEAT_SECONDS: Final = 15.0
 TICK_SECONDS: Final = 1.0
-RETRY_MILLISECONDS: Final = 2000
 LINE_MAX_BYTES: Final = 64 * 1024
 
 _TIMESTAMP: Final = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[-+]\d\d:\d\d) ", re.ASCII)
 _EVENT_ID: Final = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.(\d{9})Z(?:#([1-9]\d{0,8}))?", re.ASCII)
 _BREAKS: Final = re.compile(r"\r\n|\r")
 _END: Final = b"event: end\ndata: the container has ended, or its pod is gone\n\n"
-_NO_STORE: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -119,37 +116,18 @@ class LineEvents:
         return self._last
 
 
-class LogAnswer(Response):
+class LogAnswer(StreamedAnswer):
     """An answer whose body is a log that has been opened already, so that a refusal is an answer of its own."""
 
     def __init__(self, stream: Stream, stack: AsyncExitStack, *, headers: Mapping[str, str]) -> None:
-        super().__init__(headers={**_NO_STORE, **headers})
-        del self.headers["content-length"]
+        super().__init__(headers=headers)
         self.log = stream
         self._stack = stack
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the log until it ends or the client leaves."""
         async with self._stack:
-            sending = asyncio.create_task(self._send_all(send))
-            leaving = asyncio.create_task(_gone(receive))
-            try:
-                await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                leaving.cancel()
-                sending.cancel()
-                await asyncio.wait({sending, leaving})
-            if not sending.cancelled():
-                sending.result()
-
-    async def _send_all(self, send: Send) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-        await self.send_body(send)
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-    async def send_body(self, send: Send) -> None:
-        """Send the body. Implemented by each kind of answer."""
-        raise NotImplementedError
+            await super().__call__(scope, receive, send)
 
 
 class LogText(LogAnswer):
@@ -161,7 +139,7 @@ class LogText(LogAnswer):
         """Send what there is."""
         async with asyncio.timeout(TEXT_SECONDS):
             async for chunk in self.log.chunks():
-                await send(_part(chunk))
+                await send(part(chunk))
 
 
 class LogEvents(LogAnswer):
@@ -186,7 +164,7 @@ class LogEvents(LogAnswer):
 
     async def send_body(self, send: Send) -> None:
         """Send lines and heartbeats until the container ends, or the client may read no more."""
-        await send(_part(f"retry: {RETRY_MILLISECONDS}\n\n".encode()))
+        await send(part(f"retry: {RETRY_MILLISECONDS}\n\n".encode()))
         clock = asyncio.get_running_loop().time
         sent = looked = clock()
         async with _reading(self.log) as chunks:
@@ -202,14 +180,14 @@ class LogEvents(LogAnswer):
                     if reading.done():
                         chunk = reading.result()
                         if chunk is None:
-                            await send(_part(self._lines.end() + _END))
+                            await send(part(self._lines.end() + _END))
                             return
                         events = self._lines.feed(chunk)
                         reading = asyncio.ensure_future(chunks())
                     elif clock() - sent >= HEARTBEAT_SECONDS:
                         events = b":\n\n"
                     if events:
-                        await send(_part(events))
+                        await send(part(events))
                         sent = clock()
             except XAppError:
                 return  # no end: the client asks again, and goes on where it was
@@ -251,12 +229,3 @@ async def _reading(stream: Stream) -> AsyncIterator[Callable[[], Awaitable[bytes
         yield following
     finally:
         await chunks.aclose()
-
-
-def _part(body: bytes) -> Message:
-    return {"type": "http.response.body", "body": body, "more_body": True}
-
-
-async def _gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass

@@ -6,27 +6,15 @@ run out, so that a right that was taken ends what it let through within seconds.
 
 from __future__ import annotations
 
-import asyncio
-from typing import Final
-
-from starlette.responses import Response
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from xapp_operator.errors import XAppError
 from xapp_operator.gateway.auth import Caller
 from xapp_operator.gateway.feed import Feed, reset
-
-HEARTBEAT_SECONDS: Final = 15.0
-RETRY_MILLISECONDS: Final = 2000
-
-_HEADERS: Final = {
-    "Cache-Control": "no-store",
-    # Proxies that buffer (nginx) would hold events back.
-    "X-Accel-Buffering": "no",
-}
+from xapp_operator.gateway.streaming import HEARTBEAT_SECONDS, RETRY_MILLISECONDS, StreamedAnswer, part
 
 
-class EventStream(Response):
+class EventStream(StreamedAnswer):
     """The answer to one listener; it ends when they leave, sign out, lose their rights, or the gateway ends."""
 
     media_type = "text/event-stream"
@@ -40,8 +28,7 @@ class EventStream(Response):
             namespace: the only one to tell of; None for all that the caller may see.
             last_event_id: where to go on; None starts at the present.
         """
-        super().__init__(headers=_HEADERS)
-        del self.headers["content-length"]
+        super().__init__()
         self._feed = feed
         self._caller = caller
         self._namespace = namespace
@@ -54,31 +41,21 @@ class EventStream(Response):
         """Send changes until the listener leaves or the stream ends."""
         with self._feed.listening():
             self._rights = await self._now_allowed()
-            sending = asyncio.create_task(self._send_all(send))
-            leaving = asyncio.create_task(_gone(receive))
-            try:
-                await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                leaving.cancel()
-                sending.cancel()
-                await asyncio.wait({sending, leaving})
-            if not sending.cancelled():
-                sending.result()
+            await super().__call__(scope, receive, send)
 
-    async def _send_all(self, send: Send) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+    async def send_body(self, send: Send) -> None:
+        """Send changes and heartbeats until the feed is closed, or the caller may hear no more."""
         # An id without data is no event, but where the listener goes on should the connection break now.
         text: bytes | None = f"retry: {RETRY_MILLISECONDS}\nid: {self._feed.id_at(self._position)}\n\n".encode()
         if self._is_lost:
-            await send(_part(reset(self._feed.id_at(self._position), "the id is too old, or of another replica")))
+            await send(part(reset(self._feed.id_at(self._position), "the id is too old, or of another replica")))
         while text is not None:
-            await send(_part(text))
+            await send(part(text))
             try:
                 text = await self._next()
             except XAppError:
                 # Signed out, or a right is gone: the next request is told so.
                 break
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _next(self) -> bytes | None:
         """Return what to send next, which may be a heartbeat; None at the end."""
@@ -127,12 +104,3 @@ class _Rights:
             return True
         both = self.among & others.among
         return self.within & both != others.within & both
-
-
-def _part(text: bytes) -> Message:
-    return {"type": "http.response.body", "body": text, "more_body": True}
-
-
-async def _gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
