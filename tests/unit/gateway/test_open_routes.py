@@ -13,6 +13,7 @@ from websockets.sync.client import connect
 
 from tests.support.gateway import Serving, offline, serving
 from tests.support.routes import OPEN, WEBSOCKET, all_routes
+from xapp_operator.kube import transport
 
 UNJUDGED: Final = "xapp_session=" + "A" * 200
 """Has the form of a session, but no key can be read here: whether it is one is not known."""
@@ -72,7 +73,10 @@ def test_no_other_route_answers_without_credentials(guarded: Serving) -> None:
     ],
     ids=lambda headers: next(iter(headers.values()))[:20],
 )
-def test_what_can_be_no_credentials_opens_none_of_them(guarded: Serving, headers: dict[str, str]) -> None:
+def test_what_can_be_no_credentials_opens_none_of_them(
+    guarded: Serving, headers: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport, "RETRY_FIRST_SECONDS", 0.001)
     with guarded.client() as http:
         for method, path in all_routes():
             answer = ask(http, method, path, **headers)
