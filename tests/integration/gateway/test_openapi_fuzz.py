@@ -256,7 +256,11 @@ def test_every_answer_to_everybody_is_described(
 ) -> None:
     # Confined to the namespace, or what is made up might be made elsewhere.
     settings = settings_for(
-        cluster, tmp_path_factory.mktemp("fuzz"), namespaces=(furnished,), wait_max_seconds=0.1, fetch_timeout_seconds=30
+        cluster,
+        tmp_path_factory.mktemp("fuzz"),
+        namespaces=(furnished,),
+        wait_max_seconds=0.1,
+        fetch_timeout_seconds=30,
     )
     with serving(settings) as gateway:
         furnish(gateway, furnished, {})
