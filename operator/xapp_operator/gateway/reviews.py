@@ -25,6 +25,8 @@ REVIEW_SECONDS: Final = 10.0
 STALE_REVIEW_SECONDS: Final = 300.0
 """An answer this old still counts while the API server is away, so that its last known list can be read."""
 REVIEWS_KEPT: Final = 10_000
+NAMESPACE_MAX: Final = 63
+"""Characters of the name of a namespace (RFC 1123); a request may say anything, and longer texts are not kept."""
 
 SWEEPS_KEPT: Final = 256
 SWEEP_CONCURRENCY: Final = 32
@@ -157,7 +159,8 @@ class Reviews:
         allowed = await client.allowed(
             resource, question.verb, namespace=question.namespace, subresource=question.subresource
         )
-        _keep(self._answers, question, _Answer(allowed=allowed, at=time.monotonic()), most=REVIEWS_KEPT)
+        if len(question.namespace or "") <= NAMESPACE_MAX:
+            _keep(self._answers, question, _Answer(allowed=allowed, at=time.monotonic()), most=REVIEWS_KEPT)
         return allowed
 
     async def _sweep(

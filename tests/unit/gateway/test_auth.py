@@ -165,6 +165,16 @@ async def test_kept_answers_are_bounded(tmp_path: Path, monkeypatch: pytest.Monk
         assert len(kept._answers) == 3
 
 
+async def test_nothing_is_kept_of_texts_that_are_too_long_for_a_namespace(tmp_path: Path) -> None:
+    async with court(tmp_path) as (judge, kube):
+        kept = Reviews()
+        for namespace in ("a" * 63, "a" * 64):
+            for _ in range(2):
+                await caller(kube, kept).may("list", namespace=namespace)
+        assert [len(str(asked["namespace"])) for asked in judge.asked] == [63, 64, 64]
+        assert len(kept._answers) == 1
+
+
 class Clock:
     """Time as the reviews see it; it stands still until a test moves it on."""
 
