@@ -23,6 +23,7 @@ from xapp_operator.gateway.documented import openapi_of
 from xapp_operator.gateway.entrance import Entrance
 from xapp_operator.gateway.forms import form_schema
 from xapp_operator.gateway.problems import framework_problem, problem_of, unexpected_problem
+from xapp_operator.gateway.proxy.paths import logged
 from xapp_operator.gateway.routes import ROUTERS, TAGS
 from xapp_operator.gateway.runtime import Gateway
 from xapp_operator.telemetry.logs import get_logger
@@ -89,7 +90,7 @@ async def _invalid(request: Request, error: Exception) -> Response:
 
 
 async def _left(request: Request, _error: Exception) -> Response:
-    _log.info("client left before the end of its request", path=request.url.path)
+    _log.info("client left before the end of its request", path=logged(request.scope["path"]))
     return Response(status_code=HTTPStatus.BAD_REQUEST)
 
 

@@ -21,6 +21,7 @@ from xapp_operator.errors import RequestRefused, WrongHost, XAppError
 from xapp_operator.gateway.auth import is_loopback
 from xapp_operator.gateway.origins import READING, host_name, same_origin
 from xapp_operator.gateway.problems import problem_of, unexpected_problem
+from xapp_operator.gateway.proxy.paths import logged
 from xapp_operator.telemetry.logs import get_logger
 from xapp_operator.telemetry.metrics import METRICS
 
@@ -66,7 +67,7 @@ class Entrance:
             if not exchange.started:
                 await unexpected_problem(error, request)(scope, exchange.receive, exchange.send)
             elif not exchange.failed:
-                _log.exception("answer broken off", path=scope["path"])
+                _log.exception("answer broken off", path=logged(scope["path"]))
         exchange.account(inner)
 
     async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -176,7 +177,7 @@ class _Exchange:
             _log.info(
                 "request served",
                 method=self._method,
-                path=scope["path"],
+                path=logged(scope["path"]),
                 status=self._status,
                 seconds=round(seconds, 3),
             )

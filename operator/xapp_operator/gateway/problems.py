@@ -17,6 +17,7 @@ from starlette.responses import Response
 
 from xapp_operator.api.json import JsonObject
 from xapp_operator.errors import NotReady, TooLarge, Unauthenticated, XAppError
+from xapp_operator.gateway.proxy.paths import logged
 from xapp_operator.gateway.responses import json_response, wants_pretty
 from xapp_operator.gateway.session import COOKIE, clear_cookie
 from xapp_operator.telemetry.logs import get_logger
@@ -33,7 +34,7 @@ _log = get_logger(__name__)
 def problem_of(error: XAppError, request: HTTPConnection) -> Response:
     """Return the answer for one of our errors."""
     if error.status >= _SERVER_ERROR:
-        _log.warning("request failed", path=request.url.path, status=error.status, error=error.message)
+        _log.warning("request failed", path=logged(request.scope["path"]), status=error.status, error=error.message)
     body: JsonObject = {
         "type": type_of(type(error)),
         "title": error.title,
@@ -69,7 +70,7 @@ def framework_problem(error: HTTPException, request: Request) -> Response:
 def unexpected_problem(error: BaseException, request: HTTPConnection) -> Response:
     """Return the answer for a bug, and log it under the reference that the answer names."""
     reference = secrets.token_hex(8)
-    _log.error("request failed unexpectedly", reference=reference, path=request.url.path, exc_info=error)
+    _log.error("request failed unexpectedly", reference=reference, path=logged(request.scope["path"]), exc_info=error)
     body: JsonObject = {
         "type": "about:blank",
         "title": HTTPStatus.INTERNAL_SERVER_ERROR.phrase,

@@ -18,6 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from xapp_operator.errors import UpstreamUnreachable
 from xapp_operator.gateway.proxy.headers import answered, is_reference
+from xapp_operator.gateway.proxy.paths import logged
 from xapp_operator.gateway.proxy.redirects import Place
 from xapp_operator.gateway.proxy.upstream import Answer, silent
 from xapp_operator.telemetry.logs import get_logger
@@ -155,7 +156,7 @@ class Passing(Response):
         # Left without its end, the connection is broken off: nobody may take what came for the whole.
         _log.info(
             "answer of an xApp broken off",
-            path=scope["path"],
+            path=logged(scope["path"]),
             reason="the caller left" if error is None else "the caller stalled or the xApp broke off",
         )
 

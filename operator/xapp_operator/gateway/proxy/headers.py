@@ -35,6 +35,11 @@ _NOT_ANSWERED: Final = frozenset(
         *(b"report-to", b"reporting-endpoints", b"nel", b"refresh", b"origin-agent-cluster"),
         *(b"content-security-policy", b"content-security-policy-report-only", b"x-content-type-options"),
         *(b"date", b"proxy-status"),
+        # Nobody can answer it: no Authorization passes. A browser would ask for a password in the name of the gateway,
+        # and send it with every request from then on.
+        b"www-authenticate",
+        # Orders to a server in front, which would take them for the gateway's: to answer with another path, or a file.
+        *(b"x-accel-redirect", b"x-accel-expires", b"x-sendfile", b"x-lighttpd-send-file", b"x-reproxy-url"),
     }
 )
 _NOT_ANSWERED_PREFIXES: Final = (b"access-control-",)

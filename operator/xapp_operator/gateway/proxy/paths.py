@@ -20,6 +20,7 @@ _DOTS: Final = frozenset({b".", b".."})
 _CONTROL: Final = re.compile(rb"[\x00-\x1f\x7f]")
 _NOT_PLAIN: Final = re.compile(rb"[^!-~]")
 _BAD_ESCAPE: Final = re.compile(rb"%(?![0-9A-Fa-f]{2})")
+_OF_XAPP: Final = re.compile(r"(/api(?:/v1)?/xapps/[^/]*/[^/]*/(?:proxy/[^/]*/[^/]*|api)/).+", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,11 @@ def require_no_query(query: str) -> None:
             "the query of a WebSocket is not passed on by the Kubernetes API: leave it out, or reach the gateway in "
             "the cluster"
         )
+
+
+def logged(path: str) -> str:
+    """Return a decoded path as a log may tell it: without the xApp's part, which may hold a secret of the caller."""
+    return _OF_XAPP.sub(r"\1…", path)
 
 
 def query_of(query_string: bytes) -> str:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import httpx
 import pytest
+from structlog.testing import capture_logs
 
+from tests.localcluster.waiting import wait_until
 from tests.support.proxying import NAME, PORT, SERVICE, Behind
 
 
@@ -94,11 +99,32 @@ def test_an_answer_loses_what_would_act_on_the_gateways_origin(http: httpx.Clien
     assert answer.headers.get_list("x-a", split_commas=False) == ["one", "two"]
     gone = {
         *("set-cookie", "service-worker-allowed", "clear-site-data", "strict-transport-security", "alt-svc", "refresh"),
+        *("www-authenticate", "x-accel-redirect", "x-sendfile"),
         *("access-control-allow-origin", "access-control-allow-credentials", "access-control-expose-headers"),
         *("x-hop", "proxy-authenticate", "audit-id", "x-kubernetes-pf-flowschema-uid"),
     }
     assert gone & {name.lower() for name in answer.headers} == set()
     assert len(answer.headers.get_list("date", split_commas=False)) == 1
+
+
+def test_no_log_tells_what_an_xapp_was_asked_for(behind: Behind, http: httpx.Client) -> None:
+    with capture_logs() as logs:
+        assert http.post("/reset/hunter2?token=hunter2").status_code == 200
+        assert http.post(behind.gateway.url + f"{behind.xapp}/api/v1/reset/hunter2").status_code == 200
+        assert http.post(behind.gateway.url + f"{behind.xapp}/proxy/nobody/80/hunter2").status_code == 404
+        assert http.get("/drop").status_code == 502
+        with pytest.raises(httpx.RemoteProtocolError):
+            http.get("/cut")
+        for event, number in (("request served", 3), ("request failed", 1), ("answer of an xApp broken off", 1)):
+            wait_until(lambda e=event, n=number: len(of(logs, e)) == n, timeout=60, what=event)  # type: ignore[misc]
+        told = [str(line["path"]) for event in ("request served", "request failed") for line in of(logs, event)]
+    assert all(path.endswith(("/80/…", "/api/…")) for path in told), told
+    assert not [line for line in logs if "hunter2" in str(line) or "cut" in str(line.get("path"))]
+
+
+def of(logs: Sequence[Mapping[str, Any]], event: str) -> list[Mapping[str, Any]]:
+    """Return the lines that tell of an event."""
+    return [line for line in logs if line["event"] == event]
 
 
 @pytest.mark.parametrize(
