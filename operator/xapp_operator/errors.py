@@ -43,7 +43,7 @@ rule, and the mend; it never carries a secret, a value of a user, or a local pat
         ├── IdentityConflict          409   the name belongs to another identity or url
         ├── LabelsOnly                409   the xApp is known by its labels: no XApp to act on
         └── NotReady                  503   the caches are not in sync yet
-            └── TooManyAtOnce         503   as many requests are passed on to xApps as may be at a time
+            └── TooManyAtOnce         503   as many streams, logs or proxied requests are open as may be
 """
 
 from __future__ import annotations

@@ -10,15 +10,15 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final
 
 import orjson
 
-from xapp_operator.errors import NotReady
 from xapp_operator.gateway.records import Entry
+from xapp_operator.gateway.slots import Slots
 from xapp_operator.gateway.store import RecordStore
 
 RING_EVENTS: Final = 10_000
@@ -62,7 +62,10 @@ class Feed:
         self._in_ring: Counter[str] = Counter()
         self._known: tuple[frozenset[str], frozenset[str]] | None = None
         self._news = asyncio.Event()
-        self._listeners = 0
+        self._listeners = Slots(
+            LISTENERS_MAX,
+            refusal=f"{LISTENERS_MAX:,} streams of changes are open, the most that are served: ask again later",
+        )
         self.closed = False
         self._end = store.subscribe(self._note)
 
@@ -90,20 +93,13 @@ class Feed:
         """Return the id after which a stream goes on at `position`, which the ring still reaches."""
         return self._before if position == self._first - 1 else self._changes[position].id
 
-    @contextmanager
-    def listening(self) -> Iterator[None]:
+    def listening(self) -> AbstractContextManager[None]:
         """Count a listener for as long as the block lasts.
 
         Raises:
-            NotReady: when there are LISTENERS_MAX already.
+            TooManyAtOnce: when there are LISTENERS_MAX already.
         """
-        if self._listeners >= LISTENERS_MAX:
-            raise NotReady(f"{LISTENERS_MAX:,} streams are open, the most that are served: ask again later")
-        self._listeners += 1
-        try:
-            yield
-        finally:
-            self._listeners -= 1
+        return self._listeners.taken()
 
     def position_of(self, event_id: str) -> int | None:
         """Return the position of an event, or None when it is too old or of another process."""

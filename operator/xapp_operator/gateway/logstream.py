@@ -16,6 +16,7 @@ from typing import Final
 from starlette.types import Receive, Scope, Send
 
 from xapp_operator.errors import Invalid, MalformedRequest, NotFound, NotFoundHere, XAppError
+from xapp_operator.gateway.slots import Slots
 from xapp_operator.gateway.streaming import HEARTBEAT_SECONDS, RETRY_MILLISECONDS, StreamedAnswer, part
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.logs import LogOptions
@@ -24,6 +25,8 @@ from xapp_operator.kube.transport import Stream
 TEXT_SECONDS: Final = 300.0
 TICK_SECONDS: Final = 1.0
 LINE_MAX_BYTES: Final = 64 * 1024
+LOGS_MAX: Final = 256
+"""Open at a time in one gateway: each holds a connection of the API server and one of a kubelet."""
 
 _TIMESTAMP: Final = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[-+]\d\d:\d\d) ", re.ASCII)
 _EVENT_ID: Final = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.(\d{9})Z(?:#([1-9]\d{0,8}))?", re.ASCII)
@@ -196,6 +199,11 @@ class LogEvents(LogAnswer):
                 await asyncio.wait({reading})
                 if not reading.cancelled():
                     reading.exception()  # seen here, should the client have left first
+
+
+def log_slots() -> Slots:
+    """Return the places for logs that are read at a time."""
+    return Slots(LOGS_MAX, refusal=f"{LOGS_MAX} logs are being read, the most at a time: ask again in a second")
 
 
 async def opened_log(

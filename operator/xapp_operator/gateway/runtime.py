@@ -23,6 +23,7 @@ from xapp_operator.errors import NotReady
 from xapp_operator.gateway.auth import Authenticator, Caller
 from xapp_operator.gateway.deployment import Deployer
 from xapp_operator.gateway.feed import Feed
+from xapp_operator.gateway.logstream import log_slots
 from xapp_operator.gateway.proxy.service import XAppProxy
 from xapp_operator.gateway.proxy.upstream import Upstream
 from xapp_operator.gateway.records import Entry, entry_of
@@ -30,6 +31,7 @@ from xapp_operator.gateway.registered import Registered
 from xapp_operator.gateway.rendering import Renderer
 from xapp_operator.gateway.repository_store import SavedRepositories
 from xapp_operator.gateway.services import Services
+from xapp_operator.gateway.slots import Slots
 from xapp_operator.gateway.store import RecordStore
 from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.kube.cache import WatchCache
@@ -65,6 +67,7 @@ class Gateway:
     proxy: XAppProxy
     uploads: Path
     threads: ThreadPoolExecutor
+    logs: Slots
     advertise: AdvertiseAddress
 
     @classmethod
@@ -106,6 +109,7 @@ class Gateway:
                         proxy=XAppProxy(settings, upstream),
                         uploads=uploads,
                         threads=threads,
+                        logs=log_slots(),
                         advertise=advertise,
                     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Any, Final
 
 import pytest
@@ -11,8 +12,11 @@ from tests.integration.gateway.office import Office
 from tests.integration.gateway.test_releases import get, registered
 from tests.localcluster.waiting import wait_until
 from tests.support.apiserver import Object
+from tests.support.gateway import Serving
 from tests.support.person import Person
 from tests.support.styles import drax_chart
+from xapp_operator.gateway.logstream import LOGS_MAX
+from xapp_operator.gateway.runtime import Gateway
 
 pytestmark = pytest.mark.integration
 
@@ -104,6 +108,23 @@ def test_a_pod_of_somebody_else_is_not_found(running: Desk, pod: str) -> None:
 def test_a_container_that_is_not_there_is_not_found_and_the_others_are_named(running: Desk) -> None:
     answer = running.http.get(f"/api/xapps/{running.namespace}/{BY_HAND}/logs", params={"container": "none"})
     assert (answer.status_code, "choose one of core" in answer.json()["detail"]) == (404, True)
+
+
+def test_so_many_logs_are_read_at_a_time(running: Desk, gateway: Serving) -> None:
+    path, held = f"/api/xapps/{running.namespace}/{BY_HAND}/logs", ExitStack()
+
+    def take_all(one: Gateway) -> None:
+        for _ in range(LOGS_MAX):
+            held.enter_context(one.logs.taken())
+
+    gateway.call(take_all)
+    try:
+        answer = running.http.get(path)
+    finally:
+        gateway.call(lambda _: held.close())
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+    assert "ask again" in answer.json()["detail"]
+    assert running.http.get(path).status_code != 503
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,7 @@ Lives in the gateway, above the ways to xApps (`upstream`) and what passes (`exc
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from http import HTTPStatus
 
@@ -18,7 +17,7 @@ from starlette.websockets import WebSocket
 
 from xapp_operator.api.json import JsonObject
 from xapp_operator.config import Settings
-from xapp_operator.errors import TooManyAtOnce, XAppError
+from xapp_operator.errors import XAppError
 from xapp_operator.gateway.auth import Caller
 from xapp_operator.gateway.proxy.exchange import Intake, Passing, begun
 from xapp_operator.gateway.proxy.headers import body_length, forwarded
@@ -27,34 +26,9 @@ from xapp_operator.gateway.proxy.redirects import Place
 from xapp_operator.gateway.proxy.sockets import bridged, subprotocols_of
 from xapp_operator.gateway.proxy.targets import Target
 from xapp_operator.gateway.proxy.upstream import Upstream, Way
+from xapp_operator.gateway.slots import Slots
 from xapp_operator.kube.passage import Passage
 from xapp_operator.kube.sockets import Opening
-
-
-class Slots:
-    """Places for so many at a time."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._taken = 0
-
-    @contextmanager
-    def taken(self) -> Iterator[None]:
-        """Hold a place.
-
-        Raises:
-            TooManyAtOnce: when there is none.
-        """
-        if self._taken >= self._most:
-            raise TooManyAtOnce(
-                f"{self._most} requests are being passed on to xApps, as many as may be at a time: ask again in a "
-                "second, or raise XAPP_PROXY_CONCURRENCY"
-            )
-        self._taken += 1
-        try:
-            yield
-        finally:
-            self._taken -= 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +46,12 @@ class XAppProxy:
     def __init__(self, settings: Settings, upstream: Upstream) -> None:
         self._seconds = settings.proxy_timeout
         self._trusts_proto = settings.trust_forwarded_proto
-        self._slots = Slots(settings.proxy_concurrency)
+        most = settings.proxy_concurrency
+        self._slots = Slots(
+            most,
+            refusal=f"{most} requests are being passed on to xApps, as many as may be at a time: ask again in a "
+            "second, or raise XAPP_PROXY_CONCURRENCY",
+        )
         self.upstream = upstream
 
     async def answer(self, request: Request, errand: Errand, *, method: str) -> Response:

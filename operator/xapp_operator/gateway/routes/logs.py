@@ -23,7 +23,7 @@ from xapp_operator.gateway.documented import (
     parameter,
 )
 from xapp_operator.gateway.eventreading import events_about
-from xapp_operator.gateway.logstream import LogEvents, LogText, going_on, opened_log, position_in
+from xapp_operator.gateway.logstream import LOGS_MAX, LogEvents, LogText, going_on, opened_log, position_in
 from xapp_operator.gateway.pages import asked_page, sliced_answer
 from xapp_operator.gateway.podlogs import (
     LOG_MAX_BYTES,
@@ -67,6 +67,7 @@ _LOG_ANSWERS: Final[dict[int | str, dict[str, Any]]] = answers(
         400: "A parameter that is unknown, repeated or out of its bounds.",
         404: "No such xApp, pod or container; or it has no log (yet), in the words of the API server.",
         502: "The pod's node does not answer, or the Kubernetes API failed.",
+        503: f"Not ready, or {LOGS_MAX} logs are being read: see Retry-After.",
     },
     headers={
         200: {"X-Pod": "The pod.", "X-Container": "Its container."},
@@ -120,6 +121,7 @@ async def logs(request: Request) -> Response:
         options = going_on(options, after)
     client, namespace = asked.caller.client, asked.entry.namespace
     async with AsyncExitStack() as stack:
+        stack.enter_context(asked.gateway.logs.taken())
         log = await opened_log(client, chosen.pod, options, namespace=namespace, stack=stack)
         if not wanted.follow:
             return LogText(log, stack.pop_all(), headers=chosen.headers)
