@@ -196,7 +196,9 @@ def test_a_listener_who_leaves_is_forgotten(alone: Serving) -> None:
             next(heard)
             assert alone.call(lambda gateway: gateway.feed._listeners._taken) == 1
         wait_until(
-            lambda: alone.call(lambda gateway: gateway.feed._listeners._taken) == 0, timeout=60, what="the stream to end"
+            lambda: alone.call(lambda gateway: gateway.feed._listeners._taken) == 0,
+            timeout=60,
+            what="the stream to end",
         )
 
 
@@ -206,7 +208,9 @@ def test_head_of_a_stream_ends_at_once(alone: Serving) -> None:
         assert (answer.status_code, answer.content) == (200, b"")
         assert answer.headers["content-type"].startswith("text/event-stream")
         wait_until(
-            lambda: alone.call(lambda gateway: gateway.feed._listeners._taken) == 0, timeout=60, what="the stream to end"
+            lambda: alone.call(lambda gateway: gateway.feed._listeners._taken) == 0,
+            timeout=60,
+            what="the stream to end",
         )
 
 
