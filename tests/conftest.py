@@ -14,12 +14,19 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.localcluster import Binaries, Cluster, LocalCluster
 from tests.localcluster.processes import Identity
 from tests.localcluster.providers import choose_provider
 from tests.localcluster.shared import SharedCluster
 from tests.localcluster.tools import TOOLS
+
+# Property tests run without a clock, which would judge the machine, and the same way every time.
+settings.register_profile(
+    "steady", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("steady")
 
 _SHARED = pytest.StashKey[SharedCluster]()
 _FAILED = pytest.StashKey[bool]()
