@@ -20,8 +20,7 @@ from xapp_operator.errors import AccessDenied, Conflict, FieldError, KubeError, 
 from xapp_operator.gateway.addresses import services_with_addresses
 from xapp_operator.gateway.asked import Asked, not_there
 from xapp_operator.gateway.manifest_diff import manifest_diff
-from xapp_operator.gateway.proxy.fetch import services_for
-from xapp_operator.gateway.proxy.targets import api_target
+from xapp_operator.gateway.proxy.lookup import api_of
 from xapp_operator.gateway.records import SOURCE_LABELS
 from xapp_operator.gateway.release import release_in_force
 from xapp_operator.helm.masking import masked_manifest
@@ -182,7 +181,7 @@ async def _metadata(asked: Asked) -> JsonObject | None:
     """Return what the xApp tells of itself, where the caller could ask it through the proxy too."""
     gateway, entry = asked.gateway, asked.entry
     try:
-        target = api_target(services_for(gateway, entry), namespace=entry.namespace, names=(entry.release, entry.name))
+        target = api_of(gateway, entry)
     except XAppError:
         return None
     if not await asked.caller.may("get", namespace=entry.namespace, resource=SERVICES, subresource="proxy"):

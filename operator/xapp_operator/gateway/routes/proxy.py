@@ -18,11 +18,10 @@ from xapp_operator.gateway.asked import asked_xapp
 from xapp_operator.gateway.documented import ONE_XAPP, UNAUTHENTICATED, answers, parameter
 from xapp_operator.gateway.entrance import ASKED_METHOD
 from xapp_operator.gateway.problems import problem_of
-from xapp_operator.gateway.proxy.fetch import services_for
+from xapp_operator.gateway.proxy.lookup import api_of, port_of
 from xapp_operator.gateway.proxy.paths import split_path
 from xapp_operator.gateway.proxy.service import Errand
 from xapp_operator.gateway.proxy.sockets import refusal_of
-from xapp_operator.gateway.proxy.targets import api_target, target_of
 from xapp_operator.gateway.routes.plain import PlainRoute
 from xapp_operator.gateway.runtime import gateway_of
 from xapp_operator.kube.resources import SERVICES
@@ -99,13 +98,12 @@ async def _passed(request: Request) -> Response:
 async def _errand(connection: HTTPConnection, *, verb: str) -> Errand:
     asked = await asked_xapp(connection, verb=verb, resource=SERVICES, subresource="proxy", parameters=None)
     entry, named = asked.entry, connection.path_params
-    services = services_for(asked.gateway, entry)
     if "service" in named:
         segments = ["proxy", named["service"], named["port"]]
-        target = target_of(services, named["service"], named["port"], namespace=entry.namespace)
+        target = port_of(asked.gateway, entry, named["service"], named["port"])
     else:
         segments = ["api"]
-        target = api_target(services, namespace=entry.namespace, names=(entry.name, entry.release))
+        target = api_of(asked.gateway, entry)
     split = split_path(connection.scope["raw_path"], segments=["xapps", entry.namespace, entry.name, *segments])
     return Errand(caller=asked.caller, target=target, split=split)
 
