@@ -16,7 +16,7 @@ from xapp_operator.api.json import JsonObject, integer, items, obj, text
 from xapp_operator.api.models import parse_duration
 from xapp_operator.errors import NotFoundHere
 from xapp_operator.gateway.asked import Asked
-from xapp_operator.gateway.pods import containers_of, name_of, pods_of
+from xapp_operator.gateway.pods import container_names, name_of, pods_of
 from xapp_operator.gateway.query import Query, refused, shown
 from xapp_operator.kube.logs import LogOptions
 
@@ -106,7 +106,7 @@ async def chosen_log(asked: Asked, wanted: LogRequest) -> Chosen:
     if wanted.previous:
         pods.sort(key=lambda pod: not _restarts(pod))
     pod = pods[0]
-    names = containers_of(pod)
+    names = container_names(pod)
     main = text(obj(obj(pod, "metadata"), "annotations"), _DEFAULT_CONTAINER)
     container = wanted.container or (main if main in names else names[0])
     if container not in names:

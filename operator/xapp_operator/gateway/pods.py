@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import aclosing
-from typing import Final
+from functools import partial
+from typing import Final, TypeAlias
 
 from xapp_operator.api.json import JsonObject, items, obj, text
 from xapp_operator.domain.verdict import condition
@@ -21,8 +22,11 @@ from xapp_operator.monitor.live import LiveObject
 WORKLOADS_MAX: Final = 50
 PODS_MAX: Final = 500
 """Of one workload."""
+READS_AT_ONCE: Final = 8
 
 JOB_LABEL: Final = "batch.kubernetes.io/job-name"
+
+_Read: TypeAlias = Callable[[], Awaitable[list[JsonObject]]]
 
 
 async def pods_of(
@@ -40,11 +44,17 @@ async def pods_of(
     selectors = list(dict.fromkeys(live.selector for live in here if live.selector))[:WORKLOADS_MAX]
     cron_jobs = [re.escape(live.key[2]) for live in here if live.key[0] == "CronJob"]
     bare = [live.key[2] for live in here if live.key[0] == "Pod" and only in (None, live.key[2])][:WORKLOADS_MAX]
-    reads = [_selected(client, selector, namespace=namespace, only=only) for selector in selectors]
-    reads += [_one(client, name, namespace=namespace) for name in bare]
+    reads: list[_Read] = [partial(_selected, client, each, namespace=namespace, only=only) for each in selectors]
+    reads += [partial(_one, client, each, namespace=namespace) for each in bare]
     if cron_jobs:
-        reads.append(_of_cron_jobs(client, cron_jobs, namespace=namespace, only=only))
-    found = {name_of(pod): pod for pods in await asyncio.gather(*reads) for pod in pods}
+        reads.append(partial(_of_cron_jobs, client, cron_jobs, namespace=namespace, only=only))
+    limit = asyncio.Semaphore(READS_AT_ONCE)
+
+    async def bounded(read: _Read) -> list[JsonObject]:
+        async with limit:
+            return await read()
+
+    found = {name_of(pod): pod for pods in await asyncio.gather(*map(bounded, reads)) for pod in pods}
     newest = sorted(found.values(), key=lambda pod: text(obj(pod, "metadata"), "creationTimestamp"), reverse=True)
     return sorted(newest, key=lambda pod: ("deletionTimestamp" in obj(pod, "metadata"), not _is_ready(pod)))
 
@@ -54,14 +64,11 @@ def name_of(pod: JsonObject) -> str:
     return text(obj(pod, "metadata"), "name")
 
 
-def containers_of(pod: JsonObject) -> list[str]:
+def container_names(pod: JsonObject) -> list[str]:
     """Return the names of all containers of a pod: ordinary ones first, then those of its start and of debugging."""
-    return list(_container_names(pod))
-
-
-def _container_names(pod: JsonObject) -> Iterator[str]:
-    for field in ("containers", "initContainers", "ephemeralContainers"):
-        yield from (text(each, "name") for each in items(obj(pod, "spec"), field))
+    spec = obj(pod, "spec")
+    fields = ("containers", "initContainers", "ephemeralContainers")
+    return [text(each, "name") for field in fields for each in items(spec, field)]
 
 
 async def _selected(client: KubeClient, selector: str, *, namespace: str, only: str | None) -> list[JsonObject]:

@@ -6,7 +6,7 @@ from aiohttp import web
 
 from tests.unit.kube.conftest import Connect, Handler, connect
 from xapp_operator.api.json import JsonObject
-from xapp_operator.gateway.pods import JOB_LABEL, containers_of, name_of, pods_of
+from xapp_operator.gateway.pods import JOB_LABEL, container_names, name_of, pods_of
 from xapp_operator.monitor.live import LiveObject, live_object
 from xapp_operator.monitor.marks import mark_of
 
@@ -102,4 +102,4 @@ def test_containers_are_named_the_ordinary_ones_first() -> None:
         "containers": [{"name": "main"}, {"name": "side"}],
         "ephemeralContainers": [{"name": "debug"}],
     }
-    assert containers_of({"spec": spec}) == ["main", "side", "setup", "debug"]
+    assert container_names({"spec": spec}) == ["main", "side", "setup", "debug"]
