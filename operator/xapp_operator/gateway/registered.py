@@ -52,6 +52,7 @@ class Registered:
         self._claims: dict[ReleaseKey, set[Key]] = {}
         self._shown: dict[ReleaseKey, Entry] = {}
         self._due: set[ReleaseKey] = set()
+        self._gathering: asyncio.TimerHandle | None = None
         self._aftermath: dict[ReleaseKey, asyncio.TimerHandle] = {}
 
     async def __aenter__(self) -> Self:
@@ -62,8 +63,9 @@ class Registered:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.registry.stop()
-        for timer in self._aftermath.values():
-            timer.cancel()
+        for timer in (self._gathering, *self._aftermath.values()):
+            if timer is not None:
+                timer.cancel()
 
     def xapp_changed(self, change: ChangeType, key: Key, entry: Entry) -> None:
         """Take in a change of an XApp; what its labels said until now gives way in the same step."""
@@ -117,7 +119,7 @@ class Registered:
         if release in self._claims or release in self._aftermath:
             return
         if not self._due:
-            asyncio.get_running_loop().call_later(TOGETHER_SECONDS, self._look_at_due)
+            self._gathering = asyncio.get_running_loop().call_later(TOGETHER_SECONDS, self._look_at_due)
         self._due.add(release)
 
     def _look_at_due(self) -> None:
