@@ -22,7 +22,7 @@ Change = Callable[[dict[str, Any]], None]
 @pytest.fixture(scope="module", autouse=True)
 def crds(cluster: Cluster) -> None:
     cluster.kubectl("apply", "--server-side", "--force-conflicts", "-k", str(CRDS))
-    cluster.kubectl("wait", "--for=condition=Established", "crd/xapps.xapp-operator.io", "--timeout=30s")
+    cluster.kubectl("wait", "--for=condition=Established", "crd/xapps.xapp-operator.io", "--timeout=60s")
 
 
 @pytest.fixture(scope="module")

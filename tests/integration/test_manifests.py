@@ -25,7 +25,7 @@ LONGEST_RELEASE_NAME = "x" * 53
 @pytest.fixture(scope="module", autouse=True)
 def crds(cluster: Cluster) -> None:
     cluster.kubectl("apply", "--server-side", "--force-conflicts", "-k", str(ROOT / "crds"))
-    cluster.kubectl("wait", "--for=condition=Established", "crd/xapps.xapp-operator.io", "--timeout=30s")
+    cluster.kubectl("wait", "--for=condition=Established", "crd/xapps.xapp-operator.io", "--timeout=60s")
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.localcluster import Cluster
 from tests.localcluster.processes import Child, ProcessSpec, stop_all
 
-STOP_SECONDS = 20.0
+STOP_SECONDS = 60.0
 SYSTEM_NAMESPACE = "xapp-operator-system"
 
 

@@ -16,7 +16,7 @@ CONFIG_TYPE = "application/vnd.cncf.helm.config.v1+json"
 LAYER_TYPE = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
 
-_SECONDS = 10.0
+_SECONDS = 60.0
 
 
 class LocalRegistry:

@@ -14,7 +14,8 @@ from typing import Any
 from tests.localcluster import Cluster
 from tests.localcluster.access import KubectlFailed
 
-WAIT_SECONDS = 60.0
+WAIT_SECONDS = 120.0
+"""The garbage collector alone learns of new kinds every thirty seconds only."""
 POLL_SECONDS = 0.1
 
 Json = dict[str, Any]

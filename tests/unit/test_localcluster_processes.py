@@ -72,7 +72,7 @@ def test_waiting_gives_up_at_its_deadline_and_says_for_what() -> None:
 def test_a_child_runs_in_its_own_group_and_writes_to_its_log(tmp_path: Path) -> None:
     child = Child(spec("/bin/sh", "-c", "echo $GREETING; exec sleep 60", GREETING="hello"), log=tmp_path / "log")
 
-    wait_until(lambda: child.tail() == "hello\n", timeout=20.0, what="the greeting")
+    wait_until(lambda: child.tail() == "hello\n", timeout=60, what="the greeting")
     assert os.getpgid(identity_of(child).pid) == identity_of(child).pid
     stop_all([child], timeout=10.0)
 
@@ -81,7 +81,7 @@ def test_a_child_runs_in_its_own_group_and_writes_to_its_log(tmp_path: Path) -> 
 
 def test_a_child_that_ignores_the_request_is_killed(tmp_path: Path) -> None:
     child = Child(spec("/bin/sh", "-c", "trap '' TERM; echo up; sleep 60 & wait; wait"), log=tmp_path / "log")
-    wait_until(lambda: child.tail() == "up\n", timeout=20.0, what="the trap")
+    wait_until(lambda: child.tail() == "up\n", timeout=60, what="the trap")
     identity = identity_of(child)
 
     stop_all([child], timeout=0.2)
@@ -104,7 +104,7 @@ def test_a_child_dies_with_its_parent(tmp_path: Path) -> None:
         child = Identity.of(int(parent.stdout.readline()))
         assert child is not None
         became = Path(f"/proc/{child.pid}/comm")
-        wait_until(lambda: became.read_text() == "sleep\n", timeout=20.0, what="the launcher to exec")
+        wait_until(lambda: became.read_text() == "sleep\n", timeout=60, what="the launcher to exec")
 
         parent.kill()
 
@@ -125,6 +125,6 @@ def test_an_identity_is_not_that_of_a_later_process_with_the_same_pid(tmp_path: 
 
 def test_a_process_that_has_ended_has_no_identity(tmp_path: Path) -> None:
     child = Child(spec("/bin/true"), log=tmp_path / "log")
-    wait_until(lambda: child.ended, timeout=20.0, what="the end")
+    wait_until(lambda: child.ended, timeout=60, what="the end")
 
     assert child.identity is None

@@ -42,14 +42,14 @@ def settings_for(cluster: Cluster, folder: Path, **changes: object) -> Settings:
 def crds(cluster: Cluster) -> None:
     cluster.kubectl("apply", "--server-side", "--force-conflicts", "-k", str(CRDS))
     names = [f"crd/{kind}.xapp-operator.io" for kind in ("xapps", "chartrepositories")]
-    cluster.kubectl("wait", "--for=condition=Established", *names, "--timeout=30s")
+    cluster.kubectl("wait", "--for=condition=Established", *names, "--timeout=60s")
 
 
 @pytest.fixture(scope="package")
 def api(cluster: Cluster, crds: None) -> Iterator[ApiServer]:
     with ApiServer(cluster) as server:
         served = (XAPPS.format("default"), REPOSITORIES.format("default"))
-        wait_until(lambda: all(map(server.answers, served)), timeout=30, what="new kinds to be served")
+        wait_until(lambda: all(map(server.answers, served)), timeout=60, what="new kinds to be served")
         yield server
 
 

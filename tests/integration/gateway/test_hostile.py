@@ -29,7 +29,7 @@ MIB: Final = 1024 * 1024
 
 @contextmanager
 def half_sent(gateway: Serving, head: bytes, body: bytes = b"") -> Iterator[socket.socket]:
-    with socket.create_connection(("127.0.0.1", gateway.port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", gateway.port), timeout=60) as connection:
         connection.sendall(head + b"\r\n" + body)
         yield connection
 
@@ -51,8 +51,8 @@ def test_an_upload_that_breaks_off_leaves_nothing_and_is_no_fault_of_the_gateway
 ) -> None:
     form = part("xAppForm", json.dumps(desk.form()).encode()) + b"\r\n"
     with half_sent(gateway, head(MULTIPART, "Content-Length: 500000"), form + part("file", b"\x1f\x8b" * 10_000)):
-        wait_until(lambda: list(desk.uploads.iterdir()), timeout=20, what="the upload to begin")
-    wait_until(lambda: not list(desk.uploads.iterdir()), timeout=20, what="the file to go")
+        wait_until(lambda: list(desk.uploads.iterdir()), timeout=60, what="the upload to begin")
+    wait_until(lambda: not list(desk.uploads.iterdir()), timeout=60, what="the file to go")
     assert desk.written() == NOTHING
     assert desk.http.get("/healthz").status_code == 200
     told = capfd.readouterr()
@@ -63,7 +63,7 @@ def test_a_client_that_leaves_while_the_xapp_is_written_gets_it_whole(gateway: S
     body = part("xAppForm", json.dumps(desk.form()).encode()) + b"\r\n" + part("file", chart_archive()) + b"\r\n--x--"
     with half_sent(gateway, head(MULTIPART, f"Content-Length: {len(body)}"), body):
         pass
-    wait_until(lambda: desk.written()["xapps"], timeout=20, what="the XApp")
+    wait_until(lambda: desk.written()["xapps"], timeout=60, what="the XApp")
     assert len(desk.written()["charts"]) == 1
 
 
@@ -145,7 +145,7 @@ def test_charts_that_take_all_time_do_not_keep_lists_from_being_read(
         rendering = [
             pool.submit(desk.post, desk.form(team=f"team-{at}"), file=archive) for at in range(RENDERINGS_MAX + 2)
         ]
-        wait_until(lambda: helm_processes() > 0, timeout=20, what="a rendering to begin")
+        wait_until(lambda: helm_processes() > 0, timeout=60, what="a rendering to begin")
         while not all(each.done() for each in rendering):
             assert desk.http.get("/api/xapps").status_code == 200
             most = max(most, helm_processes())

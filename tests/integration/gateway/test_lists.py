@@ -23,7 +23,7 @@ pytestmark = pytest.mark.integration
 
 COUNT: Final = 250
 PER_PAGE: Final = 7
-SEEN_SECONDS: Final = 2.0
+SEEN_SECONDS: Final = 60.0
 SORTS: Final = ("created", "name", "organization", "version", "phase", "health")
 SORTED_BY: Final = {"created": "createdAt"}
 
@@ -69,7 +69,7 @@ def crowd(gateway: Serving, api: ApiServer) -> Iterator[Desk]:
         query = {"namespace": namespace, "health": "Healthy"}
         wait_until(
             lambda: http.get("/api/xapps", params=query).json()["total_count"] == -(-COUNT // 3),
-            timeout=20,
+            timeout=60,
             what="the crowd to be seen",
         )
         yield Desk(http=http, api=api, namespace=namespace, uploads=gateway.gateway.uploads)
@@ -156,12 +156,12 @@ def test_the_last_known_list_is_served_while_the_api_server_is_away_and_nothing_
     local = private_cluster()
     cluster = local.access()
     cluster.kubectl("apply", "--server-side", "-k", str(CRDS))
-    cluster.kubectl("wait", "--for=condition=Established", "crd/xapps.xapp-operator.io", "--timeout=30s")
+    cluster.kubectl("wait", "--for=condition=Established", "crd/xapps.xapp-operator.io", "--timeout=60s")
     with ApiServer(cluster) as api, serving(settings_for(cluster, tmp_path / "one")) as known:
-        wait_until(lambda: api.answers(XAPPS.format("default")), timeout=30, what="the new kind to be served")
+        wait_until(lambda: api.answers(XAPPS.format("default")), timeout=60, what="the new kind to be served")
         api.create(XAPPS.format("default"), xapp("hello", namespace="default"))
         with known.client() as http:
-            wait_until(lambda: http.get("/api/xapps").json()["total_count"] == 1, timeout=20, what="the XApp")
+            wait_until(lambda: http.get("/api/xapps").json()["total_count"] == 1, timeout=60, what="the XApp")
             local.hold("kube-apiserver")
             assert http.get("/api/xapps").json()["content"][0]["name"] == "hello"
             assert http.get("/readyz").status_code == 200

@@ -36,7 +36,7 @@ async def test_what_was_removed_leaves_the_list_and_may_come_again(desk: Desk) -
     desk.deploy()
     desk.delete({"name": NAME, "namespace": desk.namespace})
     path = f"/api/xapps/{desk.namespace}/{NAME}"
-    await eventually(lambda: desk.http.get(path).status_code == 404, what="the record to go", seconds=2)
+    await eventually(lambda: desk.http.get(path).status_code == 404, what="the record to go")
     desk.deploy()
     assert desk.http.get(path).status_code == 200
 

@@ -24,7 +24,7 @@ async def kube(cluster: Cluster) -> AsyncIterator[KubeClient]:
 @pytest.fixture(scope="session")
 def crds(cluster: Cluster) -> None:
     cluster.kubectl("apply", "--server-side", "--force-conflicts", "-k", str(CRDS))
-    cluster.kubectl("wait", "--for=condition=Established", "crd/xapps.xapp-operator.io", "--timeout=30s")
+    cluster.kubectl("wait", "--for=condition=Established", "crd/xapps.xapp-operator.io", "--timeout=60s")
 
 
 def xapp(name: str, *, namespace: str, values: JsonObject | None = None) -> JsonObject:

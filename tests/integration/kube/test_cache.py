@@ -58,7 +58,7 @@ async def test_changes_come_in_order_and_only_those_selected(kube: KubeClient, n
     await kube.create(CONFIGMAPS, config_map("unwatched", data={"k": "1"}), namespace=namespace)
     cache, heard = follow(kube, namespace)
     async with cache:
-        await cache.wait_synced(seconds=20)
+        await cache.wait_synced(seconds=60)
         assert [(key.namespace, key.name, kept) for key, kept in cache.items()] == [(namespace, "a", "1")]
         heard.clear()
         for text in ("2", "3", "4"):
@@ -72,7 +72,7 @@ async def test_an_object_that_no_longer_fits_the_selector_is_deleted(kube: KubeC
     await make(kube, namespace, "a")
     cache, heard = follow(kube, namespace)
     async with cache:
-        await cache.wait_synced(seconds=20)
+        await cache.wait_synced(seconds=60)
         heard.clear()
         await kube.patch(CONFIGMAPS, "a", {"metadata": {"labels": {"watched": None}}}, namespace=namespace)
         await eventually(lambda: heard, what="a change")
@@ -82,7 +82,7 @@ async def test_an_object_that_no_longer_fits_the_selector_is_deleted(kube: KubeC
 async def test_an_own_write_is_told_once(kube: KubeClient, namespace: str) -> None:
     cache, heard = follow(kube, namespace)
     async with cache:
-        await cache.wait_synced(seconds=20)
+        await cache.wait_synced(seconds=60)
         cache.put(await make(kube, namespace, "a"))
         assert cache.get(namespace=namespace, name="a") == "1"
         await make(kube, namespace, "z")
@@ -101,7 +101,7 @@ async def test_an_object_of_more_than_a_megabyte_comes_through_list_and_watch(
 
     await create("listed")
     async with WatchCache(kube, XAPPS, keep=size, namespaces=(namespace,)) as cache:
-        await cache.wait_synced(seconds=20)
+        await cache.wait_synced(seconds=60)
         await create("watched")
         await eventually(lambda: len(cache) == 2, what="the second object")
         assert {key.name: kept for key, kept in cache.items()} == dict.fromkeys(("listed", "watched"), LARGE_CHARACTERS)
@@ -120,7 +120,7 @@ async def test_a_broken_connection_misses_nothing(
     ):
         cache, heard = follow(relayed, namespace)
         async with cache:
-            await cache.wait_synced(seconds=20)
+            await cache.wait_synced(seconds=60)
             heard.clear()
             await relay.cut()
             await eventually(lambda: cache.failure, what="the cut to be noticed")
@@ -148,7 +148,7 @@ async def test_an_api_server_that_is_killed_and_started_again_is_followed_on(
         behind, heard_behind = follow(relayed, "default")
         async with straight, behind:
             for cache in (straight, behind):
-                await cache.wait_synced(seconds=20)
+                await cache.wait_synced(seconds=60)
             heard_straight.clear()
             heard_behind.clear()
             # One cache misses the changes; after the restart the server no longer knows the version it stopped at.

@@ -32,4 +32,4 @@ def test_repository_that_hangs_does_not_hold_up_other_xapps(
     xapps.until(lambda: "charts" in xapps.names("chartrepository"), what="the first to be worked on")
     xapps.apply(xapps.uploaded("hello", workload()))
     xapps.ready("hello", seconds=30)  # the hanging server is given up after 60 s
-    xapps.kubectl("delete", "xapps", "--all", "--timeout=30s")
+    xapps.kubectl("delete", "xapps", "--all", "--timeout=60s")

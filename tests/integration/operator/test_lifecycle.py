@@ -175,7 +175,7 @@ def test_delete_leaves_no_object_no_secret_and_no_finalizer(xapps: XAppKit) -> N
 def test_delete_during_the_wait_for_health_ends_at_once(xapps: XAppKit) -> None:
     xapps.apply(xapps.uploaded("hello", workload(), values={"fail": "NotReady"}))
     xapps.until(lambda: "hello" in xapps.releases(), what="the release to be there")
-    xapps.kubectl("delete", "xapp", "hello", "--timeout=30s")
+    xapps.kubectl("delete", "xapp", "hello", "--timeout=60s")
     assert xapps.releases() == {}
 
 

@@ -218,7 +218,7 @@ def test_archive_with_a_long_path_and_pax_headers(xapps: XAppKit) -> None:
 def test_release_whose_definition_was_removed_can_be_deleted(xapps: XAppKit) -> None:
     group = f"v{xapps.namespace[-6:]}.example.com"
     xapps.kubectl("apply", "-f", "-", input=CRD % {"group": group})
-    xapps.kubectl("wait", "--for=condition=Established", f"crd/widgets.{group}", "--timeout=30s")
+    xapps.kubectl("wait", "--for=condition=Established", f"crd/widgets.{group}", "--timeout=60s")
     widget = f"apiVersion: {group}/v1\nkind: Widget\nmetadata: {{name: hello}}\n"
     xapps.apply(xapps.uploaded("hello", workload(templates__widget=widget)))
     xapps.ready("hello")

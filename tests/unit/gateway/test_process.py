@@ -18,7 +18,7 @@ import pytest
 from tests.support.gateway import KUBECONFIG_OF_NOBODY
 
 PROGRAM = Path(sys.executable).parent / "xapp-operator"
-SECONDS = 30.0
+SECONDS = 60.0
 
 
 def environment(folder: Path, **changes: str) -> dict[str, str]:
@@ -49,7 +49,7 @@ def process(folder: Path, **changes: str) -> Iterator[tuple[subprocess.Popen[str
             assert running.poll() is None, log.read_text()
             assert time.monotonic() < deadline, log.read_text()
             time.sleep(0.02)
-        with httpx.Client(base_url=f"http://127.0.0.1:{found[1]}", trust_env=False) as http:
+        with httpx.Client(base_url=f"http://127.0.0.1:{found[1]}", trust_env=False, timeout=SECONDS) as http:
             yield running, http
     finally:
         running.kill()

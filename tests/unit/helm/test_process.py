@@ -44,7 +44,7 @@ async def started(folder: Path) -> int:
     def written() -> str:
         return (folder / "pid").read_text() if (folder / "pid").exists() else ""
 
-    return int(await asyncio.to_thread(wait_until, written, timeout=20, what="the process to start"))
+    return int(await asyncio.to_thread(wait_until, written, timeout=60, what="the process to start"))
 
 
 async def run_until_started(command: Command, limits: Limits) -> tuple["asyncio.Task[Outcome]", int]:
@@ -119,7 +119,7 @@ async def test_children_end_with_the_process(tmp_path: Path) -> None:
     limits = Limits(seconds=2.0, grace=0.2, memory=LIMITS.memory, output=LIMITS.output)
     await run(python(tmp_path, code), limits=limits)
     pid = await started(tmp_path)
-    wait_until(lambda: not alive(pid), timeout=10, what="the child to end")
+    wait_until(lambda: not alive(pid), timeout=60, what="the child to end")
 
 
 async def test_cancelling_ends_the_process_before_the_cancellation_goes_on(tmp_path: Path) -> None:
@@ -137,8 +137,8 @@ async def test_a_second_cancellation_does_not_wait_for_the_grace(tmp_path: Path)
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(task, 20)
-    wait_until(lambda: not alive(pid), timeout=10, what="the process to end")
+        await asyncio.wait_for(task, 60)
+    wait_until(lambda: not alive(pid), timeout=60, what="the process to end")
 
 
 async def test_memory_beyond_the_limit_is_refused_to_the_process(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def ended(code: int, *, stderr: str = "", expired: bool = False, seconds: float 
 
 async def test_no_more_processes_run_at_once_than_the_setting_says(runner: Runner, marks: Path, tmp_path: Path) -> None:
     running = [asyncio.create_task(runner.run(call())) for _ in range(6)]
-    await asyncio.to_thread(wait_until, lambda: len(list(marks.iterdir())) == 2, timeout=20, what="two processes")
+    await asyncio.to_thread(wait_until, lambda: len(list(marks.iterdir())) == 2, timeout=60, what="two processes")
     (tmp_path / "gate").touch()
     outcomes = await asyncio.gather(*running)
     assert max(json.loads(outcome.stdout)["seen"] for outcome in outcomes) <= 2
@@ -69,7 +69,7 @@ async def test_a_call_that_waits_for_its_turn_is_cancelled_without_a_process(
     runner: Runner, marks: Path, tmp_path: Path
 ) -> None:
     running = [asyncio.create_task(runner.run(call())) for _ in range(2)]
-    await asyncio.to_thread(wait_until, lambda: len(list(marks.iterdir())) == 2, timeout=20, what="two processes")
+    await asyncio.to_thread(wait_until, lambda: len(list(marks.iterdir())) == 2, timeout=60, what="two processes")
     waiting = asyncio.create_task(runner.run(call()))
     await asyncio.sleep(0)
     waiting.cancel()

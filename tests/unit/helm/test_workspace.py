@@ -63,7 +63,7 @@ async def test_an_orphan_that_ignores_sigterm_is_killed_after_the_grace(tmp_path
     owner, child = owner_with_child(tmp_path, ignores_sigterm=True)
     kill(owner)
     await reap_orphans(tmp_path, grace=0.1)
-    wait_until(lambda: not alive(child), timeout=10, what="the orphan to end")
+    wait_until(lambda: not alive(child), timeout=60, what="the orphan to end")
 
 
 async def test_processes_of_an_owner_that_lives_are_left_alone(tmp_path: Path) -> None:

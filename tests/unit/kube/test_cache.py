@@ -74,7 +74,7 @@ async def begin(connect: Connect) -> AsyncIterator[Begin]:
             client = await connect(server.handle)
             setup = Setup(server, WatchCache(client, XAPPS, keep=keep, namespaces=namespaces))
             await stack.enter_async_context(setup.cache)
-            await setup.cache.wait_synced(seconds=10)
+            await setup.cache.wait_synced(seconds=60)
             setup.heard.clear()
             return setup
 
@@ -310,7 +310,7 @@ async def test_not_being_in_sync_in_time_says_what_the_server_said(connect: Conn
         assert isinstance(cache.failure, AccessDenied)
         assert not cache.synced.is_set()
         server.refusal = None
-        await cache.wait_synced(seconds=10)
+        await cache.wait_synced(seconds=60)
 
 
 async def test_a_stopped_cache_keeps_what_it_knew_and_leaves_no_task(begin: Begin) -> None:

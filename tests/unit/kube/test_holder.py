@@ -46,7 +46,7 @@ def test_a_running_process_is_alive_and_a_killed_one_is_dead(other: subprocess.P
     assert not is_dead(identity)
     other.kill()
     # Not waited for yet: a zombie leads nothing either.
-    wait_until(lambda: is_dead(identity), timeout=10, what="the killed process to count as dead")
+    wait_until(lambda: is_dead(identity), timeout=60, what="the killed process to count as dead")
     other.wait()
     assert is_dead(identity)
 

@@ -15,7 +15,7 @@ from xapp_operator.errors import ApiUnavailable, Unauthenticated
 from xapp_operator.kube import client as client_module
 from xapp_operator.kube.resources import CONFIGMAPS, PODS
 
-SOON = 5.0
+SOON = 20.0
 
 
 def drop(request: web.Request) -> None:

@@ -13,7 +13,7 @@ from tests.localcluster.processes import Identity, ProcessSpec
 from tests.localcluster.waiting import wait_until
 from tests.localrun.services import ServiceFailed, Services
 
-DEADLINE_SECONDS = 20.0
+DEADLINE_SECONDS = 60.0
 TELL_AND_WAIT = "import os, signal; print(os.getpid(), os.getcwd(), flush=True); signal.pause()"
 
 

@@ -10,7 +10,7 @@ A, B = ("ns", "a"), ("ns", "b")
 
 
 async def _taken(queue: WorkQueue) -> tuple[str, str]:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         return await queue.take()
 
 
@@ -34,7 +34,7 @@ async def test_key_in_work_is_not_given_out_again_until_done() -> None:
     await asyncio.sleep(0)
     assert not waiting.done()
     queue.done(A)
-    assert await asyncio.wait_for(waiting, 5) == A
+    assert await asyncio.wait_for(waiting, 60) == A
 
 
 async def test_wishes_during_the_work_are_one_wish() -> None:
@@ -66,7 +66,7 @@ async def test_later_add_wakes_a_waiting_worker_before_the_delay_of_another_key(
     waiting = asyncio.create_task(queue.take())
     await asyncio.sleep(0)
     queue.add(B)
-    assert await asyncio.wait_for(waiting, 5) == B
+    assert await asyncio.wait_for(waiting, 60) == B
 
 
 async def test_forgotten_delay_does_not_come() -> None:
@@ -85,4 +85,4 @@ async def test_all_waiting_workers_are_woken() -> None:
     keys = [("ns", str(number)) for number in range(3)]
     for key in keys:
         queue.add(key)
-    assert sorted(await asyncio.wait_for(asyncio.gather(*workers), 5)) == keys
+    assert sorted(await asyncio.wait_for(asyncio.gather(*workers), 60)) == keys

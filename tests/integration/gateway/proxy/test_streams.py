@@ -119,7 +119,7 @@ def test_an_upload_that_the_xapp_does_not_take_stops_the_caller(behind: Behind) 
 
 def test_a_download_that_the_caller_does_not_take_stops_the_xapp(behind: Behind) -> None:
     behind.api.taken = 0
-    with socket.create_connection(("127.0.0.1", behind.gateway.port), timeout=20) as caller:
+    with socket.create_connection(("127.0.0.1", behind.gateway.port), timeout=60) as caller:
         caller.sendall(f"GET {behind.base}/flood HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         caller.recv(1)
 
@@ -152,7 +152,7 @@ def test_events_pass_as_they_come_and_end_when_the_caller_leaves(behind: Behind,
 
 
 def test_a_caller_who_leaves_before_the_answer_ends_the_request(behind: Behind) -> None:
-    with socket.create_connection(("127.0.0.1", behind.gateway.port), timeout=20) as caller:
+    with socket.create_connection(("127.0.0.1", behind.gateway.port), timeout=60) as caller:
         caller.sendall(f"GET {behind.base}/slow HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         wait_until(lambda: behind.api.seen, timeout=60, what="the request to arrive")
 
