@@ -16,6 +16,7 @@ from tests.localrun.charts import pack
 from tests.localrun.samples import ON_REAL_NODE
 from tests.support.gateway import Serving
 from tests.support.xapps import XAppKit
+from xapp_operator.gateway import logstream
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 
@@ -141,7 +142,9 @@ def test_a_crash_ends_the_stream_and_its_log_is_the_previous_one(http: httpx.Cli
     assert {"ScalingReplicaSet", "Started", "Killing"} & reasons
 
 
-def test_silence_is_filled_with_heartbeats(http: httpx.Client, kit: XAppKit) -> None:
+def test_silence_is_filled_with_heartbeats(http: httpx.Client, kit: XAppKit, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logstream, "HEARTBEAT_SECONDS", 0.5)
+    monkeypatch.setattr(logstream, "TICK_SECONDS", 0.1)
     install(http, kit, config=SILENT)
     with followed(http, kit, tail="0") as events:
         assert next(events).keys() == {"comment"}

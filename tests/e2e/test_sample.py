@@ -92,9 +92,9 @@ def last_words(sample: Sample) -> Json | None:
     """Return the last line of the container before this one, None until there was one."""
     try:
         lines = sample.kit.kubectl("logs", f"deployment/{XAPP}", "--previous").splitlines()
-    except KubectlFailed:
-        return None
-    said: Json = json.loads(lines[-1])
+        said: Json = json.loads(lines[-1])
+    except (KubectlFailed, IndexError, json.JSONDecodeError):
+        return None  # no container before this one yet, or its log is just being put away, as the kubelet then says
     return said
 
 

@@ -23,6 +23,7 @@ from tests.localcluster.layout import Layout
 from tests.localcluster.processes import Identity
 from tests.localcluster.state import State
 from tests.localcluster.waiting import wait_until
+from tests.support.audit import audited
 
 pytestmark = pytest.mark.integration
 
@@ -137,7 +138,7 @@ def test_pods_are_gone_soon_after_their_deletion(cluster: Cluster, namespace: st
     cluster.kubectl("run", "one", "-n", namespace, "--image=example.com/xapp:1")
     cluster.kubectl("wait", "-n", namespace, "--for=condition=Ready", "pod/one", "--timeout=60s")
 
-    cluster.kubectl("delete", "-n", namespace, "pod/one", "--timeout=20s")
+    cluster.kubectl("delete", "-n", namespace, "pod/one", "--timeout=60s")
 
     assert pods(cluster, namespace) == []
 
@@ -159,7 +160,7 @@ def test_the_audit_log_names_who_did_what(cluster: Cluster, namespace: str) -> N
         pytest.skip("this cluster keeps its audit log to itself")
     cluster.kubectl("create", "configmap", "witnessed", "-n", namespace, "--from-literal=secret=hush")
 
-    events = [json.loads(line) for line in cluster.audit_log.read_text().splitlines()]
+    events = audited(cluster.audit_log)
     seen = [event for event in events if event.get("objectRef", {}).get("name") == "witnessed"]
 
     assert [(event["verb"], event["user"]["username"], event["level"]) for event in seen] == [

@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 
 from tests.e2e.incluster.system import DEADLINE_SECONDS, PORT, System
+from tests.localcluster import KubectlFailed
 from tests.localcluster.waiting import wait_until
 
 NAMESPACE = "ric-xapps"
@@ -32,6 +33,8 @@ class Caller:
         kubectl = system.cluster.kubectl
         manifests = json.dumps({"apiVersion": "v1", "kind": "List", "items": _account(account, role=role)})
         kubectl("-n", NAMESPACE, "apply", "--server-side", "-f", "-", input=manifests)
+        if role is not None:
+            wait_until(lambda: _may_create(system, account), timeout=DEADLINE_SECONDS, what="RBAC", interval=0.2)
         token = kubectl("-n", NAMESPACE, "create", "token", account).strip()
         with httpx.Client(
             base_url=f"http://{system.cluster.node_address}:{PORT}",
@@ -115,6 +118,16 @@ class Watcher:
             return repr(error)
         self.answered += 1
         return None if answer.status_code == httpx.codes.OK else f"{answer.status_code} {answer.text}"
+
+
+def _may_create(system: System, account: str) -> bool:
+    """Tell whether the API server knows the right by now; the gateway would keep a refusal for seconds."""
+    who = f"--as=system:serviceaccount:{NAMESPACE}:{account}"
+    try:
+        system.cluster.kubectl("auth", "can-i", "create", "xapps.xapp-operator.io", who, "-n", NAMESPACE)
+    except KubectlFailed:
+        return False
+    return True
 
 
 def _account(name: str, *, role: str | None) -> list[dict[str, object]]:

@@ -13,6 +13,7 @@ from tests.localcluster import KubectlFailed
 from tests.localcluster.realnode.node import NAME
 from tests.localcluster.waiting import wait_until
 from tests.localrun.provision import SYSTEM_NAMESPACE
+from tests.support.audit import audited
 from tests.support.charts import chart_archive
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -44,7 +45,9 @@ def test_pods_are_restricted_have_no_right_too_many_and_log_json(system: System)
 
 
 def test_an_uploaded_chart_runs_as_pods_and_is_installed_as_the_deployer(system: System, jane: Caller) -> None:
-    assert httpx.get(jane.http.base_url.join("/api/xapps"), trust_env=False).status_code == httpx.codes.UNAUTHORIZED
+    address = jane.http.base_url.join("/api/xapps")
+    unknown = httpx.get(address, trust_env=False, timeout=DEADLINE_SECONDS)
+    assert unknown.status_code == httpx.codes.UNAUTHORIZED
     with Caller.with_rights(system, "joe", role=None) as joe:
         assert joe.upload("runs", running_chart()).status_code == httpx.codes.FORBIDDEN
 
@@ -57,7 +60,7 @@ def test_an_uploaded_chart_runs_as_pods_and_is_installed_as_the_deployer(system:
     assert (pod["spec"]["nodeName"], pod["status"]["phase"]) == (NAME, "Running")
     installed_by = {
         (event["user"]["username"], event.get("impersonatedUser", {}).get("username"))
-        for event in audited(system)
+        for event in events_of(system)
         if event["verb"] in {"create", "patch"} and event["objectRef"].get("resource") == "deployments"
         if event["objectRef"].get("namespace") == NAMESPACE and event["user"]["username"].endswith("xapp-operator")
     }
@@ -76,7 +79,7 @@ def test_the_gateway_reaches_an_xapp_by_its_service(system: System, jane: Caller
 
     wait_until(asked, timeout=DEADLINE_SECONDS, what="an answer of the xApp", interval=0.5)
     through_the_api_server = [
-        event for event in audited(system) if event.get("objectRef", {}).get("subresource") == "proxy"
+        event for event in events_of(system) if event.get("objectRef", {}).get("subresource") == "proxy"
     ]
     assert through_the_api_server == []
 
@@ -177,15 +180,14 @@ def forbidden(system: System) -> list[tuple[str, str, str]]:
     own = f"system:serviceaccount:{SYSTEM_NAMESPACE}:"
     return [
         (event["user"]["username"], event["verb"], event["requestURI"])
-        for event in audited(system)
+        for event in events_of(system)
         if event["user"]["username"].startswith(own)
         and event.get("responseStatus", {}).get("code") == httpx.codes.FORBIDDEN
     ]
 
 
-def audited(system: System) -> list[dict[str, Any]]:
+def events_of(system: System) -> list[dict[str, Any]]:
     """Return the events of the audit log."""
     log = system.cluster.audit_log
     assert log is not None
-    whole = log.read_text().rpartition("\n")[0]  # the last line may be half written
-    return [json.loads(line) for line in whole.splitlines()]
+    return audited(log)

@@ -16,7 +16,7 @@ from tests.localcluster.ports import PortReservation
 from tests.localcluster.processes import Identity
 
 CLOSING_LINE = "Ctrl-C stops all of it."
-STOP_SECONDS = 30.0
+STOP_SECONDS = 90.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,10 @@ class Run:
         """Operator and gateway, by the role that their command line names."""
         found: dict[str, Identity] = {}
         for pid in _children(self.process.pid):
-            words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+            try:
+                words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+            except (FileNotFoundError, ProcessLookupError):
+                continue  # it has gone in the meantime
             identity = Identity.of(pid)
             if identity and len(words) > 1 and words[1].endswith("/xapp-operator"):
                 found["operator" if words[2] == "run" else words[2]] = identity

@@ -1,6 +1,5 @@
 """The roles of the manifests are enough: operator, gateway and an editor of the namespace with nothing but theirs."""
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -19,10 +18,11 @@ from tests.localrun.provision import SYSTEM_NAMESPACE, prepare_cluster
 from tests.localrun.repository import chart_repository
 from tests.localrun.samples import APPLIED, NAMESPACE, UPLOADED, Gateway, Samples
 from tests.localrun.services import Services, specs
+from tests.support.audit import audited
 
 pytestmark = pytest.mark.integration
 
-DEADLINE_SECONDS = 60.0
+DEADLINE_SECONDS = 120.0
 ACCOUNTS = {"operator": "xapp-operator", "gateway": "xapp-gateway"}
 EDITOR = "jane"
 LABEL = "xapp-operator.io"
@@ -125,17 +125,17 @@ def delete(url: str, name: str, *, token: str) -> None:
         f"{url}/api/deployment/xapp",
         json={"name": name, "namespace": NAMESPACE},
         headers={"Authorization": f"Bearer {token}"},
+        timeout=DEADLINE_SECONDS,
     )
     assert answer.status_code == 202, answer.text
 
 
 def refusals(audit_log: Path) -> list[str]:
     """Return what the API server refused anybody for want of a right."""
-    events = [json.loads(line) for line in audit_log.read_text().splitlines()]
     return sorted(
         {
             f"{event['user']['username']} {event['verb']} {event['requestURI']}"
-            for event in events
+            for event in audited(audit_log)
             if event.get("responseStatus", {}).get("code") == 403
         }
     )

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.integration
 XAPP = "xapp-operator.io/xapp"
 TEAM = "xapp-operator.io/team"
 COMPONENT = "xapp-operator.io/component"
+LOOKS = 5
 
 
 def _label(xapps: XAppKit, kind: str, name: str, key: str) -> str | None:
@@ -129,12 +130,18 @@ def test_nothing_is_written_while_all_labels_are_there(xapps: XAppKit) -> None:
     def versions() -> str:
         return xapps.kubectl("get", kinds, "-o", "jsonpath={.items[*].metadata.resourceVersion}")
 
-    before = versions()
-    wish = "xapp-operator.io/reconcile-at"
-    xapps.kubectl("annotate", "xapp", "hello", f"{wish}=now")
-    xapps.until(lambda: xapps.status("hello").get("handled", {}).get("reconcileAt") == "now", what="another look")
-    after = versions()
-    assert before.split()[:-1] == after.split()[:-1]
+    def look_again(wish: str) -> None:
+        xapps.kubectl("annotate", "xapp", "hello", f"xapp-operator.io/reconcile-at={wish}", "--overwrite")
+        xapps.until(lambda: xapps.status("hello").get("handled", {}).get("reconcileAt") == wish, what="another look")
+
+    # Controllers may still write the status of what has just become ready; an operator that writes does so each time.
+    for look in range(LOOKS):
+        before = versions()
+        look_again(f"look-{look}")
+        after = versions()
+        if before.split()[:-1] == after.split()[:-1]:
+            return
+    pytest.fail(f"each of {LOOKS} looks wrote something")
 
 
 def test_claims_that_a_statefulset_makes_later_stay_as_they_are(xapps: XAppKit) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.localcluster.access import KubectlFailed
+from tests.support.audit import audited
 from tests.support.operator import OperatorProcess
 from tests.support.workload import workload
 from tests.support.xapps import XAppKit
@@ -104,7 +105,7 @@ def test_deleting_an_xapp_does_not_touch_the_release_of_a_person(xapps: XAppKit,
     _helm(xapps, "install", "hello", str(chart))
     xapps.apply(xapps.uploaded("hello", workload()))
     xapps.stalled("hello")
-    xapps.kubectl("delete", "xapp", "hello", "--timeout=30s")
+    xapps.kubectl("delete", "xapp", "hello", "--timeout=60s")
     assert xapps.releases()["hello"]["status"] == "deployed"
 
 
@@ -113,7 +114,7 @@ def test_release_of_another_xapp_is_untouched(xapps: XAppKit) -> None:
     xapps.ready("first")
     xapps.apply(xapps.uploaded("second", workload(), releaseName="first", adopt=True))
     assert "first" in xapps.stalled("second")["message"]
-    xapps.kubectl("delete", "xapp", "second", "--timeout=30s")
+    xapps.kubectl("delete", "xapp", "second", "--timeout=60s")
     assert xapps.releases()["first"]["revision"] == "1"
 
 
@@ -224,8 +225,7 @@ def test_helm_acts_as_the_service_account(xapps: XAppKit) -> None:
     xapps.ready("hello")
     user = f"system:serviceaccount:{xapps.namespace}:deployer"
     made: set[tuple[str, str]] = set()
-    for line in xapps.cluster.audit_log.read_text().splitlines():
-        event = json.loads(line)
+    for event in audited(xapps.cluster.audit_log, about=xapps.namespace):
         reference = event.get("objectRef", {})
         impersonated = event.get("impersonatedUser", {}).get("username")
         if reference.get("namespace") == xapps.namespace and impersonated == user:
