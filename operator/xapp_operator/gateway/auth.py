@@ -31,13 +31,12 @@ _SESSION: Final = "xapp.session"
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks. `client` acts as them; `user` is their name where it is known."""
+    """Who asks; `client` acts as them."""
 
     client: KubeClient
     mode: Literal["kubernetes", "none"]
     reviews: Reviews
     token: str = ""
-    user: str | None = None
 
     async def may(
         self, verb: str, *, namespace: str | None, resource: Resource = XAPPS, subresource: str | None = None

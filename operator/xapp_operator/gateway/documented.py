@@ -6,7 +6,6 @@ Handlers read their requests themselves, strictly, so what the framework would d
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from http import HTTPStatus
 from typing import Any, Final, TypeAlias
 
 from fastapi import FastAPI
@@ -154,8 +153,3 @@ def inlined(schema: dict[str, Any]) -> dict[str, Any]:
 
 def _schema_of(shape: type[BaseModel]) -> dict[str, Any]:
     return inlined(shape.model_json_schema(mode="serialization"))
-
-
-def phrase(status: int) -> str:
-    """Return the words of a status code."""
-    return HTTPStatus(status).phrase

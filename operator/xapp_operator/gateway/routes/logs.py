@@ -28,6 +28,7 @@ from xapp_operator.gateway.pages import asked_page, sliced_answer
 from xapp_operator.gateway.podlogs import (
     LOG_MAX_BYTES,
     PARAMETERS,
+    PODS_NAMED_MAX,
     TAIL_DEFAULT,
     TAIL_MAX,
     LogRequest,
@@ -70,7 +71,11 @@ _LOG_ANSWERS: Final[dict[int | str, dict[str, Any]]] = answers(
         503: f"Not ready, or {LOGS_MAX} logs are being read: see Retry-After.",
     },
     headers={
-        200: {"X-Pod": "The pod.", "X-Container": "Its container."},
+        200: {
+            "X-Pod": "The pod.",
+            "X-Container": "Its container.",
+            "X-Pods": f"The pods there are, where none was named, {PODS_NAMED_MAX} at most.",
+        },
     },
 )
 _LOG_ANSWERS[200]["content"] = {"text/event-stream": {"schema": {"type": "string"}}}
