@@ -34,4 +34,5 @@ ANNOTATION_ROLLBACK_TO: Final = f"{GROUP}/rollback-to"
 
 HELM_RELEASE_NAME: Final = "meta.helm.sh/release-name"
 HELM_RELEASE_NAMESPACE: Final = "meta.helm.sh/release-namespace"
+HELM_HOOK: Final = "helm.sh/hook"
 HELM_SECRET_PREFIX: Final = "sh.helm.release.v1."  # noqa: S105

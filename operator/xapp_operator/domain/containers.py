@@ -17,11 +17,12 @@ MAIN: Final = "container"
 CRASH_LOOP: Final = "CrashLoopBackOff"
 CREATING: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
 """Reasons for which the kubelet lets a container wait that is on its way."""
+SAYS_NOTHING: Final = frozenset({"", "Error", "Completed"})
+"""Reasons of an end that tell no more than its exit code."""
 
 State: TypeAlias = Literal["waiting", "running", "terminated"]
 
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
-_SAYS_NOTHING: Final = frozenset({"", "Error", "Completed"})
 _NOT_ITS_OWN_END: Final = "ContainerStatusUnknown"
 
 
@@ -55,7 +56,7 @@ class Container:
     def history(self) -> str:
         """Return how it ended last and how often it was restarted: `OOMKilled, exit code 137, restarted 4 times`."""
         parts: list[str] = []
-        if (reason := text(self.last_end, "reason")) not in _SAYS_NOTHING:
+        if (reason := text(self.last_end, "reason")) not in SAYS_NOTHING:
             parts.append(reason)
         if self.last_end:
             parts.append(f"exit code {integer(self.last_end, 'exitCode')}")

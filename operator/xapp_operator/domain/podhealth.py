@@ -14,6 +14,7 @@ from typing import Final
 from xapp_operator.api.json import JsonObject, integer, items, obj, text
 from xapp_operator.api.models import HealthStatus
 from xapp_operator.domain.containers import CRASH_LOOP, CREATING, INIT, Container, containers_of
+from xapp_operator.domain.events import last_seen
 from xapp_operator.domain.verdict import HEALTHY, Verdict, condition, degraded, progressing, shorten
 
 _DETAIL_MAX: Final = 300
@@ -183,7 +184,7 @@ def _event_message(events: Iterable[JsonObject], metadata: JsonObject, reasons: 
     ours = [event for event in events if _is_about(event, metadata) and text(event, "type") == "Warning"]
     for reason in reasons:
         if told := [event for event in ours if text(event, "reason") == reason]:
-            return shorten(text(max(told, key=_last_seen), "message"), _DETAIL_MAX)
+            return shorten(text(max(told, key=last_seen), "message"), _DETAIL_MAX)
     return ""
 
 
@@ -198,17 +199,7 @@ def _creation_failure(events: Iterable[JsonObject]) -> str | None:
     failures = [event for event in events if text(event, "reason") in _CREATION_FAILURES]
     if not failures:
         return None
-    last = max(failures, key=_last_seen)
+    last = max(failures, key=last_seen)
     about = obj(last, "involvedObject")
     told = shorten(text(last, "message"), _DETAIL_MAX)
     return f"{text(about, 'kind')} {text(about, 'name')}: {text(last, 'reason')}: {told}"
-
-
-def _last_seen(event: JsonObject) -> str:
-    """Return when an event was last seen; RFC 3339 times in UTC sort as texts to the second."""
-    return (
-        text(obj(event, "series"), "lastObservedTime")
-        or text(event, "lastTimestamp")
-        or text(event, "eventTime")
-        or text(obj(event, "metadata"), "creationTimestamp")
-    )

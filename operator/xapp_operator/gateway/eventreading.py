@@ -6,8 +6,9 @@ from contextlib import aclosing
 from typing import Final
 
 from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.domain.events import last_seen
 from xapp_operator.gateway.asked import Asked
-from xapp_operator.gateway.xappevents import About, last_seen
+from xapp_operator.gateway.xappevents import About
 from xapp_operator.kube.resources import EVENTS
 
 EVENTS_READ_MAX: Final = 5000

@@ -14,7 +14,7 @@ import orjson
 
 from xapp_operator.api.json import Json, JsonObject, obj, text
 from xapp_operator.api.models import HealthStatus
-from xapp_operator.domain.containers import CRASH_LOOP, Container, containers_of
+from xapp_operator.domain.containers import CRASH_LOOP, SAYS_NOTHING, Container, containers_of
 from xapp_operator.domain.health import ResourceHealth, judge, missing
 from xapp_operator.domain.verdict import condition, shorten
 from xapp_operator.errors import KubeError, NotFound, XAppError
@@ -33,8 +33,6 @@ PODS_SHOWN: Final = 100
 EVENTS_SHOWN: Final = 50
 LOOKED_UP_MAX: Final = 50
 LOOKED_UP_AT_ONCE: Final = 8
-
-_UNTOLD: Final = frozenset({"", "Error", "Completed"})
 
 
 async def health_of(asked: Asked) -> JsonObject:
@@ -140,7 +138,7 @@ def _pod_json(pod: JsonObject, words: LastWords) -> JsonObject:
 
 
 def _container_json(container: Container, words: str) -> JsonObject:
-    untold = container.crash_loops and container.reason in _UNTOLD
+    untold = container.crash_loops and container.reason in SAYS_NOTHING
     message = words or shorten(container.message) or (container.history if container.crash_loops else "")
     return {
         "name": container.name,

@@ -14,6 +14,7 @@ import orjson
 
 from xapp_operator.api.json import Json, JsonObject, integer, items, obj
 from xapp_operator.domain.redaction import secrets_of
+from xapp_operator.domain.situation import DEPLOYED
 from xapp_operator.domain.values import merge
 from xapp_operator.errors import NotFound, NotFoundHere
 from xapp_operator.gateway.query import shown
@@ -24,7 +25,6 @@ from xapp_operator.helm.storage import Release, decode_release, secret_name
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import SECRETS
 
-DEPLOYED: Final = "deployed"
 _RELEASE_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,51}[a-z0-9])?")
 REVISION_FIELDS: Final = (
     *("revision", "status", "chart", "chartVersion", "appVersion"),

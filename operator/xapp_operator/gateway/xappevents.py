@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from xapp_operator.api.json import JsonObject, integer, obj, text
+from xapp_operator.api.json import JsonObject, integer, obj
 from xapp_operator.api.names import XAPP_KIND
+from xapp_operator.domain.events import last_seen
 from xapp_operator.monitor.live import LiveObject
 
 _SAFE: Final = "[bcdfghjklmnpqrstvwxz2456789]"
@@ -76,10 +77,3 @@ def event_json(event: JsonObject) -> JsonObject:
         "count": max(integer(event, "count"), integer(series, "count"), 1),
         "lastSeen": last_seen(event) or None,
     }
-
-
-def last_seen(event: JsonObject) -> str:
-    """Return when an Event last happened, RFC 3339; empty where nobody said."""
-    series = text(obj(event, "series"), "lastObservedTime")
-    times = (series, text(event, "lastTimestamp"), text(event, "eventTime"), text(event, "firstTimestamp"))
-    return next((each for each in times if each), text(obj(event, "metadata"), "creationTimestamp"))

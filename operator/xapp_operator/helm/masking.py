@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 import yaml
 
 from xapp_operator.api.json import Json, JsonObject, obj, text
+from xapp_operator.api.names import HELM_HOOK
 from xapp_operator.domain.redaction import MASK, redact, scrub
 from xapp_operator.helm.manifest import split
 
@@ -22,7 +23,6 @@ SECRETS_SCRUBBED_MAX: Final = 256
 SCRUBBED_MIN: Final = 6
 """Shorter secrets are common words too often to be looked for in a whole text."""
 
-HOOK: Final = "helm.sh/hook"
 WITHHELD: Final = "\n# withheld: this document cannot be read as YAML, so that nobody can tell what in it is secret\n"
 
 Masking: TypeAlias = Callable[[str], str]
@@ -87,7 +87,7 @@ def _document(source: str, masking: Masking) -> Document:
     return Document(
         name=" ".join(filter(None, (text(root, "apiVersion"), text(root, "kind"), place))),
         text=_replaced(source, set(_secret_spans(root, places)), masking),
-        is_hook=HOOK in obj(metadata, "annotations"),
+        is_hook=HELM_HOOK in obj(metadata, "annotations"),
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 
 from xapp_operator.api.json import obj, text
+from xapp_operator.api.names import HELM_HOOK
 from xapp_operator.domain.situation import DEPLOYED, Digests, Release
 from xapp_operator.domain.values import digest
 from xapp_operator.errors import HelmError, InputError
@@ -20,8 +21,6 @@ from xapp_operator.helm.storage import decode_release, secret_name
 from xapp_operator.kube.resources import SECRETS
 from xapp_operator.reconcile.desired import DIGEST_LENGTH, Materials
 from xapp_operator.reconcile.tools import Tools, Work
-
-_HOOK = "helm.sh/hook"
 
 
 async def agrees(work: Work, tools: Tools, release: Release, desired: Digests) -> bool:
@@ -72,6 +71,6 @@ def _same(stored: str, rendered: str) -> bool:
 
 def _beside_the_manifest(document: str) -> bool:
     return all(
-        text(one, "kind") == "CustomResourceDefinition" or _HOOK in obj(obj(one, "metadata"), "annotations")
+        text(one, "kind") == "CustomResourceDefinition" or HELM_HOOK in obj(obj(one, "metadata"), "annotations")
         for one in documents(document)
     )

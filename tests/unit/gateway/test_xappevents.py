@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from xapp_operator.api.json import JsonObject
-from xapp_operator.gateway.xappevents import About, event_json, last_seen
+from xapp_operator.domain.events import last_seen
+from xapp_operator.gateway.xappevents import About, event_json
 from xapp_operator.monitor.live import LiveObject, live_object
 from xapp_operator.monitor.marks import mark_of
 
