@@ -12,6 +12,7 @@ from xapp_operator.helm.manifest import documents
 
 RESOURCE_POLICY: Final = "helm.sh/resource-policy"
 OBJECTS_MAX: Final = 10_000
+LOOKED_AT_MAX: Final = 100_000  # aliases make any number of lists of a few, all of them empty
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +39,8 @@ def inventory(manifest: str) -> tuple[ObjectRef, ...]:
         HelmError: when a document cannot be read, or there are more than 10,000 objects.
     """
     found: dict[ObjectRef, None] = {}
-    for count, one in enumerate(objects(manifest)):
-        if count >= OBJECTS_MAX:
+    for number, one in enumerate(objects(manifest)):
+        if number >= OBJECTS_MAX:
             raise HelmError(f"the release's manifest has more than {OBJECTS_MAX} objects: make the chart smaller")
         reference = _reference(one)
         if reference is not None:
@@ -51,19 +52,30 @@ def objects(manifest: str) -> Iterator[JsonObject]:
     """Yield the objects of `manifest`, lists taken apart.
 
     Raises:
-        HelmError: when a document cannot be read.
+        HelmError: when a document cannot be read, or lists hold lists without end.
     """
+    left = LOOKED_AT_MAX
     for document in documents(manifest):
-        yield from _flattened(document)
+        waiting = [iter((document,))]
+        while waiting:
+            one = next(waiting[-1], None)
+            if one is None:
+                waiting.pop()
+            elif not _is_list(one):
+                yield one
+            else:
+                held = items(one, "items")
+                left -= 1 + len(held)
+                if left < 0:
+                    raise HelmError(
+                        f"the release's manifest has more than {LOOKED_AT_MAX} objects in lists: make the chart smaller"
+                    )
+                waiting.append(iter(held))
 
 
-def _flattened(document: JsonObject) -> Iterator[JsonObject]:
+def _is_list(document: JsonObject) -> bool:
     # Helm takes any kind that ends in List and has items for a list of objects (cli-runtime, `meta.IsListType`).
-    if text(document, "kind").endswith("List") and isinstance(document.get("items"), list):
-        for item in items(document, "items"):
-            yield from _flattened(item)
-    else:
-        yield document
+    return text(document, "kind").endswith("List") and isinstance(document.get("items"), list)
 
 
 def _reference(document: JsonObject) -> ObjectRef | None:

@@ -17,6 +17,7 @@ from xapp_operator.api.json import Json, JsonObject
 from xapp_operator.errors import HelmError
 
 DEPTH_MAX: Final = 1000  # Kubernetes itself refuses what is nested ten times as deep
+EVENTS_MAX: Final = 1_000_000  # a mapping has two more than scalars; 3 s of work
 DEPTH_KEPT: Final = 16  # annotations of an object in a list in a list lie at 8
 
 _SEPARATOR: Final = re.compile(r"^---(?:[ \t].*)?$", re.MULTILINE)
@@ -34,13 +35,20 @@ def documents(manifest: str) -> Iterator[JsonObject]:
     """Yield the documents of `manifest` that are objects, down to 16 levels.
 
     Raises:
-        HelmError: when a document is not YAML, or nested more than 1,000 levels deep.
+        HelmError: when a document is not YAML, or nested more than 1,000 levels deep, or the manifest has more than
+            EVENTS_MAX events in all.
     """
+    left = EVENTS_MAX
     for number, source in enumerate(split(manifest), start=1):
         reader = _Reader()
         try:
             for event in yaml.parse(source, Loader=_LOADER):
                 reader.take(event)
+                left -= 1
+                if left < 0:
+                    raise HelmError(
+                        f"the release's manifest has more than {EVENTS_MAX:,} parts: make the chart smaller"
+                    )
         except yaml.YAMLError as error:
             raise HelmError(f"document {number} of the release's manifest cannot be read: it is not YAML") from error
         except _TooDeep as error:

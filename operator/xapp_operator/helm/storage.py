@@ -35,12 +35,17 @@ __all__ = [
 ]
 
 RELEASE_MAX_BYTES: Final = 32 * MIB
+PARTS_MAX: Final = 500_000
+"""Values in a record: 56 KB in a Secret may be ten million of them, a gigabyte once decoded, and all requests wait."""
+
 PENDING: Final = frozenset({"pending-install", "pending-upgrade", "pending-rollback"})
 FAILED: Final = "failed"
 
 _SECRET_NAME: Final = re.compile(rf"{re.escape(HELM_SECRET_PREFIX)}(?P<name>.+)\.v(?P<revision>[1-9][0-9]*)")
 _GZIP_MAGIC: Final = b"\x1f\x8b\x08"
 _GZIP_WINDOW: Final = 31  # zlib's number for a gzip header and the largest window
+_TEXT: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)  # of any bytes in linear time
+_QUOTES_MAX: Final = 4 * PARTS_MAX  # a key and a value each
 _SYSTEM_LABELS: Final = frozenset({"name", "owner", "status", "version", "createdAt", "modifiedAt"})
 
 
@@ -93,7 +98,7 @@ def decode_release(secret: JsonObject) -> Release:
     """Return the release that a Secret records.
 
     Raises:
-        HelmError: when it records none, or one of more than 32 MiB.
+        HelmError: when it records none, or one of more than 32 MiB or half a million values.
     """
     payload = _decode(secret)
     info, chart = obj(payload, "info"), obj(payload, "chart")
@@ -179,7 +184,10 @@ def _decode(secret: JsonObject) -> JsonObject:
     try:
         packed = base64.b64decode(base64.b64decode(recorded, validate=True), validate=True)
         # Not orjson: it takes integers beyond 64 bits for floats, and what is read may be written back.
-        payload: Json = json.loads(_unpacked(packed) if packed.startswith(_GZIP_MAGIC) else packed)
+        data = _unpacked(packed) if packed.startswith(_GZIP_MAGIC) else packed
+        if not _is_decodable(data):
+            raise HelmError(f"this release record has more than {PARTS_MAX:,} values: it is not read")
+        payload: Json = json.loads(data)
     except (binascii.Error, zlib.error, ValueError, RecursionError) as error:
         raise HelmError("this release record is damaged: remove it, or restore it from a backup") from error
     if not isinstance(payload, dict):
@@ -197,6 +205,20 @@ def _unpacked(packed: bytes) -> bytes:
     return data
 
 
+def _is_decodable(data: bytes) -> bool:
+    """Tell whether JSON has at most PARTS_MAX values, without decoding it."""
+    if _separators(data) <= PARTS_MAX:
+        return True
+    # Texts, a manifest above all, may hold as many commas and brackets as they like.
+    if data.count(b'"') - data.count(b'\\"') > _QUOTES_MAX:
+        return False
+    return _separators(_TEXT.sub(b"", data)) <= PARTS_MAX
+
+
+def _separators(data: bytes) -> int:
+    return data.count(b",") + data.count(b"[") + data.count(b"{")
+
+
 def _encode(payload: JsonObject) -> str:
     packed = gzip.compress(json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode(), mtime=0)
     return base64.b64encode(base64.b64encode(packed)).decode()
@@ -204,6 +226,7 @@ def _encode(payload: JsonObject) -> str:
 
 def _schema(recorded: str) -> str:
     try:
-        return base64.b64decode(recorded, validate=True).decode("utf-8", "replace")
+        schema = base64.b64decode(recorded, validate=True)
     except binascii.Error:
         return ""
+    return schema.decode("utf-8", "replace") if _is_decodable(schema) else ""

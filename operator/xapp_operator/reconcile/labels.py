@@ -61,7 +61,7 @@ async def label_objects(work: Work, tools: Tools, manifest: str) -> None:
     Raises:
         AccessDenied: when the identity may not patch one of them; the message names the right.
     """
-    refs = inventory(manifest)
+    refs = await asyncio.to_thread(inventory, manifest)
     tools.monitor.expect(work.key, refs)
     client = tools.identities.client_of(work.xapp)
     limit = asyncio.Semaphore(PARALLEL_PATCHES)

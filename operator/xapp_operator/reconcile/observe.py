@@ -6,6 +6,7 @@ known already. A release payload is read once per revision after a restart, to l
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Coroutine
 from dataclasses import dataclass, replace
@@ -160,8 +161,9 @@ class Observer:
         relabel = work.key in tools.unlabelled or xapp.status.observed_generation not in (-1, xapp.metadata.generation)
         if draft.release.revision != revision or not tools.monitor.expects(work.key) or relabel:
             secret = await tools.kube.get(SECRETS, secret_name(xapp.release_name, revision), namespace=work.namespace)
-            stored = decode_release(secret)
-            refs = inventory(stored.manifest)
+            # Leases and probes must not wait for a large record.
+            stored = await asyncio.to_thread(decode_release, secret)
+            refs = await asyncio.to_thread(inventory, stored.manifest)
             tools.monitor.expect(work.key, refs)
             await tools.monitor.watch_kinds(refs)
             info = tools.releases.revision(work.namespace, xapp.release_name, revision)

@@ -100,3 +100,31 @@ def test_anchors_and_aliases_are_followed() -> None:
 
 def test_a_document_that_holds_itself_is_no_trap() -> None:
     assert inventory("&x\nkind: List\nitems: [*x]\n") == ()
+
+
+def test_lists_that_aliases_multiply_and_that_hold_nothing_are_bounded() -> None:
+    manifest = "a0: &a0 {kind: List, items: []}\n"
+    for level in range(1, 12):
+        below = ", ".join(f"*a{level - 1}" for _ in range(10))
+        manifest += f"a{level}: &a{level} {{kind: List, items: [{below}]}}\n"
+    with pytest.raises(HelmError, match="100000 objects in lists"):
+        inventory(f"{manifest}kind: List\nitems: [*a11]\n")
+
+
+def test_long_lists_of_long_lists_are_bounded() -> None:
+    few, many = "a: &a {kind: List, items: []}\n", ", ".join(["*a"] * 50_000)
+    manifest = f"{few}b: &b {{kind: List, items: [{many}]}}\n"
+    with pytest.raises(HelmError, match="100000 objects in lists"):
+        inventory(f"{manifest}kind: List\nitems: [{', '.join(['*b'] * 50_000)}]\n")
+
+
+def test_lists_that_aliases_nest_are_followed_to_the_end() -> None:
+    manifest = "a0: &a0 {kind: ConfigMap, metadata: {name: x}}\n"
+    for level in range(1, 3000):
+        manifest += f"a{level}: &a{level} {{kind: List, items: [*a{level - 1}]}}\n"
+    assert [one.name for one in inventory(f"{manifest}kind: List\nitems: [*a2999]\n")] == ["x"]
+
+
+def test_a_manifest_of_a_million_parts_is_given_up() -> None:
+    with pytest.raises(HelmError, match="1,000,000 parts"):
+        inventory("kind: ConfigMap\nmetadata: {name: x}\ndata: [" + "1," * 1_200_000 + "]\n")

@@ -8,6 +8,7 @@ import tracemalloc
 import pytest
 
 from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.config import MIB
 from xapp_operator.errors import HelmError
 from xapp_operator.helm.storage import (
     RELEASE_MAX_BYTES,
@@ -133,6 +134,36 @@ def test_a_bomb_is_refused_without_unpacking_it() -> None:
         assert tracemalloc.get_traced_memory()[1] < 3 * RELEASE_MAX_BYTES
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("piece", [b"[],", b"{},", b"1,", b'"",', b'{"a":[]},', b'"\\\\",'])
+def test_a_record_of_millions_of_values_is_refused_without_decoding_it(piece: bytes) -> None:
+    packed = secret(b'{"config": {"a": [' + piece * (24 * MIB // len(piece)) + b"1]}}")
+    assert len(str(packed)) < 256 * 1024
+    tracemalloc.start()
+    try:
+        with pytest.raises(HelmError, match="500,000 values"):
+            decode_release(packed)
+        assert tracemalloc.get_traced_memory()[1] < 3 * RELEASE_MAX_BYTES
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_schema_of_millions_of_values_is_left_out() -> None:
+    schema = base64.b64encode(b"[" + b"[]," * 1_000_000 + b"1]").decode()
+    release = decode_release(recorded(chart={"metadata": {"name": "x", "version": "1.0.0"}, "schema": schema}))
+    assert release.chart.schema == ""
+
+
+def test_commas_and_brackets_in_texts_count_for_nothing() -> None:
+    manifest = MANIFEST + '# [{"a\\\\": 1}],,,\n' * 400_000
+    assert decode_release(recorded(manifest=manifest)).manifest == manifest
+
+
+@pytest.mark.parametrize("text", [b'\\"' * 4_000_000, b"\\" * 8_000_001, b',"' * 900_000])
+def test_a_text_that_does_not_end_is_damaged(text: bytes) -> None:
+    with pytest.raises(HelmError):
+        decode_release(secret(b"[" + b"," * 600_000 + b'"' + text))
 
 
 @pytest.mark.parametrize(

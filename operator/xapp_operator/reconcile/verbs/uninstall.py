@@ -5,6 +5,7 @@ Works from Helm's storage alone: neither the chart nor the values are needed. Dr
 
 from __future__ import annotations
 
+import asyncio
 import time
 from dataclasses import replace
 
@@ -58,7 +59,8 @@ async def _uninstall(work: Work, tools: Tools, request: UninstallRequest) -> Uni
         kube, name = tools.identities.client_of(work.xapp), work.xapp.release_name
         newest = tools.releases.revisions(work.namespace, name)[-1]
         secret = await kube.get(SECRETS, secret_name(name, newest.revision), namespace=work.namespace)
-        changed = without_kinds(secret, served=await tools.kube.discovery.served())
+        served = await tools.kube.discovery.served()
+        changed = await asyncio.to_thread(without_kinds, secret, served=served)
         if changed is None:
             raise
         await kube.replace(SECRETS, changed, namespace=work.namespace)

@@ -6,6 +6,8 @@ Helm reads the status in the payload of its Secret and finds it by the label, so
 
 from __future__ import annotations
 
+import asyncio
+
 from xapp_operator.domain.actions import Unlock
 from xapp_operator.helm.storage import secret_name, unlocked
 from xapp_operator.kube.resources import SECRETS
@@ -21,7 +23,7 @@ async def unlock(action: Unlock, work: Work, tools: Tools) -> None:
     kube = tools.identities.client_of(work.xapp)
     name = secret_name(work.xapp.release_name, action.revision)
     secret = await kube.get(SECRETS, name, namespace=work.namespace)
-    await kube.replace(SECRETS, unlocked(secret), namespace=work.namespace)
+    await kube.replace(SECRETS, await asyncio.to_thread(unlocked, secret), namespace=work.namespace)
     work.draft.unlocked = True
     tools.events.record(
         work.raw,
