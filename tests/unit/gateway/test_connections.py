@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
@@ -49,11 +49,6 @@ def rest(connection: socket.socket) -> bytes:
     return read
 
 
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.2)
-
-
 @pytest.mark.parametrize(
     ("begin", "piece"),
     [
@@ -95,19 +90,24 @@ def test_a_head_below_the_cap_is_served_and_the_next_one_counts_anew(gateway: Se
 @pytest.mark.parametrize("begin", [b"", b"\r\n", b"GET /hea", HEAD])
 @pytest.mark.parametrize("used", [False, True])
 def test_a_connection_on_which_no_request_comes_is_closed(
-    gateway: Serving, impatient: None, begin: bytes, used: bool
+    gateway: Serving, monkeypatch: pytest.MonkeyPatch, begin: bytes, used: bool
 ) -> None:
-    with connected(gateway) as connection:
+    with ExitStack() as stack:
         if used:
+            connection = stack.enter_context(connected(gateway))
             connection.sendall(HEAD + b"\r\n")
             assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
+        monkeypatch.setattr(connections, "HEAD_SECONDS", 0.2)
+        if not used:
+            connection = stack.enter_context(connected(gateway))
         if begin or not used:  # a connection that rests after an answer may do so for longer
             connection.sendall(begin)
             assert b"HTTP/1.1 " not in rest(connection)
 
 
 @pytest.mark.parametrize("behind", [b"", b"GET /hea"])
-def test_a_body_may_take_longer_than_a_head(gateway: Serving, impatient: None, behind: bytes) -> None:
+def test_a_body_may_take_longer_than_a_head(gateway: Serving, monkeypatch: pytest.MonkeyPatch, behind: bytes) -> None:
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 2.0)  # enough to send one on a machine that is busy
     length = len(SIGN_IN)
     with connected(gateway) as connection, connected(gateway) as silent:
         connection.sendall(b"POST /api/session HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n{" % length)

@@ -113,13 +113,26 @@ def test_no_log_tells_what_an_xapp_was_asked_for(behind: Behind, http: httpx.Cli
         assert http.post(behind.gateway.url + f"{behind.xapp}/api/v1/reset/hunter2").status_code == 200
         assert http.post(behind.gateway.url + f"{behind.xapp}/proxy/nobody/80/hunter2").status_code == 404
         assert http.get("/drop").status_code == 502
-        with pytest.raises(httpx.RemoteProtocolError):
-            http.get("/cut")
-        for event, number in (("request served", 3), ("request failed", 1), ("answer of an xApp broken off", 1)):
+        begun = breaks_off(http)
+        failed, broken = (1, 1) if begun else (2, 0)
+        for event, number in (
+            ("request served", 3),
+            ("request failed", failed),
+            ("answer of an xApp broken off", broken),
+        ):
             wait_until(lambda e=event, n=number: len(of(logs, e)) == n, timeout=60, what=event)  # type: ignore[misc]
         told = [str(line["path"]) for event in ("request served", "request failed") for line in of(logs, event)]
     assert all(path.endswith(("/80/…", "/api/…")) for path in told), told
     assert not [line for line in logs if "hunter2" in str(line) or "cut" in str(line.get("path"))]
+
+
+def breaks_off(http: httpx.Client) -> bool:
+    """Ask for an answer that the xApp breaks off; tell whether it had begun: nothing of it may have been sent yet."""
+    try:
+        assert http.get("/cut").status_code == 502
+    except (httpx.RemoteProtocolError, httpx.ReadError):
+        return True
+    return False
 
 
 def of(logs: Sequence[Mapping[str, Any]], event: str) -> list[Mapping[str, Any]]:
