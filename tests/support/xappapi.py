@@ -68,6 +68,7 @@ class XAppApi:
                 web.get("/location", _location),
                 web.get("/headers", _headers),
                 web.get("/html", _html),
+                web.get("/yaml", _yaml),
                 web.get("/json", _json),
                 web.get("/status/{code}", _status),
                 web.route("*", "/{rest:.*}", _echo),
@@ -214,6 +215,10 @@ async def _headers(_: web.Request) -> web.StreamResponse:
 
 async def _html(_: web.Request) -> web.StreamResponse:
     return web.Response(text='<html><a href="/page">here</a><img src="there.png"></html>', content_type="text/html")
+
+
+async def _yaml(request: web.Request) -> web.StreamResponse:
+    return web.Response(status=500, body=request.query["text"].encode(), content_type="application/yaml")
 
 
 async def _json(_: web.Request) -> web.StreamResponse:

@@ -17,12 +17,12 @@ from urllib.parse import quote, urlsplit
 
 import aiohttp
 import orjson
-import yaml
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import InvalidStatus, WebSocketException
 
-from xapp_operator.api.json import JsonObject, text
-from xapp_operator.errors import MalformedRequest, UpstreamUnreachable, XAppError
+from xapp_operator.api.json import Json, JsonObject, text
+from xapp_operator.domain.yamlvalues import load_values
+from xapp_operator.errors import MalformedRequest, UpstreamUnreachable, ValuesInvalid, XAppError
 from xapp_operator.kube.failures import FIRST_ERROR_STATUS, from_answer, unreachable
 from xapp_operator.kube.passage import Passage, Passed
 from xapp_operator.kube.resources import SERVICES
@@ -33,7 +33,8 @@ STATUS_MAX_BYTES: Final = 16 * 1024
 CLOSING_BUFFER_BYTES: Final = 1024 * 1024
 
 _HTML: Final = "text/html"
-_SAID_IN: Final = {"application/json": orjson.loads, "application/yaml": yaml.safe_load}
+_YAML: Final = "application/yaml"
+_SAID_IN: Final = ("application/json", _YAML)
 """The API server says its errors in the first of these that the caller accepts."""
 _ITS_OWN: Final = {
     HTTPStatus.UNAUTHORIZED,
@@ -177,10 +178,14 @@ async def _refusal(answer: Passed, *, path: str) -> XAppError | None:
 
 
 def _status_of(body: bytes, media: str) -> JsonObject | None:
-    read = _SAID_IN.get(media)
+    if media not in _SAID_IN:
+        return None
     try:
-        found = read(body) if read is not None else None
-    except (ValueError, yaml.YAMLError):
+        # Perhaps the xApp says it, so it is read as what anybody may have written: a loader of YAML that merges what
+        # aliases repeat would not come to an end.
+        yaml = media == _YAML
+        found: Json = load_values(body, what="answer", max_bytes=STATUS_MAX_BYTES) if yaml else orjson.loads(body)
+    except (ValueError, ValuesInvalid):
         return None
     if not isinstance(found, dict) or (found.get("kind"), found.get("apiVersion")) != ("Status", "v1"):
         return None

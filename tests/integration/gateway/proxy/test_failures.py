@@ -44,6 +44,20 @@ def test_the_api_servers_own_errors_are_problems_whatever_the_caller_accepts(htt
     assert problem(answer)
 
 
+def multiplied() -> str:
+    """Return YAML of some hundred bytes that merges ten billion members."""
+    levels = (f"a{at}: &a{at} {{<<: [{', '.join([f'*a{at - 1}'] * 10)}]}}\n" for at in range(1, 10))
+    return "kind: Status\napiVersion: v1\na0: &a0 {a: 1}\n" + "".join(levels)
+
+
+@pytest.mark.parametrize("text", [multiplied(), "[" * 2000, "a: [", "kind: Status", "1", "a: \x00"])
+def test_an_error_of_the_xapp_in_yaml_passes_as_it_is(http: httpx.Client, text: str) -> None:
+    answer = http.get("/yaml", params={"text": text})
+
+    assert (answer.status_code, answer.headers["content-type"]) == (500, "application/yaml")
+    assert answer.content == text.encode()
+
+
 @pytest.mark.parametrize("query", ["", "?length"])
 def test_an_answer_that_breaks_off_does_not_look_whole(http: httpx.Client, query: str) -> None:
     try:
