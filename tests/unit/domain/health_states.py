@@ -132,6 +132,18 @@ STATEFUL_SETS: list[tuple[str, Object, HealthStatus, str]] = [
     ("ready", stateful_set({"replicas": 3}, **sts_counts(3, 3, 3)), HEALTHY, ""),
     ("default of one", stateful_set({}, **sts_counts(1, 1, 1)), HEALTHY, ""),
     ("none wanted", stateful_set({"replicas": 0}, **sts_counts(0, 0, 0)), HEALTHY, "scaled to zero"),
+    (
+        "none wanted, still there",
+        stateful_set({"replicas": 0}, **sts_counts(2, 2, 2)),
+        PROGRESSING,
+        "2 surplus replicas",
+    ),
+    (
+        "none wanted, of a new revision",
+        stateful_set({"replicas": 0}, **sts_counts(0, 0, 0, revisions="ab")),
+        HEALTHY,
+        "scaled to zero",
+    ),
     ("created one", stateful_set({"replicas": 3}, **sts_counts(1, 1, 1)), PROGRESSING, "1 of 3 replicas created"),
     ("not ready", stateful_set({"replicas": 3}, **sts_counts(3, 2, 3)), PROGRESSING, "2 of 3 replicas ready"),
     ("surplus", stateful_set({"replicas": 1}, **sts_counts(3, 3, 3)), PROGRESSING, "2 surplus replicas"),
@@ -209,6 +221,7 @@ DAEMON_SETS: list[tuple[str, Object, HealthStatus, str]] = [
     ("not scheduled", daemon_set(2, 1, 1, 1), PROGRESSING, "1 of 2 pods scheduled"),
     ("not updated", daemon_set(2, 2, 1, 2), PROGRESSING, "1 of 2 pods updated"),
     ("not updated, on delete", daemon_set(2, 2, 1, 2, spec=ON_DELETE), HEALTHY, ""),
+    ("not ready, on delete", daemon_set(2, 2, 0, 1, spec=ON_DELETE), PROGRESSING, "1 of 2 pods ready"),
     ("not ready", daemon_set(2, 2, 2, 0), PROGRESSING, "0 of 2 pods ready"),
     ("not available", daemon_set(2, 2, 2, 2, available=1), PROGRESSING, "1 of 2 pods available"),
 ]
@@ -259,6 +272,7 @@ JOBS: list[tuple[str, Object, HealthStatus, str]] = [
     ),
     ("about to fail", job({}, condition("FailureTarget", "True", "DeadlineExceeded"), **STARTED), DEGRADED, "Deadline"),
     ("suspended", job({"suspend": True}, condition("Suspended", "True"), **STARTED), HEALTHY, "is suspended"),
+    ("suspended, complete before", job({"suspend": True}, condition("Complete", "True"), **STARTED), HEALTHY, ""),
     ("suspended from the start", job({"suspend": True}), HEALTHY, "is suspended"),
     ("resumed", job({}, condition("Suspended", "False"), **STARTED, active=1, ready=1), HEALTHY, ""),
     ("running", job({}, **STARTED, active=1, ready=1), HEALTHY, ""),
@@ -268,6 +282,7 @@ JOBS: list[tuple[str, Object, HealthStatus, str]] = [
     ("the last of five", job({"parallelism": 3, "completions": 5}, **STARTED, succeeded=4, ready=1), HEALTHY, ""),
     ("two of three", job({"parallelism": 3, "completions": 9}, **STARTED, ready=2), PROGRESSING, "2 of 3 pods up"),
     ("all done, not yet complete", job({}, **STARTED, succeeded=1, ready=0), PROGRESSING, "all its pods have ended"),
+    ("new", resource("batch/v1", "CronJob", {"schedule": "0 0 31 2 *"}), HEALTHY, ""),
     ("suspended", resource("batch/v1", "CronJob", {"suspend": True}, {}), HEALTHY, "is suspended"),
     ("not suspended", resource("batch/v1", "CronJob", {"suspend": False}, {"active": [{"name": "it-1"}]}), HEALTHY, ""),
 ]
@@ -281,6 +296,7 @@ BALANCER: Object = {"type": "LoadBalancer", "clusterIP": "10.0.0.1"}
 ADDRESS: Object = {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}
 
 OTHERS: list[tuple[str, Object, HealthStatus, str]] = [
+    # Of a class with WaitForFirstConsumer, too: the claim itself does not tell.
     ("claim pending", core("PersistentVolumeClaim", {}, {"phase": "Pending"}), PROGRESSING, "no volume is bound"),
     ("claim new", core("PersistentVolumeClaim", {}), PROGRESSING, "no volume is bound"),
     (
@@ -302,6 +318,8 @@ OTHERS: list[tuple[str, Object, HealthStatus, str]] = [
     ("claim bound", core("PersistentVolumeClaim", {}, {"phase": "Bound"}), HEALTHY, ""),
     ("claim lost", core("PersistentVolumeClaim", {}, {"phase": "Lost"}), DEGRADED, "its volume is lost"),
     ("service", core("Service", {"type": "ClusterIP"}, {"loadBalancer": {}}), HEALTHY, ""),
+    ("headless service", core("Service", {"type": "ClusterIP", "clusterIP": "None"}), HEALTHY, ""),
+    ("external name", core("Service", {"type": "ExternalName", "externalName": "ric.example.com"}), HEALTHY, ""),
     ("node port", core("Service", {"type": "NodePort"}, {"loadBalancer": {}}), HEALTHY, ""),
     ("balancer waits", core("Service", BALANCER, {"loadBalancer": {}}), PROGRESSING, "no load balancer"),
     ("balancer has an address", core("Service", BALANCER, ADDRESS), HEALTHY, ""),
@@ -315,12 +333,13 @@ OTHERS: list[tuple[str, Object, HealthStatus, str]] = [
 ]
 
 
-def autoscaler(*conditions: Object) -> Object:
-    return resource("autoscaling/v2", "HorizontalPodAutoscaler", {}, {"conditions": list(conditions)})
+def autoscaler(*conditions: Object, **status: Any) -> Object:
+    return resource("autoscaling/v2", "HorizontalPodAutoscaler", {}, {"conditions": list(conditions), **status})
 
 
-def definition(*conditions: Object) -> Object:
-    return resource("apiextensions.k8s.io/v1", "CustomResourceDefinition", {}, {"conditions": list(conditions)})
+def definition(*conditions: Object, **status: Any) -> Object:
+    group = "apiextensions.k8s.io"
+    return resource(f"{group}/v1", "CustomResourceDefinition", {}, {"conditions": list(conditions), **status})
 
 
 def api_service(*conditions: Object) -> Object:
@@ -348,6 +367,12 @@ OTHERS += [
     ),
     ("autoscaler at zero", autoscaler(condition("ScalingActive", "False", "ScalingDisabled")), HEALTHY, ""),
     ("autoscaler new", autoscaler(), HEALTHY, ""),
+    (
+        "autoscaler, older spec",
+        autoscaler(condition("AbleToScale", "False", "FailedGetScale"), observedGeneration=1),
+        PROGRESSING,
+        "not seen the newest spec",
+    ),
     ("budget", budget(2, condition("DisruptionAllowed", "False", "InsufficientPods")), HEALTHY, ""),
     ("budget new", budget(None), PROGRESSING, "not computed yet"),
     ("budget older", budget(1), PROGRESSING, "not seen the newest spec"),
@@ -359,6 +384,12 @@ OTHERS += [
     ),
     ("definition", definition(condition("NamesAccepted", "True"), condition("Established", "True")), HEALTHY, ""),
     ("definition new", definition(), PROGRESSING, "not established"),
+    (
+        "definition, older spec",
+        definition(condition("Established", "True"), observedGeneration=1),
+        PROGRESSING,
+        "not seen the newest spec",
+    ),
     (
         "definition installing",
         definition(condition("Established", "False", "Installing")),
@@ -433,8 +464,19 @@ GOING: list[tuple[str, Object, HealthStatus, str]] = [
     (kind, resource(api_version, kind, {}, {}, **DELETED), PROGRESSING, "is being deleted")
     for api_version, kind in (
         ("apps/v1", "Deployment"),
+        ("apps/v1", "StatefulSet"),
+        ("apps/v1", "DaemonSet"),
+        ("batch/v1", "Job"),
+        ("batch/v1", "CronJob"),
         ("v1", "Pod"),
+        ("v1", "PersistentVolumeClaim"),
+        ("v1", "Service"),
         ("v1", "ConfigMap"),
+        ("networking.k8s.io/v1", "Ingress"),
+        ("autoscaling/v2", "HorizontalPodAutoscaler"),
+        ("policy/v1", "PodDisruptionBudget"),
+        ("apiextensions.k8s.io/v1", "CustomResourceDefinition"),
+        ("apiregistration.k8s.io/v1", "APIService"),
         ("example.com/v1", "Radio"),
     )
 ]
