@@ -7,18 +7,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Final
+from typing import Final, TypeVar
 
 import orjson
+from pydantic import BaseModel, ValidationError
 from starlette.requests import ClientDisconnect, Request
 
 from xapp_operator.api.json import JsonObject
 from xapp_operator.domain.yamlvalues import load_json
 from xapp_operator.errors import FieldError, FormInvalid, InputError, MalformedRequest, TooLarge, ValuesInvalid
+from xapp_operator.gateway.query import shown
 
 SILENCE_SECONDS: Final = 30.0
 BODY_SECONDS: Final = 600.0
 JSON_MAX_BYTES: Final = 64 * 1024
+ERRORS_MAX: Final = 50
+"""Fields that one answer names."""
+
+M = TypeVar("M", bound=BaseModel)
 
 _BOM: Final = b"\xef\xbb\xbf"
 
@@ -84,6 +90,27 @@ def decode_object(data: bytes, *, what: str) -> JsonObject:
     if not isinstance(value, dict):
         raise _refused(FormInvalid, what, f"must be a JSON object, as in {{…}}, not a {_kind(value)}")
     return value
+
+
+def checked_body(body: JsonObject, shape: type[M], *, ask: str) -> M:
+    """Return a small JSON body as its shape; `ask` says what to send, after the first thing that is wrong.
+
+    Raises:
+        FormInvalid: naming the fields that are wrong, ERRORS_MAX at most, and no value.
+    """
+    try:
+        return shape.model_validate(body)
+    except ValidationError as error:
+        errors = tuple(
+            FieldError(shown_field(".".join(map(str, each["loc"]))), str(each["msg"]))
+            for each in error.errors(include_url=False, include_input=False)[:ERRORS_MAX]
+        )
+        raise FormInvalid(f"{errors[0].field}: {errors[0].message}: {ask}", errors=errors) from None
+
+
+def shown_field(field: str) -> str:
+    """Return the path of a field as it may appear in an error."""
+    return shown(field).strip("'\"")
 
 
 def _refused(kind: type[InputError], what: str, message: str) -> InputError:

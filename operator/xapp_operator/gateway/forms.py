@@ -22,16 +22,15 @@ from xapp_operator.charts.versions import parse_range
 from xapp_operator.config import Settings
 from xapp_operator.domain.naming import composed_name
 from xapp_operator.errors import FieldError, FormInvalid
-from xapp_operator.gateway.bodies import decode_object
+from xapp_operator.gateway.bodies import ERRORS_MAX, decode_object, shown_field
 from xapp_operator.gateway.documented import inlined
-from xapp_operator.gateway.query import nearest, shown
+from xapp_operator.gateway.query import nearest
 
 FORM: Final = "xAppForm"
 FROM_PARTS: Final = {"values": "values", "archive": "file"}
 """Fields of the spec that come as parts of the request, and the names of these parts."""
 
 REMOTE_ONLY: Final = ("chartName", "url", "repoName")
-ERRORS_MAX: Final = 50
 IDENTITY: Final = ("xAppName", "organization", "team")
 
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -254,8 +253,3 @@ def _invalid(errors: list[FieldError]) -> FormInvalid:
     first = errors[0]
     more = f" ({len(errors) - 1} more in errors)" if len(errors) > 1 else ""
     return FormInvalid(f"{shown_field(first.field)} {first.message}{more}", errors=tuple(errors))
-
-
-def shown_field(field: str) -> str:
-    """Return the path of a field as it may appear in an error."""
-    return shown(field).strip("'\"")

@@ -31,7 +31,7 @@ from xapp_operator.errors import (
     NotFoundHere,
 )
 from xapp_operator.gateway.auth import Caller
-from xapp_operator.gateway.forms import ERRORS_MAX, shown_field
+from xapp_operator.gateway.bodies import ERRORS_MAX, shown_field
 from xapp_operator.gateway.query import nearest, shown
 from xapp_operator.gateway.schemas.repositories import NewRepository
 from xapp_operator.kube.client import KubeClient

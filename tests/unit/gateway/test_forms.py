@@ -9,7 +9,8 @@ import pytest
 from xapp_operator.api.json import JsonObject
 from xapp_operator.config import Settings
 from xapp_operator.errors import FormInvalid, MalformedRequest
-from xapp_operator.gateway.forms import ERRORS_MAX, Form, checked_form, decode_form, form_schema, namespace_in
+from xapp_operator.gateway.bodies import ERRORS_MAX
+from xapp_operator.gateway.forms import Form, checked_form, decode_form, form_schema, namespace_in
 
 SETTINGS = Settings()
 REMOTE = {

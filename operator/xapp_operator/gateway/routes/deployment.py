@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fastapi import APIRouter
-from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
 from xapp_operator.api.json import JsonObject, obj
-from xapp_operator.errors import FieldError, FormInvalid, NotFound
+from xapp_operator.errors import NotFound
 from xapp_operator.gateway.accepted import LOCATION, PARAMETER_DOCS, PARAMETERS, Options, accepted
 from xapp_operator.gateway.asked import not_there
 from xapp_operator.gateway.auth import Caller
-from xapp_operator.gateway.bodies import read_object
+from xapp_operator.gateway.bodies import checked_body, read_object
 from xapp_operator.gateway.documented import ONE_XAPP, PRETTY, UNAUTHENTICATED, answers
-from xapp_operator.gateway.forms import ERRORS_MAX, FORM, namespace_in, shown_field
+from xapp_operator.gateway.forms import FORM, namespace_in
 from xapp_operator.gateway.multipart import Parts, received_parts
 from xapp_operator.gateway.query import Query
 from xapp_operator.gateway.records import entry_of
@@ -197,15 +196,4 @@ def _previewed(preview: Preview, options: Options) -> Response:
 
 
 def _deletion(body: JsonObject) -> Deletion:
-    try:
-        return Deletion.model_validate(body)
-    except ValidationError as error:
-        errors = tuple(
-            FieldError(shown_field(".".join(map(str, each["loc"]))), str(each["msg"]))
-            for each in error.errors(include_url=False, include_input=False)[:ERRORS_MAX]
-        )
-        first = errors[0]
-        raise FormInvalid(
-            f"{first.field}: {first.message}: send name and namespace of the xApp, as texts, and nothing else",
-            errors=errors,
-        ) from None
+    return checked_body(body, Deletion, ask="send name and namespace of the xApp, as texts, and nothing else")

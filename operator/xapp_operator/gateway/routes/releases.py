@@ -7,17 +7,16 @@ from typing import Final
 
 import orjson
 from fastapi import APIRouter
-from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.names import ANNOTATION_ROLLBACK_TO
-from xapp_operator.errors import FieldError, FormInvalid, NotFound, NotFoundHere
+from xapp_operator.errors import NotFound, NotFoundHere
 from xapp_operator.gateway import paging
 from xapp_operator.gateway.accepted import LOCATION, Options, accepted
 from xapp_operator.gateway.asked import Asked, asked_xapp, not_there, require_xapp
-from xapp_operator.gateway.bodies import read_object
+from xapp_operator.gateway.bodies import checked_body, read_object
 from xapp_operator.gateway.documented import (
     CACHED,
     NOT_CHANGED,
@@ -94,7 +93,8 @@ async def history(request: Request) -> Response:
 async def rollback(request: Request) -> Response:
     """Have the operator bring a revision back; it holds until the spec changes."""
     asked = await asked_xapp(request, verb="patch", parameters=("pretty",))
-    wanted = _wanted(await read_object(request, what="body"))
+    body = await read_object(request, what="body")
+    wanted = checked_body(body, Rollback, ask='send {"revision": <its number>} and nothing else').revision
     require_xapp(asked)
     there = known_revisions(asked.entry)
     if wanted not in there:
@@ -144,18 +144,6 @@ async def notes(request: Request) -> Response:
     asked = await asked_xapp(request, resource=SECRETS, parameters=("pretty",))
     body: JsonObject = {"notes": await shown_notes(asked.caller.client, asked.entry)}
     return cacheable(request, orjson.dumps(body), pretty=asked.query.boolean("pretty"))
-
-
-def _wanted(body: JsonObject) -> int:
-    try:
-        return Rollback.model_validate(body).revision
-    except ValidationError as error:
-        found = error.errors(include_url=False, include_input=False)[0]
-        field = shown(".".join(map(str, found["loc"]))).strip("'\"")
-        raise FormInvalid(
-            f'{field}: {found["msg"]}: send the number of a revision, as in {{"revision": 3}}, and nothing else',
-            errors=(FieldError(field, str(found["msg"])),),
-        ) from None
 
 
 async def _ask_for(asked: Asked, revision: int) -> JsonObject:

@@ -6,16 +6,15 @@ import time
 from typing import Final
 
 from fastapi import APIRouter
-from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
 from xapp_operator.api.json import Json, JsonObject, obj, text
 from xapp_operator.config import Settings
-from xapp_operator.errors import FieldError, FormInvalid, TooLarge
-from xapp_operator.gateway.bodies import read_object
+from xapp_operator.errors import FieldError, TooLarge
+from xapp_operator.gateway.bodies import checked_body, read_object
 from xapp_operator.gateway.documented import NOBODY_SIGNS_IN, PRETTY, UNAUTHENTICATED, answers
-from xapp_operator.gateway.query import SHOWN_MAX, Query
+from xapp_operator.gateway.query import Query
 from xapp_operator.gateway.responses import json_response
 from xapp_operator.gateway.routes.plain import PlainRoute
 from xapp_operator.gateway.runtime import gateway_of
@@ -115,15 +114,7 @@ async def _identity(client: KubeClient) -> JsonObject:
 
 
 def _token_in(body: JsonObject) -> str:
-    try:
-        token = SignIn.model_validate(body).token
-    except ValidationError as error:
-        errors = tuple(
-            FieldError(".".join(map(str, each["loc"]))[:SHOWN_MAX], each["msg"].lower()) for each in error.errors()
-        )
-        raise FormInvalid(
-            f'{errors[0].field}: {errors[0].message}: send {{"token": …}} and nothing else', errors=errors
-        ) from None
+    token = checked_body(body, SignIn, ask='send {"token": …} and nothing else').token
     if len(token.encode("utf-8", "surrogatepass")) > TOKEN_MAX_BYTES:
         message = (
             f"has more than {TOKEN_MAX_BYTES:,} bytes, the most that a cookie can hold: send it as Authorization: "
