@@ -10,7 +10,7 @@ import urllib.parse
 from collections.abc import Mapping
 from pathlib import Path
 
-_TIMEOUT_SECONDS = 5.0
+_TIMEOUT_SECONDS = 30.0
 _CONFLICT = 409
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.localcluster.waiting import wait_until
 
 NEEDED = frozenset({"cpu", "cpuacct", "cpuset", "memory", "devices", "freezer", "blkio", "pids"})
-_REMOVE_SECONDS = 10.0
+_REMOVE_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)

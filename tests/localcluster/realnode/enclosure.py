@@ -29,7 +29,7 @@ KEEPER = "node-keeper"
 _FOLDER = Path(__file__).parent
 _PYTHON = (sys.executable, "-I", "-S")
 _FOLDERS = ("lib", "log", "sysctl", "tmp")
-_KEEPER_SECONDS = 30.0
+_KEEPER_SECONDS = 60.0
 _COMMAND_SECONDS = 120.0
 _PROGRAM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
