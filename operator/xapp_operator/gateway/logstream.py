@@ -80,6 +80,8 @@ class LineEvents:
         self._last = Position(0, 0)
         self._pending = b""
         self._cut = False
+        self.is_of_container = True
+        """Whether the last line is of the container: those of a kubelet that cannot read (on) have no time."""
 
     def feed(self, chunk: bytes) -> bytes:
         """Return the events of the lines that `chunk` completes."""
@@ -101,6 +103,7 @@ class LineEvents:
         self._cut = False
         told = ""
         stamp = _TIMESTAMP.match(line)
+        self.is_of_container = stamp is not None
         if stamp is not None:
             position = self._position(stamp)
             if self._after is not None and position <= self._after:
@@ -183,7 +186,9 @@ class LogEvents(LogAnswer):
                     if reading.done():
                         chunk = reading.result()
                         if chunk is None:
-                            await send(part(self._lines.end() + _END))
+                            rest = self._lines.end()
+                            # Without the end where the kubelet gave up: then the client asks again.
+                            await send(part(rest + _END if self._lines.is_of_container else rest))
                             return
                         events = self._lines.feed(chunk)
                         reading = asyncio.ensure_future(chunks())

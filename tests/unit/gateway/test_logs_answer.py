@@ -121,6 +121,17 @@ async def test_a_break_is_no_end(connect: Connect) -> None:
     assert b"event: end" not in reader.body
 
 
+async def test_a_kubelet_that_can_read_no_further_is_no_end(connect: Connect) -> None:
+    async def write(_request: web.Request, response: web.StreamResponse) -> None:
+        await response.write(LINE + b"failed to create fsnotify watcher: too many open files")
+
+    reader = Client()
+    async with events(await serve(connect, write)) as answer:
+        await reader.take(answer)
+    assert reader.ended
+    assert reader.body.endswith(b"data: failed to create fsnotify watcher: too many open files\n\n")
+
+
 async def test_a_client_that_leaves_ends_the_reading(connect: Connect) -> None:
     gone = asyncio.Event()
 
