@@ -16,6 +16,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.routing import Match
 from starlette.types import ASGIApp
 
 from xapp_operator.errors import FieldError, MalformedRequest, XAppError
@@ -34,6 +35,8 @@ DESCRIPTION: Final = (
     "Errors are problems of RFC 9457 (`application/problem+json`). Lists are paginated; `pretty=true` indents any "
     "answer."
 )
+
+_METHODS: Final = ("DELETE", "GET", "PATCH", "POST", "PUT")
 
 _log = get_logger(__name__)
 
@@ -78,7 +81,18 @@ async def _ours(request: Request, error: Exception) -> Response:
 
 
 async def _framework(request: Request, error: Exception) -> Response:
-    return framework_problem(cast("HTTPException", error), request)
+    refused = cast("HTTPException", error)
+    if refused.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        # The framework names the methods of the first route at that path only; there is one for each method.
+        refused = HTTPException(refused.status_code, headers={"Allow": ", ".join(_methods(request))})
+    return framework_problem(refused, request)
+
+
+def _methods(request: Request) -> list[str]:
+    routes = cast("FastAPI", request.app).router.routes
+    scopes = [dict(request.scope, method=method) for method in _METHODS]
+    taken = [scope["method"] for scope in scopes if any(each.matches(scope)[0] is Match.FULL for each in routes)]
+    return sorted([*taken, "HEAD"] if "GET" in taken else taken)
 
 
 async def _invalid(request: Request, error: Exception) -> Response:

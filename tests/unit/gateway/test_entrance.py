@@ -138,8 +138,23 @@ def test_a_method_that_a_path_does_not_take_is_a_problem(http: httpx.Client) -> 
     answer = http.post("/api/xapps", content=b"x" * 1000)
 
     assert answer.status_code == 405
-    assert answer.headers["allow"] == "GET"
+    assert answer.headers["allow"] == "GET, HEAD"
     assert answer.json()["title"] == "Method Not Allowed"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("DELETE", "/api/xapps/ran/hello/config", "GET, HEAD, PATCH, PUT"),
+        ("OPTIONS", "/api/v1/session", "DELETE, GET, HEAD, POST"),
+        ("PUT", "/api/deployment/xapp", "DELETE, POST"),
+        ("PATCH", "/api/repositories/ran/acme", "DELETE, GET, HEAD"),
+    ],
+)
+def test_every_method_that_a_path_takes_is_named(http: httpx.Client, method: str, path: str, allowed: str) -> None:
+    answer = http.request(method, path)
+
+    assert (answer.status_code, answer.headers["allow"]) == (405, allowed)
 
 
 def test_a_refusal_before_the_body_is_read_reaches_the_client(http: httpx.Client) -> None:
