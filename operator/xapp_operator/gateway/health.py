@@ -13,7 +13,7 @@ from typing import Final
 import orjson
 
 from xapp_operator.api.json import Json, JsonObject, obj, text
-from xapp_operator.api.models import HealthStatus
+from xapp_operator.api.models import HealthStatus, Phase
 from xapp_operator.domain.containers import CRASH_LOOP, SAYS_NOTHING, Container, containers_of
 from xapp_operator.domain.health import ResourceHealth, judge, missing
 from xapp_operator.domain.verdict import condition, shorten
@@ -44,8 +44,10 @@ async def health_of(asked: Asked) -> JsonObject:
     entry = asked.entry
     record: JsonObject = orjson.loads(entry.record)
     live = asked.gateway.registry.objects(entry.namespace, entry.release)
+    ailing = record.get("health") != HealthStatus.HEALTHY.value
+    going = record.get("phase") == Phase.UNINSTALLING.value  # and its objects with it, as they should
     others, pods, events = await asyncio.gather(
-        _looked_up(asked, live, ailing=record.get("health") != HealthStatus.HEALTHY.value),
+        _looked_up(asked, live, ailing=ailing and not going),
         _pods(asked, live),
         _events(asked),
     )

@@ -180,6 +180,28 @@ def test_an_xapp_without_a_release_has_no_objects(desk: Desk) -> None:
     assert (report["status"], report["pods"]) == ("Unknown", [])
 
 
+def test_an_xapp_that_is_being_deleted_misses_no_object(desk: Desk, person: Person) -> None:
+    person.install(NAME, drax_chart())
+    desk.deploy()
+    desk.report(AILING)
+    desk.hold()
+    desk.api.delete(f"{SERVICES.format(desk.namespace)}/{NAME}-api")
+    told(desk, lambda found: "is missing" in messages(found), what="the missing Service to be told")
+    desk.delete({"name": NAME, "namespace": desk.namespace})
+    try:
+        report = told(desk, lambda found: "is missing" not in messages(found), what="the deletion")
+        record = desk.http.get(f"/api/xapps/{desk.namespace}/{NAME}").json()
+        assert record["phase"] == "Uninstalling"
+        assert [report[field] for field in ("status", "message")] == [record[field] for field in ("health", "message")]
+        assert of_kind(report, "Deployment")
+    finally:
+        desk.let_go()
+
+
+def messages(report: Object) -> list[str]:
+    return [each["message"] for each in report["resources"]]
+
+
 def test_an_xapp_that_is_not_there_has_no_health(desk: Desk) -> None:
     answer = desk.http.get(f"/api/xapps/{desk.namespace}/absent/health")
     assert answer.status_code == 404
