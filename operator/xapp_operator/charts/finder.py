@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -83,7 +84,7 @@ class ChartFinder:
     async def _place(self, repository: Repository, entry: ChartVersion, index: ChartIndex) -> Place:
         url, digest = archive_url(repository.location, entry), sha256_of(entry)
         if url.scheme != OCI:
-            source = f"{repository.url} {url}"
+            source = f"{repository.url} {url}{_entitled(repository)}"
             return Place(version=entry.version, url=url, digest=digest, source=source, state=index.digest)
         registry = Repository(url=str(url), ca_bundle=repository.ca_bundle)
         layer = await self._oci.tagged(registry, entry.version)
@@ -98,6 +99,12 @@ class ChartFinder:
                 "repository says. Write the index again."
             )
         return _place_of(replace(layer, version=entry.version), digest=layer.digest)
+
+
+def _entitled(repository: Repository) -> str:
+    """Return what keeps archives apart that a server gave for credentials: an index may be for more eyes than they."""
+    header = repository.credentials.header if repository.credentials else ""
+    return f" {hashlib.sha256(header.encode()).hexdigest()}" if header else ""
 
 
 def _place_of(layer: Layer, *, digest: str) -> Place:

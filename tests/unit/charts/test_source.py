@@ -229,6 +229,24 @@ async def test_credentials_go_to_archives_at_home_and_nowhere_else(sources: Char
         assert mirror.authorizations("/hello-0.2.0.tgz") == [None]
 
 
+async def test_what_was_given_for_credentials_is_not_given_on_to_others(open_sources: Open, charts: Charts) -> None:
+    archive = charts.add("hello", "0.1.0")
+
+    async def guarded(request: web.Request) -> web.StreamResponse:
+        let_in = request.headers.get("Authorization") == BasicCredentials("jane", "pw").header
+        return web.Response(body=archive) if let_in else web.Response(status=401)
+
+    charts.routes["/hello-0.1.0.tgz"] = guarded  # its index anybody may read
+    for _ in range(2):  # the second time what is kept on disk
+        async with open_sources() as sources:
+            known = await sources.resolve(charts.request(credentials=BasicCredentials("jane", "pw")))
+            for others in (None, BasicCredentials("jane", "no"), BasicCredentials("joe", "pw")):
+                with pytest.raises(ChartSourceError, match="access is denied"):
+                    await sources.resolve(charts.request(credentials=others))
+            assert (await sources.fetch(known)).path.read_bytes() == archive
+    assert charts.authorizations("/hello-0.1.0.tgz").count(BasicCredentials("jane", "pw").header) == 1
+
+
 async def test_an_archive_that_is_no_chart_is_refused_and_not_fetched_again(
     sources: ChartSources, charts: Charts
 ) -> None:
