@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 from urllib.parse import quote
 
@@ -105,11 +105,14 @@ def texts_of(value: Json) -> Iterator[str]:
         yield value
 
 
-def scrub(text: str, secrets: Iterable[str]) -> str:
-    """Return `text` with each secret masked, also where it stands as JSON, base64 or part of a URL, or line by line."""
+def scrub(text: str, secrets: Iterable[str], *, masking: Callable[[str], str] = lambda _: MASK) -> str:
+    """Return `text` with each secret masked, also where it stands as JSON, base64 or part of a URL, or line by line.
+
+    `masking` returns what is shown in place of a secret as it stands there.
+    """
     spellings = {spelling for secret in secrets for spelling in _spellings(secret) if len(spelling) >= SCRUB_MIN}
     for spelling in sorted(spellings, key=len, reverse=True):
-        text = text.replace(spelling, MASK)
+        text = text.replace(spelling, masking(spelling))
     return text
 
 

@@ -32,10 +32,10 @@ def manifest_diff(before: str, after: str, *, secrets: Iterable[str] = ()) -> st
         after: the manifest that would be.
         secrets: texts that must not stand anywhere in the diff.
     """
-    masking = _marking()
-    old, new = _objects(before, masking), _objects(after, masking)
+    masking, hidden = _marking(), tuple(secrets)
+    old, new = _objects(before, masking, hidden), _objects(after, masking, hidden)
     lines = (line for name in {**new, **old} for line in _changes(name, old.get(name), new.get(name)))
-    return masked_text("".join(lines), secrets=secrets)
+    return masked_text("".join(lines), secrets=hidden)
 
 
 def _marking() -> Masking:
@@ -44,11 +44,12 @@ def _marking() -> Masking:
     return lambda written: f"{MASK} ({hmac.digest(key, written.encode(), 'sha256').hex()[:_MARK_DIGITS]})"
 
 
-def _objects(manifest: str, masking: Masking) -> dict[str, str]:
+def _objects(manifest: str, masking: Masking, secrets: tuple[str, ...]) -> dict[str, str]:
     found: dict[str, str] = {}
     for document in masked_documents(manifest, masking=masking):
         if document.name and not document.is_hook:
-            found[document.name] = found.get(document.name, "") + document.text.strip("\n") + "\n"
+            shown = masked_text(document.text, secrets=secrets, masking=masking)
+            found[document.name] = found.get(document.name, "") + shown.strip("\n") + "\n"
     return found
 
 

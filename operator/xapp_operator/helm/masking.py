@@ -58,10 +58,10 @@ def masked_manifest(manifest: str, *, secrets: Iterable[str] = ()) -> str:
     return masked_text("".join(f"---{each.text}" for each in masked_documents(manifest)), secrets=secrets)
 
 
-def masked_text(shown: str, *, secrets: Iterable[str]) -> str:
+def masked_text(shown: str, *, secrets: Iterable[str], masking: Masking = lambda _: MASK) -> str:
     """Return a text without the longest of `secrets`, such as NOTES that repeat a password."""
     longest = sorted((each for each in secrets if len(each) >= SCRUBBED_MIN), key=len, reverse=True)
-    return scrub(shown, longest[:SECRETS_SCRUBBED_MAX])
+    return scrub(shown, longest[:SECRETS_SCRUBBED_MAX], masking=masking)
 
 
 def masked_documents(manifest: str, *, masking: Masking = lambda _: MASK) -> Iterator[Document]:

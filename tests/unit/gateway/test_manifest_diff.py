@@ -55,6 +55,13 @@ def test_a_secret_that_changes_is_seen_to_change_and_not_read() -> None:
     assert manifest_diff(secret("same"), secret("same")) == ""
 
 
+def test_a_secret_that_changes_in_the_midst_of_a_text_is_seen_to_change() -> None:
+    one, two = configmap("c", "u: say first-one"), configmap("c", "u: say second-one")
+    diff = manifest_diff(one, two, secrets=["first-one", "second-one"])
+    before, after = re.findall(rf"^[-+]  u: say {MASK} \((\w+)\)$", diff, re.MULTILINE)
+    assert before != after
+
+
 def test_marks_of_two_diffs_cannot_be_compared() -> None:
     diffs = {manifest_diff(secret("first-one"), secret("second-one")) for _ in range(2)}
     assert len(diffs) == 2
