@@ -74,6 +74,9 @@ def from_status(code: int, status: JsonObject) -> KubeError:
     causes = items(details, "causes")
     message = _trim(text(status, "message")) or f"the Kubernetes API answered with status {code}"
     reason = text(status, "reason")
+    if code == HTTPStatus.UNAUTHORIZED:
+        # The server says no more than "Unauthorized", whatever is wrong.
+        message = f"{message}: the cluster does not know the token, or it has expired or been revoked; use a new one"
     if code == HTTPStatus.FORBIDDEN:
         if any(text(cause, "reason") == "NamespaceTerminating" for cause in causes):
             return NamespaceTerminating(message)

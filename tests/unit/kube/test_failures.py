@@ -30,7 +30,6 @@ def answer(code: int, message: str, *, reason: str = "", details: dict[str, obje
 @pytest.mark.parametrize(
     ("code", "message", "reason", "details", "kind", "permanent"),
     [
-        (401, "Unauthorized", "Unauthorized", {}, Unauthenticated, True),
         (403, 'User "x" cannot list resource "xapps"', "Forbidden", {"name": "x"}, AccessDenied, True),
         (403, "exceeded quota: q, requested: pods=1", "Forbidden", {"name": "x"}, QuotaExceeded, False),
         (
@@ -60,6 +59,13 @@ def test_each_status_has_its_error_and_keeps_the_message(
     error = answer(code, message, reason=reason, details=details)
     assert type(error) is kind
     assert (error.message, error.permanent) == (message, permanent)
+
+
+def test_a_token_that_the_cluster_refuses_is_to_be_renewed() -> None:
+    error = answer(401, "Unauthorized", reason="Unauthorized")
+    assert (type(error), error.permanent) == (Unauthenticated, True)
+    assert error.message.startswith("Unauthorized: ")
+    assert "use a new one" in error.message
 
 
 def test_the_causes_of_a_refusal_become_field_errors() -> None:
