@@ -27,6 +27,13 @@ GRACE_SECONDS: Final = 5
 KEEP_ALIVE_SECONDS: Final = 75
 BACKLOG: Final = 2048
 
+_ON_PURPOSE: Final = frozenset(
+    {
+        "ASGI callable returned without completing handshake.",
+        "ASGI callable returned without completing response.",
+    }
+)
+
 _log = get_logger(__name__)
 
 
@@ -79,6 +86,21 @@ def listening(settings: Settings) -> Iterator[socket.socket]:
         yield listener
 
 
+class _Refusals(logging.Filter):
+    """Leaves out what uvicorn calls errors and we do on purpose.
+
+    These are a WebSocket refused with an answer, and an answer broken off because its source broke off; the latter is
+    logged, with its cause, where that is done.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Tell whether to log it."""
+        return record.msg not in _ON_PURPOSE
+
+
+_REFUSALS: Final = _Refusals()  # one: a logger takes the same filter once only
+
+
 class Server(uvicorn.Server):
     """The HTTP server of one gateway.
 
@@ -110,6 +132,7 @@ class Server(uvicorn.Server):
                 timeout_graceful_shutdown=GRACE_SECONDS,
             )
         )
+        logging.getLogger("uvicorn.error").addFilter(_REFUSALS)
 
     def stop(self) -> None:
         """End the service: streams at once, other requests under way get GRACE_SECONDS."""

@@ -60,6 +60,15 @@ def test_no_other_route_answers_without_credentials(guarded: Serving) -> None:
             assert answer.headers["content-type"] == "application/problem+json"
 
 
+def test_a_websocket_that_is_refused_is_no_error_in_the_log(guarded: Serving, caplog: pytest.LogCaptureFixture) -> None:
+    path = "/api/xapps/ran/hello/api/ws"
+    with guarded.client() as http:
+        assert knock(http, path, {}).status_code == 401
+        http.get("/healthz")
+
+    assert [each.getMessage() for each in caplog.records if each.levelname == "ERROR"] == []
+
+
 @pytest.mark.parametrize(
     "headers",
     [
