@@ -36,7 +36,7 @@ DESCRIPTION: Final = (
     "answer."
 )
 
-_METHODS: Final = ("DELETE", "GET", "PATCH", "POST", "PUT")
+_METHODS: Final = ("DELETE", "GET", "OPTIONS", "PATCH", "POST", "PUT")
 
 _log = get_logger(__name__)
 

@@ -149,6 +149,7 @@ def test_a_method_that_a_path_does_not_take_is_a_problem(http: httpx.Client) -> 
         ("OPTIONS", "/api/v1/session", "DELETE, GET, HEAD, POST"),
         ("PUT", "/api/deployment/xapp", "DELETE, POST"),
         ("PATCH", "/api/repositories/ran/acme", "DELETE, GET, HEAD"),
+        ("PROPFIND", "/api/xapps/ran/hello/api/x", "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT"),
     ],
 )
 def test_every_method_that_a_path_takes_is_named(http: httpx.Client, method: str, path: str, allowed: str) -> None:
