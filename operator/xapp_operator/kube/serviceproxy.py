@@ -202,7 +202,7 @@ def _told(status: int, said: JsonObject, body: bytes, *, path: str) -> XAppError
         )
     if status == HTTPStatus.NOT_FOUND:
         return UpstreamUnreachable(
-            "the Service is gone from the cluster: the xApp is being removed or upgraded, ask again"
+            "the Service has no endpoints, or is gone from the cluster: GET …/config tells what there is; ask again"
         )
     if "no endpoints available" in message:
         return UpstreamUnreachable("no pod of the xApp is ready to answer: GET …/health tells why")

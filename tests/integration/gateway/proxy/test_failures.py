@@ -187,13 +187,16 @@ def test_pods_that_are_not_there_or_do_not_listen_are_bad_gateways(
     publish(api, empty, address=served.host, port=served.port)
     publish(api, empty, address=served.host, port=served.port, name="unready")
     api.patch(f"/api/v1/namespaces/{empty}/endpoints/unready", {"subsets": None})
+    publish(api, empty, address=served.host, port=served.port, name="nothing-behind")
+    api.delete(f"/api/v1/namespaces/{empty}/endpoints/nothing-behind")
     with nobody_at(own_address()) as gone, serving(settings_for(cluster, tmp_path, proxy="apiserver")) as gateway:
         publish(api, empty, address=gone.host, port=gone.port, name="crashed")
         behind = Behind(gateway, served, namespace=empty, inner=True)
         wait_known(gateway, behind)
         with gateway.client() as http:
             # The API server learns of Services and their pods in its own time.
-            for service, said in (("crashed", "refuses connections"), ("unready", "pod")):
+            expected = {"crashed": "refuses connections", "unready": "pod", "nothing-behind": "has no endpoints"}
+            for service, said in expected.items():
                 wait_until(
                     lambda path=f"{behind.xapp}/proxy/{service}/80/", said=said: refused(http.get(path), said),  # type: ignore[misc]
                     timeout=60,
