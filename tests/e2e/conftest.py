@@ -1,7 +1,7 @@
 """Operator and gateway on a cluster with a real node: one of each for all files that a worker runs.
 
-Skipped, in one line, where the machine can have no real node. What a test makes goes into `e2e_namespace`, which is
-gone with its containers after the test; pods land on the real node only with the node selector and the toleration of
+Skipped, in one line, where the machine can have no real node. What a test makes goes into `e2e_namespace`, whose
+containers are gone after the test; pods land on the real node only with the node selector and the toleration of
 `tests.localcluster.realnode.node` (LABELS, TAINT), all others are simulated.
 """
 
@@ -89,14 +89,16 @@ def e2e_gateway(e2e_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.fixture
 def e2e_namespace(e2e_cluster: Cluster) -> Iterator[str]:
-    """A namespace of the test's own; its XApps, then the namespace with its containers are gone after the test."""
+    """A namespace of the test's own; its XApps and containers are gone after the test."""
     name = f"e2e-{secrets.token_hex(4)}"
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
     e2e_cluster.kubectl("create", "-f", "-", input=json.dumps(namespace))
     e2e_cluster.kubectl("wait", "--for=create", "serviceaccount/default", "-n", name, "--timeout=60s")
     yield name
     e2e_cluster.kubectl("delete", "xapps", "--all", "-n", name, f"--timeout={_GONE_SECONDS}s")
-    e2e_cluster.kubectl("delete", "namespace", name, f"--timeout={_GONE_SECONDS}s")
+    e2e_cluster.kubectl("delete", "pods", "--all", "-n", name, "--now", f"--timeout={_GONE_SECONDS}s")
+    # What deletes it lets five seconds pass first.
+    e2e_cluster.kubectl("delete", "namespace", name, "--wait=false")
 
 
 @pytest.fixture

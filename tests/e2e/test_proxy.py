@@ -62,7 +62,8 @@ def room(e2e_cluster: Cluster, e2e_operator: OperatorProcess, e2e_gateway: Servi
     XAppKit(e2e_cluster, name).ready(XAPP, seconds=SECONDS)
     yield name
     e2e_cluster.kubectl("delete", "xapps", "--all", "-n", name, f"--timeout={SECONDS:g}s")
-    e2e_cluster.kubectl("delete", "namespace", name, f"--timeout={SECONDS:g}s")
+    e2e_cluster.kubectl("delete", "pods", "--all", "-n", name, "--now", f"--timeout={SECONDS:g}s")
+    e2e_cluster.kubectl("delete", "namespace", name, "--wait=false")
 
 
 @pytest.fixture

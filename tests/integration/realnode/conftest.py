@@ -46,10 +46,12 @@ def real_cluster(real_node: LocalCluster) -> Cluster:
 
 @pytest.fixture
 def own_namespace(real_cluster: Cluster) -> Iterator[str]:
-    """A namespace of the test's own, whose name says nothing; it is gone, with its containers, after the test."""
+    """A namespace of the test's own, whose name says nothing; its containers are gone after the test."""
     name = f"test-{secrets.token_hex(4)}"
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
     real_cluster.kubectl("create", "-f", "-", input=json.dumps(namespace))
     real_cluster.kubectl("wait", "--for=create", "serviceaccount/default", "-n", name, "--timeout=60s")
     yield name
-    real_cluster.kubectl("delete", "namespace", name, "--timeout=60s")
+    real_cluster.kubectl("delete", "pods", "--all", "-n", name, "--now", "--timeout=60s")
+    # What deletes it lets five seconds pass first.
+    real_cluster.kubectl("delete", "namespace", name, "--wait=false")
