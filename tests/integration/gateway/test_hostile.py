@@ -140,12 +140,11 @@ def test_charts_that_take_all_time_do_not_keep_lists_from_being_read(
 ) -> None:
     monkeypatch.setattr(engine, "TEMPLATE_CPU_SECONDS", 1)
     archive = chart_archive({"templates/a.yaml": EATS_TIME})
-    most = 0
     with ThreadPoolExecutor(RENDERINGS_MAX + 2) as pool:
         rendering = [
             pool.submit(desk.post, desk.form(team=f"team-{at}"), file=archive) for at in range(RENDERINGS_MAX + 2)
         ]
-        wait_until(lambda: helm_processes() > 0, timeout=60, what="a rendering to begin")
+        most = wait_until(helm_processes, timeout=60, what="a rendering to begin")
         while not all(each.done() for each in rendering):
             assert desk.http.get("/api/xapps").status_code == 200
             most = max(most, helm_processes())
@@ -158,7 +157,14 @@ def helm_processes() -> int:
     """Return how many helm processes this one has started that still run."""
     found = 0
     for task in Path("/proc/self/task").iterdir():
-        for child in (task / "children").read_text().split():
-            with suppress(OSError):
-                found += b"template" in Path(f"/proc/{child}/cmdline").read_bytes()
+        with suppress(OSError):  # a thread that has ended in the meantime
+            children = (task / "children").read_text().split()
+            found += sum(map(_renders, children))
     return found
+
+
+def _renders(process: str) -> bool:
+    try:
+        return b"template" in Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:
+        return False
