@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import resource
 import tarfile
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from tests.localcluster.choice import choose_nodes
 from tests.localcluster.images import write_image
 from tests.localcluster.realnode.cgroups import hierarchies
-from tests.localcluster.realnode.detect import why_not
+from tests.localcluster.realnode.detect import why_no_watchers, why_not
 from tests.localcluster.realnode.network import reserve_subnet
 
 
@@ -53,6 +54,24 @@ def test_a_folder_that_the_node_would_cover_is_refused() -> None:
 
     assert reason
     assert "\n" not in reason
+
+
+def test_used_up_watchers_are_a_reason_in_one_line_and_none_stays_open() -> None:
+    highest = max(int(path.name) for path in Path("/proc/self/fd").iterdir())
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # the limit of this process stands in for that of the user, which would hit other programs
+    resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 4, hard))
+    try:
+        reason = why_no_watchers(highest + 100)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+    assert reason
+    assert "\n" not in reason
+    assert "fs.inotify.max_user_instances" in reason
+    assert why_no_watchers(0) is None
+    links = [path.readlink() for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
+    assert Path("anon_inode:inotify") not in links
 
 
 def test_hierarchies_are_found_where_they_are_mounted(tmp_path: Path) -> None:

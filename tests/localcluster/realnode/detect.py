@@ -1,5 +1,6 @@
 """Whether this machine can run a real node, found out by trying, and in one line why not."""
 
+import ctypes
 import os
 import shutil
 import subprocess
@@ -21,6 +22,9 @@ _PROGRAMS = {
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _HIDDEN = ("/var/lib", "/var/log", "/run", "/var/run")
 """Folders of the machine that the node covers with its own."""
+_WATCHERS = 16
+"""Instances of inotify that one cluster opens: 9 of the node, 4 of the control plane, and some for what comes later."""
+_WATCHERS_SETTING = Path("/proc/sys/fs/inotify/max_user_instances")
 _PROBE = Path(__file__).with_name("probe.sh")
 _PROBE_SECONDS = 30.0
 
@@ -32,8 +36,32 @@ def why_not(folder: Path) -> str | None:
         or _programs()
         or _folders([folder, cache_root(), Path(__file__)])
         or _control_groups()
+        or why_no_watchers(_WATCHERS)
         or _try(folder)
     )
+
+
+def why_no_watchers(count: int) -> str | None:
+    """Return in one line why ``count`` more instances of inotify cannot be had, None when they can.
+
+    All programs of a user share them; without, containerd and kubelet end while they start, and do not say why.
+    """
+    libc = ctypes.CDLL(None)
+    opened: list[int] = []
+    try:
+        for _ in range(count):
+            descriptor = libc.inotify_init1(os.O_CLOEXEC)
+            if descriptor < 0:
+                return (
+                    f"a real node needs {count} instances of inotify, and {len(opened)} are left of the "
+                    f"{_WATCHERS_SETTING.read_text().strip()} of this user; end another cluster, or raise "
+                    "fs.inotify.max_user_instances"
+                )
+            opened.append(descriptor)
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
+    return None
 
 
 def _rights() -> str | None:
