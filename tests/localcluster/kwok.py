@@ -19,7 +19,9 @@ from tests.localcluster.ports import LOOPBACK
 from tests.localcluster.processes import ProcessSpec
 
 PODS_PER_NODE = 4000
-_POD_RANGE = ipaddress.ip_network("10.244.0.0/16")
+_POD_RANGE = ipaddress.ip_network("240.0.0.0/16")
+"""Reserved for nobody (RFC 1112): what is sent to a simulated pod, by the API server's proxy say, reaches no stranger
+in a private network."""
 _NODE_PREFIX = 20
 """A /20 of pod addresses for each node: 4,096, the next power of two over PODS_PER_NODE."""
 _FIRST_ADDRESS = ipaddress.ip_address("192.0.2.11")
