@@ -73,6 +73,7 @@ def test_a_wrong_configuration_is_refused_and_changes_nothing(http: httpx.Client
     assert answer.headers["content-type"] == "application/problem+json"
     assert [each["field"] for each in answer.json()["errors"]] == [field]
     assert all(each["message"] for each in answer.json()["errors"])
+    assert not answer.json()["detail"].startswith(":")
     assert http.get("/config").json() == QUICK
 
 

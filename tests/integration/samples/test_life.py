@@ -139,6 +139,7 @@ def test_a_leak_takes_memory_up_to_its_bound(start: Start) -> None:
         ("slow", {"milliseconds": -1}, 422),
         ("leak", {"upToMegabytes": 0}, 422),
         ("leak", [], 422),
+        ("crash", {"exitCode": "x"}, 422),
         ("slow", "{", 400),
     ],
 )
@@ -146,6 +147,7 @@ def test_a_wrong_fault_is_refused(http: httpx.Client, fault: str, body: object, 
     content = body if isinstance(body, str) else json.dumps(body)
     answer = http.post(f"/faults/{fault}", content=content)
     assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
+    assert "Go " not in answer.json()["detail"]
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,10 @@ type invalid struct{ errors []fieldError }
 func (i invalid) Error() string {
 	words := make([]string, 0, len(i.errors))
 	for _, each := range i.errors {
+		if each.Field == "" {
+			words = append(words, each.Message)
+			continue
+		}
 		words = append(words, each.Field+": "+each.Message)
 	}
 	return strings.Join(words, "; ")

@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"reflect"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -101,7 +103,26 @@ func (l *leak) UnmarshalJSON(text []byte) error {
 func strictly(text []byte, into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
-	return decoder.Decode(into)
+	err := decoder.Decode(into)
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		return fmt.Errorf("%s is %s, and must be %s", cmp.Or(wrong.Field, "what was sent"), wrong.Value, kind(wrong.Type))
+	}
+	return err
+}
+
+// kind says in words of JSON what can be read into a type.
+func kind(of reflect.Type) string {
+	switch of.Kind() {
+	case reflect.Int:
+		return "a whole number"
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	default:
+		return "an object"
+	}
 }
 
 // trouble is what goes wrong at the moment.
