@@ -47,6 +47,7 @@ def why_no_watchers(count: int) -> str | None:
     All programs of a user share them; without, containerd and kubelet end while they start, and do not say why.
     """
     libc = ctypes.CDLL(None)
+    most = _WATCHERS_SETTING.read_text().strip()  # while there is a descriptor left to read it with
     opened: list[int] = []
     try:
         for _ in range(count):
@@ -54,7 +55,7 @@ def why_no_watchers(count: int) -> str | None:
             if descriptor < 0:
                 return (
                     f"a real node needs {count} instances of inotify, and {len(opened)} are left of the "
-                    f"{_WATCHERS_SETTING.read_text().strip()} of this user; end another cluster, or raise "
+                    f"{most} of this user; end another cluster, or raise "
                     "fs.inotify.max_user_instances"
                 )
             opened.append(descriptor)
