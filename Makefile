@@ -14,6 +14,8 @@ XAPP_PORT ?= 31315
 # make test
 WORKERS ?= $(shell nproc)
 PYTEST_ARGS ?=
+# Files of a folder one after the other, so that they share its clusters; the short ones last, so that no worker waits.
+IN_ORDER := --dist loadfile --no-loadscope-reorder
 
 # make lock
 UPGRADE ?=
@@ -70,7 +72,7 @@ lock: venv ## Write requirements.lock and requirements-dev.lock from pyproject.t
 
 .PHONY: test
 test: lint types imports ## Everything: lint, types, imports, unit, integration and e2e tests. Needs no Docker, cluster or root.
-	@$(BIN)/pytest -n $(WORKERS) --dist loadfile $(PYTEST_ARGS) tests/unit tests/integration tests/e2e
+	@$(BIN)/pytest -n $(WORKERS) $(IN_ORDER) $(PYTEST_ARGS) tests/e2e tests/integration tests/unit
 
 .PHONY: test-unit
 test-unit: venv ## The tests that need no cluster.
@@ -78,7 +80,7 @@ test-unit: venv ## The tests that need no cluster.
 
 .PHONY: test-integration
 test-integration: venv ## The tests against a real API server and the real helm (CLUSTER=local|kind|current).
-	@CLUSTER=$(CLUSTER) $(BIN)/pytest -n $(WORKERS) --dist loadfile $(PYTEST_ARGS) tests/integration
+	@CLUSTER=$(CLUSTER) $(BIN)/pytest -n $(WORKERS) $(IN_ORDER) $(PYTEST_ARGS) tests/integration
 
 .PHONY: lint
 lint: venv ## Style (ruff).
