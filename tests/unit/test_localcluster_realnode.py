@@ -57,12 +57,13 @@ def test_a_folder_that_the_node_would_cover_is_refused() -> None:
 
 
 def test_used_up_watchers_are_a_reason_in_one_line_and_none_stays_open() -> None:
-    highest = max(int(path.name) for path in Path("/proc/self/fd").iterdir())
+    free = os.dup(0)  # the lowest number there is: above it may be gaps, enough to use up what the user has
+    os.close(free)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     # the limit of this process stands in for that of the user, which would hit other programs
-    resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 4, hard))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free + 4, hard))
     try:
-        reason = why_no_watchers(highest + 100)
+        reason = why_no_watchers(100)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
