@@ -77,6 +77,17 @@ class Caller:
             return None
         return await self.reviews.namespaces(self.client, self.token, verb, resource=resource, among=among)
 
+    async def require_list(self, *, namespace: str | None, resource: Resource = XAPPS) -> None:
+        """Refuse a list of a namespace that they may not list; one of no namespace only asks who they are.
+
+        Such a list leaves out what they may not see: `namespaces` tells.
+
+        Raises:
+            Unauthenticated: when the API server does not know the token.
+            AccessDenied: naming the right that is missing.
+        """
+        await (self.sign_in() if namespace is None else self.require("list", namespace=namespace, resource=resource))
+
     async def sign_in(self) -> None:
         """Have the token checked before anything of the request is read.
 

@@ -61,10 +61,7 @@ async def list_services(request: Request) -> Response:
     gateway = gateway_of(request)
     query = Query(request.scope["query_string"])
     caller, named = gateway.caller(request), query.text("namespace")
-    if named is None:
-        await caller.sign_in()
-    else:
-        await caller.require("list", namespace=named, resource=SERVICES)
+    await caller.require_list(namespace=named, resource=SERVICES)
     query.only(PARAMETERS)
     asked = asked_page(query, gateway.settings, name=LIST_NAME)
     filters = _filters(query)

@@ -90,10 +90,7 @@ async def list_repositories(request: Request) -> Response:
     gateway = gateway_of(request)
     query = Query(request.scope["query_string"])
     caller, named = gateway.caller(request), query.text("namespace")
-    if named is None:
-        await caller.sign_in()
-    else:
-        await caller.require("list", namespace=named, resource=CHART_REPOSITORIES)
+    await caller.require_list(namespace=named, resource=CHART_REPOSITORIES)
     query.only((*paging.PAGE_PARAMETERS, "namespace", "search"))
     asked = asked_page(query, gateway.settings, name=LIST_NAME, sorts=SORTS)
     gateway.repositories.require_synced()

@@ -48,7 +48,7 @@ async def stream(request: Request) -> Response:
     gateway = gateway_of(request)
     query = Query(request.scope["query_string"])
     caller, named = gateway.caller(request), query.text("namespace")
-    await (caller.sign_in() if named is None else caller.require("list", namespace=named))
+    await caller.require_list(namespace=named)
     query.only(("namespace",))
     gateway.require_synced()
     return EventStream(

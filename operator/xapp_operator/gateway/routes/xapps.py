@@ -71,7 +71,7 @@ async def list_xapps(request: Request) -> Response:
     gateway = gateway_of(request)
     query = Query(request.scope["query_string"])
     caller, named = gateway.caller(request), query.text("namespace")
-    await (caller.sign_in() if named is None else caller.require("list", namespace=named))
+    await caller.require_list(namespace=named)
     query.only(PARAMETERS)
     asked = asked_page(query, gateway.settings, name=LIST_NAME, sorts=SORTS)
     filters = _filters(query)
