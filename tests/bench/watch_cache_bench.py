@@ -18,8 +18,9 @@ import time
 from pathlib import Path
 from typing import Final
 
-from tests.integration.kube.conftest import CRDS, xapp
+from tests.integration.kube.conftest import CRDS
 from tests.localcluster import LocalCluster
+from tests.support.manifest import xapp
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.config import Settings
 from xapp_operator.kube.cache import WatchCache

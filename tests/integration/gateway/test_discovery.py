@@ -12,11 +12,11 @@ import pytest
 
 from tests.integration.gateway.desk import Desk
 from tests.integration.gateway.office import Office
-from tests.integration.gateway.test_lists import xapp
 from tests.localcluster.waiting import wait_until
 from tests.support.apiserver import NAMESPACES, XAPPS, ApiServer, Object
 from tests.support.contract import Contract
 from tests.support.gateway import Serving
+from tests.support.manifest import xapp
 
 pytestmark = pytest.mark.integration
 

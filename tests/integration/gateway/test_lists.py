@@ -19,6 +19,7 @@ from tests.localcluster.waiting import wait_until
 from tests.support.apiserver import NAMESPACES, XAPPS, ApiServer, Object
 from tests.support.contract import Contract
 from tests.support.gateway import Serving, serving
+from tests.support.manifest import xapp
 
 pytestmark = pytest.mark.integration
 
@@ -27,28 +28,6 @@ PER_PAGE: Final = 7
 SEEN_SECONDS: Final = 60.0
 SORTS: Final = ("created", "name", "organization", "version", "phase", "health")
 SORTED_BY: Final = {"created": "createdAt"}
-
-
-def xapp(name: str, *, namespace: str, **spec: Any) -> Object:
-    """Return an XApp that the API server accepts."""
-    return {
-        "apiVersion": "xapp-operator.io/v1alpha1",
-        "kind": "XApp",
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {
-            "xAppName": name,
-            "organization": "acme",
-            "team": "ran",
-            "version": "0.2.1",
-            "owner": "jane",
-            "method": "Remote Chart Repository",
-            "namespace": namespace,
-            "chartName": "hello",
-            "url": "https://charts.example.com",
-            "repoName": "acme",
-            **spec,
-        },
-    }
 
 
 @pytest.fixture(scope="module")

@@ -11,12 +11,12 @@ import pytest
 
 from tests.integration.gateway.conftest import settings_for
 from tests.integration.gateway.desk import NAME, Desk, ready
-from tests.integration.gateway.test_lists import xapp
 from tests.localcluster import Cluster
 from tests.localcluster.waiting import wait_until
 from tests.support.apiserver import XAPPS, ApiServer, Object
 from tests.support.contract import Contract
 from tests.support.gateway import Serving, serving
+from tests.support.manifest import xapp
 from tests.support.person import Person
 from tests.support.styles import STATEFUL, drax_chart, sdran_chart
 

@@ -27,28 +27,6 @@ def crds(cluster: Cluster) -> None:
     cluster.kubectl("wait", "--for=condition=Established", "crd/xapps.xapp-operator.io", "--timeout=60s")
 
 
-def xapp(name: str, *, namespace: str, values: JsonObject | None = None) -> JsonObject:
-    """Return an XApp that the API server accepts."""
-    return {
-        "apiVersion": "xapp-operator.io/v1alpha1",
-        "kind": "XApp",
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {
-            "xAppName": name,
-            "organization": "acme",
-            "team": "ran",
-            "version": "0.2.1",
-            "owner": "jane",
-            "method": "Remote Chart Repository",
-            "namespace": namespace,
-            "chartName": "hello",
-            "url": "https://charts.example.com",
-            "repoName": "acme",
-            "values": values or {},
-        },
-    }
-
-
 def config_map(name: str, *, data: dict[str, str] | None = None, labels: dict[str, str] | None = None) -> JsonObject:
     """Return a ConfigMap without namespace."""
     return {

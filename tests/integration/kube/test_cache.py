@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.kube.conftest import config_map, xapp
+from tests.integration.kube.conftest import config_map
 from tests.integration.kube.relay import Relay
 from tests.localcluster import Cluster, LocalCluster
 from tests.support.eventually import eventually
+from tests.support.manifest import xapp
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.config import Settings
 from xapp_operator.kube.cache import WatchCache

@@ -9,9 +9,10 @@ from contextlib import aclosing
 
 import pytest
 
-from tests.integration.kube.conftest import config_map, xapp
+from tests.integration.kube.conftest import config_map
 from tests.localcluster import LocalCluster
 from tests.support.eventually import eventually_async
+from tests.support.manifest import xapp
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.config import Settings
 from xapp_operator.errors import AccessDenied, AlreadyExists, Conflict, Invalid, NotFound, Unauthenticated, WatchExpired

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.integration.kube.conftest import xapp
+from tests.support.manifest import xapp
 from xapp_operator.api.json import JsonObject, items, obj, text
 from xapp_operator.errors import Conflict, NotFound
 from xapp_operator.kube.client import KubeClient
