@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.localcluster import Binaries, Cluster, LocalCluster
-from tests.localcluster.processes import Identity
+from tests.localcluster.processes import ProcessIdentity
 from tests.localcluster.providers import choose_provider
 from tests.localcluster.shared import SharedCluster
 from tests.localcluster.tools import TOOLS
@@ -30,7 +30,7 @@ settings.load_profile("steady")
 
 _SHARED = pytest.StashKey[SharedCluster]()
 _FAILED = pytest.StashKey[bool]()
-_NEED_PROGRAMS = {"cluster", "namespace", "private_cluster", "binaries"}
+_FIXTURES_WITH_TOOLS = {"cluster", "namespace", "private_cluster", "binaries"}
 
 
 class WorkerNode(Protocol):
@@ -48,9 +48,9 @@ def pytest_configure(config: pytest.Config) -> None:
     given = getattr(config, "workerinput", None)
     if given is None:
         folder = Path(tempfile.gettempdir()) / f"xapp-operator-tests-{secrets.token_hex(8)}"
-        owner = Identity.current()
+        owner = ProcessIdentity.current()
     else:
-        folder, owner = Path(given["cluster_folder"]), Identity(**given["cluster_owner"])
+        folder, owner = Path(given["cluster_folder"]), ProcessIdentity(**given["cluster_owner"])
     try:
         provider = choose_provider(os.environ.get("CLUSTER", "local"))
     except ValueError as error:
@@ -68,7 +68,7 @@ def pytest_configure_node(node: WorkerNode) -> None:
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Have the programs before the first test's clock runs: on a new machine they are built first."""
-    needed = any(_NEED_PROGRAMS & set(getattr(item, "fixturenames", ())) for item in session.items)
+    needed = any(_FIXTURES_WITH_TOOLS & set(getattr(item, "fixturenames", ())) for item in session.items)
     if needed and not session.config.option.collectonly:
         Binaries().resolve(TOOLS)
 
@@ -84,7 +84,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     if shared is None or hasattr(config, "workerinput"):
         return
     logs = config.rootpath / ".local" / "test-cluster" if config.stash.get(_FAILED, True) else None
-    if shared.end(logs_to=logs):
+    if shared.stop(logs_to=logs):
         print(f"logs of the cluster: {logs}", file=sys.stderr)
 
 

@@ -33,20 +33,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         settings = Settings()
     except ValidationError as error:
-        for line in _sentences(error):
+        for line in _validation_messages(error):
             sys.stderr.write(f"xapp-operator: {line}\n")
         return USAGE_ERROR
-    configure_logs(level=settings.log_level, style=settings.log_format)
+    configure_logs(level=settings.log_level, log_format=settings.log_format)
     _, start = _ROLES[role]
     try:
         return start(settings)
     except XAppError as error:
-        _log.error("cannot go on", error=error.message)
+        _log.error("process failed", error=error.message)
         return 1
     except OSError as error:  # a folder that cannot be written, an address that is taken or not ours
         where = f" ({error.filename})" if error.filename else ""
         _log.error(
-            "cannot go on",
+            "process failed",
             error=f"{error.strerror or error}{where}: check XAPP_CACHE_DIR, and host and port of what is served",
         )
         return 1
@@ -54,19 +54,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
 
 
-def _operator(settings: Settings) -> int:
-    from xapp_operator.handlers.process import run  # noqa: PLC0415 - a gateway needs no kopf
+def _run_operator(settings: Settings) -> int:
+    from xapp_operator.handlers.operator_process import run  # noqa: PLC0415 - a gateway needs no kopf
 
     return run(settings)
 
 
-def _gateway(settings: Settings) -> int:
+def _run_gateway(settings: Settings) -> int:
     from xapp_operator.gateway.server import run  # noqa: PLC0415 - an operator needs no web framework
 
     return run(settings)
 
 
-def _sentences(error: ValidationError) -> list[str]:
+def _validation_messages(error: ValidationError) -> list[str]:
     lines = []
     for problem in error.errors(include_url=False, include_input=False):
         where = "XAPP_" + "_".join(str(part) for part in problem["loc"]).upper() if problem["loc"] else "settings"
@@ -75,6 +75,6 @@ def _sentences(error: ValidationError) -> list[str]:
 
 
 _ROLES: dict[str, tuple[str, Callable[[Settings], int]]] = {
-    "run": ("run the Service Orchestrator: watch XApps and drive helm", _operator),
-    "gateway": ("run the REST gateway and the dashboard", _gateway),
+    "run": ("run the Service Orchestrator: watch XApps and drive helm", _run_operator),
+    "gateway": ("run the REST gateway and the dashboard", _run_gateway),
 }

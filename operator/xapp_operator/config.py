@@ -20,12 +20,12 @@ MIB = 1024 * 1024
 
 CommaList = Annotated[tuple[str, ...], NoDecode]
 
-LABEL_SETS_MAX: Final = 8  # each costs a watch for every kind
+MAX_LABEL_SETS: Final = 8  # each costs a watch for every kind
 LABEL_KEY: Final = re.compile(
     r"(?:[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9](?:[-\w.]{0,61}[A-Za-z0-9])?", re.A
 )
 LABEL_VALUE: Final = re.compile(r"(?:[A-Za-z0-9](?:[-\w.]{0,61}[A-Za-z0-9])?)?", re.A)
-_LABEL_SET_FORM: Final = '[{"selector": "drax/role=xapp", "name": "drax/xapp-name", "component": "…"}]'
+_LABEL_SET_EXAMPLE: Final = '[{"selector": "drax/role=xapp", "name": "drax/xapp-name", "component": "…"}]'
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +45,13 @@ class LabelSet:
         return json.dumps({name: value for name, value in asdict(self).items() if value})
 
     @property
-    def terms(self) -> tuple[tuple[str, str | None], ...]:
+    def required_labels(self) -> tuple[tuple[str, str | None], ...]:
         """Return the labels that the selector asks for; None stands for any value."""
         pairs = (term.partition("=") for term in self.selector.split(","))
         return tuple((key, value if equals else None) for key, equals, value in pairs)
 
 
-DRAX: Final = LabelSet(selector="drax/role=xapp", name="drax/xapp-name", component="drax/xapp-component-name")
+DRAX_LABEL_SET: Final = LabelSet(selector="drax/role=xapp", name="drax/xapp-name", component="drax/xapp-component-name")
 
 
 class Settings(BaseSettings):
@@ -65,7 +65,9 @@ class Settings(BaseSettings):
     cluster_advertise_address: str | None = None
     advertise_address_values: CommaList = ("global.kubeIp",)
 
-    label_sets: Annotated[tuple[LabelSet, ...], NoDecode] = (DRAX,)  # by which foreign charts register themselves
+    label_sets: Annotated[tuple[LabelSet, ...], NoDecode] = (
+        DRAX_LABEL_SET,
+    )  # by which foreign charts register themselves
 
     # Identity and safety
     auth: Literal["kubernetes", "none"] = "kubernetes"
@@ -132,8 +134,8 @@ class Settings(BaseSettings):
 
     @field_validator("label_sets", mode="before")
     @classmethod
-    def _read_label_sets(cls, value: object) -> object:
-        return _label_sets(value) if isinstance(value, str) else value
+    def _parse_label_sets_setting(cls, value: object) -> object:
+        return _parse_label_sets(value) if isinstance(value, str) else value
 
     @model_validator(mode="after")
     def _check_bounds(self) -> Settings:
@@ -144,32 +146,32 @@ class Settings(BaseSettings):
         return self
 
 
-def _label_sets(text: str) -> tuple[LabelSet, ...]:
+def _parse_label_sets(text: str) -> tuple[LabelSet, ...]:
     """Return the sets that a JSON text describes; the message of a ValueError says what is wrong with which."""
     try:
         listed = json.loads(text) if text.strip() else []
     except ValueError:
-        raise ValueError(f"it is no JSON: write a list such as {_LABEL_SET_FORM}") from None
-    if not isinstance(listed, list) or len(listed) > LABEL_SETS_MAX:
-        raise ValueError(f"it must be a list of at most {LABEL_SETS_MAX} sets, such as {_LABEL_SET_FORM}")
-    return tuple(_label_set(each, at=at) for at, each in enumerate(listed, 1))
+        raise ValueError(f"it is no JSON: write a list such as {_LABEL_SET_EXAMPLE}") from None
+    if not isinstance(listed, list) or len(listed) > MAX_LABEL_SETS:
+        raise ValueError(f"it must be a list of at most {MAX_LABEL_SETS} sets, such as {_LABEL_SET_EXAMPLE}")
+    return tuple(_parse_label_set(each, at=at) for at, each in enumerate(listed, 1))
 
 
-def _label_set(given: object, *, at: int) -> LabelSet:
+def _parse_label_set(value: object, *, at: int) -> LabelSet:
     known = {"selector", "name", "component"}
-    if not isinstance(given, dict) or not given.get("selector") or not given.keys() <= known:
-        raise ValueError(f"set {at} must have a selector, and may have name and component, as in {_LABEL_SET_FORM}")
-    if not all(isinstance(value, str) for value in given.values()):
-        raise ValueError(f"set {at}: selector, name and component are texts, as in {_LABEL_SET_FORM}")
-    found = LabelSet(**given)
-    for key, value in found.terms:
-        if not LABEL_KEY.fullmatch(key) or not LABEL_VALUE.fullmatch(value or ""):
+    if not isinstance(value, dict) or not value.get("selector") or not value.keys() <= known:
+        raise ValueError(f"set {at} must have a selector, and may have name and component, as in {_LABEL_SET_EXAMPLE}")
+    if not all(isinstance(text, str) for text in value.values()):
+        raise ValueError(f"set {at}: selector, name and component are texts, as in {_LABEL_SET_EXAMPLE}")
+    label_set = LabelSet(**value)
+    for key, text in label_set.required_labels:
+        if not LABEL_KEY.fullmatch(key) or not LABEL_VALUE.fullmatch(text or ""):
             raise ValueError(
                 f"set {at}: its selector must be labels to be equal to, key=value or key, comma-separated, without "
                 "spaces: drax/role=xapp"
             )
     for field in ("name", "component"):
-        key = getattr(found, field)
+        key = getattr(label_set, field)
         if key and not LABEL_KEY.fullmatch(key):
             raise ValueError(f"set {at}: its {field} must be the key of a label, such as drax/xapp-name")
-    return found
+    return label_set

@@ -89,12 +89,12 @@ class MalformedRequest(InputError):
     title = "Malformed request"
 
 
-class NotAcceptedMedia(InputError):
+class UnsupportedMediaType(InputError):
     status = 415
     title = "Unsupported media type"
 
 
-class TooLarge(InputError):
+class ContentTooLarge(InputError):
     status = 413
     title = "Content too large"
 
@@ -247,7 +247,7 @@ class UpstreamUnreachable(XAppError):
     title = "xApp not reachable"
 
 
-class UpstreamSilent(UpstreamUnreachable):
+class UpstreamTimeout(UpstreamUnreachable):
     status = 504
     title = "xApp did not answer in time"
 
@@ -260,12 +260,12 @@ class RequestRefused(XAppError):
     permanent = True
 
 
-class WrongHost(RequestRefused):
+class MisdirectedRequest(RequestRefused):
     status = 421
     title = "Misdirected request"
 
 
-class NotFoundHere(RequestRefused):
+class GatewayNotFound(RequestRefused):
     status = 404
     title = "Not found"
 
@@ -276,7 +276,7 @@ class IdentityConflict(RequestRefused):
     reason = "AccessDenied"
 
 
-class LabelsOnly(RequestRefused):
+class NoXAppResource(RequestRefused):
     status = 409
     title = "Known by labels only"
 
@@ -286,5 +286,5 @@ class NotReady(RequestRefused):
     title = "Not ready"
 
 
-class TooManyAtOnce(NotReady):
+class TooManyConcurrentRequests(NotReady):
     title = "Too many at a time"

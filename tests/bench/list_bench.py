@@ -24,11 +24,11 @@ from typing import Final, cast
 import orjson
 import uvloop
 
-from tests.support.gateway import offline, serving
-from tests.unit.gateway.xapps import raw_xapp, ready_status
+from tests.support.gateway import offline_gateway, serve_gateway
+from tests.unit.gateway.xapp_objects import raw_xapp, ready_status
 from xapp_operator.api.json import JsonObject
-from xapp_operator.gateway.records import entry_of
-from xapp_operator.gateway.runtime import Gateway
+from xapp_operator.gateway.catalog.records import build_xapp_entry
+from xapp_operator.gateway.state import Gateway
 
 MEGABYTE: Final = 1_000_000
 PAGE_BYTES: Final = 4096
@@ -81,7 +81,7 @@ def fill(count: int) -> Callable[[Gateway], float]:
     def filled(gateway: Gateway) -> float:
         begun = time.perf_counter()
         for at in range(count):
-            gateway.store.put(entry_of(orjson.loads(deployed(at))))
+            gateway.store.put(build_xapp_entry(orjson.loads(deployed(at))))
         return time.perf_counter() - begun
 
     return filled
@@ -94,7 +94,7 @@ def churn(gateway: Gateway) -> None:
     def change(at: int) -> None:
         xapp: JsonObject = orjson.loads(deployed(at))
         status = ready_status(phase=("Deployed", "Degraded")[at % 2])
-        gateway.store.put(entry_of(xapp | {"status": status}))
+        gateway.store.put(build_xapp_entry(xapp | {"status": status}))
         loop.call_later(1 / CHURN_PER_SECOND, change, (at + 7) % len(gateway.store))
 
     change(0)
@@ -103,15 +103,15 @@ def churn(gateway: Gateway) -> None:
 def serve(count: int, pipe: Connection) -> None:
     """Serve in this process until told to stop; say the port, the seconds of filling, and the memory."""
     with tempfile.TemporaryDirectory() as folder:
-        settings, opened = offline(Path(folder))
-        with serving(settings, opened, synced=False) as gateway:
+        settings, opened = offline_gateway(Path(folder))
+        with serve_gateway(settings, opened, wait_synced=False) as gateway:
             empty = resident_megabytes()
-            seconds = gateway.call(fill(count))
+            seconds = gateway.run_in_loop(fill(count))
             gc.collect()
             pipe.send((gateway.port, seconds, empty))
             while (order := pipe.recv()) != "stop":
                 if order == "churn":
-                    gateway.call(churn)
+                    gateway.run_in_loop(churn)
                 pipe.send(resident_megabytes())
 
 

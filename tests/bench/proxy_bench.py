@@ -16,8 +16,8 @@ from typing import Final
 
 import httpx
 
-from tests.support.proxying import behind_service
-from tests.support.xappapi import xapp_api
+from tests.support.proxied_xapp import proxy_to_service
+from tests.support.xapp_server import serve_xapp
 
 REQUESTS: Final = 500
 LARGE: Final = 200 * 1024 * 1024
@@ -44,7 +44,7 @@ def megabytes(http: httpx.Client) -> float:
 
 def main() -> None:
     """Print the figures."""
-    with tempfile.TemporaryDirectory() as folder, xapp_api() as api, behind_service(api, Path(folder)) as behind:
+    with tempfile.TemporaryDirectory() as folder, serve_xapp() as api, proxy_to_service(api, Path(folder)) as behind:
         direct = httpx.Client(base_url=f"http://{api.host}:{api.port}", trust_env=False)
         with direct, behind.client() as through:
             for name, http in (("the xApp itself", direct), ("through the gateway", through)):

@@ -20,12 +20,12 @@ from typing import Final
 
 from tests.integration.kube.conftest import CRDS
 from tests.localcluster import LocalCluster
-from tests.support.manifest import xapp
+from tests.support.xapp_manifest import xapp_manifest
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.config import Settings
-from xapp_operator.kube.cache import WatchCache
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import XAPPS
+from xapp_operator.kube.watch_cache import WatchCache
 
 MEGABYTE: Final = 1_000_000
 PAGE_BYTES: Final = 4096
@@ -55,7 +55,7 @@ async def fill(kubeconfig: Path, *, count: int, size: int) -> None:
         async def write() -> None:
             for number in numbers:
                 values: JsonObject = {f"key{each}": "x" * 50 for each in range(size // 50)}
-                await client.create(XAPPS, xapp(f"acme-ran-x{number:05}", namespace=NAMESPACE, values=values))
+                await client.create(XAPPS, xapp_manifest(f"acme-ran-x{number:05}", namespace=NAMESPACE, values=values))
 
         await asyncio.gather(*(write() for _ in range(WRITERS)))
 
@@ -63,13 +63,13 @@ async def fill(kubeconfig: Path, *, count: int, size: int) -> None:
 async def read(kubeconfig: Path, *, as_events: bool) -> str:
     """Bring a cache in sync, send it events, and return the figures."""
     async with await KubeClient.connect(Settings(KUBECONFIG=str(kubeconfig))) as client:
-        await client.version()
+        await client.server_version()
         before, began, worked = resident(), time.perf_counter(), time.process_time()
-        cache = WatchCache(client, XAPPS, keep=kept)
+        cache = WatchCache(client, XAPPS, transform=kept)
         if not as_events:
-            cache._streams_lists = False
+            cache._use_streaming_lists = False
         async with cache:
-            await cache.wait_synced(seconds=SYNC_SECONDS)
+            await cache.wait_synced(timeout_seconds=SYNC_SECONDS)
             seconds, cpu, after = time.perf_counter() - began, time.process_time() - worked, resident()
             delays = await event_delays(client, cache)
             return (
@@ -83,7 +83,7 @@ async def event_delays(client: KubeClient, cache: WatchCache[tuple[str, ...]]) -
     """Return how many seconds after the answer to a write its event was told."""
     delays = []
     heard = asyncio.Event()
-    end = cache.on_event(lambda *_: heard.set())
+    end = cache.subscribe(lambda *_: heard.set())
     for number in range(EVENTS):
         heard.clear()
         change: JsonObject = {"metadata": {"annotations": {"bench": str(number)}}}

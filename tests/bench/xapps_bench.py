@@ -13,11 +13,11 @@ import time
 from pathlib import Path
 
 from tests.localcluster import Cluster, LocalCluster
-from tests.localrun.provision import prepare_cluster
-from tests.support.chartserver import ChartServer
+from tests.localrun.cluster_setup import prepare_cluster
+from tests.support.chart_server import ChartServer
 from tests.support.operator import OperatorProcess
-from tests.support.workload import workload
-from tests.support.xapps import XAppKit
+from tests.support.workload import workload_chart
+from tests.support.xapps import XAppClient
 
 ROOT = Path(__file__).parents[2]
 POOL = 8
@@ -31,7 +31,7 @@ def main() -> None:
         for namespace in ("pool", "warm", "xapps", "single"):
             cluster.kubectl("create", "namespace", namespace)
         chart = Path(folder) / "workload.tgz"
-        chart.write_bytes(workload())
+        chart.write_bytes(workload_chart())
         single = asyncio.run(_pool(cluster, chart, "warm", 1))
         pool = asyncio.run(_pool(cluster, chart, "pool", count))
         print(f"pool of {POOL} helm installs: {count} releases in {pool:.2f} s; one alone {single:.2f} s")
@@ -39,10 +39,10 @@ def main() -> None:
         operator.start()
         try:
             with ChartServer() as charts:
-                charts.add("workload", "0.1.0", workload())
-                _, one = _xapps(XAppKit(cluster, "single"), charts, 1)
-                _, alone = _xapps(XAppKit(cluster, "single"), charts, 1, first=1)
-                taken, ready = _xapps(XAppKit(cluster, "xapps"), charts, count)
+                charts.add("workload", "0.1.0", workload_chart())
+                _, one = _xapps(XAppClient(cluster, "single"), charts, 1)
+                _, alone = _xapps(XAppClient(cluster, "single"), charts, 1, first=1)
+                taken, ready = _xapps(XAppClient(cluster, "xapps"), charts, count)
                 downloads = charts.requests["/workload-0.1.0.tgz"]
             print(f"one XApp: first {one:.2f} s, then {alone:.2f} s ({alone / single:.2f} x one helm install)")
             print(f"{count} XApps Ready in {ready:.2f} s ({ready / pool:.2f} x the pool), of which apply {taken:.2f} s")
@@ -70,19 +70,19 @@ async def _pool(cluster: Cluster, chart: Path, namespace: str, count: int) -> fl
     return time.monotonic() - began
 
 
-def _xapps(kit: XAppKit, charts: ChartServer, count: int, *, first: int = 0) -> tuple[float, float]:
+def _xapps(kit: XAppClient, charts: ChartServer, count: int, *, first: int = 0) -> tuple[float, float]:
     """Apply XApps at once; return the seconds until kubectl returned, and until all were Ready."""
     names = [f"xapp-{first + number}" for number in range(count)]
-    manifests = [json.dumps(kit.remote(name, url=charts.url, chart="workload")) for name in names]
+    manifests = [json.dumps(kit.remote_manifest(name, url=charts.url, chart="workload")) for name in names]
     began = time.monotonic()
     kit.kubectl("apply", "--server-side", "-f", "-", input="\n---\n".join(manifests))
     applied = time.monotonic() - began
     # `kubectl wait` looks at one object after the other, a tenth of a second each.
-    kit.until(lambda: _ready(kit) >= set(names), what="all XApps to be Ready", seconds=DEADLINE_SECONDS)
+    kit.wait_until(lambda: _ready(kit) >= set(names), what="all XApps to be Ready", seconds=DEADLINE_SECONDS)
     return applied, time.monotonic() - began
 
 
-def _ready(kit: XAppKit) -> set[str]:
+def _ready(kit: XAppClient) -> set[str]:
     found: set[str] = set()
     for item in json.loads(kit.kubectl("get", "xapps", "-o", "json"))["items"]:
         for condition in item.get("status", {}).get("conditions", []):

@@ -14,30 +14,30 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.sample import Sample
+from tests.e2e.sample_xapp import SampleXApp
 from tests.localcluster import Binaries, Cluster, LocalCluster
 from tests.localcluster.cluster import ROOT
+from tests.localrun.cluster_setup import prepare_cluster
 from tests.localrun.image import IMAGE
 from tests.localrun.image import sample_image as archive_of_sample
-from tests.localrun.provision import prepare_cluster
-from tests.support.gateway import Serving, serving
+from tests.support.gateway import GatewayServer, serve_gateway
 from tests.support.operator import OperatorProcess
-from tests.support.realnode import have_programs, why_no_real_node
-from tests.support.xapps import XAppKit
+from tests.support.realnode import build_real_node_tools, real_node_unavailable
+from tests.support.xapps import XAppClient
 from xapp_operator.config import Settings
 
 NODES = {"simulated": 1, "real": 1}
-_GONE_SECONDS = 90
+_DELETE_SECONDS = 90
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    have_programs(session, for_fixtures=("e2e_local",))
+    build_real_node_tools(session, for_fixtures=("e2e_local",))
 
 
 @pytest.fixture(scope="package")
 def e2e_local(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     """The cluster from outside, to break it (`hold`, `release`) or load further images; skips without a real node."""
-    reason = why_no_real_node(pytestconfig)
+    reason = real_node_unavailable(pytestconfig)
     if reason:
         pytest.skip(reason)
     local = LocalCluster(tmp_path_factory.mktemp("e2e") / "cluster", nodes=NODES)
@@ -49,7 +49,7 @@ def e2e_local(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFact
 @pytest.fixture(scope="package")
 def e2e_cluster(e2e_local: LocalCluster) -> Cluster:
     """The way in as administrator; definitions and roles are applied, `node_address` is the real node's."""
-    return e2e_local.access()
+    return e2e_local.connect()
 
 
 @pytest.fixture(scope="package")
@@ -62,17 +62,19 @@ def sample_image(e2e_local: LocalCluster) -> str:
 @pytest.fixture(scope="package")
 def e2e_operator(e2e_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatorProcess]:
     """The operator as a process, running when a test begins; what a test kills, it starts again."""
-    process = OperatorProcess(e2e_cluster, tmp_path_factory.mktemp("operator"), _advertised(e2e_cluster))
+    process = OperatorProcess(e2e_cluster, tmp_path_factory.mktemp("operator"), _advertise_settings(e2e_cluster))
     process.start()
     yield process
     process.stop()
-    errors = [line for line in process.logged().splitlines() if '"level": "error"' in line or '"level":"error"' in line]
+    errors = [
+        line for line in process.log_text().splitlines() if '"level": "error"' in line or '"level":"error"' in line
+    ]
     sys.stderr.write("\n".join(errors[-20:]))
     assert not errors, "the operator logged errors"
 
 
 @pytest.fixture(scope="package")
-def e2e_gateway(e2e_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+def e2e_gateway(e2e_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
     """The gateway with caches in sync and everybody its administrator: `.url`, `.client()` for HTTP."""
     settings = {
         "KUBECONFIG": str(e2e_cluster.kubeconfig),
@@ -83,7 +85,7 @@ def e2e_gateway(e2e_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) 
         "allow_loopback_repositories": True,
         "cluster_advertise_address": e2e_cluster.node_address,
     }
-    with serving(Settings.model_validate(settings)) as gateway:
+    with serve_gateway(Settings.model_validate(settings)) as gateway:
         yield gateway
 
 
@@ -95,29 +97,29 @@ def e2e_namespace(e2e_cluster: Cluster) -> Iterator[str]:
     e2e_cluster.kubectl("create", "-f", "-", input=json.dumps(namespace))
     e2e_cluster.kubectl("wait", "--for=create", "serviceaccount/default", "-n", name, "--timeout=60s")
     yield name
-    e2e_cluster.kubectl("delete", "xapps", "--all", "-n", name, f"--timeout={_GONE_SECONDS}s")
-    e2e_cluster.kubectl("delete", "pods", "--all", "-n", name, "--now", f"--timeout={_GONE_SECONDS}s")
+    e2e_cluster.kubectl("delete", "xapps", "--all", "-n", name, f"--timeout={_DELETE_SECONDS}s")
+    e2e_cluster.kubectl("delete", "pods", "--all", "-n", name, "--now", f"--timeout={_DELETE_SECONDS}s")
     # What deletes it lets five seconds pass first.
     e2e_cluster.kubectl("delete", "namespace", name, "--wait=false")
 
 
 @pytest.fixture
-def e2e_xapps(e2e_operator: OperatorProcess, e2e_cluster: Cluster, e2e_namespace: str) -> XAppKit:
+def e2e_xapps(e2e_operator: OperatorProcess, e2e_cluster: Cluster, e2e_namespace: str) -> XAppClient:
     """What a test does with XApps in its namespace, with the operator at work."""
     if not e2e_operator.running:
         e2e_operator.start()
-    return XAppKit(e2e_cluster, e2e_namespace)
+    return XAppClient(e2e_cluster, e2e_namespace)
 
 
 @pytest.fixture
-def e2e_sample(e2e_gateway: Serving, e2e_xapps: XAppKit, sample_image: str) -> Iterator[Sample]:
+def e2e_sample(e2e_gateway: GatewayServer, e2e_xapps: XAppClient, sample_image: str) -> Iterator[SampleXApp]:
     """The sample xApp in the test's namespace, which takes restricted pods only; `install` it with values."""
     assert sample_image
     enforced = "pod-security.kubernetes.io/enforce=restricted"
     e2e_xapps.cluster.kubectl("label", "namespace", e2e_xapps.namespace, enforced)
     with e2e_gateway.client() as http:
-        yield Sample(http, e2e_xapps)
+        yield SampleXApp(http, e2e_xapps)
 
 
-def _advertised(cluster: Cluster) -> dict[str, str]:
+def _advertise_settings(cluster: Cluster) -> dict[str, str]:
     return {"XAPP_CLUSTER_ADVERTISE_ADDRESS": cluster.node_address or ""}

@@ -18,11 +18,11 @@ from tests.integration.gateway.conftest import settings_for
 from tests.localcluster import Cluster
 from tests.localcluster.cluster import ROOT
 from tests.localcluster.waiting import wait_until
-from tests.localrun.charts import pack
-from tests.localrun.samples import ON_REAL_NODE
-from tests.support.gateway import Serving, serving
+from tests.localrun.charts import pack_chart
+from tests.localrun.samples import REAL_NODE_VALUES
+from tests.support.gateway import GatewayServer, serve_gateway
 from tests.support.operator import OperatorProcess
-from tests.support.xapps import XAppKit
+from tests.support.xapps import XAppClient
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 
@@ -31,11 +31,13 @@ SECONDS: Final = 90.0
 LARGE: Final = 100 * 1024 * 1024
 GROWTH_MAX: Final = 48 * 1024 * 1024
 PIECE: Final = bytes(range(256)) * 256
-CHART: Final = pack(ROOT / "manifests" / "samples" / "charts" / "hello-world")
+CHART: Final = pack_chart(ROOT / "manifests" / "samples" / "charts" / "hello-world")
 
 
 @pytest.fixture(scope="module")
-def room(e2e_cluster: Cluster, e2e_operator: OperatorProcess, e2e_gateway: Serving, sample_image: str) -> Iterator[str]:
+def sample_namespace(
+    e2e_cluster: Cluster, e2e_operator: OperatorProcess, e2e_gateway: GatewayServer, sample_image: str
+) -> Iterator[str]:
     """A namespace in which the sample runs."""
     assert sample_image
     if not e2e_operator.running:
@@ -54,12 +56,12 @@ def room(e2e_cluster: Cluster, e2e_operator: OperatorProcess, e2e_gateway: Servi
     parts: dict[str, tuple[str | None, str | bytes]] = {
         "xAppForm": (None, json.dumps(form)),
         "file": (CHART.file_name, CHART.data),
-        "values": (None, json.dumps(ON_REAL_NODE)),
+        "values": (None, json.dumps(REAL_NODE_VALUES)),
     }
     with e2e_gateway.client() as http:
         answer = http.post("/api/deployment/xapp", files=parts)
     assert answer.status_code == 202, answer.text
-    XAppKit(e2e_cluster, name).ready(XAPP, seconds=SECONDS)
+    XAppClient(e2e_cluster, name).wait_ready(XAPP, seconds=SECONDS)
     yield name
     e2e_cluster.kubectl("delete", "xapps", "--all", "-n", name, f"--timeout={SECONDS:g}s")
     e2e_cluster.kubectl("delete", "pods", "--all", "-n", name, "--now", f"--timeout={SECONDS:g}s")
@@ -67,34 +69,34 @@ def room(e2e_cluster: Cluster, e2e_operator: OperatorProcess, e2e_gateway: Servi
 
 
 @pytest.fixture
-def base(e2e_gateway: Serving, room: str) -> str:
+def base(e2e_gateway: GatewayServer, sample_namespace: str) -> str:
     """The path of the sample's API, as soon as the way to it is known."""
-    path = f"/api/xapps/{room}/{XAPP}/proxy/{XAPP}/http"
+    path = f"/api/xapps/{sample_namespace}/{XAPP}/proxy/{XAPP}/http"
     with e2e_gateway.client() as http:
-        wait_until(answers(http, f"{path}/health/ready"), timeout=SECONDS, what="the way to the sample", interval=0.2)
+        wait_until(responds(http, f"{path}/health/ready"), timeout=SECONDS, what="the way to the sample", interval=0.2)
     return path
 
 
 @pytest.fixture
-def http(e2e_gateway: Serving, base: str) -> Iterator[httpx.Client]:
+def http(e2e_gateway: GatewayServer, base: str) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=e2e_gateway.url + base, timeout=SECONDS, trust_env=False) as client:
         yield client
 
 
-def answers(http: httpx.Client, path: str) -> Callable[[], bool]:
+def responds(http: httpx.Client, path: str) -> Callable[[], bool]:
     return lambda: http.get(path).is_success
 
 
-def resident() -> int:
+def resident_memory() -> int:
     """Return the memory of this process, in which the gateway runs too, in bytes."""
     status = Path("/proc/self/status").read_text()
     return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmRSS:"))
 
 
-def test_its_configuration_is_changed_at_run_time(e2e_gateway: Serving, base: str, room: str) -> None:
+def test_its_configuration_is_changed_at_run_time(e2e_gateway: GatewayServer, base: str, sample_namespace: str) -> None:
     config = {"periodMilliseconds": 50, "thresholdPercent": 0, "cells": ["far-away"]}
     with e2e_gateway.client() as http:
-        changed = http.put(f"/api/xapps/{room}/{XAPP}/api/config", json=config)
+        changed = http.put(f"/api/xapps/{sample_namespace}/{XAPP}/api/config", json=config)
         read = http.get(f"{base}/config")
         refused = http.put(f"{base}/config", json={})
 
@@ -103,30 +105,32 @@ def test_its_configuration_is_changed_at_run_time(e2e_gateway: Serving, base: st
     assert refused.status_code == 422
 
 
-def test_a_request_arrives_as_it_was_sent_without_who_sent_it(http: httpx.Client, room: str) -> None:
+def test_a_request_arrives_as_it_was_sent_without_who_sent_it(http: httpx.Client, sample_namespace: str) -> None:
     arrived: dict[str, Any] = http.get("/request?a=1&a=%20", headers={"Cookie": "a=b", "X-Custom": "kept"}).json()
 
     assert (arrived["path"], arrived["query"]) == ("/request", "a=1&a=%20")
-    assert arrived["host"] == f"{XAPP}.{room}.svc"
+    assert arrived["host"] == f"{XAPP}.{sample_namespace}.svc"
     assert arrived["headers"]["X-Custom"] == ["kept"]
     assert not {"Cookie", "Authorization"} & arrived["headers"].keys()
 
 
 def test_100_mib_come_down_in_constant_memory(http: httpx.Client) -> None:
     http.get("/bytes?size=1000000")
-    before, most, size = resident(), 0, 0
+    before, most, size = resident_memory(), 0, 0
 
     with http.stream("GET", f"/bytes?size={LARGE}") as answer:
         for piece in answer.iter_raw():
             size += len(piece)
-            most = max(most, resident())
+            most = max(most, resident_memory())
 
     assert (answer.status_code, size) == (200, LARGE)
     assert most - before < GROWTH_MAX
 
 
-async def test_100_mib_go_up_and_come_back_at_the_same_time_in_constant_memory(e2e_gateway: Serving, base: str) -> None:
-    before = resident()
+async def test_100_mib_go_up_and_come_back_at_the_same_time_in_constant_memory(
+    e2e_gateway: GatewayServer, base: str
+) -> None:
+    before = resident_memory()
     most = before
 
     async def pieces() -> AsyncIterator[bytes]:
@@ -144,7 +148,7 @@ async def test_100_mib_go_up_and_come_back_at_the_same_time_in_constant_memory(e
                 begin = position % 256
                 assert piece[:256] == (PIECE * 2)[begin : begin + len(piece[:256])]
                 position += len(piece)
-                most = max(most, resident())
+                most = max(most, resident_memory())
         except aiohttp.ClientPayloadError:
             # Through the API server the very end may be lost on the way; then it does not look whole.
             assert position > LARGE - 4 * 1024 * 1024
@@ -162,7 +166,7 @@ def test_events_come_as_they_happen(http: httpx.Client) -> None:
     assert events == ["event: sample"] * 3
 
 
-def test_a_websocket_echoes(e2e_gateway: Serving, base: str) -> None:
+def test_a_websocket_echoes(e2e_gateway: GatewayServer, base: str) -> None:
     with connect(f"ws://127.0.0.1:{e2e_gateway.port}{base}/ws", proxy=None, open_timeout=SECONDS) as socket:
         for message in ("hello", b"\x00\xff", "x" * 500_000):
             socket.send(message)
@@ -185,32 +189,36 @@ def test_a_redirect_stays_behind_the_gateway(http: httpx.Client, base: str, to: 
 
 
 @pytest.mark.parametrize("path", ["/..%2f..%2f..%2fsecrets", "/%2e%2e/%2e%2e/secrets", "//example.com/"])
-def test_no_path_leads_elsewhere(e2e_gateway: Serving, base: str, path: str) -> None:
-    answer = e2e_gateway.exchange(f"GET {base}{path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+def test_no_path_leads_elsewhere(e2e_gateway: GatewayServer, base: str, path: str) -> None:
+    answer = e2e_gateway.send_raw(f"GET {base}{path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
 
     assert answer.startswith(b"HTTP/1.1 400 ")
 
 
 @pytest.mark.parametrize("service", ["kubernetes", "kubernetes.default"])
-def test_no_service_of_others_is_reached(e2e_gateway: Serving, base: str, room: str, service: str) -> None:
+def test_no_service_of_others_is_reached(
+    e2e_gateway: GatewayServer, base: str, sample_namespace: str, service: str
+) -> None:
     with e2e_gateway.client() as http:
-        answer = http.get(f"/api/xapps/{room}/{XAPP}/proxy/{service}/443/")
+        answer = http.get(f"/api/xapps/{sample_namespace}/{XAPP}/proxy/{service}/443/")
 
     assert answer.status_code == 404
     assert XAPP in answer.json()["detail"]
 
 
 def test_a_slow_xapp_is_a_time_out_and_a_crashed_one_a_bad_gateway(
-    e2e_cluster: Cluster, base: str, room: str, tmp_path: Path
+    e2e_cluster: Cluster, base: str, sample_namespace: str, tmp_path: Path
 ) -> None:
     settings = settings_for(e2e_cluster, tmp_path, proxy_timeout=2.0)
-    with serving(settings) as gateway, gateway.client() as http:
-        wait_until(answers(http, f"{base}/health/ready"), timeout=SECONDS, what="the way to the sample", interval=0.2)
+    with serve_gateway(settings) as gateway, gateway.client() as http:
+        wait_until(responds(http, f"{base}/health/ready"), timeout=SECONDS, what="the way to the sample", interval=0.2)
         http.post(f"{base}/faults/slow", json={"milliseconds": 6000})
         slow = http.get(f"{base}/config")
         assert slow.status_code == 504, slow.text
 
-        pod = json.loads(e2e_cluster.kubectl("get", "pods", "-n", room, "-o", "json"))["items"][0]["metadata"]["name"]
-        e2e_cluster.kubectl("delete", "pod", pod, "-n", room, "--force", "--grace-period=0", "--wait=false")
+        pod = json.loads(e2e_cluster.kubectl("get", "pods", "-n", sample_namespace, "-o", "json"))["items"][0][
+            "metadata"
+        ]["name"]
+        e2e_cluster.kubectl("delete", "pod", pod, "-n", sample_namespace, "--force", "--grace-period=0", "--wait=false")
         wait_until(lambda: http.get(f"{base}/config").status_code == 502, timeout=SECONDS, what="a bad gateway")
-        wait_until(answers(http, f"{base}/health/ready"), timeout=SECONDS, what="the new pod", interval=0.2)
+        wait_until(responds(http, f"{base}/health/ready"), timeout=SECONDS, what="the new pod", interval=0.2)

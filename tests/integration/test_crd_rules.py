@@ -57,7 +57,7 @@ def _apply(cluster: Cluster, manifest: dict[str, Any], *arguments: str) -> str:
     return cluster.kubectl("apply", "--server-side", *arguments, "-f", "-", input=json.dumps(manifest))
 
 
-def _upload(manifest: dict[str, Any]) -> None:
+def _use_upload_method(manifest: dict[str, Any]) -> None:
     spec = manifest["spec"]
     spec["method"] = "Upload Chart"
     for name in ("chartName", "url", "repoName"):
@@ -65,7 +65,7 @@ def _upload(manifest: dict[str, Any]) -> None:
     spec["archive"] = {"secretRef": {"name": "chart-0123456789abcdef", "key": "chart.tgz"}}
 
 
-def _spec(**values: Any) -> Change:
+def _with_spec(**values: Any) -> Change:
     def change(manifest: dict[str, Any]) -> None:
         for name, value in values.items():
             if value is None:
@@ -76,7 +76,7 @@ def _spec(**values: Any) -> Change:
     return change
 
 
-def _then(*changes: Change) -> Change:
+def _all_of(*changes: Change) -> Change:
     def change(manifest: dict[str, Any]) -> None:
         for each in changes:
             each(manifest)
@@ -84,7 +84,7 @@ def _then(*changes: Change) -> Change:
     return change
 
 
-def _named(name: str) -> Change:
+def _with_name(name: str) -> Change:
     def change(manifest: dict[str, Any]) -> None:
         manifest["metadata"]["name"] = name
 
@@ -92,64 +92,76 @@ def _named(name: str) -> Change:
 
 
 REFUSED: dict[str, tuple[Change, tuple[str, ...]]] = {
-    "required field missing": (_spec(owner=None), ("spec.owner", "Required")),
+    "required field missing": (_with_spec(owner=None), ("spec.owner", "Required")),
     "unknown method": (
-        _spec(method="Git"),
+        _with_spec(method="Git"),
         ("spec.method", "Remote Chart Repository", "Upload Chart"),
     ),
-    "version with letters": (_spec(version="v1.2"), ("spec.version", "dotted numeric", "0.2.1")),
-    "version as a number": (_spec(version=1.0), ("spec.version", "string")),
-    "remote without chartName": (_spec(chartName=None), ("spec.chartName", "required with method", "archive")),
-    "remote without url": (_spec(url=None), ("spec.url", "required with method")),
-    "remote without repoName": (_spec(repoName=None), ("spec.repoName", "required with method")),
+    "version with letters": (_with_spec(version="v1.2"), ("spec.version", "dotted numeric", "0.2.1")),
+    "version as a number": (_with_spec(version=1.0), ("spec.version", "string")),
+    "remote without chartName": (_with_spec(chartName=None), ("spec.chartName", "required with method", "archive")),
+    "remote without url": (_with_spec(url=None), ("spec.url", "required with method")),
+    "remote without repoName": (_with_spec(repoName=None), ("spec.repoName", "required with method")),
     "remote with archive": (
-        _spec(archive={"secretRef": {"name": "a", "key": "b"}}),
+        _with_spec(archive={"secretRef": {"name": "a", "key": "b"}}),
         ("spec.archive", "forbidden with method", "remove it"),
     ),
-    "upload with chartName": (_then(_upload, _spec(chartName="x")), ("spec.chartName", "forbidden with method")),
-    "upload with url": (_then(_upload, _spec(url="https://x.example")), ("spec.url", "forbidden with method")),
-    "upload with repoName": (_then(_upload, _spec(repoName="x")), ("spec.repoName", "forbidden with method")),
-    "upload without archive": (_then(_upload, _spec(archive=None)), ("spec.archive", "required with method")),
+    "upload with chartName": (
+        _all_of(_use_upload_method, _with_spec(chartName="x")),
+        ("spec.chartName", "forbidden with method"),
+    ),
+    "upload with url": (
+        _all_of(_use_upload_method, _with_spec(url="https://x.example")),
+        ("spec.url", "forbidden with method"),
+    ),
+    "upload with repoName": (
+        _all_of(_use_upload_method, _with_spec(repoName="x")),
+        ("spec.repoName", "forbidden with method"),
+    ),
+    "upload without archive": (
+        _all_of(_use_upload_method, _with_spec(archive=None)),
+        ("spec.archive", "required with method"),
+    ),
     "archive in two places": (
-        _then(
-            _upload,
-            _spec(archive={"secretRef": {"name": "a", "key": "b"}, "configMapRef": {"name": "a", "key": "b"}}),
+        _all_of(
+            _use_upload_method,
+            _with_spec(archive={"secretRef": {"name": "a", "key": "b"}, "configMapRef": {"name": "a", "key": "b"}}),
         ),
         ("spec.archive", "exactly one of secretRef and configMapRef"),
     ),
-    "archive nowhere": (_then(_upload, _spec(archive={})), ("spec.archive", "exactly one")),
+    "archive nowhere": (_all_of(_use_upload_method, _with_spec(archive={})), ("spec.archive", "exactly one")),
     "digest that is none": (
-        _then(_upload, _spec(archive={"secretRef": {"name": "a", "key": "b"}, "digest": "md5:1"})),
+        _all_of(_use_upload_method, _with_spec(archive={"secretRef": {"name": "a", "key": "b"}, "digest": "md5:1"})),
         ("spec.archive.digest", "sha256:"),
     ),
-    "url without scheme": (_spec(url="charts.example.com"), ("spec.url", "http://", "oci://")),
-    "url of another scheme": (_spec(url="ftp://charts.example.com"), ("spec.url", "http://")),
-    "url with credentials": (_spec(url="https://me:secret@charts.example.com"), ("spec.url", "credentials")),
-    "url with a space": (_spec(url="http://exa mple.com"), ("spec.url", "no spaces")),
-    "url with a port out of range": (_spec(url="http://localhost:99999"), ("spec.url", "65535")),
-    "url with a broken address": (_spec(url="http://[::1"), ("spec.url", "must be a URL")),
-    "repoName that is no name": (_spec(repoName="My Repo"), ("spec.repoName", "lower-case")),
-    "identity without letters": (_spec(organization="---"), ("spec.organization", "letter or digit")),
-    "namespace of another": (_spec(namespace="default"), ("is default", "is in crd-rules", "make the two equal")),
-    "name over 63": (_named("a" * 64), ("metadata.name", "63")),
-    "name over 53 without releaseName": (_named("a" * 54), ("metadata.name", "53", "spec.releaseName")),
-    "releaseName over 53": (_spec(releaseName="a" * 54), ("spec.releaseName", "53")),
-    "releaseName that is none": (_spec(releaseName="No_Name"), ("spec.releaseName", "Helm release name")),
-    "timeout that is none": (_spec(timeout="5 minutes"), ("spec.timeout", "1s and 24h")),
-    "timeout of nothing": (_spec(timeout="0s"), ("spec.timeout", "1s and 24h")),
-    "timeout of days": (_spec(timeout="25h"), ("spec.timeout", "1s and 24h")),
-    "history of none": (_spec(maxHistory=0), ("spec.maxHistory", "1")),
-    "valuesFrom of another kind": (_spec(valuesFrom=[{"kind": "Pod", "name": "x"}]), ("spec.valuesFrom[0].kind",)),
-    "drift mode unknown": (_spec(driftDetection={"mode": "fix"}), ("spec.driftDetection.mode", "enabled")),
-    "deletion policy unknown": (_spec(deletionPolicy="Keep"), ("spec.deletionPolicy", "Orphan")),
-    "remedy unknown": (_spec(upgrade={"onFailure": "retry"}), ("spec.upgrade.onFailure", "rollback")),
-    "misspelt field": (_spec(chartname="x"), ("chartname",)),
-    "values that are a list": (_spec(values=[1]), ("spec.values", "object")),
+    "url without scheme": (_with_spec(url="charts.example.com"), ("spec.url", "http://", "oci://")),
+    "url of another scheme": (_with_spec(url="ftp://charts.example.com"), ("spec.url", "http://")),
+    "url with credentials": (_with_spec(url="https://me:secret@charts.example.com"), ("spec.url", "credentials")),
+    "url with a space": (_with_spec(url="http://exa mple.com"), ("spec.url", "no spaces")),
+    "url with a port out of range": (_with_spec(url="http://localhost:99999"), ("spec.url", "65535")),
+    "url with a broken address": (_with_spec(url="http://[::1"), ("spec.url", "must be a URL")),
+    "repoName that is no name": (_with_spec(repoName="My Repo"), ("spec.repoName", "lower-case")),
+    "identity without letters": (_with_spec(organization="---"), ("spec.organization", "letter or digit")),
+    "namespace of another": (_with_spec(namespace="default"), ("is default", "is in crd-rules", "make the two equal")),
+    "name over 63": (_with_name("a" * 64), ("metadata.name", "63")),
+    "name over 53 without releaseName": (_with_name("a" * 54), ("metadata.name", "53", "spec.releaseName")),
+    "releaseName over 53": (_with_spec(releaseName="a" * 54), ("spec.releaseName", "53")),
+    "releaseName that is none": (_with_spec(releaseName="No_Name"), ("spec.releaseName", "Helm release name")),
+    "timeout that is none": (_with_spec(timeout="5 minutes"), ("spec.timeout", "1s and 24h")),
+    "timeout of nothing": (_with_spec(timeout="0s"), ("spec.timeout", "1s and 24h")),
+    "timeout of days": (_with_spec(timeout="25h"), ("spec.timeout", "1s and 24h")),
+    "history of none": (_with_spec(maxHistory=0), ("spec.maxHistory", "1")),
+    "valuesFrom of another kind": (_with_spec(valuesFrom=[{"kind": "Pod", "name": "x"}]), ("spec.valuesFrom[0].kind",)),
+    "drift mode unknown": (_with_spec(driftDetection={"mode": "fix"}), ("spec.driftDetection.mode", "enabled")),
+    "deletion policy unknown": (_with_spec(deletionPolicy="Keep"), ("spec.deletionPolicy", "Orphan")),
+    "remedy unknown": (_with_spec(upgrade={"onFailure": "retry"}), ("spec.upgrade.onFailure", "rollback")),
+    "misspelt field": (_with_spec(chartname="x"), ("chartname",)),
+    "values that are a list": (_with_spec(values=[1]), ("spec.values", "object")),
 }
 
 
 @pytest.mark.parametrize("case", sorted(REFUSED))
-def test_bad_manifest_is_refused_with_field_and_mend(cluster: Cluster, remote: dict[str, Any], case: str) -> None:
+def test_bad_manifest_is_refused_with_field_and_rule(cluster: Cluster, remote: dict[str, Any], case: str) -> None:
     change, words = REFUSED[case]
     change(remote)
     with pytest.raises(KubectlFailed) as refusal:
@@ -159,15 +171,15 @@ def test_bad_manifest_is_refused_with_field_and_mend(cluster: Cluster, remote: d
 
 
 ACCEPTED: dict[str, Change] = {
-    "remote": _spec(),
-    "upload": _upload,
-    "address with brackets": _spec(url="http://[::1]:8080/charts"),
-    "oci": _spec(url="oci://registry.example.com/charts"),
-    "range": _spec(chartVersion=">=0.2 <1"),
-    "name of 63 with releaseName": _then(_named("a" * 63), _spec(releaseName="short")),
-    "name of 53": _named("a" * 53),
-    "values of any shape": _spec(values={"a": [1, {"b": None}], "c": "x"}),
-    "long timeout": _spec(timeout="1h30m"),
+    "remote": _with_spec(),
+    "upload": _use_upload_method,
+    "address with brackets": _with_spec(url="http://[::1]:8080/charts"),
+    "oci": _with_spec(url="oci://registry.example.com/charts"),
+    "range": _with_spec(chartVersion=">=0.2 <1"),
+    "name of 63 with releaseName": _all_of(_with_name("a" * 63), _with_spec(releaseName="short")),
+    "name of 53": _with_name("a" * 53),
+    "values of any shape": _with_spec(values={"a": [1, {"b": None}], "c": "x"}),
+    "long timeout": _with_spec(timeout="1h30m"),
 }
 
 
@@ -185,10 +197,10 @@ def applied(cluster: Cluster, remote: dict[str, Any]) -> Iterator[dict[str, Any]
 
 
 IMMUTABLE: dict[str, Change] = {
-    "spec.xAppName": _spec(xAppName="other"),
-    "spec.organization": _spec(organization="other"),
-    "spec.team": _spec(team="other"),
-    "spec.releaseName": _spec(releaseName="other"),
+    "spec.xAppName": _with_spec(xAppName="other"),
+    "spec.organization": _with_spec(organization="other"),
+    "spec.team": _with_spec(team="other"),
+    "spec.releaseName": _with_spec(releaseName="other"),
 }
 
 

@@ -19,11 +19,11 @@ from tests.localcluster import (
     LocalCluster,
 )
 from tests.localcluster.cluster import ROOT
-from tests.localcluster.layout import Layout
-from tests.localcluster.processes import Identity
-from tests.localcluster.state import State
+from tests.localcluster.layout import ClusterLayout
+from tests.localcluster.processes import ProcessIdentity
+from tests.localcluster.state import ClusterState
 from tests.localcluster.waiting import wait_until
-from tests.support.audit import audited
+from tests.support.audit import read_audit_events
 
 pytestmark = pytest.mark.integration
 
@@ -110,7 +110,7 @@ def test_a_job_fails_when_its_pods_are_told_to(cluster: Cluster, namespace: str)
         ("NotReady", "Running", None),
     ],
 )
-def test_a_pod_fails_as_told_and_heals_without_the_label(
+def test_a_pod_fails_by_label_and_recovers_without_it(
     cluster: Cluster, namespace: str, failure: str, phase: str, reason: str | None
 ) -> None:
     label = "xapp-operator.io/test-fail"
@@ -160,7 +160,7 @@ def test_the_audit_log_names_who_did_what(cluster: Cluster, namespace: str) -> N
         pytest.skip("this cluster keeps its audit log to itself")
     cluster.kubectl("create", "configmap", "witnessed", "-n", namespace, "--from-literal=secret=hush")
 
-    events = audited(cluster.audit_log)
+    events = read_audit_events(cluster.audit_log)
     seen = [event for event in events if event.get("objectRef", {}).get("name") == "witnessed"]
 
     assert [(event["verb"], event["user"]["username"], event["level"]) for event in seen] == [
@@ -180,7 +180,7 @@ def test_a_second_start_in_the_same_folder_is_refused(local: LocalCluster) -> No
     with pytest.raises(ClusterRunning, match="a cluster already runs in"):
         local.start()
 
-    assert local.access().kubectl("get", "nodes")
+    assert local.connect().kubectl("get", "nodes")
 
 
 def test_down_leaves_no_process_and_no_access(tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_down_leaves_no_process_and_no_access(tmp_path: Path) -> None:
     assert not any(identity.alive for identity in identities)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["audit.log", "cluster.lock", "logs"]
     with pytest.raises(ClusterNotRunning):
-        one.access()
+        one.connect()
     assert not one.stop()
 
 
@@ -242,7 +242,7 @@ def test_a_command_runs_inside_a_cluster_of_its_own(tmp_path: Path) -> None:
 
 
 def test_two_clusters_run_side_by_side(private_cluster: Callable[[], LocalCluster]) -> None:
-    one, other = private_cluster().access(), private_cluster().access()
+    one, other = private_cluster().connect(), private_cluster().connect()
 
     one.kubectl("create", "namespace", "only-here")
 
@@ -256,13 +256,13 @@ def test_no_process_survives_a_killed_supervisor_and_the_next_start_works(
     one = private_cluster()
     state = one.state()
 
-    state.supervisor.send(signal.SIGKILL)
+    state.supervisor.send_signal(signal.SIGKILL)
 
     for identity in state.identities:
         assert identity.wait(20.0), identity
     assert not one.running
     one.start()
-    assert one.access().kubectl("get", "nodes")
+    assert one.connect().kubectl("get", "nodes")
     assert one.state().supervisor != state.supervisor
 
 
@@ -291,7 +291,7 @@ def test_an_interrupted_start_leaves_no_process(tmp_path: Path) -> None:
     ) as starter:
         assert starter.stderr is not None
         assert "API server" in starter.stderr.readline()
-        state = State.read(Layout(tmp_path).state)
+        state = ClusterState.read(ClusterLayout(tmp_path).state)
         assert state is not None
         assert state.processes
 
@@ -306,26 +306,26 @@ def test_a_process_that_dies_is_started_again(private_cluster: Callable[[], Loca
     one = private_cluster()
     old = one.state().processes["kube-apiserver"]
 
-    one.send("kube-apiserver", signal.SIGKILL)
+    one.send_signal("kube-apiserver", signal.SIGKILL)
 
-    def restarted() -> Identity | None:
+    def restarted() -> ProcessIdentity | None:
         now = one.state().processes["kube-apiserver"]
         return now if now != old and now.alive else None
 
     wait_until(restarted, timeout=60.0, what="a new API server")
-    one.wait_responding()
-    assert one.access().kubectl("get", "nodes")
+    one.wait_api_server_ready()
+    assert one.connect().kubectl("get", "nodes")
 
 
-def test_a_held_process_stays_down_until_released(private_cluster: Callable[[], LocalCluster]) -> None:
+def test_a_stopped_process_stays_down_until_started(private_cluster: Callable[[], LocalCluster]) -> None:
     one = private_cluster()
 
-    one.hold("kube-apiserver")
+    one.stop_process("kube-apiserver")
     with pytest.raises(KubectlFailed, match="refused"):
-        one.access().kubectl("get", "nodes")
-    one.release("kube-apiserver")
+        one.connect().kubectl("get", "nodes")
+    one.start_process("kube-apiserver")
 
-    assert one.access().kubectl("get", "nodes")
+    assert one.connect().kubectl("get", "nodes")
 
 
 def test_all_workers_of_a_run_share_one_cluster_that_ends_when_the_run_is_interrupted(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tests.localcluster import Binaries, Cluster
-from tests.localrun.charts import pack
+from tests.localrun.charts import pack_chart
 
 pytestmark = pytest.mark.integration
 
@@ -69,7 +69,7 @@ def test_a_sample_resource_is_accepted(cluster: Cluster, namespace: str, name: s
 
 def test_the_gitops_sample_names_the_generated_config_maps(cluster: Cluster, tmp_path: Path) -> None:
     folder = shutil.copytree(MANIFESTS / "samples" / "gitops", tmp_path / "gitops")
-    (folder / "hello-world-0.2.1.tgz").write_bytes(pack(MANIFESTS / "samples" / "charts" / "hello-world").data)
+    (folder / "hello-world-0.2.1.tgz").write_bytes(pack_chart(MANIFESTS / "samples" / "charts" / "hello-world").data)
     objects = list(yaml.safe_load_all(cluster.kubectl("kustomize", str(folder))))
     config_maps = {each["metadata"]["name"] for each in objects if each["kind"] == "ConfigMap"}
     (xapp,) = (each for each in objects if each["kind"] == "XApp")

@@ -7,9 +7,9 @@ that runs; see its docstring.
 
 from tests.localcluster.access import Cluster, KubectlFailed
 from tests.localcluster.binaries import Binaries
-from tests.localcluster.choice import choose_nodes
 from tests.localcluster.cluster import ClusterFailed, ClusterNotRunning, ClusterRunning, LocalCluster
 from tests.localcluster.gobuild import BuildFailed
+from tests.localcluster.node_choice import choose_nodes
 
 __all__ = [
     "Binaries",

@@ -9,7 +9,6 @@ from pathlib import Path
 from types import FrameType
 
 from tests.localcluster.binaries import Binaries
-from tests.localcluster.choice import CHOICES, choose_nodes
 from tests.localcluster.cluster import (
     DEFAULT_DIRECTORY,
     ClusterFailed,
@@ -18,19 +17,20 @@ from tests.localcluster.cluster import (
     LocalCluster,
 )
 from tests.localcluster.gobuild import BuildFailed
-from tests.localcluster.progress import to_stderr
-from tests.localcluster.realnode.enclosure import EnclosureFailed
+from tests.localcluster.node_choice import NODE_CHOICES, choose_nodes
+from tests.localcluster.progress import print_progress
+from tests.localcluster.realnode.namespaces import NamespacesFailed
 from tests.localcluster.tools import ALL_TOOLS, TOOLS
 from tests.localcluster.waiting import DeadlineExceeded
 
 _INTERRUPTED = 130
-_EXPECTED = (
+_EXPECTED_ERRORS = (
     BuildFailed,
     ClusterFailed,
     ClusterNotRunning,
     ClusterRunning,
     DeadlineExceeded,
-    EnclosureFailed,
+    NamespacesFailed,
     ValueError,
 )
 
@@ -38,10 +38,10 @@ _EXPECTED = (
 def main(arguments: list[str]) -> int:
     """Run one command and return the exit status."""
     options = _parser().parse_args(arguments)
-    signal.signal(signal.SIGTERM, _as_interrupt)
+    signal.signal(signal.SIGTERM, _raise_keyboard_interrupt)
     try:
         return _tools(options.names) if options.command == "tools" else _run(options)
-    except _EXPECTED as error:
+    except _EXPECTED_ERRORS as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -65,7 +65,7 @@ def _run(options: argparse.Namespace) -> int:
         case "status":
             return _status(cluster)
         case "kubeconfig":
-            print(cluster.access().kubeconfig)
+            print(cluster.connect().kubeconfig)
             return 0
         case _:
             with cluster as access:
@@ -81,10 +81,10 @@ def _tools(names: list[str]) -> int:
 def _up(cluster: LocalCluster, *, foreground: bool) -> int:
     begin = time.monotonic()
     access = cluster.start(detached=not foreground)
-    to_stderr(f"ready after {time.monotonic() - begin:.1f} s: {access.server}")
+    print_progress(f"ready after {time.monotonic() - begin:.1f} s: {access.server}")
     if access.node_address:
-        to_stderr(f"real node: {access.node_address}")
-    to_stderr(f"export KUBECONFIG={access.kubeconfig}")
+        print_progress(f"real node: {access.node_address}")
+    print_progress(f"export KUBECONFIG={access.kubeconfig}")
     if foreground:
         try:
             signal.pause()
@@ -96,7 +96,7 @@ def _up(cluster: LocalCluster, *, foreground: bool) -> int:
 def _down(cluster: LocalCluster) -> int:
     begin = time.monotonic()
     stopped = cluster.stop()
-    to_stderr(f"stopped in {time.monotonic() - begin:.1f} s" if stopped else "no cluster was running")
+    print_progress(f"stopped in {time.monotonic() - begin:.1f} s" if stopped else "no cluster was running")
     return 0
 
 
@@ -110,7 +110,7 @@ def _status(cluster: LocalCluster) -> int:
     return 0
 
 
-def _as_interrupt(_number: int, _frame: FrameType | None) -> None:
+def _raise_keyboard_interrupt(_number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
@@ -132,7 +132,7 @@ def _parser() -> argparse.ArgumentParser:
             command.add_argument("--nodes", type=int, default=2, help="number of simulated nodes")
             command.add_argument(
                 "--node",
-                choices=CHOICES,
+                choices=NODE_CHOICES,
                 help="a real node besides: never, always, or where it can be (default: $NODE)",
             )
         if name == "load":

@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.localcluster import gobuild
 from tests.localcluster.download import DownloadFailed, fetch_release
 from tests.localcluster.filelock import lock
-from tests.localcluster.progress import Progress, to_stderr
+from tests.localcluster.progress import ProgressCallback, print_progress
 from tests.localcluster.tools import ALL_TOOLS, Tool
 
 _LOCK_SECONDS = 90 * 60
@@ -43,7 +43,7 @@ class Binaries:
     """Finds programs by name and makes those that are missing."""
 
     root: Path = field(default_factory=cache_root)
-    progress: Progress = to_stderr
+    progress: ProgressCallback = print_progress
     producers: tuple[Producer, ...] | None = None
     """Tried one after the other for what the cache lacks; default: the release, then the Go build."""
 
@@ -55,7 +55,7 @@ class Binaries:
         wanted = [ALL_TOOLS[name] for name in names]
         missing = sorted((tool for tool in wanted if self.find(tool) is None), key=lambda tool: tool.module)
         for module, tools in groupby(missing, key=lambda tool: tool.module):
-            self._fill(module, list(tools))
+            self._fill_cache(module, list(tools))
         found = {tool.name: self.find(tool) for tool in wanted}
         return {name: path for name, path in found.items() if path}
 
@@ -71,19 +71,19 @@ class Binaries:
         """Return the place of the program in the cache, whether it is there or not."""
         return self.root / "tools" / f"{tool.name}-{tool.version}" / "-".join(platform_key()) / tool.name
 
-    def _fill(self, module: str, tools: list[Tool]) -> None:
-        def tell_waiting() -> None:
+    def _fill_cache(self, module: str, tools: list[Tool]) -> None:
+        def report_waiting() -> None:
             self.progress(f"waiting for another process that fetches or builds {module} …")
 
         scratch_root = self.root / "tools" / f".{module}.tmp"
-        with lock(self.root / "tools" / f".{module}.lock", timeout=_LOCK_SECONDS, on_wait=tell_waiting):
+        with lock(self.root / "tools" / f".{module}.lock", timeout=_LOCK_SECONDS, on_wait=report_waiting):
             shutil.rmtree(scratch_root, ignore_errors=True)
             try:
-                self._produce([tool for tool in tools if self.find(tool) is None], scratch_root)
+                self._run_producers([tool for tool in tools if self.find(tool) is None], scratch_root)
             finally:
                 shutil.rmtree(scratch_root, ignore_errors=True)
 
-    def _produce(self, tools: list[Tool], scratch_root: Path) -> None:
+    def _run_producers(self, tools: list[Tool], scratch_root: Path) -> None:
         producers = (self._download, self._build) if self.producers is None else self.producers
         for producer in producers:
             if not tools:
@@ -92,10 +92,10 @@ class Binaries:
             made = producer(tools, Path(tempfile.mkdtemp(dir=scratch_root)))
             for tool in tools:
                 if tool.name in made:
-                    self._keep(tool, made[tool.name])
+                    self._move_to_cache(tool, made[tool.name])
             tools = [tool for tool in tools if tool.name not in made]
 
-    def _keep(self, tool: Tool, program: Path) -> None:
+    def _move_to_cache(self, tool: Tool, program: Path) -> None:
         program.chmod(0o755)
         target = self.cached_path(tool)
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -10,17 +10,22 @@ from types import TracebackType
 from typing import IO, Any
 
 from tests.localcluster.access import Cluster
+from tests.localcluster.api_client import ApiClient
 from tests.localcluster.binaries import Binaries
-from tests.localcluster.client import ApiClient
 from tests.localcluster.filelock import Locked, is_locked, try_lock
-from tests.localcluster.layout import Layout
-from tests.localcluster.order import READY_SECONDS, STOP_SECONDS, Order
-from tests.localcluster.processes import Identity, kill_leftovers
-from tests.localcluster.progress import Progress, to_stderr
-from tests.localcluster.realnode.detect import why_not
-from tests.localcluster.realnode.enclosure import KEEPER, Enclosure, Record, remove_remains
+from tests.localcluster.layout import ClusterLayout
+from tests.localcluster.processes import ProcessIdentity, kill_orphans
+from tests.localcluster.progress import ProgressCallback, print_progress
+from tests.localcluster.realnode.namespaces import (
+    NAMESPACE_HOLDER,
+    HostResources,
+    NodeNamespaces,
+    remove_host_resources,
+)
 from tests.localcluster.realnode.node import load_image
-from tests.localcluster.state import State
+from tests.localcluster.realnode.prerequisites import real_node_obstacle
+from tests.localcluster.start_request import READY_SECONDS, STOP_SECONDS, StartRequest
+from tests.localcluster.state import ClusterState
 from tests.localcluster.tools import CONTROL_PLANE, NODE_TOOLS
 from tests.localcluster.waiting import wait_until
 
@@ -55,30 +60,30 @@ class LocalCluster:
         *,
         nodes: Mapping[str, int] = DEFAULT_NODES,
         binaries: Binaries | None = None,
-        progress: Progress = to_stderr,
+        progress: ProgressCallback = print_progress,
     ) -> None:
-        self.layout = Layout(directory.resolve())
+        self.layout = ClusterLayout(directory.resolve())
         self._nodes = dict(nodes)
         self._progress = progress
         self._binaries = binaries or Binaries(progress=progress)
 
-    def start(self, *, owner: Identity | None = None, detached: bool = False) -> Cluster:
+    def start(self, *, owner: ProcessIdentity | None = None, detached: bool = False) -> Cluster:
         """Start the cluster, wait until pods would run, and return the way in.
 
         It ends when ``owner`` (default: this process) ends, or lives on until stop when ``detached``. Raises
         ClusterRunning, ClusterFailed, BuildFailed.
         """
         if self.running:
-            _refuse("running", {}, self.layout.root)
-        reason = why_not(self.layout.root) if self._nodes.get("real") else None
+            _raise_start_error("running", {}, self.layout.root)
+        reason = real_node_obstacle(self.layout.root) if self._nodes.get("real") else None
         if reason:
             raise ClusterFailed(reason)
         programs = self._binaries.resolve([*CONTROL_PLANE, "helm", *(NODE_TOOLS if self._nodes.get("real") else ())])
-        order = Order(
+        order = StartRequest(
             directory=str(self.layout.root),
             binaries={name: str(path) for name, path in programs.items()},
             nodes=self._nodes,
-            owner=None if detached else owner or Identity.current(),
+            owner=None if detached else owner or ProcessIdentity.current(),
         )
         self.layout.root.mkdir(parents=True, exist_ok=True)
         with subprocess.Popen(
@@ -89,8 +94,8 @@ class LocalCluster:
             text=True,
             start_new_session=True,
         ) as process:
-            self._follow(process, order)
-        return self.access()
+            self._await_ready(process, order)
+        return self.connect()
 
     def stop(self) -> bool:
         """End the cluster and every process of it; tell whether there was one.
@@ -99,13 +104,13 @@ class LocalCluster:
         """
         was_running = self.running
         if was_running:
-            wait_until(self._recorded, timeout=READY_SECONDS, what="the supervisor to record itself")
-        state = self._recorded()
+            wait_until(self._read_state, timeout=READY_SECONDS, what="the supervisor to record itself")
+        state = self._read_state()
         if state and was_running:
-            _end(state.supervisor)
+            _terminate(state.supervisor)
         if state:
-            kill_leftovers(state.identities)
-        self._remove_remains_of_node()
+            kill_orphans(state.identities)
+        self._clean_up_node()
         return was_running and state is not None
 
     @property
@@ -113,14 +118,14 @@ class LocalCluster:
         """Whether a supervisor is at work in the folder, ready or not."""
         return is_locked(self.layout.lock)
 
-    def state(self) -> State:
+    def state(self) -> ClusterState:
         """Return what runs. Raises ClusterNotRunning when nothing does, or not yet."""
-        state = self._recorded()
+        state = self._read_state()
         if state is None or not state.ready or not self.running:
             raise ClusterNotRunning(f"no cluster runs in {self.layout.root}; start one with `up`")
         return state
 
-    def access(self) -> Cluster:
+    def connect(self) -> Cluster:
         """Return the way into the running cluster. Raises ClusterNotRunning."""
         state = self.state()
         programs = self._binaries.resolve(["kubectl", "helm"])
@@ -139,33 +144,35 @@ class LocalCluster:
 
         Raises ClusterNotRunning, EnclosureFailed, ValueError when there is no real node.
         """
-        keeper, record = self._process(KEEPER), Record.read(self.layout.node_record)
+        keeper, record = self._process_identity(NAMESPACE_HOLDER), HostResources.read(self.layout.node_record)
         if record is None:
             raise ClusterNotRunning(f"no cluster runs in {self.layout.root}; start one with `up`")
         ctr = self._binaries.resolve(["ctr"])["ctr"]
-        load_image(Enclosure(keeper=keeper.pid, record=record), archive.resolve(), ctr=ctr)
+        load_image(NodeNamespaces(holder_pid=keeper.pid, host_resources=record), archive.resolve(), ctr=ctr)
 
-    def send(self, name: str, number: signal.Signals) -> None:
+    def send_signal(self, name: str, number: signal.Signals) -> None:
         """Send a signal to one process, by program name. One that dies is started again after a second."""
-        self._process(name).send(number)
+        self._process_identity(name).send_signal(number)
 
-    def hold(self, name: str) -> None:
+    def stop_process(self, name: str) -> None:
         """Kill one process and keep it down until release."""
-        process = self._process(name)
-        (self.layout.held / name).touch()
+        process = self._process_identity(name)
+        (self.layout.stopped / name).touch()
         wait_until(lambda: not process.alive, timeout=READY_SECONDS, what=f"{name} to end")
 
-    def release(self, name: str) -> None:
+    def start_process(self, name: str) -> None:
         """Let a held process run again and wait until the API server answers."""
-        old = self._process(name)
-        (self.layout.held / name).unlink(missing_ok=True)
-        wait_until(lambda: self._process(name) != old, timeout=READY_SECONDS, what=f"{name} to start")
-        self.wait_responding()
+        old = self._process_identity(name)
+        (self.layout.stopped / name).unlink(missing_ok=True)
+        wait_until(lambda: self._process_identity(name) != old, timeout=READY_SECONDS, what=f"{name} to start")
+        self.wait_api_server_ready()
 
-    def wait_responding(self) -> None:
+    def wait_api_server_ready(self) -> None:
         """Wait until the API server says that it is ready. Raises DeadlineExceeded."""
         client = ApiClient(
-            server=self.state().server, authority=self.layout.authority, token=self.layout.token.read_text().strip()
+            server=self.state().server,
+            authority=self.layout.ca_certificate,
+            token=self.layout.token.read_text().strip(),
         )
         wait_until(lambda: client.responds("/readyz"), timeout=READY_SECONDS, what="the API server")
 
@@ -177,49 +184,49 @@ class LocalCluster:
     ) -> None:
         self.stop()
 
-    def _process(self, name: str) -> Identity:
+    def _process_identity(self, name: str) -> ProcessIdentity:
         processes = self.state().processes
         if name not in processes:
             raise ValueError(f"no process {name!r} in this cluster; it has {', '.join(processes)}")
         return processes[name]
 
-    def _remove_remains_of_node(self) -> None:
+    def _clean_up_node(self) -> None:
         """Remove what a killed supervisor could not, unless the next one is at it."""
         if not self.layout.node_record.exists():
             return
         try:
             with try_lock(self.layout.lock):
-                remove_remains(self.layout)
+                remove_host_resources(self.layout)
         except Locked:
             return
 
-    def _recorded(self) -> State | None:
-        return State.read(self.layout.state)
+    def _read_state(self) -> ClusterState | None:
+        return ClusterState.read(self.layout.state)
 
-    def _follow(self, process: "subprocess.Popen[str]", order: Order) -> None:
+    def _await_ready(self, process: "subprocess.Popen[str]", order: StartRequest) -> None:
         """Hand over the order and listen until the cluster is ready; when interrupted, end it."""
         if process.stdin is None or process.stdout is None:
             raise ClusterFailed("no pipe to the supervisor")
-        supervisor: Identity | None = None
+        supervisor: ProcessIdentity | None = None
         try:
             process.stdin.write(order.to_json() + "\n")
             process.stdin.close()
-            for event, data in _messages(process.stdout):
+            for event, data in _read_events(process.stdout):
                 if event == "started":
-                    supervisor = Identity(**data)
+                    supervisor = ProcessIdentity(**data)
                 elif event == "progress":
                     self._progress(data["text"])
                 elif event == "ready":
                     return
                 else:
-                    _refuse(event, data, self.layout.root)
+                    _raise_start_error(event, data, self.layout.root)
         except BaseException:
             if supervisor:
-                _end(supervisor)
+                _terminate(supervisor)
             raise
 
 
-def _messages(stream: IO[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _read_events(stream: IO[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Give what the supervisor tells; its end without a result counts as a failure."""
     for line in stream:
         message = json.loads(line)
@@ -227,15 +234,15 @@ def _messages(stream: IO[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "failed", {"text": "the supervisor ended without a word; its log is logs/supervisor.log"}
 
 
-def _refuse(event: str, data: dict[str, Any], folder: Path) -> None:
+def _raise_start_error(event: str, data: dict[str, Any], folder: Path) -> None:
     if event == "running":
         raise ClusterRunning(f"a cluster already runs in {folder}; stop it first with `down`")
     raise ClusterFailed(str(data["text"]))
 
 
-def _end(supervisor: Identity) -> None:
+def _terminate(supervisor: ProcessIdentity) -> None:
     """End a supervisor and with it its children, whom the kernel kills should it not do so in time."""
-    supervisor.send(signal.SIGTERM)
+    supervisor.send_signal(signal.SIGTERM)
     if not supervisor.wait(_STOP_DEADLINE_SECONDS):
-        supervisor.send(signal.SIGKILL)
+        supervisor.send_signal(signal.SIGKILL)
         supervisor.wait(_STOP_DEADLINE_SECONDS)

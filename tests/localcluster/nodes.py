@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from tests.localcluster.client import ApiClient
+from tests.localcluster.api_client import ApiClient
 from tests.localcluster.controlplane import ControlPlane
-from tests.localcluster.kwok import Simulation
-from tests.localcluster.layout import Layout
+from tests.localcluster.kwok import SimulatedNodes
+from tests.localcluster.layout import ClusterLayout
 from tests.localcluster.processes import ProcessSpec
-from tests.localcluster.realnode.enclosure import Home
+from tests.localcluster.realnode.namespaces import NodeEnvironment
 from tests.localcluster.realnode.node import RealNode
 
 
@@ -22,11 +22,11 @@ from tests.localcluster.realnode.node import RealNode
 class NodeContext:
     """What a kind of nodes gets to work with."""
 
-    layout: Layout
+    layout: ClusterLayout
     plane: ControlPlane
     binaries: Mapping[str, Path]
     kubelet_port: int
-    home: Home | None
+    node_namespaces: NodeEnvironment | None
     """The namespaces for a real node, where there is to be one."""
 
 
@@ -53,26 +53,26 @@ def make_nodes(kinds: Mapping[str, int], context: NodeContext) -> list[NodeKind]
 
 
 def _simulated(context: NodeContext, count: int) -> NodeKind:
-    return Simulation(
+    return SimulatedNodes(
         layout=context.layout,
-        program=context.binaries["kwok"],
+        kwok_path=context.binaries["kwok"],
         kubeconfig=context.plane.kubeconfig_for("simulated-nodes", group="system:masters"),
         serving=context.plane.issue("kwok"),
         port=context.kubelet_port,
         count=count,
-        prefix=context.plane.site.prefix,
+        command_prefix=context.plane.placement.command_prefix,
     )
 
 
 def _real(context: NodeContext, count: int) -> NodeKind:
-    if context.home is None or count != 1:
+    if context.node_namespaces is None or count != 1:
         raise ValueError(f"{count} real nodes were asked for, but a cluster has one or none")
     return RealNode(
         layout=context.layout,
         plane=context.plane,
         binaries=context.binaries,
-        enclosure=context.home.enclosure,
-        address=context.home.subnet.node,
+        enclosure=context.node_namespaces.namespaces,
+        address=context.node_namespaces.subnet.node_address,
     )
 
 

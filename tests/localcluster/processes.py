@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-_LAUNCHER = Path(__file__).with_name("launch.py")
+_LAUNCHER = Path(__file__).with_name("exec_bound_to_parent.py")
 _TAIL_BYTES = 4000
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class ProcessIdentity:
     """One process, never confused with another that got the same pid later."""
 
     pid: int
@@ -47,13 +47,13 @@ class Identity:
             raise OSError("the local cluster needs /proc, so it runs on Linux only")
         return identity
 
-    def open(self) -> int | None:
+    def open_pidfd(self) -> int | None:
         """Open a file descriptor that becomes readable when the process ends; None when it is gone."""
         try:
             descriptor = os.pidfd_open(self.pid)
         except ProcessLookupError:
             return None
-        if Identity.of(self.pid) == self:
+        if ProcessIdentity.of(self.pid) == self:
             return descriptor
         os.close(descriptor)
         return None
@@ -61,11 +61,11 @@ class Identity:
     @property
     def alive(self) -> bool:
         """Whether it still runs."""
-        return Identity.of(self.pid) == self
+        return ProcessIdentity.of(self.pid) == self
 
-    def send(self, number: signal.Signals) -> None:
+    def send_signal(self, number: signal.Signals) -> None:
         """Send a signal; nothing happens when the process is gone."""
-        descriptor = self.open()
+        descriptor = self.open_pidfd()
         if descriptor is None:
             return
         try:
@@ -77,7 +77,7 @@ class Identity:
 
     def wait(self, timeout: float) -> bool:
         """Wait at most ``timeout`` seconds for its end and tell whether it came."""
-        descriptor = self.open()
+        descriptor = self.open_pidfd()
         if descriptor is None:
             return True
         try:
@@ -95,7 +95,7 @@ class ProcessSpec:
     environment: Mapping[str, str]
 
 
-class Child:
+class ChildProcess:
     """A running process in its own process group, with its output in a file; it dies with this process.
 
     Start children from the main thread: the kernel counts the thread that started them as the parent.
@@ -117,9 +117,9 @@ class Child:
             )
 
     @property
-    def identity(self) -> Identity | None:
+    def identity(self) -> ProcessIdentity | None:
         """Who it is, None when it has ended."""
-        return Identity.of(self._process.pid)
+        return ProcessIdentity.of(self._process.pid)
 
     @property
     def ended(self) -> bool:
@@ -132,11 +132,11 @@ class Child:
             file.seek(max(0, self.log.stat().st_size - _TAIL_BYTES))
             return str(file.read(), "utf-8", "replace")
 
-    def send(self, number: signal.Signals) -> None:
+    def send_signal(self, number: signal.Signals) -> None:
         """Send a signal, unless it has been reaped."""
         self._process.send_signal(number)
 
-    def reap(self, timeout: float) -> bool:
+    def wait(self, timeout: float) -> bool:
         """Wait at most ``timeout`` seconds for its end and tell whether it came."""
         try:
             self._process.wait(timeout)
@@ -145,23 +145,23 @@ class Child:
         return True
 
 
-def stop_all(children: Sequence[Child], *, timeout: float) -> None:
+def stop_all(children: Sequence[ChildProcess], *, timeout: float) -> None:
     """End children at the same time: SIGTERM to all, SIGKILL to those left after ``timeout`` seconds."""
     for child in children:
-        child.send(signal.SIGTERM)
-        child.send(signal.SIGCONT)
+        child.send_signal(signal.SIGTERM)
+        child.send_signal(signal.SIGCONT)
     deadline = time.monotonic() + timeout
     for child in children:
-        if not child.reap(max(0.0, deadline - time.monotonic())):
-            child.send(signal.SIGKILL)
-            child.reap(timeout)
+        if not child.wait(max(0.0, deadline - time.monotonic())):
+            child.send_signal(signal.SIGKILL)
+            child.wait(timeout)
 
 
-def kill_leftovers(identities: Iterable[Identity]) -> list[Identity]:
+def kill_orphans(identities: Iterable[ProcessIdentity]) -> list[ProcessIdentity]:
     """Kill processes that a crashed run left behind and return those that were still there."""
     found = [identity for identity in identities if identity.alive]
     for identity in found:
-        identity.send(signal.SIGKILL)
+        identity.send_signal(signal.SIGKILL)
     for identity in found:
         identity.wait(5.0)
     return found

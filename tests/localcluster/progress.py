@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
 
-Progress = Callable[[str], None]
+ProgressCallback = Callable[[str], None]
 
 _TICK_SECONDS = 10.0
 
 
-def to_stderr(line: str) -> None:
+def print_progress(line: str) -> None:
     """Print one line to the standard error stream at once."""
     print(line, file=sys.stderr, flush=True)
 
 
 @contextmanager
-def ticking(progress: Progress, *, what: str, detail: Callable[[], str] = lambda: "") -> Iterator[None]:
+def report_progress(progress: ProgressCallback, *, what: str, detail: Callable[[], str] = lambda: "") -> Iterator[None]:
     """Announce ``what``, repeat it with the elapsed seconds every ten seconds, and tell when it is done.
 
     ``detail`` is asked for a few words at each tick.

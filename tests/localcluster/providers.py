@@ -19,11 +19,11 @@ from pytest_kubernetes.providers.base import AClusterManager  # type: ignore[imp
 
 from tests.localcluster.access import Cluster, run_kubectl
 from tests.localcluster.binaries import Binaries
-from tests.localcluster.choice import choose_nodes
 from tests.localcluster.cluster import LocalCluster
-from tests.localcluster.kubeconfig import write_private
-from tests.localcluster.layout import Layout
-from tests.localcluster.processes import Identity
+from tests.localcluster.kubeconfig import write_private_file
+from tests.localcluster.layout import ClusterLayout
+from tests.localcluster.node_choice import choose_nodes
+from tests.localcluster.processes import ProcessIdentity
 
 _ADMIN = "xapp-operator-tests"
 _ADMIN_NAMESPACE = "kube-system"
@@ -34,7 +34,7 @@ _KIND_READY_SECONDS = 180
 class Provider(Protocol):
     """One way to have a cluster."""
 
-    def start(self, folder: Path, *, owner: Identity) -> Cluster:
+    def start(self, folder: Path, *, owner: ProcessIdentity) -> Cluster:
         """Make the cluster known in the folder; what is made for it ends with ``owner`` at the latest."""
 
     def attach(self, folder: Path) -> Cluster:
@@ -57,13 +57,13 @@ def choose_provider(name: str) -> Provider:
 class LocalProvider:
     """The control plane of this package, with the nodes that the variable NODE asks for."""
 
-    def start(self, folder: Path, *, owner: Identity) -> Cluster:
+    def start(self, folder: Path, *, owner: ProcessIdentity) -> Cluster:
         """Start it."""
         return LocalCluster(folder, nodes=choose_nodes(folder=folder)).start(owner=owner)
 
     def attach(self, folder: Path) -> Cluster:
         """Find it."""
-        return LocalCluster(folder).access()
+        return LocalCluster(folder).connect()
 
     def load_image(self, folder: Path, archive: Path) -> bool:
         """Bring it to the real node, if there is one."""
@@ -81,16 +81,16 @@ class LocalProvider:
 class CurrentProvider:
     """The cluster of the current kubeconfig context, copied into the folder so that a later switch does no harm."""
 
-    def start(self, folder: Path, *, owner: Identity) -> Cluster:
+    def start(self, folder: Path, *, owner: ProcessIdentity) -> Cluster:
         """Copy the context; a user known by anything but a token gets a service account, for its token."""
         config = run_kubectl(_kubectl(), ["config", "view", "--raw", "--minify", "--flatten", "-o", "json"])
-        write_private(_original(folder), config)
-        _write_access(folder)
+        write_private_file(_original_kubeconfig(folder), config)
+        _write_credentials(folder)
         return self.attach(folder)
 
     def attach(self, folder: Path) -> Cluster:
         """Use the copy."""
-        layout = Layout(folder)
+        layout = ClusterLayout(folder)
         config = json.loads(layout.kubeconfig.read_text())
         programs = Binaries().resolve(["kubectl", "helm"])
         return Cluster(
@@ -109,16 +109,18 @@ class CurrentProvider:
         """Take the service account away, if one was made."""
         if (folder / _ADMIN).exists():
             for target in (["clusterrolebinding", _ADMIN], ["serviceaccount", _ADMIN, "-n", _ADMIN_NAMESPACE]):
-                run_kubectl(_kubectl(), ["delete", *target, "--ignore-not-found"], kubeconfig=_original(folder))
-        layout = Layout(folder)
-        for path in (layout.kubeconfig, layout.token, _original(folder), folder / _ADMIN):
+                run_kubectl(
+                    _kubectl(), ["delete", *target, "--ignore-not-found"], kubeconfig=_original_kubeconfig(folder)
+                )
+        layout = ClusterLayout(folder)
+        for path in (layout.kubeconfig, layout.token, _original_kubeconfig(folder), folder / _ADMIN):
             path.unlink(missing_ok=True)
 
 
 class KindProvider(CurrentProvider):
     """A cluster of kind (Kubernetes in Docker), with the node image that the installed kind prefers."""
 
-    def start(self, folder: Path, *, owner: Identity) -> Cluster:
+    def start(self, folder: Path, *, owner: ProcessIdentity) -> Cluster:
         """Create it; it outlives a crash of its owner, as everything in Docker does."""
         if shutil.which("kind") is None:
             raise ValueError("CLUSTER=kind needs the program kind, and Docker; install them or leave CLUSTER unset")
@@ -126,9 +128,9 @@ class KindProvider(CurrentProvider):
         name = f"xapp-operator-{owner.pid}"
         config = {"kind": "Cluster", "apiVersion": "kind.x-k8s.io/v1alpha4", "name": name}
         self._config(folder).write_text(yaml.safe_dump(config))
-        options = ClusterOptions(kubeconfig_path=_original(folder))
+        options = ClusterOptions(kubeconfig_path=_original_kubeconfig(folder))
         self._manager(folder).create(options, timeout=_KIND_READY_SECONDS)
-        _write_access(folder)
+        _write_credentials(folder)
         return self.attach(folder)
 
     def load_image(self, folder: Path, archive: Path) -> bool:
@@ -164,25 +166,25 @@ def _kubectl() -> Path:
     return Binaries().resolve(["kubectl"])["kubectl"]
 
 
-def _original(folder: Path) -> Path:
+def _original_kubeconfig(folder: Path) -> Path:
     """Return the place of the kubeconfig as it was found; the one for use knows the user by a token."""
     return folder / "original.kubeconfig"
 
 
-def _write_access(folder: Path) -> None:
+def _write_credentials(folder: Path) -> None:
     """Write token and kubeconfig for the user of the original one, or a service account in that user's place.
 
     A client certificate would win over any token that a caller adds, so it must not be in the kubeconfig.
     """
     view = ["config", "view", "--raw", "--minify", "--flatten", "-o", "json"]
-    config = json.loads(run_kubectl(_kubectl(), view, kubeconfig=_original(folder)))
-    token = config["users"][0]["user"].get("token") or _make_admin(folder)
+    config = json.loads(run_kubectl(_kubectl(), view, kubeconfig=_original_kubeconfig(folder)))
+    token = config["users"][0]["user"].get("token") or _create_admin_account(folder)
     config["users"][0]["user"] = {"token": token}
-    write_private(Layout(folder).token, token)
-    write_private(Layout(folder).kubeconfig, json.dumps(config))
+    write_private_file(ClusterLayout(folder).token, token)
+    write_private_file(ClusterLayout(folder).kubeconfig, json.dumps(config))
 
 
-def _make_admin(folder: Path) -> str:
+def _create_admin_account(folder: Path) -> str:
     """Make a service account that may do everything and return a token of it."""
     (folder / _ADMIN).touch()
     account = {
@@ -197,7 +199,7 @@ def _make_admin(folder: Path) -> str:
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
         "subjects": [{"kind": "ServiceAccount", "name": _ADMIN, "namespace": _ADMIN_NAMESPACE}],
     }
-    kubeconfig = _original(folder)
+    kubeconfig = _original_kubeconfig(folder)
     manifests = yaml.safe_dump_all([account, binding])
     run_kubectl(_kubectl(), ["apply", "-f", "-"], kubeconfig=kubeconfig, standard_input=manifests)
     command = ["create", "token", _ADMIN, "-n", _ADMIN_NAMESPACE, f"--duration={_TOKEN_DURATION}"]

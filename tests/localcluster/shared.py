@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tests.localcluster.access import Cluster
 from tests.localcluster.filelock import lock
-from tests.localcluster.layout import Layout
-from tests.localcluster.processes import Identity
+from tests.localcluster.layout import ClusterLayout
+from tests.localcluster.processes import ProcessIdentity
 from tests.localcluster.providers import Provider
 
 _START_SECONDS = 60 * 60
@@ -23,23 +23,25 @@ class SharedCluster:
 
     provider: Provider
     folder: Path
-    owner: Identity
+    owner: ProcessIdentity
 
     def get(self) -> Cluster:
         """Return the cluster, started first when nobody did."""
         with lock(self.folder / "start.lock", timeout=_START_SECONDS):
-            if self._started.exists():
+            if self._started_marker.exists():
                 return self.provider.attach(self.folder)
             cluster = self.provider.start(self.folder, owner=self.owner)
-            self._started.touch()
+            self._started_marker.touch()
             return cluster
 
-    def end(self, *, logs_to: Path | None = None) -> bool:
+    def stop(self, *, logs_to: Path | None = None) -> bool:
         """End the cluster if it was started, remove its folder, and tell whether there are logs at ``logs_to``."""
         if not self.folder.exists():
             return False
         self.provider.stop(self.folder)
-        logs = [path for path in (Layout(self.folder).logs, Layout(self.folder).audit_log) if path.exists()]
+        logs = [
+            path for path in (ClusterLayout(self.folder).logs, ClusterLayout(self.folder).audit_log) if path.exists()
+        ]
         if logs_to and logs:
             shutil.rmtree(logs_to, ignore_errors=True)
             logs_to.mkdir(parents=True)
@@ -49,5 +51,5 @@ class SharedCluster:
         return bool(logs_to and logs)
 
     @property
-    def _started(self) -> Path:
+    def _started_marker(self) -> Path:
         return self.folder / "started"

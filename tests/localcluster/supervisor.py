@@ -19,18 +19,23 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from tests.localcluster.client import ApiClient
+from tests.localcluster.api_client import ApiClient
 from tests.localcluster.controlplane import ControlPlane, Ports
 from tests.localcluster.filelock import Locked, try_lock
-from tests.localcluster.layout import Layout
+from tests.localcluster.layout import ClusterLayout
 from tests.localcluster.nodes import NodeContext, NodeKind, make_nodes
-from tests.localcluster.order import READY_SECONDS, STOP_SECONDS, Order
+from tests.localcluster.placement import Placement
 from tests.localcluster.ports import PortReservation
-from tests.localcluster.processes import Child, Identity, ProcessSpec, kill_leftovers, stop_all
-from tests.localcluster.realnode.enclosure import EnclosureFailed, Home, open_enclosure, remove_remains
+from tests.localcluster.processes import ChildProcess, ProcessIdentity, ProcessSpec, kill_orphans, stop_all
+from tests.localcluster.realnode.namespaces import (
+    NamespacesFailed,
+    NodeEnvironment,
+    create_namespaces,
+    remove_host_resources,
+)
 from tests.localcluster.realnode.network import NetworkFailed
-from tests.localcluster.site import Site
-from tests.localcluster.state import State
+from tests.localcluster.start_request import READY_SECONDS, STOP_SECONDS, StartRequest
+from tests.localcluster.state import ClusterState
 from tests.localcluster.waiting import DeadlineExceeded, wait_until
 
 RESTART_SECONDS = 1.0
@@ -45,29 +50,29 @@ class StartFailed(Exception):
     """The cluster did not come up; the message ends with what the culprit said."""
 
 
-class Stopped(Exception):
+class StopRequested(Exception):
     """The end was asked for."""
 
 
 class Supervisor:
     """Runs one cluster in its folder, whose lock it holds."""
 
-    def __init__(self, order: Order, *, notify: Notify) -> None:
+    def __init__(self, order: StartRequest, *, notify: Notify) -> None:
         self._order = order
-        self._layout = Layout(Path(order.directory))
+        self._layout = ClusterLayout(Path(order.directory))
         self._notify = notify
-        self._children: dict[str, Child] = {}
+        self._children: dict[str, ChildProcess] = {}
         self._restart_at: dict[str, float] = {}
-        self._state = State(supervisor=Identity.current())
+        self._state = ClusterState(supervisor=ProcessIdentity.current())
         self._stopping = False
-        self._home: Home | None = None
+        self._node_namespaces: NodeEnvironment | None = None
 
     def run(self) -> None:
         """Start the cluster, care for it until the end is asked for, end it. Raises StartFailed, Locked."""
-        signal.signal(signal.SIGTERM, self._ask_to_stop)
+        signal.signal(signal.SIGTERM, self._on_sigterm)
         with ExitStack() as stack:
             stack.enter_context(try_lock(self._layout.lock))
-            self._owner = stack.enter_context(_watched(self._order.owner))
+            self._owner = stack.enter_context(_open_owner_pidfd(self._order.owner))
             self._clean_up_after_crash()
             stack.callback(self._clean_up)
             self._open_log()
@@ -77,22 +82,22 @@ class Supervisor:
                 ports = stack.enter_context(PortReservation(4)).ports
                 if self._order.nodes.get("real"):
                     self._notify("progress", {"text": "making the namespaces of the real node"})
-                    self._home = stack.enter_context(open_enclosure(self._layout, reserved_ports=ports))
-                    self._note(self._home.child)
+                    self._node_namespaces = stack.enter_context(create_namespaces(self._layout, reserved_ports=ports))
+                    self._record_process(self._node_namespaces.holder)
                 self._start(ports)
                 self._notify("ready", {})
                 os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
                 while True:
-                    self._check_end()
-                    self._revive()
-            except Stopped:
+                    self._raise_if_stopping()
+                    self._restart_ended()
+            except StopRequested:
                 return
             finally:
                 self._stop_children()
 
     def _start(self, ports: Sequence[int]) -> None:
         layout = self._layout
-        for folder in (layout.config, layout.held):
+        for folder in (layout.config, layout.stopped):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         token = secrets.token_urlsafe(32)
         binaries = {name: Path(path) for name, path in self._order.binaries.items()}
@@ -102,43 +107,45 @@ class Supervisor:
             binaries=binaries,
             ports=Ports(api_server=api_server, etcd=etcd, etcd_peer=etcd_peer, kubelet=kubelet),
             token=token,
-            site=self._home.site if self._home else Site(),
+            placement=self._node_namespaces.placement if self._node_namespaces else Placement(),
         )
-        node_address = self._home.subnet.node if self._home else ""
+        node_address = self._node_namespaces.subnet.node_address if self._node_namespaces else ""
         self._state = replace(self._state, server=plane.server, node_address=node_address)
-        self._launch(plane.storage())
+        self._launch(plane.etcd())
         self._launch(plane.api_server())
-        context = NodeContext(layout=layout, plane=plane, binaries=binaries, kubelet_port=kubelet, home=self._home)
+        context = NodeContext(
+            layout=layout, plane=plane, binaries=binaries, kubelet_port=kubelet, node_namespaces=self._node_namespaces
+        )
         kinds = make_nodes(self._order.nodes, context)
-        followers = [*plane.controllers(), *(spec for kind in kinds for spec in kind.processes())]
+        remaining_processes = [*plane.controllers(), *(spec for kind in kinds for spec in kind.processes())]
         client = ApiClient(server=plane.server, authority=plane.authority, token=token)
-        self._await("the API server", lambda: client.responds("/readyz"))
-        for spec in followers:
+        self._wait_for("the API server", lambda: client.responds("/readyz"))
+        for spec in remaining_processes:
             self._launch(spec)
         for kind in kinds:
             kind.register(client)
-        self._await("the default service account", lambda: _account_exists(client))
-        self._await("the nodes", lambda: all(_node_ready(client, name) for name in _names(kinds)))
-        plane.write_admin_access()
+        self._wait_for("the default service account", lambda: _account_exists(client))
+        self._wait_for("the nodes", lambda: all(_node_ready(client, name) for name in _node_names(kinds)))
+        plane.write_admin_credentials()
         self._state = replace(self._state, ready=True)
         self._state.write(layout.state)
 
     def _launch(self, spec: ProcessSpec) -> None:
-        child = Child(spec, log=self._layout.logs / f"{spec.name}.log")
+        child = ChildProcess(spec, log=self._layout.logs / f"{spec.name}.log")
         self._children[spec.name] = child
-        self._note(child)
+        self._record_process(child)
 
-    def _note(self, child: Child) -> None:
+    def _record_process(self, child: ChildProcess) -> None:
         identity = child.identity
         if identity:
             self._state = replace(self._state, processes={**self._state.processes, child.spec.name: identity})
             self._state.write(self._layout.state)
 
-    def _await(self, what: str, probe: Callable[[], bool]) -> None:
+    def _wait_for(self, what: str, probe: Callable[[], bool]) -> None:
         self._notify("progress", {"text": f"waiting for {what}"})
 
         def check() -> bool:
-            self._check_end(wait=0.0)
+            self._raise_if_stopping(wait=0.0)
             for child in self._children.values():
                 if child.ended:
                     raise StartFailed(f"{child.spec.name} ended while the cluster started:\n{child.tail()}")
@@ -149,20 +156,20 @@ class Supervisor:
         except DeadlineExceeded as error:
             raise StartFailed(f"{error}; see the logs in {self._layout.logs}") from error
 
-    def _check_end(self, *, wait: float = _LOOP_SECONDS) -> None:
-        if self._home and self._home.child.ended:
+    def _raise_if_stopping(self, *, wait: float = _LOOP_SECONDS) -> None:
+        if self._node_namespaces and self._node_namespaces.holder.ended:
             print("the namespaces of the real node have ended, and all in them", file=sys.stderr, flush=True)
-            raise Stopped
+            raise StopRequested
         if select.select(self._owner, [], [], wait)[0] or self._stopping:
-            raise Stopped
+            raise StopRequested
 
-    def _revive(self) -> None:
+    def _restart_ended(self) -> None:
         """Start again what has died, a moment later, unless it is held down."""
         for name, child in list(self._children.items()):
-            held = (self._layout.held / name).exists()
+            held = (self._layout.stopped / name).exists()
             if not child.ended:
                 if held:
-                    child.send(signal.SIGKILL)
+                    child.send_signal(signal.SIGKILL)
                 continue
             if held:
                 self._restart_at.pop(name, None)
@@ -179,7 +186,7 @@ class Supervisor:
         stop_all(children[1:], timeout=STOP_SECONDS)
         stop_all(children[:1], timeout=STOP_SECONDS)
 
-    def _ask_to_stop(self, _number: int, _frame: object) -> None:
+    def _on_sigterm(self, _number: int, _frame: object) -> None:
         self._stopping = True
 
     def _open_log(self) -> None:
@@ -189,10 +196,10 @@ class Supervisor:
             os.dup2(log.fileno(), sys.stderr.fileno())
 
     def _clean_up_after_crash(self) -> None:
-        state = State.read(self._layout.state)
+        state = ClusterState.read(self._layout.state)
         if state:
-            kill_leftovers(state.processes.values())
-        remove_remains(self._layout)
+            kill_orphans(state.processes.values())
+        remove_host_resources(self._layout)
         self._clean_up()
         shutil.rmtree(self._layout.logs, ignore_errors=True)
         self._layout.audit_log.unlink(missing_ok=True)
@@ -202,11 +209,11 @@ class Supervisor:
         layout = self._layout
         for path in (layout.kubeconfig, layout.token, layout.state):
             path.unlink(missing_ok=True)
-        for folder in (layout.etcd, layout.pki, layout.config, layout.held):
+        for folder in (layout.etcd, layout.pki, layout.config, layout.stopped):
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _names(kinds: Sequence[NodeKind]) -> Iterator[str]:
+def _node_names(kinds: Sequence[NodeKind]) -> Iterator[str]:
     for kind in kinds:
         yield from kind.names
 
@@ -227,12 +234,12 @@ def _node_ready(client: ApiClient, name: str) -> bool:
 
 
 @contextmanager
-def _watched(owner: Identity | None) -> Iterator[list[int]]:
+def _open_owner_pidfd(owner: ProcessIdentity | None) -> Iterator[list[int]]:
     """Give file descriptors that become readable when the owner ends: one, or none without an owner."""
     if owner is None:
         yield []
         return
-    descriptor = owner.open()
+    descriptor = owner.open_pidfd()
     if descriptor is None:
         raise StartFailed("the process that asked for the cluster has ended")
     try:
@@ -241,7 +248,7 @@ def _watched(owner: Identity | None) -> Iterator[list[int]]:
         os.close(descriptor)
 
 
-def _notify_starter(event: str, data: Mapping[str, object]) -> None:
+def _print_event(event: str, data: Mapping[str, object]) -> None:
     try:
         print(json.dumps({"event": event, "data": data}), flush=True)
     except BrokenPipeError:
@@ -250,18 +257,18 @@ def _notify_starter(event: str, data: Mapping[str, object]) -> None:
 
 def main() -> None:
     """Run the cluster that standard input describes, as nobody's child."""
-    order = Order.from_json(sys.stdin.readline())
+    order = StartRequest.from_json(sys.stdin.readline())
     if os.fork() > 0:
         return
     os.umask(0o077)
     try:
-        Supervisor(order, notify=_notify_starter).run()
+        Supervisor(order, notify=_print_event).run()
     except Locked:
-        _notify_starter("running", {})
-    except (StartFailed, EnclosureFailed, NetworkFailed) as error:
-        _notify_starter("failed", {"text": str(error)})
+        _print_event("running", {})
+    except (StartFailed, NamespacesFailed, NetworkFailed) as error:
+        _print_event("failed", {"text": str(error)})
     except Exception as error:
-        _notify_starter("failed", {"text": f"{type(error).__name__}: {error}"})
+        _print_event("failed", {"text": f"{type(error).__name__}: {error}"})
         raise
 
 

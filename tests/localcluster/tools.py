@@ -165,13 +165,13 @@ def _cni(name: str, kind: str) -> Tool:
     )
 
 
-_SOURCES = {".go", ".mod", ".sum", ".json"}
+_SOURCE_SUFFIXES = {".go", ".mod", ".sum", ".json"}
 """What a program of our own is made from."""
 
 
-def _own(name: str, *, modules: Path = GOTOOLS, package: str = "gotools") -> Tool:
+def _local_program(name: str, *, modules: Path = GOTOOLS, package: str = "gotools") -> Tool:
     """Describe a program whose source is here; what it is made from is its version."""
-    sources = sorted(path for path in (modules / name).iterdir() if path.suffix in _SOURCES)
+    sources = sorted(path for path in (modules / name).iterdir() if path.suffix in _SOURCE_SUFFIXES)
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
     return Tool(
         name=name, version=digest[:12], module=name, package=f"xapp-operator.io/{package}/{name}", modules=modules
@@ -191,15 +191,15 @@ NODE_TOOLS: dict[str, Tool] = {
         _cni("loopback", "main"),
         _cni("host-local", "ipam"),
         _cni("portmap", "meta"),
-        _own("pause"),
+        _local_program("pause"),
     )
 }
 """What a real node takes; only made when one is asked for."""
 
-KPI_MONITOR = _own("kpi-monitor", modules=SAMPLES, package="samples")
+KPI_MONITOR = _local_program("kpi-monitor", modules=SAMPLES, package="samples")
 """The program of the sample xApps."""
 
-TEST_TOOLS: dict[str, Tool] = {tool.name: tool for tool in (_own("testpod"), KPI_MONITOR)}
+TEST_TOOLS: dict[str, Tool] = {tool.name: tool for tool in (_local_program("testpod"), KPI_MONITOR)}
 """What runs in containers of tests and samples; only made when asked for."""
 
 ALL_TOOLS = {**TOOLS, **NODE_TOOLS, **TEST_TOOLS}

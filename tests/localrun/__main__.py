@@ -7,19 +7,19 @@ from pathlib import Path
 from tests.localcluster import BuildFailed, ClusterFailed, ClusterRunning, KubectlFailed
 from tests.localcluster.waiting import DeadlineExceeded
 from tests.localrun.console import Console
-from tests.localrun.guards import RunRefused
+from tests.localrun.preflight import PreflightFailed
 from tests.localrun.samples import SampleFailed
 from tests.localrun.services import ServiceFailed
 from tests.localrun.session import Options, Session
-from tests.localrun.stopping import Stop, stop_signals
+from tests.localrun.signals import StopRequested, handle_stop_signals
 
-_EXPECTED = (
+_EXPECTED_ERRORS = (
     BuildFailed,
     ClusterFailed,
     ClusterRunning,
     DeadlineExceeded,
     KubectlFailed,
-    RunRefused,
+    PreflightFailed,
     SampleFailed,
     ServiceFailed,
     ValueError,
@@ -35,14 +35,14 @@ def main(arguments: list[str]) -> int:
     console = Console()
     session = Session(options, console=console)
     failure = None
-    with stop_signals() as signals:
+    with handle_stop_signals() as signals:
         try:
             session.start()
-            console.print(session.closing_words)
-            session.stay()
-        except Stop:
-            console.say("asked to stop")
-        except _EXPECTED as error:
+            console.print(session.summary)
+            session.run_until_stopped()
+        except StopRequested:
+            console.progress("asked to stop")
+        except _EXPECTED_ERRORS as error:
             failure = error
         finally:
             signals.ignore()
@@ -50,7 +50,7 @@ def main(arguments: list[str]) -> int:
     if failure:
         print(f"error: {failure}", file=sys.stderr, flush=True)
         return 1
-    console.say("stopped")
+    console.progress("stopped")
     return 0
 
 

@@ -37,21 +37,21 @@ class PackedChart:
         return hashlib.sha256(self.data).hexdigest()
 
 
-def pack(folder: Path) -> PackedChart:
+def pack_chart(folder: Path) -> PackedChart:
     """Pack the chart in ``folder``; files whose name begins with a dot stay out."""
-    about = yaml.safe_load((folder / "Chart.yaml").read_text())
-    name = str(about["name"])
+    chart_yaml = yaml.safe_load((folder / "Chart.yaml").read_text())
+    name = str(chart_yaml["name"])
     files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
     return PackedChart(
         name=name,
-        version=str(about["version"]),
-        app_version=str(about["appVersion"]),
-        description=str(about["description"]),
+        version=str(chart_yaml["version"]),
+        app_version=str(chart_yaml["appVersion"]),
+        description=str(chart_yaml["description"]),
         data=tar_gz({f"{name}/{path.relative_to(folder).as_posix()}": path.read_bytes() for path in files}),
     )
 
 
-def index(charts: Sequence[PackedChart]) -> bytes:
+def repository_index(charts: Sequence[PackedChart]) -> bytes:
     """Return the index.yaml of a repository that serves these archives beside it."""
     entries: dict[str, list[dict[str, object]]] = {}
     for chart in charts:

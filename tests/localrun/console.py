@@ -17,7 +17,7 @@ class Console:
         """Seconds since the console was made."""
         return time.monotonic() - self._begin
 
-    def say(self, line: str) -> None:
+    def progress(self, line: str) -> None:
         """Print a line of progress."""
         self.print(f"[{self.elapsed:4.0f} s] {line}")
 

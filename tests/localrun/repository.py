@@ -7,7 +7,7 @@ from http import HTTPStatus
 from threading import Thread
 
 from tests.localcluster.ports import LOOPBACK
-from tests.localrun.charts import PackedChart, index
+from tests.localrun.charts import PackedChart, repository_index
 
 _POLL_SECONDS = 0.05
 """How often the server looks whether it should end."""
@@ -43,7 +43,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 @contextmanager
 def chart_repository(charts: Sequence[PackedChart], *, preferred_port: int) -> Iterator[str]:
     """Serve the charts and give the repository's URL: at the preferred port, or at a free one when that is taken."""
-    files = {"/index.yaml": index(charts), **{f"/{chart.file_name}": chart.data for chart in charts}}
+    files = {"/index.yaml": repository_index(charts), **{f"/{chart.file_name}": chart.data for chart in charts}}
     try:
         server = _Server(preferred_port, files)
     except OSError:

@@ -12,16 +12,16 @@ import httpx
 import yaml
 
 from tests.localcluster import Cluster
-from tests.localcluster.realnode.node import LABELS, TAINT
-from tests.localrun.charts import PackedChart, pack
+from tests.localcluster.realnode.node import NODE_LABELS, NODE_TAINT
+from tests.localrun.charts import PackedChart, pack_chart
 
 NAMESPACE = "ric-xapps"
-UPLOADED = "acme-ran-hello-world"
-APPLIED = "acme-ran-kpi-store"
+UPLOADED_XAPP = "acme-ran-hello-world"
+APPLIED_XAPP = "acme-ran-kpi-store"
 REPOSITORY_PORT = 31316
-ON_REAL_NODE: Mapping[str, object] = {
-    "nodeSelector": LABELS,
-    "tolerations": [{"key": TAINT, "operator": "Exists", "effect": "NoSchedule"}],
+REAL_NODE_VALUES: Mapping[str, object] = {
+    "nodeSelector": NODE_LABELS,
+    "tolerations": [{"key": NODE_TAINT, "operator": "Exists", "effect": "NoSchedule"}],
 }
 """Values with which a sample's pods run on the real node, and nowhere else."""
 
@@ -46,8 +46,8 @@ class Samples:
     def read(cls, folder: Path) -> Self:
         """Read and pack them."""
         return cls(
-            hello_world=pack(folder / "charts" / "hello-world"),
-            kpi_store=pack(folder / "charts" / "kpi-store"),
+            hello_world=pack_chart(folder / "charts" / "hello-world"),
+            kpi_store=pack_chart(folder / "charts" / "kpi-store"),
             form=(folder / "hello-world.form.json").read_text(),
             values=(folder / "hello-world.values.yaml").read_bytes(),
             manifest=(folder / "kpi-store.yaml").read_text(),
@@ -61,10 +61,10 @@ class Samples:
     def on_real_node(self) -> Self:
         """Return the same with values that put the pods on the real node."""
         manifest = yaml.safe_load(self.manifest)
-        manifest["spec"]["values"] |= ON_REAL_NODE
+        manifest["spec"]["values"] |= REAL_NODE_VALUES
         return replace(
             self,
-            values=self.values + yaml.safe_dump(dict(ON_REAL_NODE)).encode(),
+            values=self.values + yaml.safe_dump(dict(REAL_NODE_VALUES)).encode(),
             manifest=yaml.safe_dump(manifest, sort_keys=False),
         )
 
@@ -74,7 +74,7 @@ class Samples:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class XAppRecord:
     """What the gateway tells about one xApp, as far as it matters here."""
 
     ready: bool
@@ -83,14 +83,14 @@ class Record:
     message: str
 
     @classmethod
-    def read(cls, answer: str) -> Self:
+    def from_json(cls, answer: str) -> Self:
         """Read the JSON of GET /api/xapps/{namespace}/{name}."""
         raw = json.loads(answer)
         stalled = any(each["type"] == "Stalled" and each["status"] == "True" for each in raw["conditions"] or [])
         return cls(bool(raw["ready"]), stalled, str(raw["phase"] or "Pending"), str(raw["message"] or ""))
 
 
-class Gateway:
+class SampleGatewayClient:
     """The gateway as a client sees it; with a token, every request carries it."""
 
     def __init__(self, url: str, *, token: str | None) -> None:
@@ -125,22 +125,22 @@ class Gateway:
         try:
             answer = self._client.post("/api/deployment/xapp", files=parts)
             if answer.status_code == HTTPStatus.CONFLICT:
-                answer = self._client.put(f"/api/deployment/xapp/{NAMESPACE}/{UPLOADED}", files=parts)
+                answer = self._client.put(f"/api/deployment/xapp/{NAMESPACE}/{UPLOADED_XAPP}", files=parts)
         except httpx.TransportError as error:
-            raise SampleFailed(f"the gateway did not answer the upload of {UPLOADED}: {error}") from error
+            raise SampleFailed(f"the gateway did not answer the upload of {UPLOADED_XAPP}: {error}") from error
         if answer.status_code != HTTPStatus.ACCEPTED:
-            raise SampleFailed(f"the gateway refused {UPLOADED} ({answer.status_code}): {answer.text}")
+            raise SampleFailed(f"the gateway refused {UPLOADED_XAPP} ({answer.status_code}): {answer.text}")
 
-    def record(self, name: str) -> Record | None:
+    def record(self, name: str) -> XAppRecord | None:
         """Return what is known of a sample; None while nothing is, or the gateway is being started again."""
         try:
             answer = self._client.get(f"/api/xapps/{NAMESPACE}/{name}")
         except httpx.TransportError:
             return None
-        return Record.read(answer.text) if answer.is_success else None
+        return XAppRecord.from_json(answer.text) if answer.is_success else None
 
 
-def remove(cluster: Cluster, *, timeout: float) -> None:
+def delete_samples(cluster: Cluster, *, timeout: float) -> None:
     """Delete the samples and wait at most ``timeout`` seconds until they are gone. Raises KubectlFailed."""
-    names = [f"xapp/{name}" for name in (UPLOADED, APPLIED)]
+    names = [f"xapp/{name}" for name in (UPLOADED_XAPP, APPLIED_XAPP)]
     cluster.kubectl("delete", *names, "-n", NAMESPACE, "--ignore-not-found", f"--timeout={timeout:.0f}s")

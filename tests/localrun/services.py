@@ -11,14 +11,14 @@ from pathlib import Path
 
 from tests.localcluster import Cluster
 from tests.localcluster.ports import LOOPBACK
-from tests.localcluster.processes import Child, ProcessSpec, stop_all
+from tests.localcluster.processes import ChildProcess, ProcessSpec, stop_all
 
 RESTART_SECONDS = (1.0, 2.0, 4.0)
 """Between a death and the next start: the first time, the second, and every time after that."""
-_STEADY_SECONDS = 30.0
+_RESET_SECONDS = 30.0
 """One that lived this long begins again with the shortest pause."""
 _STOP_SECONDS = 15.0
-_START_DEATHS = 4
+_MAX_START_EXITS = 4
 """One that dies this often while all is started will not come up."""
 
 OPERATOR, GATEWAY = "operator", "gateway"
@@ -29,10 +29,10 @@ class ServiceFailed(Exception):
 
 
 @dataclass(slots=True)
-class _Life:
-    child: Child
-    began: float
-    deaths: int = 0
+class _ServiceState:
+    child: ChildProcess
+    started_at: float
+    exit_count: int = 0
     restart_at: float | None = None
 
 
@@ -43,39 +43,39 @@ class Services:
         self._logs = logs
         self._folder = folder
         self._say = say
-        self._lives = {spec.name: _Life(self._launch(spec), time.monotonic()) for spec in specs}
-        self.settled = False
+        self._states = {spec.name: _ServiceState(self._launch(spec), time.monotonic()) for spec in specs}
+        self.all_started = False
         """Set when all has come up: from then on a child that keeps dying is started again for ever."""
 
-    def tend(self) -> None:
+    def restart_ended(self) -> None:
         """Start again what has died, after a short pause. Raises ServiceFailed before all is settled."""
         now = time.monotonic()
-        for name, life in self._lives.items():
+        for name, life in self._states.items():
             if not life.child.ended:
                 continue
             if life.restart_at is None:
-                self._count_death(name, life, now)
+                self._record_exit(name, life, now)
             elif now >= life.restart_at:
-                life.child, life.began, life.restart_at = self._launch(life.child.spec), now, None
+                life.child, life.started_at, life.restart_at = self._launch(life.child.spec), now, None
                 self._say(f"{name}: started again")
 
     def stop(self) -> None:
         """End all of them."""
-        stop_all([life.child for life in self._lives.values()], timeout=_STOP_SECONDS)
+        stop_all([life.child for life in self._states.values()], timeout=_STOP_SECONDS)
 
-    def _launch(self, spec: ProcessSpec) -> Child:
-        return Child(spec, log=self._logs / f"{spec.name}.log", folder=self._folder)
+    def _launch(self, spec: ProcessSpec) -> ChildProcess:
+        return ChildProcess(spec, log=self._logs / f"{spec.name}.log", folder=self._folder)
 
-    def _count_death(self, name: str, life: _Life, now: float) -> None:
-        life.deaths = 1 if now - life.began >= _STEADY_SECONDS else life.deaths + 1
-        if not self.settled and life.deaths >= _START_DEATHS:
+    def _record_exit(self, name: str, life: _ServiceState, now: float) -> None:
+        life.exit_count = 1 if now - life.started_at >= _RESET_SECONDS else life.exit_count + 1
+        if not self.all_started and life.exit_count >= _MAX_START_EXITS:
             raise ServiceFailed(f"{name} does not come up. The end of its log:\n{life.child.tail()}")
-        pause = RESTART_SECONDS[min(life.deaths, len(RESTART_SECONDS)) - 1]
+        pause = RESTART_SECONDS[min(life.exit_count, len(RESTART_SECONDS)) - 1]
         life.restart_at = now + pause
         self._say(f"{name}: has ended; starting it again in {pause:.0f} s (its log: {self._logs / name}.log)")
 
 
-def specs(*, cluster: Cluster, auth: str, port: int, cache: Path, namespace: str) -> list[ProcessSpec]:
+def service_specs(*, cluster: Cluster, auth: str, port: int, cache: Path, namespace: str) -> list[ProcessSpec]:
     """Describe operator and gateway for this cluster; ``cache`` is where charts are kept between runs."""
     program = str(Path(sys.prefix) / "bin" / "xapp-operator")
     common = {

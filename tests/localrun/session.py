@@ -18,19 +18,19 @@ from tests.localcluster import (
     choose_nodes,
 )
 from tests.localcluster.binaries import cache_root
-from tests.localcluster.layout import Layout
+from tests.localcluster.layout import ClusterLayout
 from tests.localcluster.ports import LOOPBACK
-from tests.localcluster.processes import Identity
+from tests.localcluster.processes import ProcessIdentity
 from tests.localcluster.providers import Provider, choose_provider
 from tests.localcluster.waiting import DeadlineExceeded, wait_until
-from tests.localrun import provision, samples
+from tests.localrun import cluster_setup, samples
 from tests.localrun.console import Console
-from tests.localrun.guards import check_port_free, only_one
 from tests.localrun.image import IMAGE, sample_image
+from tests.localrun.preflight import check_port_free, run_lock
 from tests.localrun.repository import chart_repository
-from tests.localrun.samples import APPLIED, UPLOADED, Gateway, SampleFailed, Samples
-from tests.localrun.services import GATEWAY, OPERATOR, Services, specs
-from tests.localrun.stopping import Make
+from tests.localrun.samples import APPLIED_XAPP, UPLOADED_XAPP, SampleFailed, SampleGatewayClient, Samples
+from tests.localrun.services import GATEWAY, OPERATOR, Services, service_specs
+from tests.localrun.signals import ParentMake
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULT_PORT = 31315
@@ -68,8 +68,8 @@ class Session:
     def __init__(self, options: Options, *, console: Console) -> None:
         self._options = options
         self._console = console
-        self._layout = Layout(options.folder.resolve())
-        self._make = Make()
+        self._layout = ClusterLayout(options.folder.resolve())
+        self._parent_make = ParentMake()
         self._repository = ""
         self._containers_run = False
         self._services: Services | None = None
@@ -80,41 +80,43 @@ class Session:
 
         Raises RunRefused, ServiceFailed, SampleFailed, DeadlineExceeded and what tests.localcluster raises.
         """
-        options, say = self._options, self._console.say
-        self._stack.enter_context(only_one(self._layout.root))
+        options, progress = self._options, self._console.progress
+        self._stack.enter_context(run_lock(self._layout.root))
         check_port_free(options.port)
         cluster = self._stack.enter_context(self._cluster())
         real = f", with a real node at {cluster.node_address}" if cluster.node_address else ""
-        say(f"cluster: ready at {cluster.server}{real}")
+        progress(f"cluster: ready at {cluster.server}{real}")
         self._containers_run = options.cluster != "local" or bool(cluster.node_address)
-        provision.link_programs(cluster, self._layout.root / "bin")
-        provision.prepare_cluster(cluster, ROOT)
-        say("XApp definitions, namespaces and roles: applied")
+        cluster_setup.link_programs(cluster, self._layout.root / "bin")
+        cluster_setup.prepare_cluster(cluster, ROOT)
+        progress("XApp definitions, namespaces and roles: applied")
         sample_files = Samples.read(ROOT / "manifests" / "samples")
         if cluster.node_address:
             sample_files = sample_files.on_real_node()
         self._repository = self._stack.enter_context(
             chart_repository(sample_files.charts, preferred_port=samples.REPOSITORY_PORT)
         )
-        say(f"chart repository: {self._repository} ({', '.join(chart.file_name for chart in sample_files.charts)})")
+        progress(
+            f"chart repository: {self._repository} ({', '.join(chart.file_name for chart in sample_files.charts)})"
+        )
         manifest = self._write_samples(sample_files)
         gateway = self._stack.enter_context(
-            Gateway(self.url, token=cluster.token if options.auth == "kubernetes" else None)
+            SampleGatewayClient(self.url, token=cluster.token if options.auth == "kubernetes" else None)
         )
         self._stack.callback(self._stop_services)
-        self._stack.callback(self._leave_cluster_clean, cluster)
+        self._stack.callback(self._delete_samples, cluster)
         self._services = self._start_services(cluster)
-        say(f"operator and gateway: started (logs: {self._layout.logs}/operator.log, gateway.log)")
+        progress(f"operator and gateway: started (logs: {self._layout.logs}/operator.log, gateway.log)")
         self.wait(gateway.ready, what="the gateway")
-        say(f"gateway: answers at {self.url}")
+        progress(f"gateway: answers at {self.url}")
         gateway.upload(sample_files)
-        say(f"{UPLOADED}: uploaded through the gateway")
+        progress(f"{UPLOADED_XAPP}: uploaded through the gateway")
         cluster.kubectl("apply", "-f", str(manifest))
-        say(f"{APPLIED}: applied with kubectl ({manifest})")
-        self._await_ready(gateway)
-        self._services.settled = True
+        progress(f"{APPLIED_XAPP}: applied with kubectl ({manifest})")
+        self._wait_samples_ready(gateway)
+        self._services.all_started = True
 
-    def stay(self) -> None:
+    def run_until_stopped(self) -> None:
         """Care for the children until somebody asks for the end, which comes as the exception Stop."""
         while True:
             try:
@@ -132,10 +134,10 @@ class Session:
         return f"http://{LOOPBACK}:{self._options.port}"
 
     @property
-    def closing_words(self) -> str:
+    def summary(self) -> str:
         """Tell where to look."""
         folder = self._layout.root
-        xapp = f"/api/xapps/{samples.NAMESPACE}/{UPLOADED}/api/metadata"
+        xapp = f"/api/xapps/{samples.NAMESPACE}/{UPLOADED_XAPP}/api/metadata"
         api = f"\n  xApp's API  {self.url}{xapp}" if self._containers_run else ""
         token = f"\n  token       {self._layout.token}" if self._options.auth == "kubernetes" else ""
         return f"""
@@ -154,31 +156,31 @@ Ctrl-C stops all of it.
     def wait(self, probe: Callable[[], bool | None], *, what: str) -> None:
         """Wait for something while caring for the children. Raises DeadlineExceeded, ServiceFailed, Stop."""
 
-        def tend_and_probe() -> bool | None:
-            self._make.check()
+        def restart_and_probe() -> bool | None:
+            self._parent_make.raise_if_interrupted()
             if self._services:
-                self._services.tend()
+                self._services.restart_ended()
             return probe()
 
-        wait_until(tend_and_probe, timeout=_READY_SECONDS, what=what, interval=_INTERVAL_SECONDS)
+        wait_until(restart_and_probe, timeout=_READY_SECONDS, what=what, interval=_INTERVAL_SECONDS)
 
     def _cluster(self) -> AbstractContextManager[Cluster]:
         name = self._options.cluster
-        self._console.say(f"cluster: starting ({name})")
+        self._console.progress(f"cluster: starting ({name})")
         return self._local_cluster() if name == "local" else self._other_cluster(choose_provider(name))
 
     @contextmanager
     def _local_cluster(self) -> Iterator[Cluster]:
-        nodes = choose_nodes(folder=self._layout.root, default="auto", progress=self._console.say)
-        local = LocalCluster(self._layout.root, nodes=nodes, progress=self._console.say)
-        self._await_end_of_killed_run(local)
+        nodes = choose_nodes(folder=self._layout.root, default="auto", progress=self._console.progress)
+        local = LocalCluster(self._layout.root, nodes=nodes, progress=self._console.progress)
+        self._wait_for_previous_cluster(local)
         cluster = local.start()
         try:
             if cluster.node_address:
-                local.load_image(self._image())
+                local.load_image(self._build_sample_image())
             yield cluster
         finally:
-            self._console.say("cluster: stopping")
+            self._console.progress("cluster: stopping")
             local.stop()
 
     @contextmanager
@@ -188,10 +190,10 @@ Ctrl-C stops all of it.
         with ExitStack() as undo:
             undo.callback(provider.stop, folder)
             try:
-                cluster = provider.start(folder, owner=Identity.current())
-                image = self._image()
+                cluster = provider.start(folder, owner=ProcessIdentity.current())
+                image = self._build_sample_image()
                 if not provider.load_image(folder, image):
-                    self._console.say(f"the nodes need {IMAGE}, which is in no registry: bring them {image}")
+                    self._console.progress(f"the nodes need {IMAGE}, which is in no registry: bring them {image}")
             except ValueError:
                 undo.pop_all()
                 raise
@@ -199,10 +201,10 @@ Ctrl-C stops all of it.
                 raise ClusterFailed(f"{error.cmd}: {str(error.stderr, 'utf-8', 'replace').strip()}") from error
             yield cluster
 
-    def _image(self) -> Path:
-        return sample_image(Binaries(progress=self._console.say))
+    def _build_sample_image(self) -> Path:
+        return sample_image(Binaries(progress=self._console.progress))
 
-    def _await_end_of_killed_run(self, local: LocalCluster) -> None:
+    def _wait_for_previous_cluster(self, local: LocalCluster) -> None:
         """A run that was killed takes its cluster with it, some moments later."""
         try:
             wait_until(
@@ -214,52 +216,54 @@ Ctrl-C stops all of it.
             ) from None
 
     def _start_services(self, cluster: Cluster) -> Services:
-        children = specs(
+        children = service_specs(
             cluster=cluster,
             auth=self._options.auth,
             port=self._options.port,
             cache=self._options.cache,
-            namespace=provision.SYSTEM_NAMESPACE,
+            namespace=cluster_setup.SYSTEM_NAMESPACE,
         )
-        return Services(children, logs=self._layout.logs, folder=ROOT, say=self._console.say)
+        return Services(children, logs=self._layout.logs, folder=ROOT, say=self._console.progress)
 
     def _stop_services(self) -> None:
         if self._services:
-            self._console.say(f"{OPERATOR} and {GATEWAY}: stopping")
+            self._console.progress(f"{OPERATOR} and {GATEWAY}: stopping")
             self._services.stop()
 
-    def _leave_cluster_clean(self, cluster: Cluster) -> None:
+    def _delete_samples(self, cluster: Cluster) -> None:
         """In somebody's own cluster the samples go while the operator is still there to remove them."""
         if self._options.cluster != "current":
             return
-        self._console.say("removing the sample xApps; the XApp definitions and the namespaces stay")
+        self._console.progress("removing the sample xApps; the XApp definitions and the namespaces stay")
         try:
-            samples.remove(cluster, timeout=_REMOVE_SECONDS)
+            samples.delete_samples(cluster, timeout=_REMOVE_SECONDS)
         except KubectlFailed as error:
-            self._console.say(f"not removed: {error}")
+            self._console.progress(f"not removed: {error}")
 
-    def _await_ready(self, gateway: Gateway) -> None:
-        told: dict[str, str] = {}
+    def _wait_samples_ready(self, gateway: SampleGatewayClient) -> None:
+        reported: dict[str, str] = {}
 
         def all_ready() -> bool:
-            states = [self._sample_ready(gateway, name, told) for name in (UPLOADED, APPLIED)]
+            states = [self._sample_ready(gateway, name, reported) for name in (UPLOADED_XAPP, APPLIED_XAPP)]
             return all(states)
 
         try:
             self.wait(all_ready, what="the sample xApps to be Ready")
         except DeadlineExceeded as error:
-            raise SampleFailed(f"{error}: " + "; ".join(f"{name}: {text}" for name, text in told.items())) from error
+            raise SampleFailed(
+                f"{error}: " + "; ".join(f"{name}: {text}" for name, text in reported.items())
+            ) from error
 
-    def _sample_ready(self, gateway: Gateway, name: str, told: dict[str, str]) -> bool:
+    def _sample_ready(self, gateway: SampleGatewayClient, name: str, reported: dict[str, str]) -> bool:
         record = gateway.record(name)
         if record is None:
             return False
         if record.stalled:
             raise SampleFailed(f"{name} cannot become Ready: {record.message}")
         text = "Ready" if record.ready else f"{record.phase}: {record.message}"
-        if told.get(name) != text:
-            told[name] = text
-            self._console.say(f"{name}: {text}")
+        if reported.get(name) != text:
+            reported[name] = text
+            self._console.progress(f"{name}: {text}")
         return record.ready
 
     def _write_samples(self, sample_files: Samples) -> Path:

@@ -16,7 +16,7 @@ import httpx
 
 from tests.localcluster import Cluster
 
-Object = dict[str, Any]
+JsonObject = dict[str, Any]
 
 XAPPS: Final = "/apis/xapp-operator.io/v1alpha1/namespaces/{}/xapps"
 REPOSITORIES: Final = "/apis/xapp-operator.io/v1alpha1/namespaces/{}/chartrepositories"
@@ -48,45 +48,45 @@ class ApiServer:
     ) -> None:
         self._http.close()
 
-    def answers(self, path: str) -> bool:
+    def is_served(self, path: str) -> bool:
         """Tell whether `path` is served; a new kind is not at once."""
         return self._http.get(path).is_success
 
-    def find(self, path: str) -> Object | None:
+    def find(self, path: str) -> JsonObject | None:
         """Return the object at `path`, or None where there is none."""
         answer = self._http.get(path)
-        return None if answer.status_code == NOT_FOUND else _object(answer)
+        return None if answer.status_code == NOT_FOUND else _json_object(answer)
 
-    def get(self, path: str) -> Object:
+    def get(self, path: str) -> JsonObject:
         """Return the object or the list at `path`."""
-        return _object(self._http.get(path))
+        return _json_object(self._http.get(path))
 
     def names(self, path: str) -> list[str]:
         """Return the names of all objects in the collection at `path`."""
         return [item["metadata"]["name"] for item in self.get(path)["items"]]
 
-    def create(self, path: str, body: Mapping[str, Any]) -> Object:
+    def create(self, path: str, body: Mapping[str, Any]) -> JsonObject:
         """Create an object in the collection at `path`."""
-        return _object(self._http.post(path, json=body))
+        return _json_object(self._http.post(path, json=body))
 
-    def refuses(self, path: str, body: Mapping[str, Any]) -> bool:
+    def is_create_forbidden(self, path: str, body: Mapping[str, Any]) -> bool:
         """Tell whether creating an object is forbidden; nothing is made. What was just written may not count yet."""
         answer = self._http.post(path, json=body, params={"dryRun": "All"})
         return answer.status_code == FORBIDDEN
 
-    def patch(self, path: str, body: Mapping[str, Any]) -> Object:
+    def patch(self, path: str, body: Mapping[str, Any]) -> JsonObject:
         """Send a JSON merge patch."""
         headers = {"Content-Type": "application/merge-patch+json"}
-        return _object(self._http.patch(path, content=json.dumps(body), headers=headers))
+        return _json_object(self._http.patch(path, content=json.dumps(body), headers=headers))
 
     def delete(self, path: str) -> None:
         """Delete the object, or the whole collection, at `path`; what is not there is no error."""
         answer = self._http.delete(path)
         if answer.status_code != NOT_FOUND:
-            _object(answer)
+            _json_object(answer)
 
 
-def _object(answer: httpx.Response) -> Object:
+def _json_object(answer: httpx.Response) -> JsonObject:
     assert answer.is_success, f"{answer.request.method} {answer.request.url.path}: {answer.text}"
-    found: Object = answer.json()
+    found: JsonObject = answer.json()
     return found

@@ -48,5 +48,5 @@ def chart_archive(
     if files is None:
         files = {"values.yaml": "greeting: hello\n", "templates/configmap.yaml": CONFIGMAP_TEMPLATE}
     chart_yaml = f"apiVersion: v2\nname: {name}\nversion: {version}\nappVersion: {app_version!r}\ntype: application\n"
-    whole: dict[str, str | bytes] = {"Chart.yaml": chart_yaml, **files}
-    return tar_gz({f"{name}/{path}": content for path, content in whole.items()})
+    chart_files: dict[str, str | bytes] = {"Chart.yaml": chart_yaml, **files}
+    return tar_gz({f"{name}/{path}": content for path, content in chart_files.items()})

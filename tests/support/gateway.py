@@ -18,13 +18,13 @@ import httpx
 import uvloop
 
 from xapp_operator.config import Settings
-from xapp_operator.gateway.runtime import Gateway
-from xapp_operator.gateway.server import Server, listening
+from xapp_operator.gateway.server import Server, listening_socket
+from xapp_operator.gateway.state import Gateway
 
 START_SECONDS: Final = 60.0
 T = TypeVar("T")
 
-KUBECONFIG_OF_NOBODY: Final = """\
+UNREACHABLE_KUBECONFIG: Final = """\
 apiVersion: v1
 kind: Config
 current-context: nobody
@@ -34,7 +34,7 @@ users: [{name: nobody, user: {}}]
 """
 
 
-class Serving:
+class GatewayServer:
     """A gateway that serves; `gateway` may be touched in its own thread only, with `call`."""
 
     def __init__(self, gateway: Gateway, server: Server, *, port: int, loop: asyncio.AbstractEventLoop) -> None:
@@ -52,7 +52,7 @@ class Serving:
         """Return an HTTP client of this gateway; `options` are httpx's."""
         return httpx.Client(base_url=self.url, timeout=60, trust_env=False, **options)  # type: ignore[arg-type]
 
-    def call(self, function: Callable[[Gateway], T]) -> T:
+    def run_in_loop(self, function: Callable[[Gateway], T]) -> T:
         """Return what `function` returns for the gateway, run in its thread."""
         done: Future[T] = Future()
 
@@ -69,22 +69,22 @@ class Serving:
         """Have it end, as a signal does; the block of `serving` still waits for that."""
         self._loop.call_soon_threadsafe(self._server.stop)
 
-    def exchange(self, request: bytes, *, close: bool = False) -> bytes:
+    def send_raw(self, request: bytes, *, shut_down_writing: bool = False) -> bytes:
         """Return what the server answers to raw bytes, until it closes or falls silent after an answer."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=60) as connection:
             connection.sendall(request)
-            if close:
+            if shut_down_writing:
                 connection.shutdown(socket.SHUT_WR)
             answer = b""
             while piece := connection.recv(65536):
                 answer += piece
                 head, separator, body = answer.partition(b"\r\n\r\n")
-                if separator and len(body) >= _length(head):
+                if separator and len(body) >= _content_length(head):
                     break
             return answer
 
 
-def _length(head: bytes) -> int:
+def _content_length(head: bytes) -> int:
     for line in head.split(b"\r\n")[1:]:
         name, _, value = line.partition(b":")
         if name.lower() == b"content-length":
@@ -93,28 +93,28 @@ def _length(head: bytes) -> int:
 
 
 @contextmanager
-def serving(
+def serve_gateway(
     settings: Settings,
-    opened: Callable[[Settings], AbstractAsyncContextManager[Gateway]] = Gateway.opened,
+    open_gateway: Callable[[Settings], AbstractAsyncContextManager[Gateway]] = Gateway.start,
     *,
-    synced: bool = True,
-) -> Iterator[Serving]:
+    wait_synced: bool = True,
+) -> Iterator[GatewayServer]:
     """Serve until the block ends; with `synced`, not before the cache is filled."""
-    started: Future[Serving] = Future()
+    started: Future[GatewayServer] = Future()
     stops: list[Callable[[], object]] = []
 
     async def serve() -> None:
-        with listening(settings) as listener:
-            async with opened(settings) as gateway:
+        with listening_socket(settings) as listener:
+            async with open_gateway(settings) as gateway:
                 server = Server(gateway)
                 loop = asyncio.get_running_loop()
                 stops.append(lambda: loop.call_soon_threadsafe(server.stop))
-                if synced:
-                    await gateway.cache.wait_synced(seconds=START_SECONDS)
+                if wait_synced:
+                    await gateway.cache.wait_synced(timeout_seconds=START_SECONDS)
                     await asyncio.wait_for(gateway.repositories.synced.wait(), START_SECONDS)
                     await asyncio.wait_for(gateway.services.synced.wait(), START_SECONDS)
                     await asyncio.wait_for(gateway.registry.synced.wait(), START_SECONDS)
-                started.set_result(Serving(gateway, server, port=listener.getsockname()[1], loop=loop))
+                started.set_result(GatewayServer(gateway, server, port=listener.getsockname()[1], loop=loop))
                 await server.serve(sockets=[listener])
 
     def run(main: Callable[[], Awaitable[None]]) -> None:
@@ -137,14 +137,14 @@ def serving(
         thread.join(START_SECONDS)
 
 
-def offline(folder: Path) -> tuple[Settings, Callable[[Settings], AbstractAsyncContextManager[Gateway]]]:
+def offline_gateway(folder: Path) -> tuple[Settings, Callable[[Settings], AbstractAsyncContextManager[Gateway]]]:
     """Return settings, and what opens a gateway that thinks itself in sync and never asks an API server."""
     kubeconfig = folder / "kubeconfig"
-    kubeconfig.write_text(KUBECONFIG_OF_NOBODY)
+    kubeconfig.write_text(UNREACHABLE_KUBECONFIG)
 
     @asynccontextmanager
-    async def opened(settings: Settings) -> AsyncIterator[Gateway]:
-        async with Gateway.opened(settings) as gateway:
+    async def open_gateway(settings: Settings) -> AsyncIterator[Gateway]:
+        async with Gateway.start(settings) as gateway:
             await gateway.cache.stop()
             gateway.cache.synced.set()
             await gateway.repositories.stop()
@@ -157,4 +157,4 @@ def offline(folder: Path) -> tuple[Settings, Callable[[Settings], AbstractAsyncC
 
     # Rendering asks the API server first, so helm is never started: any program will do.
     settings = Settings(kubeconfig=str(kubeconfig), auth="none", port=0, cache_dir=folder / "cache", helm="true")
-    return settings, opened
+    return settings, open_gateway

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tests.localcluster import Cluster
-from tests.localcluster.processes import Child, ProcessSpec, stop_all
+from tests.localcluster.processes import ChildProcess, ProcessSpec, stop_all
 
 STOP_SECONDS = 60.0
 SYSTEM_NAMESPACE = "xapp-operator-system"
@@ -32,7 +32,7 @@ class OperatorProcess:
             **(settings or {}),
         }
         self._spec = ProcessSpec(name="operator", argv=(str(program), "run"), environment=environment)
-        self._child: Child | None = None
+        self._child: ChildProcess | None = None
 
     @property
     def running(self) -> bool:
@@ -40,7 +40,7 @@ class OperatorProcess:
 
     def start(self) -> None:
         assert not self.running
-        self._child = Child(self._spec, log=self.log)
+        self._child = ChildProcess(self._spec, log=self.log)
 
     def stop(self) -> None:
         """End it politely."""
@@ -50,8 +50,8 @@ class OperatorProcess:
     def kill(self) -> None:
         """End it at once, as a crash does."""
         assert self._child is not None
-        self._child.send(signal.SIGKILL)
-        assert self._child.reap(STOP_SECONDS)
+        self._child.send_signal(signal.SIGKILL)
+        assert self._child.wait(STOP_SECONDS)
 
-    def logged(self) -> str:
+    def log_text(self) -> str:
         return self.log.read_text(encoding="utf-8", errors="replace") if self.log.exists() else ""

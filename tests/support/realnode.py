@@ -9,29 +9,29 @@ from pathlib import Path
 import pytest
 
 from tests.localcluster import Binaries, BuildFailed
-from tests.localcluster.choice import VARIABLE
-from tests.localcluster.realnode.detect import why_not
+from tests.localcluster.node_choice import NODE_VARIABLE
+from tests.localcluster.realnode.prerequisites import real_node_obstacle
 from tests.localcluster.tools import ALL_TOOLS
-from tests.support.programs import asked_for
+from tests.support.tools import any_test_uses
 
-_UNBUILT = pytest.StashKey[str]()
+_BUILD_ERROR = pytest.StashKey[str]()
 
 
-def why_no_real_node(config: pytest.Config) -> str | None:
+def real_node_unavailable(config: pytest.Config) -> str | None:
     """Return in one line why there are no real nodes, None when there can be some."""
-    if os.environ.get(VARIABLE) == "simulated":
+    if os.environ.get(NODE_VARIABLE) == "simulated":
         return "NODE=simulated asks for no real node"
-    return config.stash.get(_UNBUILT, None) or why_not(Path.cwd())
+    return config.stash.get(_BUILD_ERROR, None) or real_node_obstacle(Path.cwd())
 
 
-def have_programs(session: pytest.Session, *, for_fixtures: Iterable[str]) -> None:
+def build_real_node_tools(session: pytest.Session, *, for_fixtures: Iterable[str]) -> None:
     """Make what real nodes and their containers need, for tests that ask for one of the fixtures and can have it.
 
     What does not build is a reason from then on. For the hook pytest_collection_finish.
     """
-    if not asked_for(session, for_fixtures) or why_no_real_node(session.config):
+    if not any_test_uses(session, for_fixtures) or real_node_unavailable(session.config):
         return
     try:
         Binaries().resolve(ALL_TOOLS)
     except BuildFailed as error:
-        session.config.stash[_UNBUILT] = str(error).partition("\n")[0]
+        session.config.stash[_BUILD_ERROR] = str(error).partition("\n")[0]

@@ -94,7 +94,7 @@ FILES = {
 }
 
 
-def workload(*, name: str = "workload", version: str = "0.1.0", **files: str) -> bytes:
+def workload_chart(*, name: str = "workload", version: str = "0.1.0", **files: str) -> bytes:
     """Return the packed chart, with `files` (path with `/` as `__`) added or replaced."""
     added = {path.replace("__", "/") + ".yaml": content for path, content in files.items()}
     return chart_archive({**FILES, **added}, name=name, version=version)

@@ -22,13 +22,13 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class XAppKit:
+class XAppClient:
     """What tests do with XApps in one namespace."""
 
     cluster: Cluster
     namespace: str
 
-    def remote(self, name: str, *, url: str, chart: str, version: str = "0.1.0", **spec: Any) -> Json:
+    def remote_manifest(self, name: str, *, url: str, chart: str, version: str = "0.1.0", **spec: Any) -> Json:
         """Return the manifest of an XApp from a chart repository."""
         return self._manifest(
             name,
@@ -36,7 +36,9 @@ class XAppKit:
             {"method": "Remote Chart Repository", "url": url, "chartName": chart, "repoName": "charts", **spec},
         )
 
-    def uploaded(self, name: str, archive: bytes, *, version: str = "0.1.0", digest: bool = True, **spec: Any) -> Json:
+    def uploaded_manifest(
+        self, name: str, archive: bytes, *, version: str = "0.1.0", digest: bool = True, **spec: Any
+    ) -> Json:
         """Store `archive` as the gateway does, and return the manifest of an XApp from it."""
         sha = hashlib.sha256(archive).hexdigest()
         secret = f"chart-{sha[:16]}"
@@ -50,10 +52,10 @@ class XAppKit:
                 "data": {"chart.tgz": base64.b64encode(archive).decode()},
             }
         )
-        place: Json = {"secretRef": {"name": secret, "key": "chart.tgz"}}
+        archive_source: Json = {"secretRef": {"name": secret, "key": "chart.tgz"}}
         if digest:
-            place["digest"] = f"sha256:{sha}"
-        return self._manifest(name, version, {"method": "Upload Chart", "archive": place, **spec})
+            archive_source["digest"] = f"sha256:{sha}"
+        return self._manifest(name, version, {"method": "Upload Chart", "archive": archive_source, **spec})
 
     def _manifest(self, name: str, version: str, spec: Json) -> Json:
         return {
@@ -101,7 +103,7 @@ class XAppKit:
         status: Json = found.get("status", {})
         return status
 
-    def condition(self, name: str, kind: str) -> Json | None:
+    def current_condition(self, name: str, kind: str) -> Json | None:
         """Return one condition of an XApp, with its observedGeneration current, or None."""
         found = self.get("xapp", name)
         assert found is not None, f"XApp {name} is gone"
@@ -111,44 +113,44 @@ class XAppKit:
                 return result
         return None
 
-    def ready(self, name: str, *, seconds: float = WAIT_SECONDS) -> Json:
+    def wait_ready(self, name: str, *, seconds: float = WAIT_SECONDS) -> Json:
         """Wait until the XApp is Ready for its newest generation, and return its status."""
 
         def is_ready() -> bool:
-            condition = self.condition(name, "Ready")
+            condition = self.current_condition(name, "Ready")
             return condition is not None and condition["status"] == "True"
 
-        self.until(is_ready, what=f"XApp {name} to be Ready", seconds=seconds, about=name)
+        self.wait_until(is_ready, what=f"XApp {name} to be Ready", seconds=seconds, xapp=name)
         return self.status(name)
 
-    def stalled(self, name: str, *, seconds: float = WAIT_SECONDS) -> Json:
+    def wait_stalled(self, name: str, *, seconds: float = WAIT_SECONDS) -> Json:
         """Wait until the XApp is Stalled for its newest generation, and return that condition."""
-        self.until(
-            lambda: self.condition(name, "Stalled") is not None,
+        self.wait_until(
+            lambda: self.current_condition(name, "Stalled") is not None,
             what=f"XApp {name} to be Stalled",
             seconds=seconds,
-            about=name,
+            xapp=name,
         )
-        condition = self.condition(name, "Stalled")
+        condition = self.current_condition(name, "Stalled")
         assert condition is not None
         return condition
 
-    def gone(self, kind: str, name: str, *, seconds: float = WAIT_SECONDS) -> None:
+    def wait_gone(self, kind: str, name: str, *, seconds: float = WAIT_SECONDS) -> None:
         """Wait until an object is gone."""
-        self.until(lambda: self.get(kind, name) is None, what=f"{kind} {name} to be gone", seconds=seconds)
+        self.wait_until(lambda: self.get(kind, name) is None, what=f"{kind} {name} to be gone", seconds=seconds)
 
-    def until(
-        self, reached: Callable[[], bool], *, what: str, seconds: float = WAIT_SECONDS, about: str | None = None
+    def wait_until(
+        self, condition: Callable[[], bool], *, what: str, seconds: float = WAIT_SECONDS, xapp: str | None = None
     ) -> None:
         """Wait until `reached`; the failure shows the status of the XApp `about`."""
         deadline = time.monotonic() + seconds
-        while not reached():
+        while not condition():
             if time.monotonic() > deadline:
-                shown = json.dumps(self.status(about), indent=2) if about else ""
-                raise AssertionError(f"waited {seconds:g} s in vain for {what}\n{shown}")
+                status_text = json.dumps(self.status(xapp), indent=2) if xapp else ""
+                raise AssertionError(f"waited {seconds:g} s in vain for {what}\n{status_text}")
             time.sleep(POLL_SECONDS)
 
-    def releases(self) -> dict[str, Json]:
+    def helm_releases(self) -> dict[str, Json]:
         """Return helm's own list of releases in the namespace, by name."""
         listed = subprocess.run(
             [self.cluster.helm_path, "list", "-n", self.namespace, "-o", "json"],

@@ -10,17 +10,17 @@ from lupa import LuaRuntime  # type: ignore[import-untyped]
 MANIFEST = Path(__file__).parents[2] / "manifests" / "argocd" / "argocd-cm.yaml"
 
 
-class Verdict(Protocol):
+class LuaHealth(Protocol):
     status: str
     message: str
 
 
-def judge(kind: str, body: dict[str, object]) -> Verdict:
+def run_health_check(kind: str, body: dict[str, object]) -> LuaHealth:
     """Run the check of ``kind`` as Argo CD does: with the object in the global ``obj``."""
     script = yaml.safe_load(MANIFEST.read_text())["data"][f"resource.customizations.health.xapp-operator.io_{kind}"]
     lua = LuaRuntime()
     lua.globals().obj = lua.table_from(body, recursive=True)
-    return cast("Verdict", lua.execute(script))
+    return cast("LuaHealth", lua.execute(script))
 
 
 def xapp(
@@ -56,11 +56,13 @@ def xapp(
     ],
 )
 def test_an_xapp_is_judged_by_its_conditions(body: dict[str, object], expected: str) -> None:
-    assert judge("XApp", body).status == expected
+    assert run_health_check("XApp", body).status == expected
 
 
 def test_what_is_degraded_says_why() -> None:
-    assert judge("XApp", xapp(conditions={"Ready": "False", "Stalled": "True"})).message == "because of Stalled"
+    assert (
+        run_health_check("XApp", xapp(conditions={"Ready": "False", "Stalled": "True"})).message == "because of Stalled"
+    )
 
 
 @pytest.mark.parametrize(
@@ -73,4 +75,6 @@ def test_what_is_degraded_says_why() -> None:
     ],
 )
 def test_a_repository_is_judged_by_its_conditions(conditions: list[dict[str, str]], expected: str) -> None:
-    assert judge("ChartRepository", {"metadata": {}, "status": {"conditions": conditions}}).status == expected
+    assert (
+        run_health_check("ChartRepository", {"metadata": {}, "status": {"conditions": conditions}}).status == expected
+    )

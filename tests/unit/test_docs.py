@@ -11,7 +11,7 @@ from xapp_operator.config import LabelSet, Settings
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 MAKEFILE = (ROOT / "Makefile").read_text()
-PLACES_OF_THE_MACHINE = {"XAPP_CACHE_DIR"}
+MACHINE_DEPENDENT_SETTINGS = {"XAPP_CACHE_DIR"}
 """Their default depends on the machine, so the table describes it."""
 
 
@@ -45,7 +45,7 @@ def test_the_table_of_settings_is_that_of_the_code() -> None:
     rows = re.findall(r"^\| `(XAPP_[A-Z_]+)` \| (?:`([^`]*)`)? ?\|", text, flags=re.MULTILINE)
     assert len(rows) == len(dict(rows))
     expected = {f"XAPP_{name.upper()}": default(name) for name in Settings.model_fields if name != "kubeconfig"}
-    expected.update(dict.fromkeys(PLACES_OF_THE_MACHINE, ""))
+    expected.update(dict.fromkeys(MACHINE_DEPENDENT_SETTINGS, ""))
     assert dict(rows) == expected
 
 

@@ -5,26 +5,26 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from xapp_operator.config import DRAX, LabelSet, Settings
+from xapp_operator.config import DRAX_LABEL_SET, LabelSet, Settings
 
 
-def read(text: str) -> tuple[LabelSet, ...]:
+def parse_label_sets(text: str) -> tuple[LabelSet, ...]:
     return Settings(label_sets=text).label_sets
 
 
 def test_the_drax_set_is_on_by_default() -> None:
-    assert Settings().label_sets == (DRAX,)
-    assert read(f"[{DRAX}]") == (DRAX,)
+    assert Settings().label_sets == (DRAX_LABEL_SET,)
+    assert parse_label_sets(f"[{DRAX_LABEL_SET}]") == (DRAX_LABEL_SET,)
 
 
 @pytest.mark.parametrize("text", ["", "  ", "[]"])
-def test_no_set_at_all_leaves_our_own(text: str) -> None:
-    assert read(text) == ()
+def test_an_empty_setting_leaves_only_the_operators_labels(text: str) -> None:
+    assert parse_label_sets(text) == ()
 
 
 def test_a_selector_may_have_several_terms() -> None:
-    (found,) = read('[{"selector": "acme.io/kind=xapp,live,acme.io/empty="}]')
-    assert found.terms == (("acme.io/kind", "xapp"), ("live", None), ("acme.io/empty", ""))
+    (found,) = parse_label_sets('[{"selector": "acme.io/kind=xapp,live,acme.io/empty="}]')
+    assert found.required_labels == (("acme.io/kind", "xapp"), ("live", None), ("acme.io/empty", ""))
     assert (found.name, found.component) == ("", "")
 
 
@@ -52,9 +52,9 @@ def test_a_selector_may_have_several_terms() -> None:
         ('[{"selector": "a", "component": "/b"}]', "set 1: its component must be the key of a label"),
     ],
 )
-def test_a_wrong_setting_is_refused_with_the_mend(text: str, sentence: str) -> None:
+def test_an_invalid_setting_is_refused_with_the_rule(text: str, sentence: str) -> None:
     with pytest.raises(ValidationError) as refused:
-        read(text)
+        parse_label_sets(text)
     assert sentence in str(refused.value)
     (problem,) = refused.value.errors()
     assert problem["loc"] == ("label_sets",)

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.localcluster.appimage.failure import ImageFailed
-from tests.localcluster.appimage.layercache import LayerCache, contents, key_of
-from tests.localcluster.appimage.libraries import needs
-from tests.localcluster.appimage.packages import copy_locked
-from tests.localcluster.appimage.runtime import HOME, Runtime
-from tests.localcluster.images import Entry, tree, write_layer
+from tests.localcluster.appimage.errors import ImageFailed
+from tests.localcluster.appimage.interpreter import HOME, Interpreter
+from tests.localcluster.appimage.layer_cache import LayerCache, cache_key, file_digests
+from tests.localcluster.appimage.libraries import find_shared_libraries
+from tests.localcluster.appimage.packages import copy_locked_packages
+from tests.localcluster.images import LayerEntry, folder_entries, write_layer
 
-KEPT = 4
+MAX_LAYERS_PER_KIND = 4
 
 
 def test_a_layer_has_no_time_and_no_owner_of_the_machine(tmp_path: Path) -> None:
@@ -29,7 +29,7 @@ def test_a_layer_has_no_time_and_no_owner_of_the_machine(tmp_path: Path) -> None
             (folder / file).write_text("content")
             os.utime(folder / file, (time, time))
         (folder / "bin/tool").chmod(0o700)
-        entries = [*tree(folder, at="/opt"), Entry("/usr/bin/tool", link="/opt/bin/tool")]
+        entries = [*folder_entries(folder, at="/opt"), LayerEntry("/usr/bin/tool", link="/opt/bin/tool")]
         layers.append(write_layer(tmp_path / f"{name}.tar", entries))
 
     assert layers[0].digest == layers[1].digest
@@ -44,9 +44,9 @@ def test_a_layer_has_no_time_and_no_owner_of_the_machine(tmp_path: Path) -> None
 def test_a_layer_is_made_once_however_many_want_it(tmp_path: Path) -> None:
     made: list[Path] = []
 
-    def make(scratch: Path) -> Iterator[Entry]:
+    def make(scratch: Path) -> Iterator[LayerEntry]:
         made.append(scratch)
-        yield Entry("/file", b"content")
+        yield LayerEntry("/file", b"content")
 
     with ThreadPoolExecutor(4) as threads:
         layers = list(threads.map(lambda _: LayerCache(tmp_path).layer("kind", "key", make), range(8)))
@@ -57,8 +57,8 @@ def test_a_layer_is_made_once_however_many_want_it(tmp_path: Path) -> None:
 
 
 def test_a_layer_that_could_not_be_made_leaves_nothing(tmp_path: Path) -> None:
-    def fail(_: Path) -> Iterator[Entry]:
-        yield Entry("/file", b"content")
+    def fail(_: Path) -> Iterator[LayerEntry]:
+        yield LayerEntry("/file", b"content")
         raise ImageFailed("no wheel")
 
     with pytest.raises(ImageFailed):
@@ -70,7 +70,7 @@ def test_a_layer_that_could_not_be_made_leaves_nothing(tmp_path: Path) -> None:
 def test_old_layers_of_a_kind_make_room(tmp_path: Path) -> None:
     cache = LayerCache(tmp_path)
     cache.layer("other", "0", lambda _: [])
-    for number in range(KEPT + 2):
+    for number in range(MAX_LAYERS_PER_KIND + 2):
         made = cache.layer("kind", str(number), lambda _: [])
         os.utime(made.tar, (number, number))
 
@@ -83,16 +83,16 @@ def test_old_layers_of_a_kind_make_room(tmp_path: Path) -> None:
 
 def test_a_changed_source_is_another_content_and_byte_code_is_none(tmp_path: Path) -> None:
     (tmp_path / "module.py").write_text("a = 1")
-    before = key_of(contents([tmp_path]))
+    before = cache_key(file_digests([tmp_path]))
     (tmp_path / "__pycache__").mkdir()
     (tmp_path / "__pycache__" / "module.pyc").write_bytes(b"code")
-    assert key_of(contents([tmp_path])) == before
+    assert cache_key(file_digests([tmp_path])) == before
     (tmp_path / "module.py").write_text("a = 2")
-    assert key_of(contents([tmp_path])) != before
+    assert cache_key(file_digests([tmp_path])) != before
 
 
 def test_the_interpreter_needs_libc_and_a_loader_which_lie_where_the_loader_looks() -> None:
-    found = needs([Runtime.own().program])
+    found = find_shared_libraries([Interpreter.current().program])
     entries = {entry.path for entry in found.entries()}
     assert found.loader is not None
     assert {str(found.libraries["libc.so.6"]), str(found.loader)} <= entries
@@ -102,13 +102,13 @@ def test_the_interpreter_needs_libc_and_a_loader_which_lie_where_the_loader_look
 def test_what_is_no_program_needs_another_python(tmp_path: Path) -> None:
     (tmp_path / "script").write_text("#!/bin/sh\n")
     with pytest.raises(ImageFailed, match="make PYTHON="):
-        needs([tmp_path / "script"])
+        find_shared_libraries([tmp_path / "script"])
 
 
 def test_the_interpreter_comes_with_its_library_and_without_what_is_installed_in_it() -> None:
-    python = Runtime.own()
+    python = Interpreter.current()
     files = [path.relative_to(python.library).as_posix() for path in python.files()]
-    assert python.program_at == f"{HOME}/bin/python{sys.version_info.major}.{sys.version_info.minor}"
+    assert python.image_path == f"{HOME}/bin/python{sys.version_info.major}.{sys.version_info.minor}"
     assert {"os.py", "asyncio/__init__.py", "encodings/utf_8.py"} <= set(files)
     assert [name for name in files if "-packages/" in name or "/test/" in name or name.startswith("test/")] == []
 
@@ -119,7 +119,7 @@ def test_packages_of_the_lock_are_taken_as_their_wheels_had_them(tmp_path: Path)
         f"kopf=={version} \\\n    --hash=sha256:00\n    # via\nkeepers==1.0 ; sys_platform == 'win32'\n"
     )
 
-    copy_locked(tmp_path, tmp_path / "site")
+    copy_locked_packages(tmp_path, tmp_path / "site")
 
     copied = {path.relative_to(tmp_path / "site").as_posix() for path in (tmp_path / "site").rglob("*")}
     assert {"kopf/__init__.py", f"kopf-{version}.dist-info/METADATA"} <= copied
@@ -130,4 +130,4 @@ def test_packages_of_the_lock_are_taken_as_their_wheels_had_them(tmp_path: Path)
 def test_what_is_not_installed_as_locked_is_refused(tmp_path: Path, line: str, said: str) -> None:
     (tmp_path / "requirements.lock").write_text(f"{line} \\\n    --hash=sha256:00\n")
     with pytest.raises(ImageFailed, match=f"{said}.*make venv"):
-        copy_locked(tmp_path, tmp_path / "site")
+        copy_locked_packages(tmp_path, tmp_path / "site")

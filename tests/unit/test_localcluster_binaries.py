@@ -18,7 +18,7 @@ def no_assets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
 
 
-def producer_of(calls: list[list[str]], *, only: Sequence[str] = tuple(TOOLS)) -> Producer:
+def recording_producer(calls: list[list[str]], *, only: Sequence[str] = tuple(TOOLS)) -> Producer:
     """Make a producer that writes each program's name into it and notes what it was asked for."""
 
     def produce(tools: Sequence[Tool], scratch: Path) -> Mapping[str, Path]:
@@ -31,12 +31,12 @@ def producer_of(calls: list[list[str]], *, only: Sequence[str] = tuple(TOOLS)) -
     return produce
 
 
-def silent(_line: str) -> None:
+def discard_progress(_line: str) -> None:
     """Take a progress line and drop it."""
 
 
 def make_binaries(root: Path, *producers: Producer) -> Binaries:
-    return Binaries(root=root, progress=silent, producers=producers)
+    return Binaries(root=root, progress=discard_progress, producers=producers)
 
 
 def test_every_version_is_the_one_that_the_go_module_pins() -> None:
@@ -63,7 +63,7 @@ def test_the_cache_is_outside_the_checkout_and_keyed_by_version_and_platform(
 
 def test_a_missing_program_is_made_once_and_then_found(tmp_path: Path) -> None:
     calls: list[list[str]] = []
-    binaries = make_binaries(tmp_path, producer_of(calls))
+    binaries = make_binaries(tmp_path, recording_producer(calls))
 
     first = binaries.resolve(["helm"])
     second = binaries.resolve(["helm"])
@@ -76,7 +76,7 @@ def test_a_missing_program_is_made_once_and_then_found(tmp_path: Path) -> None:
 
 def test_programs_of_one_module_are_made_together_and_only_those_that_are_missing(tmp_path: Path) -> None:
     calls: list[list[str]] = []
-    binaries = make_binaries(tmp_path, producer_of(calls))
+    binaries = make_binaries(tmp_path, recording_producer(calls))
 
     binaries.resolve(["kubectl"])
     binaries.resolve(["kubectl", "helm", "kube-apiserver", "kube-scheduler"])
@@ -87,7 +87,7 @@ def test_programs_of_one_module_are_made_together_and_only_those_that_are_missin
 def test_what_the_first_way_lacks_the_next_way_makes(tmp_path: Path) -> None:
     downloads: list[list[str]] = []
     builds: list[list[str]] = []
-    binaries = make_binaries(tmp_path, producer_of(downloads, only=["kubectl"]), producer_of(builds))
+    binaries = make_binaries(tmp_path, recording_producer(downloads, only=["kubectl"]), recording_producer(builds))
 
     binaries.resolve(["kube-apiserver", "kubectl"])
 
@@ -103,7 +103,7 @@ def test_given_assets_come_before_the_cache(monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(assets))
     calls: list[list[str]] = []
 
-    found = make_binaries(tmp_path / "cache", producer_of(calls)).resolve(["etcd", "helm"])
+    found = make_binaries(tmp_path / "cache", recording_producer(calls)).resolve(["etcd", "helm"])
 
     assert found["etcd"] == assets / "etcd"
     assert calls == [["helm"]]
@@ -112,7 +112,7 @@ def test_given_assets_come_before_the_cache(monkeypatch: pytest.MonkeyPatch, tmp
 def test_two_at_once_make_a_program_only_once(tmp_path: Path) -> None:
     calls: list[list[str]] = []
     other_waits = Event()
-    produce = producer_of(calls)
+    produce = recording_producer(calls)
 
     def slow(tools: Sequence[Tool], scratch: Path) -> Mapping[str, Path]:
         assert other_waits.wait(30.0)
@@ -141,14 +141,14 @@ def test_a_failed_build_leaves_nothing_and_the_next_one_works(tmp_path: Path) ->
         make_binaries(tmp_path, fail).resolve(["helm"])
 
     assert [path for path in tmp_path.rglob("*") if path.is_file() and path.suffix != ".lock"] == []
-    assert make_binaries(tmp_path, producer_of([])).resolve(["helm"])["helm"].read_text() == "helm"
+    assert make_binaries(tmp_path, recording_producer([])).resolve(["helm"])["helm"].read_text() == "helm"
 
 
 def test_remains_of_a_killed_build_are_removed(tmp_path: Path) -> None:
     remains = tmp_path / "tools/.helm.tmp/left-behind"
     remains.mkdir(parents=True)
 
-    make_binaries(tmp_path, producer_of([])).resolve(["helm"])
+    make_binaries(tmp_path, recording_producer([])).resolve(["helm"])
 
     assert not remains.exists()
 

@@ -12,7 +12,7 @@ from threading import Thread
 import pytest
 
 from tests.localcluster import download
-from tests.localcluster.download import DownloadFailed, fetch_release, pick_checksum
+from tests.localcluster.download import DownloadFailed, fetch_release, find_checksum
 from tests.localcluster.ports import LOOPBACK, PortReservation
 from tests.localcluster.tools import Release
 
@@ -20,8 +20,8 @@ PROGRAM = b"#!/bin/sh\nexit 0\n"
 
 
 @pytest.fixture(autouse=True)
-def fresh_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(download, "_unreachable", set())
+def no_unreachable_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(download, "_unreachable_hosts", set())
 
 
 @contextmanager
@@ -119,10 +119,10 @@ def test_an_origin_out_of_reach_is_asked_only_once(tmp_path: Path) -> None:
 def test_checksum_files_of_all_publishers_are_understood(text: str) -> None:
     wanted, other = "a" * 64, "b" * 64
 
-    assert pick_checksum(text.format(sum=wanted, other=other), file_name="wanted.tar.gz") == wanted
+    assert find_checksum(text.format(sum=wanted, other=other), file_name="wanted.tar.gz") == wanted
 
 
 @pytest.mark.parametrize("text", ["", "not found", "abc  wanted.tar.gz", "a" * 64 + "  other.tar.gz"])
 def test_a_checksum_file_without_the_release_is_refused(text: str) -> None:
     with pytest.raises(DownloadFailed, match=r"no sha256 is published for wanted\.tar\.gz"):
-        pick_checksum(text, file_name="wanted.tar.gz")
+        find_checksum(text, file_name="wanted.tar.gz")

@@ -11,7 +11,7 @@ import pytest
 
 from tests.localcluster.filelock import Locked, is_locked, try_lock
 from tests.localcluster.ports import LOOPBACK, PortReservation
-from tests.localcluster.processes import Child, Identity, ProcessSpec, kill_leftovers, stop_all
+from tests.localcluster.processes import ChildProcess, ProcessIdentity, ProcessSpec, kill_orphans, stop_all
 from tests.localcluster.waiting import DeadlineExceeded, wait_until
 
 SLEEP = "/bin/sleep"
@@ -21,7 +21,7 @@ def spec(*argv: str, **environment: str) -> ProcessSpec:
     return ProcessSpec(name="test", argv=argv, environment=environment)
 
 
-def identity_of(child: Child) -> Identity:
+def identity_of(child: ChildProcess) -> ProcessIdentity:
     identity = child.identity
     assert identity is not None
     return identity
@@ -70,7 +70,7 @@ def test_waiting_gives_up_at_its_deadline_and_says_for_what() -> None:
 
 
 def test_a_child_runs_in_its_own_group_and_writes_to_its_log(tmp_path: Path) -> None:
-    child = Child(spec("/bin/sh", "-c", "echo $GREETING; exec sleep 60", GREETING="hello"), log=tmp_path / "log")
+    child = ChildProcess(spec("/bin/sh", "-c", "echo $GREETING; exec sleep 60", GREETING="hello"), log=tmp_path / "log")
 
     wait_until(lambda: child.tail() == "hello\n", timeout=60, what="the greeting")
     assert os.getpgid(identity_of(child).pid) == identity_of(child).pid
@@ -80,7 +80,7 @@ def test_a_child_runs_in_its_own_group_and_writes_to_its_log(tmp_path: Path) -> 
 
 
 def test_a_child_that_ignores_the_request_is_killed(tmp_path: Path) -> None:
-    child = Child(spec("/bin/sh", "-c", "trap '' TERM; echo up; sleep 60 & wait; wait"), log=tmp_path / "log")
+    child = ChildProcess(spec("/bin/sh", "-c", "trap '' TERM; echo up; sleep 60 & wait; wait"), log=tmp_path / "log")
     wait_until(lambda: child.tail() == "up\n", timeout=60, what="the trap")
     identity = identity_of(child)
 
@@ -94,14 +94,14 @@ def test_a_child_that_ignores_the_request_is_killed(tmp_path: Path) -> None:
 def test_a_child_dies_with_its_parent(tmp_path: Path) -> None:
     script = (
         "import sys, time; from pathlib import Path\n"
-        "from tests.localcluster.processes import Child, ProcessSpec\n"
-        f"child = Child(ProcessSpec(name='c', argv=({SLEEP!r}, '60'), environment={{}}), "
+        "from tests.localcluster.processes import ChildProcess, ProcessSpec\n"
+        f"child = ChildProcess(ProcessSpec(name='c', argv=({SLEEP!r}, '60'), environment={{}}), "
         f"log=Path({str(tmp_path / 'log')!r}))\n"
         "print(child.identity.pid, flush=True); time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
-        child = Identity.of(int(parent.stdout.readline()))
+        child = ProcessIdentity.of(int(parent.stdout.readline()))
         assert child is not None
         became = Path(f"/proc/{child.pid}/comm")
         wait_until(lambda: became.read_text() == "sleep\n", timeout=60, what="the launcher to exec")
@@ -112,19 +112,19 @@ def test_a_child_dies_with_its_parent(tmp_path: Path) -> None:
 
 
 def test_an_identity_is_not_that_of_a_later_process_with_the_same_pid(tmp_path: Path) -> None:
-    child = Child(spec(SLEEP, "60"), log=tmp_path / "log")
+    child = ChildProcess(spec(SLEEP, "60"), log=tmp_path / "log")
     identity = identity_of(child)
-    stranger = Identity(identity.pid, "another boot/123")
+    stranger = ProcessIdentity(identity.pid, "another boot/123")
 
-    assert kill_leftovers([stranger]) == []
+    assert kill_orphans([stranger]) == []
     assert identity.alive
-    assert kill_leftovers([identity]) == [identity]
+    assert kill_orphans([identity]) == [identity]
     assert identity.wait(0.0)
     stop_all([child], timeout=1.0)
 
 
 def test_a_process_that_has_ended_has_no_identity(tmp_path: Path) -> None:
-    child = Child(spec("/bin/true"), log=tmp_path / "log")
+    child = ChildProcess(spec("/bin/true"), log=tmp_path / "log")
     wait_until(lambda: child.ended, timeout=60, what="the end")
 
     assert child.identity is None

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.localcluster.choice import choose_nodes
 from tests.localcluster.images import write_image
+from tests.localcluster.node_choice import choose_nodes
 from tests.localcluster.realnode.cgroups import hierarchies
-from tests.localcluster.realnode.detect import why_no_watchers, why_not
 from tests.localcluster.realnode.network import reserve_subnet
+from tests.localcluster.realnode.prerequisites import inotify_obstacle, real_node_obstacle
 
 
 def test_nodes_are_simulated_unless_somebody_says_otherwise(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_without_root_the_choice_falls_back_and_says_why_in_one_line(
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gets as far as folders")
 def test_a_folder_that_the_node_would_cover_is_refused() -> None:
-    reason = why_not(Path("/var/lib/ci/cluster"))
+    reason = real_node_obstacle(Path("/var/lib/ci/cluster"))
 
     assert reason
     assert "\n" not in reason
@@ -63,14 +63,14 @@ def test_used_up_watchers_are_a_reason_in_one_line_and_none_stays_open() -> None
     # the limit of this process stands in for that of the user, which would hit other programs
     resource.setrlimit(resource.RLIMIT_NOFILE, (free + 4, hard))
     try:
-        reason = why_no_watchers(100)
+        reason = inotify_obstacle(100)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
     assert reason
     assert "\n" not in reason
     assert "fs.inotify.max_user_instances" in reason
-    assert why_no_watchers(0) is None
+    assert inotify_obstacle(0) is None
     links = [path.readlink() for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
     assert Path("anon_inode:inotify") not in links
 
@@ -87,7 +87,7 @@ def test_hierarchies_are_found_where_they_are_mounted(tmp_path: Path) -> None:
         "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"
     )
 
-    found = {item.controllers: str(item.own) for item in hierarchies(groups=groups, mounts=mounts)}
+    found = {item.controllers: str(item.own_group) for item in hierarchies(groups=groups, mounts=mounts)}
 
     assert found == {
         "name=systemd": "/sys/fs/cgroup/systemd",
@@ -130,7 +130,7 @@ def test_an_image_is_a_whole_oci_layout_and_always_the_same(tmp_path: Path) -> N
 def test_two_nodes_get_addresses_of_their_own() -> None:
     with reserve_subnet(7) as one, reserve_subnet(7) as other:
         assert not one.network.overlaps(other.network)
-        assert one.machine != one.node
+        assert one.host_address != one.node_address
     with reserve_subnet(7) as again:
         assert again == one
 

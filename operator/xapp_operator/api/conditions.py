@@ -16,10 +16,10 @@ TEST_SUCCESS: Final = "TestSuccess"
 RECONCILING: Final = "Reconciling"
 STALLED: Final = "Stalled"
 
-_ORDER = (READY, RECONCILING, STALLED, RELEASED, DRIFTED, TEST_SUCCESS)
+_DISPLAY_ORDER = (READY, RECONCILING, STALLED, RELEASED, DRIFTED, TEST_SUCCESS)
 
 
-_WORDS: dict[bool | None, Literal["True", "False", "Unknown"]] = {True: "True", False: "False", None: "Unknown"}
+_STATUS_TEXT: dict[bool | None, Literal["True", "False", "Unknown"]] = {True: "True", False: "False", None: "Unknown"}
 
 
 class Reason(StrEnum):
@@ -53,19 +53,19 @@ class ConditionSet:
 
     def set(self, kind: str, *, status: bool | None, reason: str, message: str) -> None:
         """Set condition `kind`; `status` None is Unknown. The transition time moves only with the status."""
-        word = _WORDS[status]
+        status_text = _STATUS_TEXT[status]
         before = self._by_type.get(kind)
-        moved = before is None or before.status != word
+        status_changed = before is None or before.status != status_text
         self._by_type[kind] = Condition.model_construct(
             type=kind,
-            status=word,
+            status=status_text,
             observed_generation=self._generation,
-            last_transition_time=self._now if moved or before is None else before.last_transition_time,
+            last_transition_time=self._now if status_changed or before is None else before.last_transition_time,
             reason=reason,
             message=trim(message),
         )
 
-    def drop(self, *kinds: str) -> None:
+    def remove(self, *kinds: str) -> None:
         """Remove the conditions named."""
         for kind in kinds:
             self._by_type.pop(kind, None)
@@ -74,10 +74,10 @@ class ConditionSet:
         """Return condition `kind`, if it is there."""
         return self._by_type.get(kind)
 
-    def listed(self) -> list[Condition]:
+    def to_list(self) -> list[Condition]:
         """Return all conditions, Ready first."""
-        known = [self._by_type[kind] for kind in _ORDER if kind in self._by_type]
-        return known + [condition for kind, condition in self._by_type.items() if kind not in _ORDER]
+        known = [self._by_type[kind] for kind in _DISPLAY_ORDER if kind in self._by_type]
+        return known + [condition for kind, condition in self._by_type.items() if kind not in _DISPLAY_ORDER]
 
 
 def trim(message: str, limit: int = MESSAGE_MAX) -> str:

@@ -13,9 +13,10 @@ from typing import cast
 
 import yaml
 
-from xapp_operator.api.base import RULES, Model, Rule
+from xapp_operator.api.base_model import VALIDATIONS_KEY, CelRule, Model
+from xapp_operator.api.chart_repository import ChartRepository
 from xapp_operator.api.json import Json, JsonObject, obj
-from xapp_operator.api.models import NAME_MAX, RELEASE_NAME_MAX, XApp
+from xapp_operator.api.models import RELEASE_NAME_MAX, XAPP_NAME_MAX, XApp
 from xapp_operator.api.names import (
     API_VERSION,
     GROUP,
@@ -25,65 +26,64 @@ from xapp_operator.api.names import (
     XAPP_KIND,
     XAPP_PLURAL,
 )
-from xapp_operator.api.repository import ChartRepository
 
 HEADER = "# Generated from operator/xapp_operator/api: run `make crds` after a change there.\n"
 
-_RELEASE_OF = "(has({0}.spec.releaseName) ? {0}.spec.releaseName : {0}.metadata.name)"
+_RELEASE_NAME_EXPRESSION = "(has({0}.spec.releaseName) ? {0}.spec.releaseName : {0}.metadata.name)"
 _XAPP_RULES = (
-    Rule(
-        f"self.metadata.name.size() <= {NAME_MAX}",
-        f"metadata.name must be at most {NAME_MAX} characters, because it is a label value: shorten it",
+    CelRule(
+        f"self.metadata.name.size() <= {XAPP_NAME_MAX}",
+        f"metadata.name must be at most {XAPP_NAME_MAX} characters, because it is a label value: shorten it",
     ),
-    Rule(
+    CelRule(
         f"self.metadata.name.size() <= {RELEASE_NAME_MAX} || has(self.spec.releaseName)",
         f"metadata.name over {RELEASE_NAME_MAX} characters is no release name: shorten it, or set spec.releaseName",
     ),
-    Rule(
-        f"{_RELEASE_OF.format('self')} == {_RELEASE_OF.format('oldSelf')}",
+    CelRule(
+        f"{_RELEASE_NAME_EXPRESSION.format('self')} == {_RELEASE_NAME_EXPRESSION.format('oldSelf')}",
         "spec.releaseName cannot be changed (default: metadata.name): create a new XApp instead",
     ),
-    Rule(
+    CelRule(
         "has(self.spec.releaseName) || self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?"
         "(\\\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",
         "metadata.name is no Helm release name: set spec.releaseName",
     ),
 )
 
-_Column = tuple[str, str, str, int]
-_READY = '.status.conditions[?(@.type=="Ready")]'
-_XAPP_COLUMNS: tuple[_Column, ...] = (
+_PrinterColumn = tuple[str, str, str, int]
+_READY_CONDITION = '.status.conditions[?(@.type=="Ready")]'
+_XAPP_COLUMNS: tuple[_PrinterColumn, ...] = (
     ("xApp", "string", ".spec.xAppName", 0),
     ("Version", "string", ".spec.version", 0),
-    ("Ready", "string", f"{_READY}.status", 0),
+    ("Ready", "string", f"{_READY_CONDITION}.status", 0),
     ("Phase", "string", ".status.phase", 0),
     ("Health", "string", ".status.health.status", 0),
     ("Revision", "integer", ".status.release.revision", 0),
     ("Age", "date", ".metadata.creationTimestamp", 0),
     ("Namespace", "string", ".spec.namespace", 1),
     ("Chart", "string", ".status.release.chart", 1),
-    ("Message", "string", f"{_READY}.message", 1),
+    ("Message", "string", f"{_READY_CONDITION}.message", 1),
 )
-_REPOSITORY_COLUMNS: tuple[_Column, ...] = (
+_REPOSITORY_COLUMNS: tuple[_PrinterColumn, ...] = (
     ("URL", "string", ".spec.url", 0),
-    ("Ready", "string", f"{_READY}.status", 0),
+    ("Ready", "string", f"{_READY_CONDITION}.status", 0),
     ("Charts", "integer", ".status.charts", 0),
     ("Fetched", "date", ".status.lastFetched", 0),
     ("Age", "date", ".metadata.creationTimestamp", 0),
-    ("Message", "string", f"{_READY}.message", 1),
+    ("Message", "string", f"{_READY_CONDITION}.message", 1),
 )
 
 
 def xapp_crd() -> JsonObject:
     """Return the CustomResourceDefinition of XApp."""
-    return _crd(
+    return _build_crd(
         XApp, kind=XAPP_KIND, plural=XAPP_PLURAL, singular="xapp", short="xa", rules=_XAPP_RULES, columns=_XAPP_COLUMNS
     )
 
 
-def repository_crd() -> JsonObject:
+def chart_repository_crd() -> JsonObject:
     """Return the CustomResourceDefinition of ChartRepository."""
-    return _crd(
+    return _build_crd(
         ChartRepository,
         kind=REPOSITORY_KIND,
         plural=REPOSITORY_PLURAL,
@@ -138,13 +138,13 @@ def namespace_policy() -> list[Json]:
     return [policy, binding]
 
 
-def files() -> dict[str, str]:
+def crd_files() -> dict[str, str]:
     """Return file name → content of everything under `crds/`."""
     return {
-        f"{GROUP}_{XAPP_PLURAL}.yaml": _dump([xapp_crd()]),
-        f"{GROUP}_{REPOSITORY_PLURAL}.yaml": _dump([repository_crd()]),
-        "namespace-policy.yaml": _dump(namespace_policy()),
-        "kustomization.yaml": _dump(
+        f"{GROUP}_{XAPP_PLURAL}.yaml": _dump_yaml([xapp_crd()]),
+        f"{GROUP}_{REPOSITORY_PLURAL}.yaml": _dump_yaml([chart_repository_crd()]),
+        "namespace-policy.yaml": _dump_yaml(namespace_policy()),
+        "kustomization.yaml": _dump_yaml(
             [
                 {
                     "apiVersion": "kustomize.config.k8s.io/v1beta1",
@@ -163,24 +163,24 @@ def files() -> dict[str, str]:
 def main(argv: list[str] | None = None) -> int:
     """Write the files into the folder named first."""
     (folder,) = sys.argv[1:] if argv is None else argv
-    for name, content in files().items():
+    for name, content in crd_files().items():
         (Path(folder) / name).write_text(content, encoding="utf-8")
     return 0
 
 
-def _dump(documents: list[Json]) -> str:
+def _dump_yaml(documents: list[Json]) -> str:
     return HEADER + yaml.safe_dump_all(documents, sort_keys=False, width=120, allow_unicode=True)
 
 
-def _crd(
+def _build_crd(
     model: type[Model],
     *,
     kind: str,
     plural: str,
     singular: str,
     short: str,
-    rules: tuple[Rule, ...],
-    columns: tuple[_Column, ...],
+    rules: tuple[CelRule, ...],
+    columns: tuple[_PrinterColumn, ...],
 ) -> JsonObject:
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -203,7 +203,7 @@ def _crd(
                     "served": True,
                     "storage": True,
                     "subresources": {"status": {}},
-                    "additionalPrinterColumns": [_column(column) for column in columns],
+                    "additionalPrinterColumns": [_printer_column(column) for column in columns],
                     "schema": {"openAPIV3Schema": _root_schema(model, kind=kind, rules=rules)},
                 }
             ],
@@ -211,7 +211,7 @@ def _crd(
     }
 
 
-def _column(column: _Column) -> JsonObject:
+def _printer_column(column: _PrinterColumn) -> JsonObject:
     name, kind, path, priority = column
     entry: JsonObject = {"name": name, "type": kind, "jsonPath": path}
     if priority:
@@ -219,11 +219,11 @@ def _column(column: _Column) -> JsonObject:
     return entry
 
 
-def _root_schema(model: type[Model], *, kind: str, rules: tuple[Rule, ...]) -> JsonObject:
+def _root_schema(model: type[Model], *, kind: str, rules: tuple[CelRule, ...]) -> JsonObject:
     raw = cast("JsonObject", model.model_json_schema(by_alias=True))
     definitions = obj(raw, "$defs")
     properties = obj(raw, "properties")
-    status = cast("JsonObject", _structural(properties["status"], definitions))
+    status = cast("JsonObject", _structural_schema(properties["status"], definitions))
     status["default"] = {"observedGeneration": -1}
     root: JsonObject = {
         "type": "object",
@@ -233,69 +233,69 @@ def _root_schema(model: type[Model], *, kind: str, rules: tuple[Rule, ...]) -> J
             "apiVersion": {"type": "string", "description": f"Always {API_VERSION}."},
             "kind": {"type": "string", "description": f"Always {kind}."},
             "metadata": {"type": "object"},
-            "spec": _structural(properties["spec"], definitions),
+            "spec": _structural_schema(properties["spec"], definitions),
             "status": status,
         },
     }
     if rules:
-        root[RULES] = [cast("Json", rule.as_schema()) for rule in rules]
+        root[VALIDATIONS_KEY] = [cast("Json", rule.as_schema()) for rule in rules]
     return root
 
 
-_DROPPED = frozenset({"title", "default", "$defs", "propertyNames"})
+_DROPPED_KEYWORDS = frozenset({"title", "default", "$defs", "propertyNames"})
 
 
-def _structural(schema: Json, definitions: JsonObject) -> Json:
+def _structural_schema(schema: Json, definitions: JsonObject) -> Json:
     """Return `schema` without references, nulls, titles and defaults."""
     if not isinstance(schema, dict):
         return schema
-    merged = _inline(schema, definitions)
+    merged = _inline_references(schema, definitions)
     if merged.get("x-kubernetes-int-or-string"):
         merged.pop("anyOf", None)
     result: JsonObject = {}
-    for key, value in _kept(merged):
-        result[key] = _TRANSFORMS.get(key, _same)(value, definitions)
+    for key, value in _structural_keywords(merged):
+        result[key] = _KEYWORD_TRANSFORMS.get(key, _unchanged)(value, definitions)
     if "enum" in result:
         result.setdefault("type", "string")
     return result
 
 
-def _kept(schema: JsonObject) -> Iterator[tuple[str, Json]]:
+def _structural_keywords(schema: JsonObject) -> Iterator[tuple[str, Json]]:
     for key, value in schema.items():
         if key == "const":
             yield "enum", [value]
-        elif key not in _DROPPED:
+        elif key not in _DROPPED_KEYWORDS:
             yield key, value
 
 
-def _inline(schema: JsonObject, definitions: JsonObject) -> JsonObject:
+def _inline_references(schema: JsonObject, definitions: JsonObject) -> JsonObject:
     """Return `schema` with its `$ref`, and the one branch of its `anyOf` that is not null, merged in."""
     merged = dict(schema)
     reference = merged.pop("$ref", None)
     if isinstance(reference, str):
         target = definitions[reference.rsplit("/", 1)[-1]]
-        merged = {**_inline(cast("JsonObject", target), definitions), **merged}
+        merged = {**_inline_references(cast("JsonObject", target), definitions), **merged}
     branches = merged.get("anyOf")
     if isinstance(branches, list):
         present = [branch for branch in branches if isinstance(branch, dict) and branch.get("type") != "null"]
         if len(present) == 1:
             del merged["anyOf"]
-            merged = {**_inline(present[0], definitions), **merged}
+            merged = {**_inline_references(present[0], definitions), **merged}
     return merged
 
 
-def _same(value: Json, definitions: JsonObject) -> Json:
+def _unchanged(value: Json, definitions: JsonObject) -> Json:
     return value
 
 
-def _each_value(value: Json, definitions: JsonObject) -> Json:
-    return {name: _structural(inner, definitions) for name, inner in cast("JsonObject", value).items()}
+def _structural_properties(value: Json, definitions: JsonObject) -> Json:
+    return {name: _structural_schema(inner, definitions) for name, inner in cast("JsonObject", value).items()}
 
 
-_TRANSFORMS: dict[str, Callable[[Json, JsonObject], Json]] = {
-    "properties": _each_value,
-    "items": _structural,
-    "additionalProperties": _structural,
+_KEYWORD_TRANSFORMS: dict[str, Callable[[Json, JsonObject], Json]] = {
+    "properties": _structural_properties,
+    "items": _structural_schema,
+    "additionalProperties": _structural_schema,
 }
 
 if __name__ == "__main__":

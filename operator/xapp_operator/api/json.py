@@ -35,7 +35,7 @@ def integer(value: Json | None, key: str, default: int = 0) -> int:
     return inner if isinstance(inner, int) and not isinstance(inner, bool) else default
 
 
-def encode(value: Json) -> bytes:
+def encode_json(value: Json) -> bytes:
     """Return `value` as compact JSON; integers beyond 64 bits, which values may hold, are kept."""
     try:
         return orjson.dumps(value)

@@ -13,13 +13,13 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from xapp_operator.api.base import FreeObject, Model, Rule, rules
+from xapp_operator.api.base_model import CelRule, Model, UnvalidatedObject, cel_rules
 from xapp_operator.api.json import JsonObject
 
-REMOTE = "Remote Chart Repository"
-UPLOAD = "Upload Chart"
+METHOD_REMOTE = "Remote Chart Repository"
+METHOD_UPLOAD = "Upload Chart"
 
-NAME_MAX = 63
+XAPP_NAME_MAX = 63
 RELEASE_NAME_MAX = 53
 SERVICES_MAX = 50
 MESSAGE_MAX = 1024
@@ -28,27 +28,27 @@ DEFAULT_TIMEOUT = "5m"
 DEFAULT_MAX_HISTORY = 5
 
 _DURATION_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-_DURATION_RULE = Rule(
+_DURATION_RULE = CelRule(
     "self.matches('^([0-9]+(\\\\.[0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s')"
     " && duration(self) <= duration('24h')",
     "must be a duration between 1s and 24h, such as 90s, 5m or 1h30m",
 )
-_FIXED = "is part of the xApp's identity and cannot be changed: create a new XApp instead"
-_IDENTITY_RULE = Rule("self.matches('[A-Za-z0-9]')", "must contain at least one letter or digit (a-z, 0-9)")
-_RELEASE_NAME_RULE = Rule(
+_IMMUTABLE_MESSAGE = "is part of the xApp's identity and cannot be changed: create a new XApp instead"
+_IDENTITY_RULE = CelRule("self.matches('[A-Za-z0-9]')", "must contain at least one letter or digit (a-z, 0-9)")
+_RELEASE_NAME_RULE = CelRule(
     "self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",
     "must be a Helm release name: lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit",
 )
 
 URL_RULES = (
-    Rule("self.matches('^(https?|oci)://[^/?#]+')", "must begin with http://, https:// or oci:// and name a host"),
-    Rule("self.matches('^[!-~]+$')", "must have no spaces, and none but ASCII characters"),
-    Rule(
+    CelRule("self.matches('^(https?|oci)://[^/?#]+')", "must begin with http://, https:// or oci:// and name a host"),
+    CelRule("self.matches('^[!-~]+$')", "must have no spaces, and none but ASCII characters"),
+    CelRule(
         "isURL(self) && url(self).getHostname() != '' && (url(self).getPort() == '' "
         "|| int(url(self).getPort()) < 65536)",
         "must be a URL with a host and, where it has one, a port up to 65535",
     ),
-    Rule(
+    CelRule(
         "!self.matches('^[a-z]+://[^/?#]*@')",
         "must not carry credentials: put them into a Secret and name it in secretRef of the ChartRepository",
     ),
@@ -93,12 +93,12 @@ class KeyRef(Model):
     key: ObjectName = Field(description="Key inside the object's data.")
 
 
-class Archive(Model):
+class ArchiveSource(Model):
     """Where the chart archive of an uploaded chart lies."""
 
     model_config = ConfigDict(
-        json_schema_extra=rules(
-            Rule(
+        json_schema_extra=cel_rules(
+            CelRule(
                 "has(self.secretRef) != has(self.configMapRef)",
                 "archive needs exactly one of secretRef and configMapRef",
             )
@@ -114,8 +114,8 @@ class Archive(Model):
     digest: str | None = Field(
         None,
         description="sha256:<hex> of the archive. Checked when given; a mismatch is Stalled.",
-        json_schema_extra=rules(
-            Rule("self.matches('^sha256:[0-9a-f]{64}$')", "must be sha256: followed by 64 lower-case hex digits")
+        json_schema_extra=cel_rules(
+            CelRule("self.matches('^sha256:[0-9a-f]{64}$')", "must be sha256: followed by 64 lower-case hex digits")
         ),
         max_length=71,
     )
@@ -138,7 +138,7 @@ class DriftDetection(Model):
     )
 
 
-class Upgrade(Model):
+class UpgradePolicy(Model):
     """What to do when an upgrade fails for good."""
 
     on_failure: Literal["rollback", "none"] = Field(
@@ -147,7 +147,7 @@ class Upgrade(Model):
     )
 
 
-class HelmTests(Model):
+class HelmTestPolicy(Model):
     """Whether the chart's helm tests run."""
 
     enabled: bool = Field(False, description="Run the chart's test hooks after install and upgrade. Default false.")  # noqa: FBT003
@@ -159,19 +159,19 @@ class Dependency(Model):
     name: ObjectName = Field(description="metadata.name of the other XApp.")
 
 
-def _required_with_remote(field: str) -> Rule:
-    return Rule(
-        f"self.method != '{REMOTE}' || has(self.{field})",
-        f"{field} is required with method '{REMOTE}': add it, or use method '{UPLOAD}' with archive",
+def _required_with_remote(field: str) -> CelRule:
+    return CelRule(
+        f"self.method != '{METHOD_REMOTE}' || has(self.{field})",
+        f"{field} is required with method '{METHOD_REMOTE}': add it, or use method '{METHOD_UPLOAD}' with archive",
         f".{field}",
         "FieldValueRequired",
     )
 
 
-def _forbidden_with_upload(field: str) -> Rule:
-    return Rule(
-        f"self.method != '{UPLOAD}' || !has(self.{field})",
-        f"{field} is forbidden with method '{UPLOAD}': remove it, or use method '{REMOTE}'",
+def _forbidden_with_upload(field: str) -> CelRule:
+    return CelRule(
+        f"self.method != '{METHOD_UPLOAD}' || !has(self.{field})",
+        f"{field} is forbidden with method '{METHOD_UPLOAD}': remove it, or use method '{METHOD_REMOTE}'",
         f".{field}",
         "FieldValueForbidden",
     )
@@ -181,18 +181,18 @@ class XAppSpec(Model):
     """What should run: the deployment form, and what goes beyond it."""
 
     model_config = ConfigDict(
-        json_schema_extra=rules(
+        json_schema_extra=cel_rules(
             *(_required_with_remote(field) for field in ("chartName", "url", "repoName")),
             *(_forbidden_with_upload(field) for field in ("chartName", "url", "repoName", "chartVersion")),
-            Rule(
-                f"self.method != '{UPLOAD}' || has(self.archive)",
-                f"archive is required with method '{UPLOAD}': name the Secret or ConfigMap that holds the .tgz",
+            CelRule(
+                f"self.method != '{METHOD_UPLOAD}' || has(self.archive)",
+                f"archive is required with method '{METHOD_UPLOAD}': name the Secret or ConfigMap that holds the .tgz",
                 ".archive",
                 "FieldValueRequired",
             ),
-            Rule(
-                f"self.method != '{REMOTE}' || !has(self.archive)",
-                f"archive is forbidden with method '{REMOTE}': remove it, or use method '{UPLOAD}'",
+            CelRule(
+                f"self.method != '{METHOD_REMOTE}' || !has(self.archive)",
+                f"archive is forbidden with method '{METHOD_REMOTE}': remove it, or use method '{METHOD_UPLOAD}'",
                 ".archive",
                 "FieldValueForbidden",
             ),
@@ -203,27 +203,29 @@ class XAppSpec(Model):
         description="Name of the xApp. Part of its identity: cannot be changed.",
         min_length=1,
         max_length=253,
-        json_schema_extra=rules(_IDENTITY_RULE, Rule("self == oldSelf", f"xAppName {_FIXED}")),
+        json_schema_extra=cel_rules(_IDENTITY_RULE, CelRule("self == oldSelf", f"xAppName {_IMMUTABLE_MESSAGE}")),
     )
     organization: str = Field(
         description="Organization that provides the xApp. Part of its identity: cannot be changed.",
         min_length=1,
         max_length=253,
-        json_schema_extra=rules(_IDENTITY_RULE, Rule("self == oldSelf", f"organization {_FIXED}")),
+        json_schema_extra=cel_rules(_IDENTITY_RULE, CelRule("self == oldSelf", f"organization {_IMMUTABLE_MESSAGE}")),
     )
     team: str = Field(
         description="Team inside the organization. Part of the xApp's identity: cannot be changed.",
         min_length=1,
         max_length=253,
-        json_schema_extra=rules(_IDENTITY_RULE, Rule("self == oldSelf", f"team {_FIXED}")),
+        json_schema_extra=cel_rules(_IDENTITY_RULE, CelRule("self == oldSelf", f"team {_IMMUTABLE_MESSAGE}")),
     )
     version: str = Field(
         description="Version of the xApp, dotted numeric (0.2.1). With a remote chart also the chart's version, "
         "unless chartVersion says otherwise.",
         min_length=1,
         max_length=63,
-        json_schema_extra=rules(
-            Rule("self.matches('^[0-9]+(\\\\.[0-9]+)*$')", "must be dotted numeric, such as 0.2.1 (no letters, no v)")
+        json_schema_extra=cel_rules(
+            CelRule(
+                "self.matches('^[0-9]+(\\\\.[0-9]+)*$')", "must be dotted numeric, such as 0.2.1 (no letters, no v)"
+            )
         ),
     )
     owner: str = Field(description="Person or group that answers for this xApp.", min_length=1, max_length=253)
@@ -235,7 +237,7 @@ class XAppSpec(Model):
         description="Where the chart is installed: always the XApp's own namespace.",
         min_length=1,
         max_length=63,
-        json_schema_extra=rules(Rule("self == oldSelf", f"namespace {_FIXED}")),
+        json_schema_extra=cel_rules(CelRule("self == oldSelf", f"namespace {_IMMUTABLE_MESSAGE}")),
     )
     chart_name: str | None = Field(
         None,
@@ -249,15 +251,15 @@ class XAppSpec(Model):
         "Repository', forbidden otherwise.",
         min_length=1,
         max_length=2048,
-        json_schema_extra=rules(*URL_RULES),
+        json_schema_extra=cel_rules(*URL_RULES),
     )
     repo_name: str | None = Field(
         None,
         description="Name under which the address is saved as a ChartRepository in this namespace. Required with "
         "'Remote Chart Repository', forbidden otherwise.",
         max_length=63,
-        json_schema_extra=rules(
-            Rule(
+        json_schema_extra=cel_rules(
+            CelRule(
                 "self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
                 "must be a name of lower-case letters, digits and '-', beginning and ending with a letter or digit",
             )
@@ -269,10 +271,10 @@ class XAppSpec(Model):
         min_length=1,
         max_length=253,
     )
-    archive: Archive | None = Field(
+    archive: ArchiveSource | None = Field(
         None, description="Where the uploaded chart lies. Required with 'Upload Chart', forbidden otherwise."
     )
-    values: FreeObject | None = Field(
+    values: UnvalidatedObject | None = Field(
         None, description="Values of the chart, as an object: what one would write into a values file."
     )
     values_from: list[ValuesRef] | None = Field(
@@ -285,7 +287,7 @@ class XAppSpec(Model):
         description="Name of the Helm release. Default: metadata.name. Cannot be changed.",
         min_length=1,
         max_length=RELEASE_NAME_MAX,
-        json_schema_extra=rules(_RELEASE_NAME_RULE),
+        json_schema_extra=cel_rules(_RELEASE_NAME_RULE),
     )
     service_account_name: str | None = Field(
         None, description="Service account, in this namespace, as which Helm acts.", min_length=1, max_length=253
@@ -302,7 +304,7 @@ class XAppSpec(Model):
         DEFAULT_TIMEOUT,
         description="For one step of Helm, and for becoming healthy after it. Default 5m.",
         max_length=32,
-        json_schema_extra=rules(_DURATION_RULE),
+        json_schema_extra=cel_rules(_DURATION_RULE),
     )
     max_history: int = Field(DEFAULT_MAX_HISTORY, description="Revisions that are kept. Default 5.", ge=1, le=100)
     drift_detection: DriftDetection = Field(
@@ -311,8 +313,8 @@ class XAppSpec(Model):
     deletion_policy: Literal["Uninstall", "Orphan"] = Field(
         "Uninstall", description="What deleting the XApp does to the release: Uninstall, or Orphan (leave it running)."
     )
-    upgrade: Upgrade = Field(Upgrade(), description="What to do when an upgrade fails for good.")
-    test: HelmTests = Field(HelmTests(), description="Helm tests of the chart.")
+    upgrade: UpgradePolicy = Field(UpgradePolicy(), description="What to do when an upgrade fails for good.")
+    test: HelmTestPolicy = Field(HelmTestPolicy(), description="Helm tests of the chart.")
     depends_on: list[Dependency] | None = Field(
         None, description="Other XApps in this namespace that must be Ready first.", max_length=32
     )
@@ -354,7 +356,7 @@ class ReleaseStatus(Model):
     last_deployed: datetime | None = Field(None, description="When this revision was installed.")
 
 
-class Revision(Model):
+class RevisionStatus(Model):
     """One revision of the release."""
 
     revision: int = Field(description="Number of the revision.")
@@ -369,7 +371,7 @@ class Revision(Model):
     description: str | None = Field(None, description="Helm's own sentence about it.", max_length=MESSAGE_MAX)
 
 
-class Health(Model):
+class XAppHealth(Model):
     """Health of the whole xApp, judged from the live objects."""
 
     status: HealthStatus = Field(HealthStatus.UNKNOWN, description="Healthy, Progressing, Degraded or Unknown.")
@@ -400,7 +402,7 @@ class ServiceStatus(Model):
     ports: list[ServicePort] = Field(default_factory=list, max_length=100, description="Its ports.")
 
 
-class Resources(Model):
+class ResourceCounts(Model):
     """How many objects of the release there are, and how many of them are healthy."""
 
     total: int = Field(0, description="Objects in the manifest.")
@@ -425,7 +427,7 @@ class LastAttempt(Model):
     last_at: datetime | None = Field(None, description="When the outcome was noted.")
 
 
-class Handled(Model):
+class HandledAnnotations(Model):
     """The last value of each annotation that was acted on."""
 
     reconcile_at: str | None = Field(None, description="Last reconcile-at that was acted on.", max_length=MESSAGE_MAX)
@@ -446,13 +448,13 @@ class XAppStatus(Model):
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
     )
     release: ReleaseStatus | None = Field(None, description="The Helm release.")
-    history: list[Revision] | None = Field(None, description="Revisions, newest first.", max_length=100)
-    health: Health | None = Field(None, description="Health of the live objects.")
+    history: list[RevisionStatus] | None = Field(None, description="Revisions, newest first.", max_length=100)
+    health: XAppHealth | None = Field(None, description="Health of the live objects.")
     services: list[ServiceStatus] | None = Field(None, description="Services and ports.", max_length=SERVICES_MAX)
-    resources: Resources | None = Field(None, description="Objects of the release, and how many are healthy.")
+    resources: ResourceCounts | None = Field(None, description="Objects of the release, and how many are healthy.")
     last_attempt: LastAttempt | None = Field(None, description="The last step that Helm was asked for.")
     held_revision: int | None = Field(None, description="Revision held by rollback-to until the spec changes.")
-    handled: Handled | None = Field(None, description="Annotations acted on.")
+    handled: HandledAnnotations | None = Field(None, description="Annotations acted on.")
 
     @property
     def ready(self) -> bool:

@@ -13,32 +13,32 @@ from dataclasses import dataclass
 from typing import Final
 
 from xapp_operator.api.json import Json, JsonObject, items
-from xapp_operator.charts.archive import (
+from xapp_operator.charts.archive_reader import (
     CHART_YAML,
     REQUIREMENTS,
     VALUES_SCHEMA,
     VALUES_YAML,
-    Budget,
-    read_files,
-    refused,
+    ArchiveBudget,
+    archive_refused,
+    read_chart_files,
 )
-from xapp_operator.charts.info import ArchiveLimits, ChartInfo
-from xapp_operator.charts.schemarefs import read_schema
+from xapp_operator.charts.chart_info import ArchiveLimits, ChartInfo
+from xapp_operator.charts.formatting import format_bytes, format_list, quote_text
+from xapp_operator.charts.schema_refs import read_schema
 from xapp_operator.charts.versions import parse_version
-from xapp_operator.charts.wording import byte_count, quoted, some_of
-from xapp_operator.domain.yamlvalues import load_values
+from xapp_operator.domain.yaml_values import load_values
 from xapp_operator.errors import ChartInvalid, ValuesInvalid
 
-MAX_NESTING: Final = 10
+MAX_SUBCHART_DEPTH: Final = 10
 """Subcharts may lie this deep in each other."""
 
-_ALIAS: Final = re.compile("[a-zA-Z0-9_-]+")
+_ALIAS_PATTERN: Final = re.compile("[a-zA-Z0-9_-]+")
 
-Files = dict[str, bytes | None]
+ChartFiles = dict[str, bytes | None]
 
 
 @dataclass(frozen=True, slots=True)
-class _Chart:
+class _InspectedChart:
     metadata: JsonObject
     schema: JsonObject | None
     external_refs: bool
@@ -50,51 +50,55 @@ def inspect_archive(archive: bytes, *, limits: ArchiveLimits) -> ChartInfo:
 
     Raises ChartInvalid with what was refused, the bound and the mend.
     """
-    if len(archive) > limits.packed:
-        raise too_large(limits)
-    budget = Budget(limits)
-    files = read_files(archive, budget=budget, with_values=True)
-    chart = _chart(files, budget=budget, where="", depth=0)
-    _check_application(chart.metadata)
+    if len(archive) > limits.packed_bytes:
+        raise archive_too_large(limits)
+    budget = ArchiveBudget(limits)
+    files = read_chart_files(archive, budget=budget, read_values=True)
+    chart = _inspect_chart(files, budget=budget, prefix="", depth=0)
+    _check_installable(chart.metadata)
     values = files.get(VALUES_YAML)
     return ChartInfo(
-        name=_text(chart.metadata, "name", ""),
-        version=_text(chart.metadata, "version", ""),
-        app_version=_text(chart.metadata, "appVersion", ""),
-        api_version=_text(chart.metadata, "apiVersion", "") or "v1",
-        description=_text(chart.metadata, "description", ""),
+        name=_metadata_text(chart.metadata, "name", ""),
+        version=_metadata_text(chart.metadata, "version", ""),
+        app_version=_metadata_text(chart.metadata, "appVersion", ""),
+        api_version=_metadata_text(chart.metadata, "apiVersion", "") or "v1",
+        description=_metadata_text(chart.metadata, "description", ""),
         digest=hashlib.sha256(archive).hexdigest(),
         size=len(archive),
         unpacked=budget.unpacked,
         files=budget.files,
-        values=_yaml(values, where=VALUES_YAML, limits=limits) if values else {},
+        values=_load_yaml(values, path=VALUES_YAML, limits=limits) if values else {},
         schema=chart.schema,
         external_refs=chart.external_refs,
-        dependencies=_vendored(chart),
+        dependencies=_check_vendored(chart),
     )
 
 
-def too_large(limits: ArchiveLimits) -> ChartInvalid:
+def archive_too_large(limits: ArchiveLimits) -> ChartInvalid:
     """Return the refusal of an archive that is larger than its bound."""
-    return refused(f"it has more than {byte_count(limits.packed)}. Leave out what is not needed to install the chart.")
+    return archive_refused(
+        f"it has more than {format_bytes(limits.packed_bytes)}. Leave out what is not needed to install the chart."
+    )
 
 
-def _chart(files: Files, *, budget: Budget, where: str, depth: int) -> _Chart:
-    if depth > MAX_NESTING:
-        raise refused(f"its subcharts lie more than {MAX_NESTING} levels deep in each other. Flatten them.")
-    metadata = _metadata(files, where=where, limits=budget.limits)
-    schema, external_refs = _schema(files.get(VALUES_SCHEMA), where=where)
+def _inspect_chart(files: ChartFiles, *, budget: ArchiveBudget, prefix: str, depth: int) -> _InspectedChart:
+    if depth > MAX_SUBCHART_DEPTH:
+        raise archive_refused(
+            f"its subcharts lie more than {MAX_SUBCHART_DEPTH} levels deep in each other. Flatten them."
+        )
+    metadata = _read_metadata(files, prefix=prefix, limits=budget.limits)
+    schema, external_refs = _read_values_schema(files.get(VALUES_SCHEMA), prefix=prefix)
     names: list[str] = []
-    for folder, content in _subcharts(files, where=where, budget=budget).items():
-        subchart = _chart(content, budget=budget, where=f"{where}charts/{folder}/", depth=depth + 1)
-        names.append(_text(subchart.metadata, "name", where))
+    for folder, content in _split_subcharts(files, prefix=prefix, budget=budget).items():
+        subchart = _inspect_chart(content, budget=budget, prefix=f"{prefix}charts/{folder}/", depth=depth + 1)
+        names.append(_metadata_text(subchart.metadata, "name", prefix))
         external_refs = external_refs or subchart.external_refs
-    return _Chart(metadata=metadata, schema=schema, external_refs=external_refs, subchart_names=tuple(names))
+    return _InspectedChart(metadata=metadata, schema=schema, external_refs=external_refs, subchart_names=tuple(names))
 
 
-def _subcharts(files: Files, *, where: str, budget: Budget) -> dict[str, Files]:
+def _split_subcharts(files: ChartFiles, *, prefix: str, budget: ArchiveBudget) -> dict[str, ChartFiles]:
     """Return what lies under charts/, by its first name, as Helm takes it apart."""
-    found: dict[str, Files] = {}
+    found: dict[str, ChartFiles] = {}
     for path, content in files.items():
         if not path.startswith("charts/") or path.endswith(".prov"):
             continue
@@ -103,8 +107,10 @@ def _subcharts(files: Files, *, where: str, budget: Budget) -> dict[str, Files]:
             continue
         if name.endswith(".tgz"):
             if slash:
-                raise refused(f"{quoted(f'{where}charts/{name}')} is a folder named like an archive. Rename it.")
-            found[name] = _nested(content or b"", where=f"{where}charts/{name}", budget=budget)
+                raise archive_refused(
+                    f"{quote_text(f'{prefix}charts/{name}')} is a folder named like an archive. Rename it."
+                )
+            found[name] = _read_subchart_archive(content or b"", path=f"{prefix}charts/{name}", budget=budget)
         else:
             subchart = found.setdefault(name, {})
             if slash:
@@ -112,87 +118,93 @@ def _subcharts(files: Files, *, where: str, budget: Budget) -> dict[str, Files]:
     return found
 
 
-def _nested(archive: bytes, *, where: str, budget: Budget) -> Files:
+def _read_subchart_archive(archive: bytes, *, path: str, budget: ArchiveBudget) -> ChartFiles:
     try:
-        return read_files(archive, budget=budget, with_values=False)
+        return read_chart_files(archive, budget=budget, read_values=False)
     except ChartInvalid as error:
-        raise ChartInvalid(f"subchart {quoted(where)}: {error.message}") from None
+        raise ChartInvalid(f"subchart {quote_text(path)}: {error.message}") from None
 
 
-def _metadata(files: Files, *, where: str, limits: ArchiveLimits) -> JsonObject:
+def _read_metadata(files: ChartFiles, *, prefix: str, limits: ArchiveLimits) -> JsonObject:
     content = files.get(CHART_YAML)
     if content is None:
-        place = f"in {quoted(where)}" if where else "in its first folder"
-        raise refused(f"there is no {CHART_YAML} {place}. Pack the chart with 'helm package'.")
-    where_chart_yaml = f"{where}{CHART_YAML}"
-    metadata = _yaml(content, where=where_chart_yaml, limits=limits)
+        location = f"in {quote_text(prefix)}" if prefix else "in its first folder"
+        raise archive_refused(f"there is no {CHART_YAML} {location}. Pack the chart with 'helm package'.")
+    chart_yaml_path = f"{prefix}{CHART_YAML}"
+    metadata = _load_yaml(content, path=chart_yaml_path, limits=limits)
     if requirements := files.get(REQUIREMENTS):
-        metadata |= _yaml(requirements, where=f"{where}{REQUIREMENTS}", limits=limits)
-    name, version = (_text(metadata, key, where_chart_yaml) for key in ("name", "version"))
+        metadata |= _load_yaml(requirements, path=f"{prefix}{REQUIREMENTS}", limits=limits)
+    name, version = (_metadata_text(metadata, key, chart_yaml_path) for key in ("name", "version"))
     if not name or name in (".", "..") or "/" in name:
-        raise refused(f"{quoted(where_chart_yaml)} gives no usable name. Add 'name: <name of the chart>'.")
+        raise archive_refused(f"{quote_text(chart_yaml_path)} gives no usable name. Add 'name: <name of the chart>'.")
     if not version or parse_version(version) is None:
-        raise refused(
-            f"{quoted(where_chart_yaml)} gives {quoted(version)} as version, which is no SemVer version. "
+        raise archive_refused(
+            f"{quote_text(chart_yaml_path)} gives {quote_text(version)} as version, which is no SemVer version. "
             "Write it like 1.2.3."
         )
-    if _text(metadata, "type", where_chart_yaml) not in ("", "application", "library"):
-        raise refused(f"the type in {quoted(where_chart_yaml)} is neither application nor library. Correct it.")
-    _check_dependencies(metadata, where=where_chart_yaml)
+    if _metadata_text(metadata, "type", chart_yaml_path) not in ("", "application", "library"):
+        raise archive_refused(
+            f"the type in {quote_text(chart_yaml_path)} is neither application nor library. Correct it."
+        )
+    _check_dependencies(metadata, path=chart_yaml_path)
     return metadata
 
 
-def _check_application(metadata: JsonObject) -> None:
-    if _text(metadata, "apiVersion", CHART_YAML) not in ("", "v1", "v2"):
-        raise refused(f"the apiVersion in {CHART_YAML} is neither v1 nor v2. Use 'apiVersion: v2'.")
-    if _text(metadata, "type", CHART_YAML) == "library":
-        raise refused("it is a library chart, which cannot be installed. Deploy a chart of type application.")
+def _check_installable(metadata: JsonObject) -> None:
+    if _metadata_text(metadata, "apiVersion", CHART_YAML) not in ("", "v1", "v2"):
+        raise archive_refused(f"the apiVersion in {CHART_YAML} is neither v1 nor v2. Use 'apiVersion: v2'.")
+    if _metadata_text(metadata, "type", CHART_YAML) == "library":
+        raise archive_refused("it is a library chart, which cannot be installed. Deploy a chart of type application.")
 
 
-def _check_dependencies(metadata: JsonObject, *, where: str) -> None:
+def _check_dependencies(metadata: JsonObject, *, path: str) -> None:
     declared = metadata.get("dependencies") or []
     if not isinstance(declared, list) or not all(isinstance(item, dict) for item in declared):
-        raise refused(f"the dependencies in {quoted(where)} are not a list of objects. Correct them.")
+        raise archive_refused(f"the dependencies in {quote_text(path)} are not a list of objects. Correct them.")
     keys: set[str] = set()
     for dependency in items(metadata, "dependencies"):
-        name, alias = (_text(dependency, key, where) for key in ("name", "alias"))
-        if alias and not _ALIAS.fullmatch(alias):
-            raise refused(f"{quoted(where)} gives {quoted(name)} an alias with characters other than a-z A-Z 0-9 _ -.")
+        name, alias = (_metadata_text(dependency, key, path) for key in ("name", "alias"))
+        if alias and not _ALIAS_PATTERN.fullmatch(alias):
+            raise archive_refused(
+                f"{quote_text(path)} gives {quote_text(name)} an alias with characters other than a-z A-Z 0-9 _ -."
+            )
         if (alias or name) in keys:
-            raise refused(f"{quoted(where)} has the dependency {quoted(alias or name)} twice. Give one an alias.")
+            raise archive_refused(
+                f"{quote_text(path)} has the dependency {quote_text(alias or name)} twice. Give one an alias."
+            )
         keys.add(alias or name)
 
 
-def _vendored(chart: _Chart) -> tuple[str, ...]:
+def _check_vendored(chart: _InspectedChart) -> tuple[str, ...]:
     """Return the names of the dependencies, all of which lie in charts/ under the name in their own Chart.yaml."""
-    wanted = [_text(dependency, "name", CHART_YAML) for dependency in items(chart.metadata, "dependencies")]
-    missing = [name for name in wanted if name not in chart.subchart_names]
+    declared = [_metadata_text(dependency, "name", CHART_YAML) for dependency in items(chart.metadata, "dependencies")]
+    missing = [name for name in declared if name not in chart.subchart_names]
     if missing:
-        raise refused(
-            f"its dependencies {some_of(missing, total=len(missing))} are not in its charts/ folder. "
+        raise archive_refused(
+            f"its dependencies {format_list(missing, total=len(missing))} are not in its charts/ folder. "
             "Run 'helm dependency update' and pack the chart again."
         )
-    return tuple(wanted)
+    return tuple(declared)
 
 
-def _schema(content: bytes | None, *, where: str) -> tuple[JsonObject | None, bool]:
+def _read_values_schema(content: bytes | None, *, prefix: str) -> tuple[JsonObject | None, bool]:
     if not content:
         return None, False
     try:
         schema, external_refs = read_schema(content)
     except (ValueError, RecursionError):
-        raise refused(f"{quoted(where + VALUES_SCHEMA)} is not JSON. Correct it.") from None
+        raise archive_refused(f"{quote_text(prefix + VALUES_SCHEMA)} is not JSON. Correct it.") from None
     return (schema if isinstance(schema, dict) else None), external_refs
 
 
-def _yaml(content: bytes, *, where: str, limits: ArchiveLimits) -> JsonObject:
+def _load_yaml(content: bytes, *, path: str, limits: ArchiveLimits) -> JsonObject:
     try:
-        return load_values(content, what=quoted(where)[1:-1], max_bytes=limits.document, repeated_keys=True)
+        return load_values(content, source=quote_text(path)[1:-1], max_bytes=limits.document_bytes, repeated_keys=True)
     except ValuesInvalid as error:
-        raise refused(error.message) from None
+        raise archive_refused(error.message) from None
 
 
-def _text(metadata: JsonObject, key: str, where: str) -> str:
+def _metadata_text(metadata: JsonObject, key: str, path: str) -> str:
     """Return a text of Chart.yaml; a number or a boolean is spelled out as Helm does it."""
     value: Json = metadata.get(key)
     if value is None:
@@ -202,5 +214,5 @@ def _text(metadata: JsonObject, key: str, where: str) -> str:
     if isinstance(value, int | float):
         return f"{value:g}" if isinstance(value, float) else str(value)
     if not isinstance(value, str):
-        raise refused(f"{quoted(key)} in {quoted(where)} is not a text. Correct it.")
+        raise archive_refused(f"{quote_text(key)} in {quote_text(path)} is not a text. Correct it.")
     return value

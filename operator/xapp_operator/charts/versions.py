@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from xapp_operator.charts.wording import quoted
+from xapp_operator.charts.formatting import quote_text
 from xapp_operator.errors import FieldError, FormInvalid
 
 MAX_VERSION_LENGTH: Final = 256  # as in Masterminds/semver 3.5
@@ -44,7 +44,7 @@ _PRE_RELEASE: Final = 0
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Version:
+class SemanticVersion:
     """A version in SemVer's order; `text` is as it was written."""
 
     key: SortKey = field(repr=False)
@@ -61,7 +61,7 @@ class Version:
         return self.key[3] == _PRE_RELEASE
 
 
-def parse_version(text: str) -> Version | None:
+def parse_version(text: str) -> SemanticVersion | None:
     """Return the version that Helm reads from `text`, or None when it is none."""
     match = _VERSION.fullmatch(text) if len(text) <= MAX_VERSION_LENGTH else None
     if match is None:
@@ -71,9 +71,9 @@ def parse_version(text: str) -> Version | None:
         return None
     pre = match.group(4)
     if pre is None:
-        return Version(key=(major, minor, patch, _RELEASE, ()), text=text)
+        return SemanticVersion(key=(major, minor, patch, _RELEASE, ()), text=text)
     parts = _pre_key(pre)
-    return None if parts is None else Version(key=(major, minor, patch, _PRE_RELEASE, parts), text=text)
+    return None if parts is None else SemanticVersion(key=(major, minor, patch, _PRE_RELEASE, parts), text=text)
 
 
 def _pre_key(pre: str) -> PreKey | None:
@@ -93,61 +93,61 @@ class _Comparison:
     """One comparison; `given` says how many numbers stand before the first that is left out or a wildcard."""
 
     operator: str
-    version: Version
-    given: int
+    version: SemanticVersion
+    precision: int
 
-    def allows(self, version: Version) -> bool:
+    def allows(self, version: SemanticVersion) -> bool:
         return _CHECKS[self.operator](self, version)
 
-    def equals(self, version: Version) -> bool:
-        return version == self.version if self.given == _PATCH else self.tilde(version)
+    def equals(self, version: SemanticVersion) -> bool:
+        return version == self.version if self.precision == _PATCH else self.matches_tilde(version)
 
-    def differs(self, version: Version) -> bool:
-        if self.given == _MAJOR:
-            return not self._agrees(version, _MAJOR)
-        if self.given == _MINOR and self._agrees(version, _MINOR):
+    def not_equals(self, version: SemanticVersion) -> bool:
+        if self.precision == _MAJOR:
+            return not self._same_prefix(version, _MAJOR)
+        if self.precision == _MINOR and self._same_prefix(version, _MINOR):
             return version.key[3:] != self.version.key[3:]
         return version != self.version
 
-    def greater(self, version: Version) -> bool:
-        if self.given in (_MAJOR, _MINOR):
-            return version.numbers[: self.given] > self.version.numbers[: self.given]
+    def greater(self, version: SemanticVersion) -> bool:
+        if self.precision in (_MAJOR, _MINOR):
+            return version.numbers[: self.precision] > self.version.numbers[: self.precision]
         return version > self.version
 
-    def less_or_equal(self, version: Version) -> bool:
-        if self.given == _PATCH:
+    def less_or_equal(self, version: SemanticVersion) -> bool:
+        if self.precision == _PATCH:
             return version <= self.version
-        kept = _MAJOR if self.given == _MAJOR else _MINOR
-        return version.numbers[:kept] <= self.version.numbers[:kept]
+        precision = _MAJOR if self.precision == _MAJOR else _MINOR
+        return version.numbers[:precision] <= self.version.numbers[:precision]
 
-    def tilde(self, version: Version) -> bool:
+    def matches_tilde(self, version: SemanticVersion) -> bool:
         if version < self.version:
             return False
-        if self.version.numbers == (0, 0, 0) and self.given in (0, _PATCH):
+        if self.version.numbers == (0, 0, 0) and self.precision in (0, _PATCH):
             return True
-        return self._agrees(version, _MAJOR if self.given == _MAJOR else _MINOR)
+        return self._same_prefix(version, _MAJOR if self.precision == _MAJOR else _MINOR)
 
-    def caret(self, version: Version) -> bool:
+    def matches_caret(self, version: SemanticVersion) -> bool:
         if version < self.version:
             return False
         major, minor, _ = self.version.numbers
-        if major > 0 or self.given == _MAJOR:
-            return self._agrees(version, _MAJOR)
-        return self._agrees(version, _MINOR if minor > 0 or self.given == _MINOR else _PATCH)
+        if major > 0 or self.precision == _MAJOR:
+            return self._same_prefix(version, _MAJOR)
+        return self._same_prefix(version, _MINOR if minor > 0 or self.precision == _MINOR else _PATCH)
 
-    def _agrees(self, version: Version, count: int) -> bool:
+    def _same_prefix(self, version: SemanticVersion, count: int) -> bool:
         return version.numbers[:count] == self.version.numbers[:count]
 
 
-_CHECKS: Final[Mapping[str, Callable[[_Comparison, Version], bool]]] = {
+_CHECKS: Final[Mapping[str, Callable[[_Comparison, SemanticVersion], bool]]] = {
     **dict.fromkeys(("", "="), _Comparison.equals),
-    "!=": _Comparison.differs,
+    "!=": _Comparison.not_equals,
     ">": _Comparison.greater,
     "<": lambda comparison, version: version < comparison.version,
     **dict.fromkeys((">=", "=>"), lambda comparison, version: version >= comparison.version),
     **dict.fromkeys(("<=", "=<"), _Comparison.less_or_equal),
-    **dict.fromkeys(("~", "~>"), _Comparison.tilde),
-    "^": _Comparison.caret,
+    **dict.fromkeys(("~", "~>"), _Comparison.matches_tilde),
+    "^": _Comparison.matches_caret,
 }
 
 
@@ -158,7 +158,7 @@ class VersionRange:
     text: str
     _parts: tuple[tuple[_Comparison, ...], ...] = field(repr=False)
 
-    def allows(self, version: Version) -> bool:
+    def allows(self, version: SemanticVersion) -> bool:
         """Return whether `version` satisfies the range."""
         for part in self._parts:
             names_pre_release = any(comparison.version.is_pre_release for comparison in part)
@@ -168,7 +168,7 @@ class VersionRange:
                 return True
         return False
 
-    def choose(self, newest_first: Sequence[str]) -> str | None:
+    def select(self, newest_first: Sequence[str]) -> str | None:
         """Return the entry that is written exactly like the range, or else the first that satisfies it."""
         if self.text in newest_first:
             return self.text
@@ -186,45 +186,47 @@ def parse_range(text: str) -> VersionRange:
     Raises FormInvalid when Helm would not read it.
     """
     if len(text) > MAX_RANGE_LENGTH:
-        raise _no_range(text, f"at most {MAX_RANGE_LENGTH} characters are allowed")
-    spelled_out = _HYPHEN_RANGE.sub(r">= \1, <= \2 ", text or "*")
-    parts = spelled_out.split("||")
+        raise _invalid_range(text, f"at most {MAX_RANGE_LENGTH} characters are allowed")
+    expanded = _HYPHEN_RANGE.sub(r">= \1, <= \2 ", text or "*")
+    parts = expanded.split("||")
     if len(parts) > MAX_RANGE_PARTS:
-        raise _no_range(text, f"at most {MAX_RANGE_PARTS} alternatives (||) are allowed")
-    return VersionRange(text=text, _parts=tuple(_comparisons(part, whole=text) for part in parts))
+        raise _invalid_range(text, f"at most {MAX_RANGE_PARTS} alternatives (||) are allowed")
+    return VersionRange(text=text, _parts=tuple(_parse_comparisons(part, whole=text) for part in parts))
 
 
-def _comparisons(part: str, *, whole: str) -> tuple[_Comparison, ...]:
+def _parse_comparisons(part: str, *, whole: str) -> tuple[_Comparison, ...]:
     found: list[_Comparison] = []
     position = 0
     while True:
         match = _COMPARISON.match(part, position)
-        comparison = _comparison(match.group(1), match.group(2)) if match else None
+        comparison = _parse_comparison(match.group(1), match.group(2)) if match else None
         if match is None or comparison is None:
-            raise _no_range(whole)
+            raise _invalid_range(whole)
         found.append(comparison)
         if not part[match.end() :].strip(" \t\n\f\r"):
             return tuple(found)
         separator = _SEPARATOR.match(part, match.end())
         if separator is None:
-            raise _no_range(whole)
+            raise _invalid_range(whole)
         position = separator.end()
 
 
-def _comparison(operator: str, operand: str) -> _Comparison | None:
+def _parse_comparison(operator: str, operand: str) -> _Comparison | None:
     match = _OPERAND_PARTS.fullmatch(operand)
     if match is None:
         return None
     numbers = match.group(1, 2, 3)
     pre = f"-{match.group(4)}" if match.group(4) else ""
-    given = next((place for place, number in enumerate(numbers) if number is None or number in _WILDCARDS), _PATCH)
-    spelled = operand
-    if given < _PATCH:
-        spelled = ".".join([*(number or "" for number in numbers[:given]), *["0"] * (_PATCH - given)]) + pre
-    version = parse_version(spelled)
-    return None if version is None else _Comparison(operator=operator, version=version, given=given)
+    precision = next((index for index, number in enumerate(numbers) if number is None or number in _WILDCARDS), _PATCH)
+    version_text = operand
+    if precision < _PATCH:
+        version_text = (
+            ".".join([*(number or "" for number in numbers[:precision]), *["0"] * (_PATCH - precision)]) + pre
+        )
+    version = parse_version(version_text)
+    return None if version is None else _Comparison(operator=operator, version=version, precision=precision)
 
 
-def _no_range(text: str, rule: str = "a version or a range is needed") -> FormInvalid:
+def _invalid_range(text: str, rule: str = "a version or a range is needed") -> FormInvalid:
     sentence = f"is no chart version: {rule}. Write for example 0.2.1, ~1.4, ^2 or '>=0.2 <1'."
-    return FormInvalid(f"{quoted(text)} {sentence}", errors=(FieldError(field="chartVersion", message=sentence),))
+    return FormInvalid(f"{quote_text(text)} {sentence}", errors=(FieldError(field="chartVersion", message=sentence),))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from xapp_operator.domain.situation import Digests
+from xapp_operator.domain.plan_input import Digests
 
 
 @dataclass(frozen=True, slots=True)

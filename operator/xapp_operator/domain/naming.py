@@ -12,16 +12,16 @@ from typing import Final
 
 from xapp_operator.errors import FieldError, FormInvalid
 
-NAME_MAX: Final = 53
+COMPOSED_NAME_MAX: Final = 53
 """Characters of a Helm release name."""
 
 LABEL_VALUE_MAX: Final = 63
 """Characters of a Kubernetes label value."""
 
-_KEPT: Final = 40
+_PREFIX_LENGTH: Final = 40
 _HASH_DIGITS: Final = 12
 _ASCII_LOWER: Final = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
-_OTHERS: Final = re.compile(r"[^a-z0-9]+")
+_NON_ALPHANUMERIC: Final = re.compile(r"[^a-z0-9]+")
 
 
 def sanitise(text: str) -> str:
@@ -29,7 +29,7 @@ def sanitise(text: str) -> str:
 
     Only ASCII letters are lowered: the Kelvin sign is not a `k`.
     """
-    return _OTHERS.sub("-", text.translate(_ASCII_LOWER)).strip("-")
+    return _NON_ALPHANUMERIC.sub("-", text.translate(_ASCII_LOWER)).strip("-")
 
 
 def composed_name(organization: str, team: str, xapp_name: str) -> str:
@@ -48,10 +48,10 @@ def composed_name(organization: str, team: str, xapp_name: str) -> str:
     if empty:
         named = ", ".join(error.field for error in empty)
         raise FormInvalid(f"{named}: the xApp's name cannot be composed: give at least one of a-z, 0-9", errors=empty)
-    whole = sanitise("-".join(parts.values()))
-    if len(whole) <= NAME_MAX:
-        return whole
-    return f"{whole[:_KEPT]}-{hashlib.sha256(whole.encode()).hexdigest()[:_HASH_DIGITS]}"
+    full_name = sanitise("-".join(parts.values()))
+    if len(full_name) <= COMPOSED_NAME_MAX:
+        return full_name
+    return f"{full_name[:_PREFIX_LENGTH]}-{hashlib.sha256(full_name.encode()).hexdigest()[:_HASH_DIGITS]}"
 
 
 def label_value(text: str) -> str:

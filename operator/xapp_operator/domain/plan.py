@@ -24,10 +24,10 @@ from xapp_operator.domain.actions import (
     Upgrade,
     Wait,
 )
-from xapp_operator.domain.situation import (
-    AWAITED,
+from xapp_operator.domain.plan_input import (
     DEPLOYED,
     FAILED,
+    HEALTH_PENDING,
     INSTALL,
     PENDING,
     ROLLBACK,
@@ -36,106 +36,106 @@ from xapp_operator.domain.situation import (
     UNINSTALLING,
     UPGRADE,
     Attempt,
+    AttemptOutcome,
     Digests,
-    Earlier,
-    Outcome,
-    Release,
-    Situation,
+    ObservedRelease,
+    PastRevision,
+    PlanInput,
 )
 from xapp_operator.errors import InputError, XAppError
 
 
-def plan(situation: Situation) -> Action:
+def plan(inputs: PlanInput) -> Action:
     """Return what to do next about one XApp."""
-    now = _forgiven(situation)
-    known = _known_digests(now)
-    if known is not None:
-        action = _decide(replace(now, desired=known))
+    effective = _without_cleared_attempt(inputs)
+    last_known = _last_known_digests(effective)
+    if last_known is not None:
+        action = _first_match(replace(effective, desired=last_known))
         if not isinstance(action, Install | Upgrade):  # these two need what is away
             return action
-    return _decide(now)
+    return _first_match(effective)
 
 
-def _decide(now: Situation) -> Action:
-    for rule in _RULES:
-        action = rule(now)
+def _first_match(inputs: PlanInput) -> Action:
+    for rule in _PLAN_RULES:
+        action = rule(inputs)
         if action is not None:
             return action
-    return _release_states(now)
+    return _plan_release(inputs)
 
 
-def _forgiven(now: Situation) -> Situation:
-    last = now.attempt
-    return replace(now, attempt=None) if last is not None and now.requests.forgive(last) else now
+def _without_cleared_attempt(inputs: PlanInput) -> PlanInput:
+    last = inputs.attempt
+    return replace(inputs, attempt=None) if last is not None and inputs.requests.clears_attempt(last) else inputs
 
 
-def _known_digests(now: Situation) -> Digests | None:
+def _last_known_digests(inputs: PlanInput) -> Digests | None:
     """Return what this generation is known to want although its source is away; refused input is not away."""
-    last = now.attempt
-    if last is None or not isinstance(now.desired, XAppError) or isinstance(now.desired, InputError):
+    last = inputs.attempt
+    if last is None or not isinstance(inputs.desired, XAppError) or isinstance(inputs.desired, InputError):
         return None
-    return last.digests if last.generation == now.generation else None
+    return last.digests if last.generation == inputs.generation else None
 
 
-def _backing_off(now: Situation, action: str, reason: Reason) -> Wait | None:
-    last = now.attempt
-    if last is None or last.action != action or last.outcome is not Outcome.FAILED:
+def _backoff_wait(inputs: PlanInput, action: str, reason: Reason) -> Wait | None:
+    last = inputs.attempt
+    if last is None or last.action != action or last.outcome is not AttemptOutcome.FAILED:
         return None
-    due = now.backoff.due(last)
-    return Wait(reason, last.message, until=due) if now.now < due else None
+    due = inputs.backoff.next_attempt_at(last)
+    return Wait(reason, last.message, until=due) if inputs.now < due else None
 
 
-def _deletion(now: Situation) -> Action | None:
-    if not now.deleting:
+def _plan_deletion(inputs: PlanInput) -> Action | None:
+    if not inputs.deleting:
         return None
-    if now.observed.helm_running:
+    if inputs.observed.helm_running:
         return Wait(Reason.PROGRESSING, "waiting for the running helm step to end")
-    release = now.release
-    if now.spec.deletion_policy == "Orphan" or release is None or not now.owned:
+    release = inputs.release
+    if inputs.spec.deletion_policy == "Orphan" or release is None or not inputs.owned:
         return Nothing()
-    hooks = release.status != UNINSTALLING and not now.observed.namespace_terminating
-    return _backing_off(now, UNINSTALL, Reason.UNINSTALL_FAILED) or Uninstall(hooks=hooks)
+    hooks = release.status != UNINSTALLING and not inputs.observed.namespace_terminating
+    return _backoff_wait(inputs, UNINSTALL, Reason.UNINSTALL_FAILED) or Uninstall(hooks=hooks)
 
 
-def _suspended(now: Situation) -> Action | None:
-    return Wait(Reason.SUSPENDED, "suspended by spec.suspend: nothing is changed") if now.spec.suspend else None
+def _plan_suspended(inputs: PlanInput) -> Action | None:
+    return Wait(Reason.SUSPENDED, "suspended by spec.suspend: nothing is changed") if inputs.spec.suspend else None
 
 
-def _busy(now: Situation) -> Action | None:
-    return Wait(Reason.PROGRESSING, "helm is at work on the release") if now.observed.helm_running else None
+def _plan_while_helm_runs(inputs: PlanInput) -> Action | None:
+    return Wait(Reason.PROGRESSING, "helm is at work on the release") if inputs.observed.helm_running else None
 
 
-def _pending(now: Situation) -> Action | None:
-    release = now.release
-    if release is None or release.status not in PENDING or not now.may_touch:
+def _plan_pending(inputs: PlanInput) -> Action | None:
+    release = inputs.release
+    if release is None or release.status not in PENDING or not inputs.owned_or_adoptable:
         return None
-    if now.owned and release.attempt_is_ours:
+    if inputs.owned and release.has_own_attempt:
         return Unlock(release.revision)
-    return _by_another_helm(now, release) or Unlock(release.revision)
+    return _wait_for_other_helm(inputs, release) or Unlock(release.revision)
 
 
-def _uninstalling(now: Situation) -> Action | None:
-    release = now.release
-    if release is None or release.status != UNINSTALLING or not now.may_touch:
+def _plan_uninstalling(inputs: PlanInput) -> Action | None:
+    release = inputs.release
+    if release is None or release.status != UNINSTALLING or not inputs.owned_or_adoptable:
         return None
-    other = None if now.owned else _by_another_helm(now, release)
-    return other or _backing_off(now, UNINSTALL, Reason.UNINSTALL_FAILED) or Uninstall(hooks=False)
+    other = None if inputs.owned else _wait_for_other_helm(inputs, release)
+    return other or _backoff_wait(inputs, UNINSTALL, Reason.UNINSTALL_FAILED) or Uninstall(hooks=False)
 
 
-def _by_another_helm(now: Situation, release: Release) -> Wait | None:
-    due = release.modified_at + now.spec.timeout_seconds
-    if now.now >= due:
+def _wait_for_other_helm(inputs: PlanInput, release: ObservedRelease) -> Wait | None:
+    due = release.modified_at + inputs.spec.timeout_seconds
+    if inputs.now >= due:
         return None
     message = (
         f"revision {release.revision} is {release.status} by another helm; it is taken for left behind when "
-        f"spec.timeout ({now.spec.timeout}) has passed"
+        f"spec.timeout ({inputs.spec.timeout}) has passed"
     )
     return Wait(Reason.PROGRESSING, message, until=due)
 
 
-def _ownership(now: Situation) -> Action | None:
-    release = now.release
-    if release is None or now.may_touch:
+def _plan_foreign_release(inputs: PlanInput) -> Action | None:
+    release = inputs.release
+    if release is None or inputs.owned_or_adoptable:
         return None
     if release.owner is None:
         message = (
@@ -150,22 +150,27 @@ def _ownership(now: Situation) -> Action | None:
     return Wait(Reason.ACCESS_DENIED, message, stalled=True)
 
 
-def _rollback_to(now: Situation) -> Action | None:
-    wanted = now.requests.rollback_to
-    if wanted is None or now.release is None or wanted not in now.release.revisions:
+def _plan_requested_rollback(inputs: PlanInput) -> Action | None:
+    revision = inputs.requests.rollback_to
+    if revision is None or inputs.release is None or revision not in inputs.release.revisions:
         return None
-    return _backing_off(now, ROLLBACK, Reason.ROLLBACK_FAILED) or Rollback(wanted, hold=True)
+    return _backoff_wait(inputs, ROLLBACK, Reason.ROLLBACK_FAILED) or Rollback(revision, hold=True)
 
 
-def _hold(now: Situation) -> Action | None:
-    if now.held_revision is None or not now.current or now.release is None or now.release.status != DEPLOYED:
+def _plan_held_revision(inputs: PlanInput) -> Action | None:
+    if (
+        inputs.held_revision is None
+        or not inputs.generation_observed
+        or inputs.release is None
+        or inputs.release.status != DEPLOYED
+    ):
         return None
-    return Nothing(f"revision {now.held_revision} is held by rollback-to until the spec changes")
+    return Nothing(f"revision {inputs.held_revision} is held by rollback-to until the spec changes")
 
 
-def _source(now: Situation) -> Action | None:
+def _plan_unavailable_source(inputs: PlanInput) -> Action | None:
     """Answer for a chart or values that could not be had."""
-    problem = now.desired
+    problem = inputs.desired
     if problem is None:
         return Wait(Reason.PROGRESSING, "chart and values are not known yet")
     if isinstance(problem, XAppError):
@@ -173,136 +178,142 @@ def _source(now: Situation) -> Action | None:
     return None
 
 
-def _failed_attempt(now: Situation) -> Action | None:
+def _plan_after_failed_attempt(inputs: PlanInput) -> Action | None:
     """Answer for an attempt at these same digests that failed: back off, roll back or stall."""
-    last = now.attempt
-    if last is None or last.digests is None or last.digests != now.desired:
+    last = inputs.attempt
+    if last is None or last.digests is None or last.digests != inputs.desired:
         return None
     if last.action == ROLLBACK:
-        return _broken_rollback(now, last)
-    if last.action in (INSTALL, UPGRADE) and last.outcome is Outcome.FAILED:
-        return _after_failure(now, last)
-    if last.action in (INSTALL, UPGRADE) and last.outcome is Outcome.UNHEALTHY:
-        return _after_unhealthy(now, last)
+        return _plan_after_failed_rollback(inputs, last)
+    if last.action in (INSTALL, UPGRADE) and last.outcome is AttemptOutcome.FAILED:
+        return _plan_after_helm_failure(inputs, last)
+    if last.action in (INSTALL, UPGRADE) and last.outcome is AttemptOutcome.UNHEALTHY:
+        return _plan_after_unhealthy(inputs, last)
     return None
 
 
-def _after_failure(now: Situation, last: Attempt) -> Action | None:
-    release = now.release
-    if last.permanent or (now.timed_out(last) and not now.runs):
-        back = _back_to(now, release.good[:1]) if release is not None and release.status == FAILED else None
-        return back or Wait(last.reason, last.message, stalled=True)
-    due = now.backoff.due(last)
-    return Wait(last.reason, last.message, until=due) if now.now < due else None
+def _plan_after_helm_failure(inputs: PlanInput, last: Attempt) -> Action | None:
+    release = inputs.release
+    if last.permanent or (inputs.timed_out(last) and not inputs.desired_is_deployed):
+        rollback = (
+            _rollback_to_first(inputs, release.rollback_candidates[:1])
+            if release is not None and release.status == FAILED
+            else None
+        )
+        return rollback or Wait(last.reason, last.message, stalled=True)
+    due = inputs.backoff.next_attempt_at(last)
+    return Wait(last.reason, last.message, until=due) if inputs.now < due else None
 
 
-def _after_unhealthy(now: Situation, last: Attempt) -> Action | None:
-    if now.runs:
-        return None if now.health is HealthStatus.HEALTHY else _not_healthy_in_time(now, last)
-    return _half_way_back(now) or Wait(last.reason, last.message, stalled=True)
+def _plan_after_unhealthy(inputs: PlanInput, last: Attempt) -> Action | None:
+    if inputs.desired_is_deployed:
+        return None if inputs.health is HealthStatus.HEALTHY else _plan_health_timeout(inputs, last)
+    return _retry_rollback(inputs) or Wait(last.reason, last.message, stalled=True)
 
 
-def _broken_rollback(now: Situation, last: Attempt) -> Action | None:
+def _plan_after_failed_rollback(inputs: PlanInput, last: Attempt) -> Action | None:
     """Answer for a rollback that failed or was broken off; one that succeeded is no obstacle to anything."""
-    if last.outcome not in (Outcome.FAILED, Outcome.RUNNING, Outcome.INTERRUPTED):
+    if last.outcome not in (AttemptOutcome.FAILED, AttemptOutcome.RUNNING, AttemptOutcome.INTERRUPTED):
         return None
-    if now.runs and now.health is HealthStatus.HEALTHY:
+    if inputs.desired_is_deployed and inputs.health is HealthStatus.HEALTHY:
         return None
-    if last.outcome is Outcome.FAILED and (last.permanent or now.timed_out(last)):
+    if last.outcome is AttemptOutcome.FAILED and (last.permanent or inputs.timed_out(last)):
         return Wait(last.reason, last.message, stalled=True)
-    waiting = _backing_off(now, ROLLBACK, Reason.ROLLBACK_FAILED)
+    waiting = _backoff_wait(inputs, ROLLBACK, Reason.ROLLBACK_FAILED)
     if waiting is not None:
         return waiting
-    again = _undo(now) if now.runs else _half_way_back(now)
+    retry = _roll_back_unhealthy(inputs) if inputs.desired_is_deployed else _retry_rollback(inputs)
     message = "the upgrade to this chart and these values was undone; change the spec, or set the annotation retry-at"
-    return again or Wait(Reason.UPGRADE_FAILED, last.message or message, stalled=True)
+    return retry or Wait(Reason.UPGRADE_FAILED, last.message or message, stalled=True)
 
 
-def _not_healthy_in_time(now: Situation, last: Attempt) -> Action:
-    message = f"not healthy within spec.timeout ({now.spec.timeout}): {now.culprit}"
+def _plan_health_timeout(inputs: PlanInput, last: Attempt) -> Action:
+    message = f"not healthy within spec.timeout ({inputs.spec.timeout}): {inputs.root_cause}"
     if last.action != UPGRADE:
         return Wait(Reason.HEALTH_CHECK_FAILED, message)
-    return _undo(now) or Wait(Reason.HEALTH_CHECK_FAILED, message, stalled=True)
+    return _roll_back_unhealthy(inputs) or Wait(Reason.HEALTH_CHECK_FAILED, message, stalled=True)
 
 
-def _undo(now: Situation) -> Action | None:
+def _roll_back_unhealthy(inputs: PlanInput) -> Action | None:
     """Return from a revision that is not healthy, unless the one before has the same chart and values."""
-    if now.health is HealthStatus.UNKNOWN:
+    if inputs.health is HealthStatus.UNKNOWN:
         return Wait(Reason.PROGRESSING, "the health of the objects is not known yet")
-    before = now.release.good[:1] if now.release is not None else ()
-    return _back_to(now, tuple(each for each in before if each.digests != now.desired))
+    candidates = inputs.release.rollback_candidates[:1] if inputs.release is not None else ()
+    return _rollback_to_first(inputs, tuple(each for each in candidates if each.digests != inputs.desired))
 
 
-def _half_way_back(now: Situation) -> Action | None:
+def _retry_rollback(inputs: PlanInput) -> Action | None:
     """Try a rollback again; helm calls every revision superseded that a failed rollback began from."""
-    if now.release is None or now.release.status != FAILED:
+    if inputs.release is None or inputs.release.status != FAILED:
         return None
-    return _back_to(now, tuple(each for each in now.release.good if each.digests != now.desired))
+    return _rollback_to_first(
+        inputs, tuple(each for each in inputs.release.rollback_candidates if each.digests != inputs.desired)
+    )
 
 
-def _back_to(now: Situation, candidates: tuple[Earlier, ...]) -> Rollback | None:
-    if not candidates or now.spec.upgrade.on_failure != "rollback":
+def _rollback_to_first(inputs: PlanInput, candidates: tuple[PastRevision, ...]) -> Rollback | None:
+    if not candidates or inputs.spec.upgrade.on_failure != "rollback":
         return None
     return Rollback(candidates[0].revision)
 
 
-def _release_states(now: Situation) -> Action:
-    action = _by_status(now)
-    if isinstance(action, Install | Upgrade) and now.observed.waiting_for:
-        names = ", ".join(now.observed.waiting_for)
+def _plan_release(inputs: PlanInput) -> Action:
+    action = _plan_by_status(inputs)
+    if isinstance(action, Install | Upgrade) and inputs.observed.unready_dependencies:
+        names = ", ".join(inputs.observed.unready_dependencies)
         return Wait(Reason.DEPENDENCY_NOT_READY, f"waiting for XApps named in dependsOn to be Ready: {names}")
     return action
 
 
-def _by_status(now: Situation) -> Action:
-    release = now.release
+def _plan_by_status(inputs: PlanInput) -> Action:
+    release = inputs.release
     if release is None:
-        return Install(take_ownership=now.spec.adopt)
+        return Install(take_ownership=inputs.spec.adopt)
     if release.status == DEPLOYED:
-        return _deployed(now)
-    if release.status == UNINSTALLED or (release.status == FAILED and not release.good):
-        return Install(replace=True, take_ownership=now.spec.adopt)
-    return Upgrade(take_ownership=now.spec.adopt)
+        return _plan_deployed(inputs)
+    if release.status == UNINSTALLED or (release.status == FAILED and not release.rollback_candidates):
+        return Install(replace=True, take_ownership=inputs.spec.adopt)
+    return Upgrade(take_ownership=inputs.spec.adopt)
 
 
-def _deployed(now: Situation) -> Action:
-    release = now.release
-    if not now.runs or release is None or release.digests is None or now.requests.force:
-        return Upgrade(take_ownership=now.spec.adopt)
-    if not now.owned:
+def _plan_deployed(inputs: PlanInput) -> Action:
+    release = inputs.release
+    if not inputs.desired_is_deployed or release is None or release.digests is None or inputs.requests.force:
+        return Upgrade(take_ownership=inputs.spec.adopt)
+    if not inputs.owned:
         return Adopt(release.revision, release.digests)
-    awaited = _awaited(now)
+    awaited = _plan_awaiting_health(inputs)
     if awaited is not None:
         return awaited
-    if now.requests.test:
+    if inputs.requests.test:
         return Test()
-    if now.drifted and now.spec.drift_detection.mode == "enabled":
+    if inputs.drifted and inputs.spec.drift_detection.mode == "enabled":
         return CorrectDrift()
     return Nothing()
 
 
-def _awaited(now: Situation) -> Action | None:
+def _plan_awaiting_health(inputs: PlanInput) -> Action | None:
     """Answer for objects that are not yet healthy, also when the operator ended before it could note the release."""
-    last = now.attempt
-    if last is None or last.digests != now.desired or last.outcome not in AWAITED:
+    last = inputs.attempt
+    if last is None or last.digests != inputs.desired or last.outcome not in HEALTH_PENDING:
         return None
-    if now.health is HealthStatus.HEALTHY:
+    if inputs.health is HealthStatus.HEALTHY:
         return None
-    deadline = last.last_at + now.spec.timeout_seconds
-    if now.now >= deadline:
-        return _not_healthy_in_time(now, last)
-    return Wait(Reason.PROGRESSING, now.culprit or "waiting for the objects to become healthy", until=deadline)
+    deadline = last.last_at + inputs.spec.timeout_seconds
+    if inputs.now >= deadline:
+        return _plan_health_timeout(inputs, last)
+    return Wait(Reason.PROGRESSING, inputs.root_cause or "waiting for the objects to become healthy", until=deadline)
 
 
-_RULES: tuple[Callable[[Situation], Action | None], ...] = (
-    _deletion,
-    _suspended,
-    _busy,
-    _pending,
-    _uninstalling,
-    _ownership,
-    _rollback_to,
-    _hold,
-    _source,
-    _failed_attempt,
+_PLAN_RULES: tuple[Callable[[PlanInput], Action | None], ...] = (
+    _plan_deletion,
+    _plan_suspended,
+    _plan_while_helm_runs,
+    _plan_pending,
+    _plan_uninstalling,
+    _plan_foreign_release,
+    _plan_requested_rollback,
+    _plan_held_revision,
+    _plan_unavailable_source,
+    _plan_after_failed_attempt,
 )

@@ -45,7 +45,7 @@ _PLAIN_KEY_KINDS: Final = frozenset(
 )
 """A `…Key` after one of these is a place or a public thing."""
 
-_DESCRIPTION: Final = re.compile(
+_DESCRIPTIVE_WORD: Final = re.compile(
     r"names?|id|namespace|refs?|paths?|dir|files?|filename|enabled|created?|optional|types?|kind|size|length|bits"
     r"|algorithm|policy|ttl|expiry|expiration|expires|lifetime|seconds|minutes|hours|days|interval|audiences?|issuer"
     r"|urls?|uri|endpoint|host|port|header|prefix|suffix|format|version|mode|class|labels|annotations|provider|engine"
@@ -56,7 +56,7 @@ _DESCRIPTION: Final = re.compile(
 _SECRET_IF_TEXT: Final = frozenset({"auth", "basicauth", "basic_auth"})
 """Objects of these names have plain members (`auth.username`); a text is `user:password`."""
 
-_PLAIN_BELOW_SECRETS: Final = frozenset({"name", "namespace", "type", "kind"})
+_PLAIN_MEMBERS: Final = frozenset({"name", "namespace", "type", "kind"})
 _SELECTOR_MEMBERS: Final = frozenset({"operator", "effect"})
 _VOLUME_SOURCES: Final = {
     "secret": frozenset({"secretName", "name", "items", "defaultMode", "optional"}),
@@ -70,7 +70,7 @@ _PEM_PRIVATE_KEY: Final = re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----")
 
 def redact(values: JsonObject) -> JsonObject:
     """Return `values` with every secret replaced by MASK; true, false, null and empty texts stay as they are."""
-    return _redacted_object(values, secret=False)
+    return _redact_object(values, secret=False)
 
 
 def unmask(new: JsonObject, old: JsonObject) -> JsonObject:
@@ -82,7 +82,7 @@ def unmask(new: JsonObject, old: JsonObject) -> JsonObject:
     Raises ValuesInvalid naming each path at which a mask has no value behind it, or not surely one.
     """
     unmatched: list[str] = []
-    result = _unmasked_object(new, old, redact(old), path="values", unmatched=unmatched)
+    result = _unmask_object(new, old, redact(old), path="values", unmatched=unmatched)
     if unmatched:
         message = f"{MASK} stands for no known value here: give the value itself"
         raise ValuesInvalid(
@@ -91,35 +91,35 @@ def unmask(new: JsonObject, old: JsonObject) -> JsonObject:
     return result
 
 
-def secrets_of(values: JsonObject) -> frozenset[str]:
+def secret_texts(values: JsonObject) -> frozenset[str]:
     """Return the texts that `redact(values)` hides, for `scrub`."""
-    return frozenset(_hidden(values, redact(values)))
+    return frozenset(_hidden_texts(values, redact(values)))
 
 
-def texts_of(value: Json) -> Iterator[str]:
+def long_texts(value: Json) -> Iterator[str]:
     """Yield every text of `value` that is long enough to be told from a common word, for `scrub`."""
     if isinstance(value, dict | list):
         for member in value.values() if isinstance(value, dict) else value:
-            yield from texts_of(member)
+            yield from long_texts(member)
     elif isinstance(value, str) and len(value) >= _TEXT_MIN:
         yield value
 
 
-def scrub(text: str, secrets: Iterable[str], *, masking: Callable[[str], str] = lambda _: MASK) -> str:
+def scrub(text: str, secrets: Iterable[str], *, make_mask: Callable[[str], str] = lambda _: MASK) -> str:
     """Return `text` with each secret masked, also where it stands as JSON, base64 or part of a URL, or line by line.
 
     `masking` returns what is shown in place of a secret as it stands there.
     """
     spellings = {spelling for secret in secrets for spelling in _spellings(secret) if len(spelling) >= SCRUB_MIN}
     for spelling in sorted(spellings, key=len, reverse=True):
-        text = text.replace(spelling, masking(spelling))
+        text = text.replace(spelling, make_mask(spelling))
     return text
 
 
 def is_secret_key(key: str) -> bool:
     """Tell whether a value under `key` is to be masked."""
     words = _words(key)
-    if not words or _DESCRIPTION.fullmatch(words[-1]) or _names_a_secret(words):
+    if not words or _DESCRIPTIVE_WORD.fullmatch(words[-1]) or _names_a_secret(words):
         return False
     if words[-1] in _KEY_WORDS and words[-2:-1] and words[-2] in _PLAIN_KEY_KINDS:
         return False
@@ -146,8 +146,8 @@ def _is_volume_source(key: str, member: Json) -> bool:
     return not any(isinstance(each, dict) for each in member.values())
 
 
-def _redacted_object(value: JsonObject, *, secret: bool, reference: bool = False) -> JsonObject:
-    plain = set(_PLAIN_BELOW_SECRETS if secret else ())
+def _redact_object(value: JsonObject, *, secret: bool, reference: bool = False) -> JsonObject:
+    plain = set(_PLAIN_MEMBERS if secret else ())
     if reference or not _SELECTOR_MEMBERS.isdisjoint(value) or (value.keys() == {"key", "path"}):
         plain.add("key")
     name = value.get("name")
@@ -155,90 +155,90 @@ def _redacted_object(value: JsonObject, *, secret: bool, reference: bool = False
     result: JsonObject = {}
     for key, member in value.items():
         if _is_reference(key) or _is_volume_source(key, member):
-            result[key] = _redacted(member, secret=False, reference=True)
+            result[key] = _redact(member, secret=False, reference=True)
         elif key in plain and not isinstance(member, dict | list):
             result[key] = member
         else:
             hidden = is_secret_key(key) or (key == "value" and named_like_a_secret)
             scalar_hidden = key.lower() in _SECRET_IF_TEXT and isinstance(member, str)
-            result[key] = _redacted(member, secret=secret or hidden or scalar_hidden)
+            result[key] = _redact(member, secret=secret or hidden or scalar_hidden)
     return result
 
 
-def _redacted(value: Json, *, secret: bool, reference: bool = False) -> Json:
+def _redact(value: Json, *, secret: bool, reference: bool = False) -> Json:
     if isinstance(value, dict):
-        return _redacted_object(value, secret=secret, reference=reference)
+        return _redact_object(value, secret=secret, reference=reference)
     if isinstance(value, list):
-        return [_redacted(member, secret=secret, reference=reference) for member in value]
+        return [_redact(member, secret=secret, reference=reference) for member in value]
     if value is None or isinstance(value, bool) or value == "":
         return value
-    return MASK if secret or (isinstance(value, str) and _tells_a_secret(value)) else value
+    return MASK if secret or (isinstance(value, str) and _contains_secret(value)) else value
 
 
-def _tells_a_secret(text: str) -> bool:
+def _contains_secret(text: str) -> bool:
     return bool(_CREDENTIALS_IN_URL.search(text) or _PEM_PRIVATE_KEY.search(text))
 
 
-def _unmasked(new: Json, old: Json, seen: Json, *, path: str, unmatched: list[str]) -> Json:
+def _unmask(new: Json, old: Json, redacted: Json, *, path: str, unmatched: list[str]) -> Json:
     """Return `new` unmasked; `old` is what was there, `seen` what was shown of it."""
     if new == MASK:
-        if seen == MASK:
+        if redacted == MASK:
             return old
         unmatched.append(path)
         return new
     if isinstance(new, dict):
         below = old if isinstance(old, dict) else {}
-        shown = seen if isinstance(seen, dict) else {}
-        return _unmasked_object(new, below, shown, path=path, unmatched=unmatched)
+        shown = redacted if isinstance(redacted, dict) else {}
+        return _unmask_object(new, below, shown, path=path, unmatched=unmatched)
     if isinstance(new, list):
         below_list = old if isinstance(old, list) else []
-        shown_list = seen if isinstance(seen, list) else []
-        return _unmasked_list(new, below_list, shown_list, path=path, unmatched=unmatched)
+        shown_list = redacted if isinstance(redacted, list) else []
+        return _unmask_list(new, below_list, shown_list, path=path, unmatched=unmatched)
     return new
 
 
-def _unmasked_object(
-    new: JsonObject, old: JsonObject, seen: JsonObject, *, path: str, unmatched: list[str]
+def _unmask_object(
+    new: JsonObject, old: JsonObject, redacted: JsonObject, *, path: str, unmatched: list[str]
 ) -> JsonObject:
     return {
-        key: _unmasked(member, old.get(key), seen.get(key), path=f"{path}.{key}", unmatched=unmatched)
+        key: _unmask(member, old.get(key), redacted.get(key), path=f"{path}.{key}", unmatched=unmatched)
         for key, member in new.items()
     }
 
 
-def _unmasked_list(
-    new: list[Json], old: list[Json], seen: list[Json], *, path: str, unmatched: list[str]
+def _unmask_list(
+    new: list[Json], old: list[Json], redacted: list[Json], *, path: str, unmatched: list[str]
 ) -> list[Json]:
-    places_hold = len(new) == len(old) or new[: len(seen)] == seen
+    indexes_match = len(new) == len(old) or new[: len(redacted)] == redacted
     result: list[Json] = []
     for index, item in enumerate(new):
-        place = _place(item, index, seen, places_hold=places_hold)
-        below, shown = (None, None) if place is None else (old[place], seen[place])
-        result.append(_unmasked(item, below, shown, path=f"{path}[{index}]", unmatched=unmatched))
+        old_index = _find_old_index(item, index, redacted, indexes_match=indexes_match)
+        below, shown = (None, None) if old_index is None else (old[old_index], redacted[old_index])
+        result.append(_unmask(item, below, shown, path=f"{path}[{index}]", unmatched=unmatched))
     return result
 
 
-def _place(item: Json, index: int, seen: list[Json], *, places_hold: bool) -> int | None:
+def _find_old_index(item: Json, index: int, redacted: list[Json], *, indexes_match: bool) -> int | None:
     """Return the index in the old list of the item that `item` was, if that is sure."""
     if isinstance(item, dict):
         name = item.get("name")
-        named = [i for i, other in enumerate(seen) if isinstance(other, dict) and other.get("name") == name]
+        named = [i for i, other in enumerate(redacted) if isinstance(other, dict) and other.get("name") == name]
         if name is not None and name != MASK and len(named) == 1:
             return named[0]
-        alike = [i for i, other in enumerate(seen) if other == item]
+        alike = [i for i, other in enumerate(redacted) if other == item]
         if len(alike) == 1:
             return alike[0]
-    return index if places_hold and index < len(seen) else None
+    return index if indexes_match and index < len(redacted) else None
 
 
-def _hidden(value: Json, seen: Json) -> Iterator[str]:
-    if isinstance(value, dict) and isinstance(seen, dict):
+def _hidden_texts(value: Json, redacted: Json) -> Iterator[str]:
+    if isinstance(value, dict) and isinstance(redacted, dict):
         for key, member in value.items():
-            yield from _hidden(member, seen[key])
-    elif isinstance(value, list) and isinstance(seen, list):
-        for member, shown in zip(value, seen, strict=True):
-            yield from _hidden(member, shown)
-    elif seen == MASK and value != MASK:
+            yield from _hidden_texts(member, redacted[key])
+    elif isinstance(value, list) and isinstance(redacted, list):
+        for member, shown in zip(value, redacted, strict=True):
+            yield from _hidden_texts(member, shown)
+    elif redacted == MASK and value != MASK:
         yield str(value)
 
 

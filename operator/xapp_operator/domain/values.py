@@ -11,11 +11,11 @@ import json
 from collections.abc import Iterable
 
 from xapp_operator.api.json import Json, JsonObject
-from xapp_operator.domain.yamlvalues import MAX_DEPTH, deeper_than
+from xapp_operator.domain.yaml_values import MAX_DEPTH, deeper_than
 from xapp_operator.errors import ValuesInvalid
 
 
-def merge(*layers: JsonObject) -> JsonObject:
+def merge_values(*layers: JsonObject) -> JsonObject:
     """Return the layers merged, low to high, as helm merges several `-f` files.
 
     Objects merge, everything else replaces. A null stays: it replaces what a lower layer gave, and makes helm drop the
@@ -27,19 +27,19 @@ def merge(*layers: JsonObject) -> JsonObject:
     for layer in layers:
         if deeper_than(layer, MAX_DEPTH):
             raise ValuesInvalid(f"values are nested more than {MAX_DEPTH} levels deep. Flatten them.")
-        result = _merged(result, layer)
+        result = _merge_objects(result, layer)
     return result
 
 
-def _merged(below: JsonObject, above: JsonObject) -> JsonObject:
+def _merge_objects(below: JsonObject, above: JsonObject) -> JsonObject:
     result = dict(below)
     for key, value in above.items():
         lower = result.get(key)
-        result[key] = _merged(lower, value) if isinstance(lower, dict) and isinstance(value, dict) else value
+        result[key] = _merge_objects(lower, value) if isinstance(lower, dict) and isinstance(value, dict) else value
     return result
 
 
-def patched(values: JsonObject, patch: JsonObject) -> JsonObject:
+def apply_merge_patch(values: JsonObject, patch: JsonObject) -> JsonObject:
     """Return `values` after a JSON merge patch (RFC 7396): objects merge, null takes a key away, all else replaces."""
     result = dict(values)
     for key, change in patch.items():
@@ -47,26 +47,28 @@ def patched(values: JsonObject, patch: JsonObject) -> JsonObject:
             result.pop(key, None)
         elif isinstance(change, dict):
             below = result.get(key)
-            result[key] = patched(below if isinstance(below, dict) else {}, change)
+            result[key] = apply_merge_patch(below if isinstance(below, dict) else {}, change)
         else:
             result[key] = change
     return result
 
 
-def digest(values: JsonObject) -> str:
+def values_digest(values: JsonObject) -> str:
     """Return the sha256, 64 hex digits, of the values as helm sees them.
 
     Independent of the order of keys and of how a number is written: 1, 1.0 and 1e0 are one value to helm (float64).
     """
-    text = json.dumps(_canonical(values), sort_keys=True, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(
+        _canonical_value(values), sort_keys=True, ensure_ascii=True, allow_nan=False, separators=(",", ":")
+    )
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _canonical(value: Json) -> Json:
+def _canonical_value(value: Json) -> Json:
     if isinstance(value, dict):
-        return {key: _canonical(member) for key, member in value.items()}
+        return {key: _canonical_value(member) for key, member in value.items()}
     if isinstance(value, list):
-        return [_canonical(member) for member in value]
+        return [_canonical_value(member) for member in value]
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value
     number = float(value)
@@ -82,28 +84,28 @@ def has_path(values: JsonObject, path: str) -> bool:
     return isinstance(current, dict) and last in current
 
 
-def set_path(values: JsonObject, path: str, value: Json) -> JsonObject:
+def with_value_at(values: JsonObject, path: str, value: Json) -> JsonObject:
     """Return `values` with `value` at the dotted `path`; what is no object on the way is replaced by one."""
     key, _, rest = path.partition(".")
     if not rest:
         return {**values, key: value}
     inner = values.get(key)
-    return {**values, key: set_path(inner if isinstance(inner, dict) else {}, rest, value)}
+    return {**values, key: with_value_at(inner if isinstance(inner, dict) else {}, rest, value)}
 
 
-def advertise_layer(chart_values: JsonObject, paths: Iterable[str], address: str) -> JsonObject:
+def advertise_address_layer(chart_values: JsonObject, paths: Iterable[str], address: str) -> JsonObject:
     """Return the layer that carries the cluster's advertise address at each path the chart's own values declare.
 
     A path at which the chart has an object is left alone: helm would warn and ignore the address.
     """
     layer: JsonObject = {}
     for path in paths:
-        if has_path(chart_values, path) and not isinstance(_at(chart_values, path), dict):
-            layer = set_path(layer, path, address)
+        if has_path(chart_values, path) and not isinstance(_value_at(chart_values, path), dict):
+            layer = with_value_at(layer, path, address)
     return layer
 
 
-def _at(values: Json, path: str) -> Json:
+def _value_at(values: Json, path: str) -> Json:
     for key in path.split("."):
         values = values.get(key) if isinstance(values, dict) else None
     return values

@@ -20,13 +20,13 @@ from starlette.routing import Match
 from starlette.types import ASGIApp
 
 from xapp_operator.errors import FieldError, MalformedRequest, XAppError
-from xapp_operator.gateway.documented import openapi_of
-from xapp_operator.gateway.entrance import Entrance
-from xapp_operator.gateway.forms import form_schema
-from xapp_operator.gateway.problems import framework_problem, problem_of, unexpected_problem
-from xapp_operator.gateway.proxy.paths import logged
+from xapp_operator.gateway.deploy.forms import form_schema
+from xapp_operator.gateway.http.middleware import GatewayMiddleware
+from xapp_operator.gateway.http.openapi import build_openapi
+from xapp_operator.gateway.http.problems import http_exception_response, internal_error_response, problem_response
+from xapp_operator.gateway.proxy.paths import redact_path
 from xapp_operator.gateway.routes import ROUTERS, TAGS
-from xapp_operator.gateway.runtime import Gateway
+from xapp_operator.gateway.state import Gateway
 from xapp_operator.telemetry.logs import get_logger
 
 TITLE: Final = "xapp-operator"
@@ -36,7 +36,7 @@ DESCRIPTION: Final = (
     "answer."
 )
 
-_METHODS: Final = ("DELETE", "GET", "OPTIONS", "PATCH", "POST", "PUT")
+_HTTP_METHODS: Final = ("DELETE", "GET", "OPTIONS", "PATCH", "POST", "PUT")
 
 _log = get_logger(__name__)
 
@@ -58,55 +58,57 @@ def create_app(gateway: Gateway) -> ASGIApp:
     for router in ROUTERS:
         app.include_router(router)
     app.state.openapi = orjson.dumps(
-        openapi_of(
+        build_openapi(
             app,
             authenticated=gateway.settings.auth == "kubernetes",
             schemas={"DeploymentForm": form_schema()},
         )
     )
     handlers: dict[type[Exception], Callable[[Request, Exception], Awaitable[Response]]] = {
-        XAppError: _ours,
-        HTTPException: _framework,
-        RequestValidationError: _invalid,
-        ClientDisconnect: _left,
-        Exception: _unexpected,
+        XAppError: _handle_xapp_error,
+        HTTPException: _handle_http_exception,
+        RequestValidationError: _handle_validation_error,
+        ClientDisconnect: _handle_client_disconnect,
+        Exception: _handle_unexpected_error,
     }
     for kind, handler in handlers.items():
         app.add_exception_handler(kind, handler)
-    return Entrance(app, gateway.settings, open_session=gateway.authenticator.open_session)
+    return GatewayMiddleware(app, gateway.settings, load_session=gateway.authenticator.load_session)
 
 
-async def _ours(request: Request, error: Exception) -> Response:
-    return problem_of(cast("XAppError", error), request)
+async def _handle_xapp_error(request: Request, error: Exception) -> Response:
+    return problem_response(cast("XAppError", error), request)
 
 
-async def _framework(request: Request, error: Exception) -> Response:
-    refused = cast("HTTPException", error)
-    if refused.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+async def _handle_http_exception(request: Request, error: Exception) -> Response:
+    exception = cast("HTTPException", error)
+    if exception.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         # The framework names the methods of the first route at that path only; there is one for each method.
-        refused = HTTPException(refused.status_code, headers={"Allow": ", ".join(_methods(request))})
-    return framework_problem(refused, request)
+        exception = HTTPException(exception.status_code, headers={"Allow": ", ".join(_allowed_methods(request))})
+    return http_exception_response(exception, request)
 
 
-def _methods(request: Request) -> list[str]:
+def _allowed_methods(request: Request) -> list[str]:
     routes = cast("FastAPI", request.app).router.routes
-    scopes = [dict(request.scope, method=method) for method in _METHODS]
-    taken = [scope["method"] for scope in scopes if any(each.matches(scope)[0] is Match.FULL for each in routes)]
-    return sorted([*taken, "HEAD"] if "GET" in taken else taken)
+    scopes = [dict(request.scope, method=method) for method in _HTTP_METHODS]
+    allowed = [scope["method"] for scope in scopes if any(each.matches(scope)[0] is Match.FULL for each in routes)]
+    return sorted([*allowed, "HEAD"] if "GET" in allowed else allowed)
 
 
-async def _invalid(request: Request, error: Exception) -> Response:
-    refused = tuple(
+async def _handle_validation_error(request: Request, error: Exception) -> Response:
+    field_errors = tuple(
         FieldError(".".join(map(str, each["loc"])), str(each["msg"]))
         for each in cast("RequestValidationError", error).errors()
     )
-    return problem_of(MalformedRequest("the request is not of the form that this path takes", errors=refused), request)
+    return problem_response(
+        MalformedRequest("the request is not of the form that this path takes", errors=field_errors), request
+    )
 
 
-async def _left(request: Request, _error: Exception) -> Response:
-    _log.info("client left before the end of its request", path=logged(request.scope["path"]))
+async def _handle_client_disconnect(request: Request, _error: Exception) -> Response:
+    _log.info("client disconnected", path=redact_path(request.scope["path"]))
     return Response(status_code=HTTPStatus.BAD_REQUEST)
 
 
-async def _unexpected(request: Request, error: Exception) -> Response:
-    return unexpected_problem(error, request)
+async def _handle_unexpected_error(request: Request, error: Exception) -> Response:
+    return internal_error_response(error, request)

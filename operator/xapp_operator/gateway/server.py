@@ -17,17 +17,17 @@ import uvloop
 from xapp_operator.config import Settings
 from xapp_operator.errors import XAppError
 from xapp_operator.gateway.app import create_app
-from xapp_operator.gateway.auth import check_binding
-from xapp_operator.gateway.connections import BoundedHttp
-from xapp_operator.gateway.runtime import Gateway
-from xapp_operator.kube.sockets import MESSAGE_MAX_BYTES, PING_SECONDS, PONG_SECONDS
+from xapp_operator.gateway.auth.callers import check_bind_address
+from xapp_operator.gateway.http.connections import BoundedHttpProtocol
+from xapp_operator.gateway.state import Gateway
+from xapp_operator.kube.websocket_client import PING_SECONDS, PONG_SECONDS, WEBSOCKET_MESSAGE_MAX_BYTES
 from xapp_operator.telemetry.logs import get_logger
 
-GRACE_SECONDS: Final = 5
+SHUTDOWN_GRACE_SECONDS: Final = 5
 KEEP_ALIVE_SECONDS: Final = 75
 BACKLOG: Final = 2048
 
-_ON_PURPOSE: Final = frozenset(
+_EXPECTED_ERRORS: Final = frozenset(
     {
         "ASGI callable returned without completing handshake.",
         "ASGI callable returned without completing response.",
@@ -40,7 +40,7 @@ _log = get_logger(__name__)
 def run(settings: Settings) -> int:
     """Serve until SIGTERM or SIGINT; return the exit status, 1 when it could not begin."""
     try:
-        check_binding(settings)
+        check_bind_address(settings)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             return runner.run(_serve(settings))
     except XAppError as error:
@@ -49,26 +49,26 @@ def run(settings: Settings) -> int:
 
 
 async def _serve(settings: Settings) -> int:
-    with listening(settings) as listener:
-        async with Gateway.opened(settings) as gateway:
+    with listening_socket(settings) as listener:
+        async with Gateway.start(settings) as gateway:
             server = Server(gateway)
             loop = asyncio.get_running_loop()
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, server.stop)
             host, port = listener.getsockname()[:2]
-            _log.info("gateway serves", host=host, port=port, auth=settings.auth)
+            _log.info("gateway started", host=host, port=port, auth=settings.auth)
             await server.serve(sockets=[listener])
     return 0
 
 
-class AddressTaken(XAppError):
+class AddressUnavailable(XAppError):
     """The address to serve on cannot be had."""
 
     title = "Address not available"
 
 
 @contextmanager
-def listening(settings: Settings) -> Iterator[socket.socket]:
+def listening_socket(settings: Settings) -> Iterator[socket.socket]:
     """Hold the socket to serve on; port 0 takes a free one.
 
     Raises:
@@ -79,14 +79,14 @@ def listening(settings: Settings) -> Iterator[socket.socket]:
         family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
         listener = socket.create_server((settings.host, settings.port), family=family, backlog=BACKLOG)
     except OSError as error:
-        raise AddressTaken(
+        raise AddressUnavailable(
             f"cannot serve on {address} ({error.strerror}): set XAPP_HOST and XAPP_PORT to an address that is free"
         ) from None
     with listener:
         yield listener
 
 
-class _Refusals(logging.Filter):
+class _ExpectedErrorFilter(logging.Filter):
     """Leaves out what uvicorn calls errors and we do on purpose.
 
     These are a WebSocket refused with an answer, and an answer broken off because its source broke off; the latter is
@@ -95,10 +95,10 @@ class _Refusals(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Tell whether to log it."""
-        return record.msg not in _ON_PURPOSE
+        return record.msg not in _EXPECTED_ERRORS
 
 
-_REFUSALS: Final = _Refusals()  # one: a logger takes the same filter once only
+_EXPECTED_ERROR_FILTER: Final = _ExpectedErrorFilter()  # one: a logger takes the same filter once only
 
 
 class Server(uvicorn.Server):
@@ -115,9 +115,9 @@ class Server(uvicorn.Server):
                 create_app(gateway),
                 host=settings.host,
                 port=settings.port,
-                http=BoundedHttp,
+                http=BoundedHttpProtocol,
                 ws="websockets-sansio",
-                ws_max_size=MESSAGE_MAX_BYTES,
+                ws_max_size=WEBSOCKET_MESSAGE_MAX_BYTES,
                 ws_ping_interval=PING_SECONDS,
                 ws_ping_timeout=PONG_SECONDS,
                 ws_per_message_deflate=False,
@@ -129,10 +129,10 @@ class Server(uvicorn.Server):
                 proxy_headers=False,
                 backlog=BACKLOG,
                 timeout_keep_alive=KEEP_ALIVE_SECONDS,
-                timeout_graceful_shutdown=GRACE_SECONDS,
+                timeout_graceful_shutdown=SHUTDOWN_GRACE_SECONDS,
             )
         )
-        logging.getLogger("uvicorn.error").addFilter(_REFUSALS)
+        logging.getLogger("uvicorn.error").addFilter(_EXPECTED_ERROR_FILTER)
 
     def stop(self) -> None:
         """End the service: streams at once, other requests under way get GRACE_SECONDS."""

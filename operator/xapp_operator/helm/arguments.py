@@ -31,32 +31,32 @@ from xapp_operator.helm.requests import (
     UninstallRequest,
 )
 
-API_VERSIONS_PER_FLAG: Final = 200  # one argument may have 128 KiB
-GC_BELOW_LIMIT: Final = 0.8  # of the hard limit: where Go begins to collect garbage, which GOGC=off leaves to it
+API_VERSIONS_PER_FLAG_MAX: Final = 200  # one argument may have 128 KiB
+GC_MEMORY_FRACTION: Final = 0.8  # of the hard limit: where Go begins to collect garbage, which GOGC=off leaves to it
 
-_APPLY: Final = ("--server-side=true", "--force-conflicts")
+_APPLY_FLAGS: Final = ("--server-side=true", "--force-conflicts")
 
 
 def install(request: ReleaseRequest) -> tuple[str, ...]:
     """Return the arguments of `helm install`."""
     flags = ("--replace",) if request.replace else ()
-    return ("install", *flags, *_deploy(request))
+    return ("install", *flags, *_deploy_arguments(request))
 
 
 def upgrade(request: ReleaseRequest) -> tuple[str, ...]:
     """Return the arguments of `helm upgrade`."""
-    return ("upgrade", "--reset-values", f"--history-max={request.history_max}", *_deploy(request))
+    return ("upgrade", "--reset-values", f"--history-max={request.history_max}", *_deploy_arguments(request))
 
 
 def uninstall(request: UninstallRequest) -> tuple[str, ...]:
     """Return the arguments of `helm uninstall`, which keeps no history."""
     return (
         "uninstall",
-        *_common(request.namespace, request.user, request.timeout),
+        *_common_flags(request.namespace, request.user, request.timeout),
         "--wait=hookOnly",
         "--cascade=background",
         "--debug",
-        *_when(request.no_hooks, "--no-hooks"),
+        *_flag_if(request.no_hooks, "--no-hooks"),
         "--",
         request.name,
     )
@@ -66,11 +66,11 @@ def rollback(request: RollbackRequest) -> tuple[str, ...]:
     """Return the arguments of `helm rollback`."""
     return (
         "rollback",
-        *_common(request.namespace, request.user, request.timeout),
-        *_APPLY,
+        *_common_flags(request.namespace, request.user, request.timeout),
+        *_APPLY_FLAGS,
         "--wait=hookOnly",
         f"--history-max={request.history_max}",
-        *_when(request.no_hooks, "--no-hooks"),
+        *_flag_if(request.no_hooks, "--no-hooks"),
         "--",
         request.name,
         str(request.revision),
@@ -79,13 +79,13 @@ def rollback(request: RollbackRequest) -> tuple[str, ...]:
 
 def test(request: TestRequest) -> tuple[str, ...]:
     """Return the arguments of `helm test`."""
-    return ("test", *_common(request.namespace, request.user, request.timeout), "--", request.name)
+    return ("test", *_common_flags(request.namespace, request.user, request.timeout), "--", request.name)
 
 
-def get(what: str, *, name: str, namespace: str, user: str | None) -> tuple[str, ...]:
+def get(subcommand: str, *, name: str, namespace: str, user: str | None) -> tuple[str, ...]:
     """Return the arguments of `helm get manifest` or `helm get metadata` for the newest revision."""
-    as_json = _when(what == "metadata", "--output=json")
-    return ("get", what, f"--namespace={namespace}", *_as(user), *as_json, "--", name)
+    as_json = _flag_if(subcommand == "metadata", "--output=json")
+    return ("get", subcommand, f"--namespace={namespace}", *_impersonation_flag(user), *as_json, "--", name)
 
 
 def template(request: TemplateRequest) -> tuple[str, ...]:
@@ -97,8 +97,8 @@ def template(request: TemplateRequest) -> tuple[str, ...]:
         f"--kube-version={request.kube_version}",
         *versions,
         "--include-crds",
-        *_when(request.upgrade, "--is-upgrade"),
-        *_when(request.skip_schema, "--skip-schema-validation"),
+        *_flag_if(request.upgrade, "--is-upgrade"),
+        *_flag_if(request.skip_schema, "--skip-schema-validation"),
         "--values=-",
         "--",
         request.name,
@@ -115,7 +115,7 @@ def render_notes(request: TemplateRequest) -> tuple[str, ...]:
         "install",
         f"--namespace={request.namespace}",
         "--dry-run=client",
-        *_when(request.skip_schema, "--skip-schema-validation"),
+        *_flag_if(request.skip_schema, "--skip-schema-validation"),
         "--output=json",
         "--values=-",
         "--",
@@ -124,7 +124,7 @@ def render_notes(request: TemplateRequest) -> tuple[str, ...]:
     )
 
 
-def environment(*, folder: Path, discovery: Path, kubeconfig: str, memory: int) -> dict[str, str]:
+def environment(*, working_folder: Path, discovery_cache: Path, kubeconfig: str, memory_bytes: int) -> dict[str, str]:
     """Return the whole environment of a helm process that works in `folder` under `memory` bytes.
 
     Every folder that helm or the Kubernetes client would look for is inside: no plugins, repositories or registry
@@ -133,33 +133,33 @@ def environment(*, folder: Path, discovery: Path, kubeconfig: str, memory: int) 
     `GOMAXPROCS=1 GOGC=off` halve the processor time of a short process.
     """
     return {
-        "HOME": str(folder),
-        "TMPDIR": str(folder),
-        "HELM_CACHE_HOME": str(folder / "cache"),
-        "HELM_CONFIG_HOME": str(folder / "config"),
-        "HELM_DATA_HOME": str(folder / "data"),
-        "HELM_PLUGINS": str(folder / "plugins"),
+        "HOME": str(working_folder),
+        "TMPDIR": str(working_folder),
+        "HELM_CACHE_HOME": str(working_folder / "cache"),
+        "HELM_CONFIG_HOME": str(working_folder / "config"),
+        "HELM_DATA_HOME": str(working_folder / "data"),
+        "HELM_PLUGINS": str(working_folder / "plugins"),
         "HELM_DRIVER": "secret",
-        "KUBECACHEDIR": str(discovery),
+        "KUBECACHEDIR": str(discovery_cache),
         "KUBECONFIG": kubeconfig,
         "GOMAXPROCS": "1",
         "GOGC": "off",
-        "GOMEMLIMIT": str(int(memory * GC_BELOW_LIMIT)),
+        "GOMEMLIMIT": str(int(memory_bytes * GC_MEMORY_FRACTION)),
         "GOTRACEBACK": "none",
         "NO_COLOR": "1",
     }
 
 
-def _deploy(request: ReleaseRequest) -> tuple[str, ...]:
+def _deploy_arguments(request: ReleaseRequest) -> tuple[str, ...]:
     return (
-        *_common(request.namespace, request.user, request.timeout),
-        *_APPLY,
+        *_common_flags(request.namespace, request.user, request.timeout),
+        *_APPLY_FLAGS,
         "--disable-openapi-validation",
         "--wait=hookOnly",
-        *_labels(request.labels),
-        *_when(request.take_ownership, "--take-ownership"),
-        *_when(request.skip_schema, "--skip-schema-validation"),
-        *_when(request.no_hooks, "--no-hooks"),
+        *_labels_flag(request.labels),
+        *_flag_if(request.take_ownership, "--take-ownership"),
+        *_flag_if(request.skip_schema, "--skip-schema-validation"),
+        *_flag_if(request.no_hooks, "--no-hooks"),
         "--output=json",
         "--values=-",
         "--",
@@ -168,22 +168,22 @@ def _deploy(request: ReleaseRequest) -> tuple[str, ...]:
     )
 
 
-def _common(namespace: str, user: str | None, timeout: float) -> tuple[str, ...]:
-    return (f"--namespace={namespace}", *_as(user), f"--timeout={max(1, math.ceil(timeout))}s")
+def _common_flags(namespace: str, user: str | None, timeout: float) -> tuple[str, ...]:
+    return (f"--namespace={namespace}", *_impersonation_flag(user), f"--timeout={max(1, math.ceil(timeout))}s")
 
 
-def _as(user: str | None) -> tuple[str, ...]:
+def _impersonation_flag(user: str | None) -> tuple[str, ...]:
     return () if user is None else (f"--kube-as-user={user}",)
 
 
-def _labels(labels: Mapping[str, str]) -> tuple[str, ...]:
+def _labels_flag(labels: Mapping[str, str]) -> tuple[str, ...]:
     return (f"--labels={','.join(f'{key}={value}' for key, value in sorted(labels.items()))}",) if labels else ()
 
 
 def _batches(api_versions: Sequence[str]) -> Iterator[Sequence[str]]:
-    for start in range(0, len(api_versions), API_VERSIONS_PER_FLAG):
-        yield api_versions[start : start + API_VERSIONS_PER_FLAG]
+    for start in range(0, len(api_versions), API_VERSIONS_PER_FLAG_MAX):
+        yield api_versions[start : start + API_VERSIONS_PER_FLAG_MAX]
 
 
-def _when(condition: bool, flag: str) -> tuple[str, ...]:  # noqa: FBT001 - reads as a sentence
+def _flag_if(condition: bool, flag: str) -> tuple[str, ...]:  # noqa: FBT001 - reads as a sentence
     return (flag,) if condition else ()

@@ -16,30 +16,30 @@ import orjson
 
 from xapp_operator.api.json import JsonObject, integer, obj, text
 from xapp_operator.config import MIB, Settings
-from xapp_operator.domain.redaction import secrets_of
+from xapp_operator.domain.redaction import secret_texts
 from xapp_operator.errors import ChartInvalid, HelmError
 from xapp_operator.helm import arguments
-from xapp_operator.helm.classify import is_not_found, stopped_templates
-from xapp_operator.helm.process import Outcome
+from xapp_operator.helm.bounded_process import ProcessResult
+from xapp_operator.helm.error_rules import is_release_not_found, template_stop_reason
 from xapp_operator.helm.requests import (
     ReleaseRequest,
     ReleaseResult,
-    Rendered,
+    RenderResult,
     RollbackRequest,
     TemplateRequest,
     TestRequest,
     UninstallRequest,
     UninstallResult,
 )
-from xapp_operator.helm.runner import OUTPUT_MAX_BYTES, Call, Runner, find_helm
-from xapp_operator.helm.stderr import warnings
+from xapp_operator.helm.runner import OUTPUT_MAX_BYTES, HelmCall, HelmRunner, find_helm
+from xapp_operator.helm.stderr import parse_warnings
 from xapp_operator.helm.workspace import Workspace, reap_orphans
 
 TEMPLATE_CPU_SECONDS: Final = 20
-MARGIN_SECONDS: Final = 5.0  # past helm's own time-out, whose message names the hook
-QUICK_SECONDS: Final = 30.0
+TIMEOUT_MARGIN_SECONDS: Final = 5.0  # past helm's own time-out, whose message names the hook
+QUERY_TIMEOUT_SECONDS: Final = 30.0
 
-_LEFT: Final = re.compile(r"^\[(?P<kind>[^\]]+)\] (?P<name>[^:\n]+)(?P<reason>:.*)?$", re.MULTILINE)
+_KEPT_RESOURCE: Final = re.compile(r"^\[(?P<kind>[^\]]+)\] (?P<name>[^:\n]+)(?P<reason>:.*)?$", re.MULTILINE)
 
 
 class HelmEngine:
@@ -60,7 +60,7 @@ class HelmEngine:
         self._base = settings.cache_dir / "helm"
         self._grace = settings.helm_term_seconds
         self._workspace = Workspace(self._base)
-        self._runner = Runner(
+        self._runner = HelmRunner(
             settings, program=program, workspace=self._workspace, kubeconfig=kubeconfig, server=server
         )
 
@@ -79,15 +79,15 @@ class HelmEngine:
             HelmError: when it is not helm 4.
         """
         outcome = await self._runner.run(
-            Call(
+            HelmCall(
                 arguments=("version", "--template={{.Version}}"),
                 subject="helm",
-                seconds=QUICK_SECONDS,
-                cluster=False,
+                timeout_seconds=QUERY_TIMEOUT_SECONDS,
+                needs_cluster=False,
             )
         )
         found = outcome.stdout.decode("utf-8", "replace").strip()
-        if outcome.code != 0 or not found.startswith("v4."):
+        if outcome.exit_code != 0 or not found.startswith("v4."):
             raise HelmError(f"helm 4 is needed, this is {found or 'something else'}: set XAPP_HELM", permanent=True)
         return found
 
@@ -97,7 +97,7 @@ class HelmEngine:
         Raises:
             XAppError: as `classify` reads helm's error; HelmTimeout when it did not end in time.
         """
-        return await self._deploy(arguments.install(request), request)
+        return await self._install_or_upgrade(arguments.install(request), request)
 
     async def upgrade(self, request: ReleaseRequest) -> ReleaseResult:
         """Upgrade a release; no value of its older revisions stays in force.
@@ -105,7 +105,7 @@ class HelmEngine:
         Raises:
             XAppError: as `install`.
         """
-        return await self._deploy(arguments.upgrade(request), request)
+        return await self._install_or_upgrade(arguments.upgrade(request), request)
 
     async def rollback(self, request: RollbackRequest) -> ReleaseResult:
         """Make a new revision out of an old one, with the labels of the old one.
@@ -115,8 +115,8 @@ class HelmEngine:
         Raises:
             XAppError: as `install`.
         """
-        await self._succeed(_call(arguments.rollback(request), request))
-        return await self._read_back(request)
+        await self._run_checked(_release_call(arguments.rollback(request), request))
+        return await self._get_release(request)
 
     async def uninstall(self, request: UninstallRequest) -> UninstallResult:
         """Remove a release with its history; no such release is as good as done.
@@ -126,16 +126,16 @@ class HelmEngine:
         Raises:
             XAppError: as `install`.
         """
-        call = _call(arguments.uninstall(request), request)
+        call = _release_call(arguments.uninstall(request), request)
         outcome = await self._runner.run(call)
-        if outcome.code > 0 and is_not_found(outcome.stderr):
+        if outcome.exit_code > 0 and is_release_not_found(outcome.stderr):
             return UninstallResult(found=False)
-        self._check(call, outcome)
-        left = list(_LEFT.finditer(_text(outcome)))
+        self._raise_on_failure(call, outcome)
+        kept_resources = list(_KEPT_RESOURCE.finditer(_stdout_text(outcome)))
         return UninstallResult(
             found=True,
-            kept=tuple(f"{one['kind']}/{one['name']}" for one in left if not one["reason"]),
-            unverified=tuple(f"{one['kind']}/{one['name']}" for one in left if one["reason"]),
+            kept=tuple(f"{one['kind']}/{one['name']}" for one in kept_resources if not one["reason"]),
+            unverified=tuple(f"{one['kind']}/{one['name']}" for one in kept_resources if one["reason"]),
         )
 
     async def test(self, request: TestRequest) -> None:
@@ -144,9 +144,9 @@ class HelmEngine:
         Raises:
             XAppError: when a test fails, naming its hook, or as `install`.
         """
-        await self._succeed(_call(arguments.test(request), request))
+        await self._run_checked(_release_call(arguments.test(request), request))
 
-    async def template(self, request: TemplateRequest) -> Rendered:
+    async def template(self, request: TemplateRequest) -> RenderResult:
         """Render a chart offline.
 
         Templates that stop by themselves (`fail`, `required`, a field of nothing) are a warning, because `lookup`
@@ -158,99 +158,101 @@ class HelmEngine:
             ValuesInvalid: for values that the schema refuses, with one field error a violation.
             HelmTimeout: when the machine was too busy to render within `timeout`.
         """
-        call = _rendering(arguments.template(request), request)
+        call = _template_call(arguments.template(request), request)
         if not request.notes:
-            return await self._read_rendering(request, call)
-        rendered = await self._read_rendering(request, call)
+            return await self._render(request, call)
+        rendered = await self._render(request, call)
         if not rendered.manifest:
             return rendered
-        dry_run = await self._runner.run(_rendering(arguments.render_notes(request), request))
-        return replace(rendered, notes=_notes(dry_run))
+        dry_run = await self._runner.run(_template_call(arguments.render_notes(request), request))
+        return replace(rendered, notes=_rendered_notes(dry_run))
 
-    async def _deploy(self, command: tuple[str, ...], request: ReleaseRequest) -> ReleaseResult:
-        outcome = await self._succeed(_call(command, request))
-        if outcome.overflowed:
+    async def _install_or_upgrade(self, command: tuple[str, ...], request: ReleaseRequest) -> ReleaseResult:
+        outcome = await self._run_checked(_release_call(command, request))
+        if outcome.stdout_truncated:
             # The answer holds the whole chart. The release itself is in order, so it is asked for in parts.
-            return await self._read_back(request)
-        return _result(_decode(outcome))
+            return await self._get_release(request)
+        return _release_result(_decode_stdout(outcome))
 
-    async def _read_back(self, request: ReleaseRequest | RollbackRequest) -> ReleaseResult:
-        told, manifest = await asyncio.gather(
-            *(self._succeed(_get(what, request)) for what in ("metadata", "manifest")),
+    async def _get_release(self, request: ReleaseRequest | RollbackRequest) -> ReleaseResult:
+        metadata_output, manifest_output = await asyncio.gather(
+            *(self._run_checked(_get_call(what, request)) for what in ("metadata", "manifest")),
         )
-        metadata = _decode(told)
+        metadata = _decode_stdout(metadata_output)
         return ReleaseResult(
             revision=integer(metadata, "revision"),
             status=text(metadata, "status"),
-            manifest=_text(manifest),
+            manifest=_stdout_text(manifest_output),
             chart_name=text(metadata, "chart"),
             chart_version=text(metadata, "version"),
             app_version=text(metadata, "appVersion"),
             last_deployed=text(metadata, "deployedAt"),
         )
 
-    async def _succeed(self, call: Call) -> Outcome:
+    async def _run_checked(self, call: HelmCall) -> ProcessResult:
         outcome = await self._runner.run(call)
-        self._check(call, outcome)
+        self._raise_on_failure(call, outcome)
         return outcome
 
-    def _check(self, call: Call, outcome: Outcome) -> None:
-        error = self._runner.failure(call, outcome)
+    def _raise_on_failure(self, call: HelmCall, outcome: ProcessResult) -> None:
+        error = self._runner.error_of(call, outcome)
         if error is not None:
             raise error
 
-    async def _read_rendering(self, request: TemplateRequest, call: Call) -> Rendered:
+    async def _render(self, request: TemplateRequest, call: HelmCall) -> RenderResult:
         # In a thread: to keep secrets out of helm's words, all values are gone through.
-        return await asyncio.to_thread(self._rendered, request, call, await self._runner.run(call))
+        return await asyncio.to_thread(self._parse_render_output, request, call, await self._runner.run(call))
 
-    def _rendered(self, request: TemplateRequest, call: Call, outcome: Outcome) -> Rendered:
-        told = warnings(outcome.stderr)
-        if outcome.overflowed:
+    def _parse_render_output(self, request: TemplateRequest, call: HelmCall, outcome: ProcessResult) -> RenderResult:
+        found_warnings = parse_warnings(outcome.stderr)
+        if outcome.stdout_truncated:
             raise ChartInvalid(f"the chart renders more than {OUTPUT_MAX_BYTES // MIB} MiB: make it smaller")
-        if outcome.code > 0:
-            stop = stopped_templates(outcome.stderr, secrets=secrets_of(request.values))
-            if stop is not None:
-                return Rendered(manifest="", notes="", warnings=(*told, stop))
-        self._check(call, outcome)
-        return Rendered(manifest=_text(outcome), notes="", warnings=told)
+        if outcome.exit_code > 0:
+            stop_reason = template_stop_reason(outcome.stderr, secrets=secret_texts(request.values))
+            if stop_reason is not None:
+                return RenderResult(manifest="", notes="", warnings=(*found_warnings, stop_reason))
+        self._raise_on_failure(call, outcome)
+        return RenderResult(manifest=_stdout_text(outcome), notes="", warnings=found_warnings)
 
 
-def _call(command: tuple[str, ...], request: ReleaseRequest | UninstallRequest | RollbackRequest | TestRequest) -> Call:
-    call = Call(
+def _release_call(
+    command: tuple[str, ...], request: ReleaseRequest | UninstallRequest | RollbackRequest | TestRequest
+) -> HelmCall:
+    call = HelmCall(
         arguments=command,
         subject=f"{request.namespace}/{request.name}",
-        seconds=request.timeout + MARGIN_SECONDS,
+        timeout_seconds=request.timeout + TIMEOUT_MARGIN_SECONDS,
     )
     if isinstance(request, ReleaseRequest):
-        return replace(call, values=request.values, chart=request.chart_name, secrets=request.secrets)
+        return replace(call, values=request.values, chart_name=request.chart_name, secrets=request.secrets)
     return call
 
 
-def _get(what: str, request: ReleaseRequest | RollbackRequest) -> Call:
-    return Call(
-        arguments=arguments.get(what, name=request.name, namespace=request.namespace, user=request.user),
+def _get_call(subcommand: str, request: ReleaseRequest | RollbackRequest) -> HelmCall:
+    return HelmCall(
+        arguments=arguments.get(subcommand, name=request.name, namespace=request.namespace, user=request.user),
         subject=f"{request.namespace}/{request.name}",
-        seconds=QUICK_SECONDS,
+        timeout_seconds=QUERY_TIMEOUT_SECONDS,
     )
 
 
-def _rendering(command: tuple[str, ...], request: TemplateRequest) -> Call:
-    return Call(
+def _template_call(command: tuple[str, ...], request: TemplateRequest) -> HelmCall:
+    return HelmCall(
         arguments=command,
         subject=f"{request.namespace}/{request.name}",
-        seconds=request.timeout,
+        timeout_seconds=request.timeout,
         values=request.values,
-        cluster=False,
-        chart=request.chart_name,
+        needs_cluster=False,
+        chart_name=request.chart_name,
         cpu_seconds=TEMPLATE_CPU_SECONDS,
     )
 
 
-def _text(outcome: Outcome) -> str:
+def _stdout_text(outcome: ProcessResult) -> str:
     return outcome.stdout.decode("utf-8", "replace")
 
 
-def _decode(outcome: Outcome) -> JsonObject:
+def _decode_stdout(outcome: ProcessResult) -> JsonObject:
     try:
         decoded = orjson.loads(outcome.stdout)
     except ValueError as error:
@@ -258,7 +260,7 @@ def _decode(outcome: Outcome) -> JsonObject:
     return cast("JsonObject", decoded) if isinstance(decoded, dict) else {}
 
 
-def _result(release: JsonObject) -> ReleaseResult:
+def _release_result(release: JsonObject) -> ReleaseResult:
     info, metadata = obj(release, "info"), obj(obj(release, "chart"), "metadata")
     return ReleaseResult(
         revision=integer(release, "version"),
@@ -273,8 +275,8 @@ def _result(release: JsonObject) -> ReleaseResult:
     )
 
 
-def _notes(dry_run: Outcome) -> str:
+def _rendered_notes(dry_run: ProcessResult) -> str:
     # A dry run knows nothing of this cluster's version and kinds, so that it may fail where `template` does not.
-    if dry_run.code != 0 or dry_run.overflowed:
+    if dry_run.exit_code != 0 or dry_run.stdout_truncated:
         return ""
-    return text(obj(_decode(dry_run), "info"), "notes")
+    return text(obj(_decode_stdout(dry_run), "info"), "notes")

@@ -8,11 +8,11 @@ from typing import Final
 
 from xapp_operator.api.json import JsonObject, items, obj, text
 from xapp_operator.errors import HelmError
-from xapp_operator.helm.manifest import documents
+from xapp_operator.helm.manifest import load_documents
 
 RESOURCE_POLICY: Final = "helm.sh/resource-policy"
 OBJECTS_MAX: Final = 10_000
-LOOKED_AT_MAX: Final = 100_000  # aliases make any number of lists of a few, all of them empty
+LIST_ITEMS_MAX: Final = 100_000  # aliases make any number of lists of a few, all of them empty
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,18 +28,18 @@ class ObjectRef:
     kind: str
     namespace: str
     name: str
-    kept: bool = False
+    kept_on_uninstall: bool = False
     expires: bool = False
 
 
-def inventory(manifest: str) -> tuple[ObjectRef, ...]:
+def manifest_inventory(manifest: str) -> tuple[ObjectRef, ...]:
     """Return the objects of `manifest` in its order, lists taken apart, each once; hooks are not in a manifest.
 
     Raises:
         HelmError: when a document cannot be read, or there are more than 10,000 objects.
     """
     found: dict[ObjectRef, None] = {}
-    for number, one in enumerate(objects(manifest)):
+    for number, one in enumerate(manifest_objects(manifest)):
         if number >= OBJECTS_MAX:
             raise HelmError(f"the release's manifest has more than {OBJECTS_MAX} objects: make the chart smaller")
         reference = _reference(one)
@@ -48,29 +48,30 @@ def inventory(manifest: str) -> tuple[ObjectRef, ...]:
     return tuple(found)
 
 
-def objects(manifest: str) -> Iterator[JsonObject]:
+def manifest_objects(manifest: str) -> Iterator[JsonObject]:
     """Yield the objects of `manifest`, lists taken apart.
 
     Raises:
         HelmError: when a document cannot be read, or lists hold lists without end.
     """
-    left = LOOKED_AT_MAX
-    for document in documents(manifest):
-        waiting = [iter((document,))]
-        while waiting:
-            one = next(waiting[-1], None)
+    remaining = LIST_ITEMS_MAX
+    for document in load_documents(manifest):
+        stack = [iter((document,))]
+        while stack:
+            one = next(stack[-1], None)
             if one is None:
-                waiting.pop()
+                stack.pop()
             elif not _is_list(one):
                 yield one
             else:
-                held = items(one, "items")
-                left -= 1 + len(held)
-                if left < 0:
+                list_items = items(one, "items")
+                remaining -= 1 + len(list_items)
+                if remaining < 0:
                     raise HelmError(
-                        f"the release's manifest has more than {LOOKED_AT_MAX} objects in lists: make the chart smaller"
+                        f"the release's manifest has more than {LIST_ITEMS_MAX} objects in lists: make the "
+                        "chart smaller"
                     )
-                waiting.append(iter(held))
+                stack.append(iter(list_items))
 
 
 def _is_list(document: JsonObject) -> bool:
@@ -89,6 +90,6 @@ def _reference(document: JsonObject) -> ObjectRef | None:
         kind=kind,
         namespace=text(metadata, "namespace"),
         name=name,
-        kept=policy.strip().lower() == "keep",
+        kept_on_uninstall=policy.strip().lower() == "keep",
         expires="ttlSecondsAfterFinished" in obj(document, "spec"),
     )

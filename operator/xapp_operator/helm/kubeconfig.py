@@ -20,14 +20,16 @@ def absolute_paths(kubeconfig: str) -> str:
     return os.pathsep.join(str(Path(path).expanduser().absolute()) for path in kubeconfig.split(os.pathsep) if path)
 
 
-def write_for_pod(path: Path, *, server: str, account: str = SERVICE_ACCOUNT_FOLDER) -> None:
+def write_pod_kubeconfig(path: Path, *, server: str, account_folder: str = SERVICE_ACCOUNT_FOLDER) -> None:
     """Write the kubeconfig of a pod for the API server at `server`; `account` is the folder of its token and CA."""
     content = {
         "apiVersion": "v1",
         "kind": "Config",
         "current-context": "pod",
         "contexts": [{"name": "pod", "context": {"cluster": "pod", "user": "pod"}}],
-        "clusters": [{"name": "pod", "cluster": {"server": server, "certificate-authority": f"{account}/ca.crt"}}],
-        "users": [{"name": "pod", "user": {"tokenFile": f"{account}/token"}}],
+        "clusters": [
+            {"name": "pod", "cluster": {"server": server, "certificate-authority": f"{account_folder}/ca.crt"}}
+        ],
+        "users": [{"name": "pod", "user": {"tokenFile": f"{account_folder}/token"}}],
     }
     path.write_text(json.dumps(content))

@@ -18,7 +18,7 @@ from xapp_operator.errors import HelmError
 
 DEPTH_MAX: Final = 1000  # Kubernetes itself refuses what is nested ten times as deep
 EVENTS_MAX: Final = 1_000_000  # a mapping has two more than scalars; 3 s of work
-DEPTH_KEPT: Final = 16  # annotations of an object in a list in a list lie at 8
+LOADED_DEPTH_MAX: Final = 16  # annotations of an object in a list in a list lie at 8
 
 _SEPARATOR: Final = re.compile(r"^---(?:[ \t].*)?$", re.MULTILINE)
 _LOADER: Final[type[yaml.CBaseLoader] | type[yaml.BaseLoader]] = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
@@ -26,12 +26,12 @@ _LOADER: Final[type[yaml.CBaseLoader] | type[yaml.BaseLoader]] = getattr(yaml, "
 _Container: TypeAlias = "dict[str, Json] | list[Json]"
 
 
-def split(manifest: str) -> list[str]:
+def split_documents(manifest: str) -> list[str]:
     """Return the YAML documents of `manifest` as texts, without empty ones."""
     return [document for document in _SEPARATOR.split(manifest) if document.strip()]
 
 
-def documents(manifest: str) -> Iterator[JsonObject]:
+def load_documents(manifest: str) -> Iterator[JsonObject]:
     """Yield the documents of `manifest` that are objects, down to 16 levels.
 
     Raises:
@@ -39,7 +39,7 @@ def documents(manifest: str) -> Iterator[JsonObject]:
             EVENTS_MAX events in all.
     """
     left = EVENTS_MAX
-    for number, source in enumerate(split(manifest), start=1):
+    for number, source in enumerate(split_documents(manifest), start=1):
         reader = _Reader()
         try:
             for event in yaml.parse(source, Loader=_LOADER):
@@ -101,7 +101,7 @@ class _Reader:
         container, _ = self._open[-1]
         if isinstance(container, dict):
             self._add_to_mapping(container, value)
-        elif len(self._open) <= DEPTH_KEPT:
+        elif len(self._open) <= LOADED_DEPTH_MAX:
             container.append(value)
 
     def _add_to_mapping(self, container: dict[str, Json], value: Json) -> None:
@@ -110,5 +110,5 @@ class _Reader:
             self._keys[-1] = value if isinstance(value, str) else ""
             return
         self._keys[-1] = None
-        if len(self._open) <= DEPTH_KEPT:
+        if len(self._open) <= LOADED_DEPTH_MAX:
             container[key] = value

@@ -131,7 +131,7 @@ class UninstallResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rendered:
+class RenderResult:
     """A rendered chart. Where the templates themselves stopped (`fail`, `required`), all but `warnings` is empty."""
 
     manifest: str

@@ -15,13 +15,13 @@ from typing import Final
 
 from xapp_operator.api.json import JsonObject
 from xapp_operator.config import MIB, Settings
-from xapp_operator.domain.redaction import secrets_of
-from xapp_operator.domain.yamlvalues import dump_values
+from xapp_operator.domain.redaction import secret_texts
+from xapp_operator.domain.yaml_values import dump_values
 from xapp_operator.errors import ChartInvalid, HelmError, HelmTimeout, XAppError
 from xapp_operator.helm.arguments import environment
-from xapp_operator.helm.classify import classify
-from xapp_operator.helm.kubeconfig import absolute_paths, write_for_pod
-from xapp_operator.helm.process import Command, Limits, Outcome, run
+from xapp_operator.helm.bounded_process import Command, ProcessLimits, ProcessResult, run_process
+from xapp_operator.helm.error_rules import error_from_stderr
+from xapp_operator.helm.kubeconfig import absolute_paths, write_pod_kubeconfig
 from xapp_operator.helm.workspace import Workspace
 from xapp_operator.telemetry.logs import get_logger
 from xapp_operator.telemetry.metrics import METRICS
@@ -29,13 +29,13 @@ from xapp_operator.telemetry.metrics import METRICS
 OUTPUT_MAX_BYTES: Final = 16 * MIB
 CPU_SECONDS: Final = 60  # a step needs a fraction of one; waiting for hooks needs next to none
 
-_CRASH: Final = re.compile(r"^(?:fatal error: |SIG[A-Z]+: |runtime: )", re.MULTILINE)  # of the Go runtime
+_GO_RUNTIME_CRASH: Final = re.compile(r"^(?:fatal error: |SIG[A-Z]+: |runtime: )", re.MULTILINE)  # of the Go runtime
 
 logger = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class HelmCall:
     """One run of helm: its arguments, the values for its standard input and its bounds (`seconds`, `cpu_seconds`).
 
     `secrets` are texts that no error may quote, beside the secret ones of `values`. `cluster` says that it needs the
@@ -44,11 +44,11 @@ class Call:
 
     arguments: tuple[str, ...]
     subject: str
-    seconds: float
+    timeout_seconds: float
     values: JsonObject | None = field(default=None, repr=False)
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
-    cluster: bool = True
-    chart: str = ""
+    needs_cluster: bool = True
+    chart_name: str = ""
     cpu_seconds: int = CPU_SECONDS
 
     @property
@@ -57,7 +57,7 @@ class Call:
         return self.arguments[0]
 
 
-class Runner:
+class HelmRunner:
     """Runs calls, at most `helm_concurrency` at a time."""
 
     def __init__(
@@ -68,68 +68,72 @@ class Runner:
         self._grace = settings.helm_term_seconds
         self._slots = asyncio.Semaphore(settings.helm_concurrency)
         self._workspace = workspace
-        self._kubeconfig = _settled(kubeconfig, server, workspace.folder)
+        self._kubeconfig = _resolve_kubeconfig(kubeconfig, server, workspace.folder)
 
-    async def run(self, call: Call) -> Outcome:
+    async def run(self, call: HelmCall) -> ProcessResult:
         """Run helm and return how it ended, whatever that was.
 
         Raises:
             HelmError: where there is no cluster for a call that needs one.
         """
-        if call.cluster and self._kubeconfig is None:
+        if call.needs_cluster and self._kubeconfig is None:
             raise HelmError(
                 "no cluster is configured: set KUBECONFIG, or run in a pod with a service account", permanent=True
             )
         async with self._slots:
-            with self._workspace.call() as folder:
-                outcome = await run(self._command(call, folder), limits=self._limits(call))
-        ended = "timeout" if outcome.expired else "ok" if outcome.code == 0 else "failed"
-        METRICS.helm_ran(command=call.command, outcome=ended, seconds=outcome.seconds)
-        logger.debug("helm ran", command=call.command, subject=call.subject, outcome=ended, seconds=outcome.seconds)
+            with self._workspace.call_folder() as folder:
+                outcome = await run_process(self._command(call, folder), limits=self._limits(call))
+        ended = "timeout" if outcome.timed_out else "ok" if outcome.exit_code == 0 else "failed"
+        METRICS.record_helm(command=call.command, outcome=ended, seconds=outcome.duration_seconds)
+        logger.debug(
+            "helm finished", command=call.command, subject=call.subject, outcome=ended, seconds=outcome.duration_seconds
+        )
         return outcome
 
-    def failure(self, call: Call, outcome: Outcome) -> XAppError | None:
+    def error_of(self, call: HelmCall, outcome: ProcessResult) -> XAppError | None:
         """Return what went wrong, or None."""
-        if outcome.expired:
+        if outcome.timed_out:
             return HelmTimeout(
-                f"helm {call.command} did not end within {call.seconds:g} s and was stopped: raise the timeout"
+                f"helm {call.command} did not end within {call.timeout_seconds:g} s and was stopped: raise the timeout"
             )
-        if outcome.code == 0:
+        if outcome.exit_code == 0:
             return None
-        if outcome.code == -signal.SIGKILL and outcome.seconds >= call.cpu_seconds:
+        if outcome.exit_code == -signal.SIGKILL and outcome.duration_seconds >= call.cpu_seconds:
             return ChartInvalid(f"the chart needs more than {call.cpu_seconds} s of processor time: make it do less")
-        if _CRASH.search(outcome.stderr):
+        if _GO_RUNTIME_CRASH.search(outcome.stderr):
             return ChartInvalid(
                 f"the chart needs more than the {self._memory // MIB} MiB of memory that helm may use: make its "
                 "templates do less, or raise XAPP_HELM_MEMORY"
             )
-        if outcome.code < 0:
+        if outcome.exit_code < 0:
             return HelmError(
-                f"helm {call.command} was ended from outside by signal {-outcome.code}: is the memory used up?"
+                f"helm {call.command} was ended from outside by signal {-outcome.exit_code}: is the memory used up?"
             )
-        return classify(outcome.stderr, chart=call.chart, secrets=call.secrets | secrets_of(call.values or {}))
+        return error_from_stderr(
+            outcome.stderr, chart=call.chart_name, secrets=call.secrets | secret_texts(call.values or {})
+        )
 
-    def _command(self, call: Call, folder: Path) -> Command:
-        kubeconfig = self._kubeconfig if call.cluster and self._kubeconfig else str(folder / "none")
+    def _command(self, call: HelmCall, folder: Path) -> Command:
+        kubeconfig = self._kubeconfig if call.needs_cluster and self._kubeconfig else str(folder / "none")
         return Command(
             program=self._program,
             arguments=call.arguments,
             environment=environment(
-                folder=folder,
-                discovery=self._workspace.folder / "discovery",
+                working_folder=folder,
+                discovery_cache=self._workspace.folder / "discovery",
                 kubeconfig=kubeconfig,
-                memory=self._memory,
+                memory_bytes=self._memory,
             ),
-            folder=folder,
+            working_folder=folder,
             stdin=None if call.values is None else dump_values(call.values),
         )
 
-    def _limits(self, call: Call) -> Limits:
-        return Limits(
-            seconds=call.seconds,
-            grace=self._grace if call.cluster else 0,  # a rendering has nothing to tidy up
-            memory=self._memory,
-            output=OUTPUT_MAX_BYTES,
+    def _limits(self, call: HelmCall) -> ProcessLimits:
+        return ProcessLimits(
+            timeout_seconds=call.timeout_seconds,
+            grace_seconds=self._grace if call.needs_cluster else 0,  # a rendering has nothing to tidy up
+            memory_bytes=self._memory,
+            stdout_bytes=OUTPUT_MAX_BYTES,
             cpu_seconds=call.cpu_seconds,
         )
 
@@ -146,11 +150,11 @@ def find_helm(name: str) -> Path:
     return Path(program).absolute()
 
 
-def _settled(kubeconfig: str | None, server: str | None, folder: Path) -> str | None:
+def _resolve_kubeconfig(kubeconfig: str | None, server: str | None, folder: Path) -> str | None:
     if kubeconfig is not None:
         return absolute_paths(kubeconfig)
     if server is None:
         return None
     path = folder / "kubeconfig"
-    write_for_pod(path, server=server)
+    write_pod_kubeconfig(path, server=server)
     return str(path)

@@ -18,10 +18,10 @@ WARNINGS_MAX: Final = 20
 WARNING_MAX_CHARACTERS: Final = 500
 
 _ERROR: Final = re.compile(r"^Error: ", re.MULTILINE)
-_STEP: Final = re.compile(r"^(?:INSTALLATION FAILED|UPGRADE FAILED): ")
+_STEP_PREFIX: Final = re.compile(r"^(?:INSTALLATION FAILED|UPGRADE FAILED): ")
 _DEBUG_HINT: Final = re.compile(r"\s*Use --debug flag to render out invalid YAML\s*$")
 _LOG_LINE: Final = re.compile(r'^level=(?P<level>[A-Z]+) msg=(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<bare>\S*))')
-_DELETE_FAILURE: Final = re.compile(r'msg="uninstall: Failed to delete release" error="\[((?:[^"\\]|\\.)*)\]"')
+_DELETE_ERROR: Final = re.compile(r'msg="uninstall: Failed to delete release" error="\[((?:[^"\\]|\\.)*)\]"')
 _GO_ESCAPE: Final = re.compile(r"\\(.)")
 _COALESCED_VALUE: Final = re.compile(r" \(.*\)$", re.DOTALL)
 _LOCAL_PATH: Final = re.compile(r"(?<![\w:/.])/(?:[\w.@+-]+/)+[\w.@+-]*")
@@ -30,30 +30,30 @@ _INVALID_VALUE: Final = re.compile(
 )
 
 
-def error_message(stderr: str) -> str:
+def error_text(stderr: str) -> str:
     """Return helm's error without its prefix and its log lines, or the last lines where there is no `Error:`.
 
     For an uninstall, whose error names no cause, it is the cause that `--debug` prints.
     """
-    if cause := _DELETE_FAILURE.search(stderr):
-        return unquote(cause.group(1)).strip()
+    if cause := _DELETE_ERROR.search(stderr):
+        return unescape_go_string(cause.group(1)).strip()
     starts = list(_ERROR.finditer(stderr))
     body = stderr[starts[-1].end() :] if starts else stderr
     lines = [line for line in body.splitlines() if not _LOG_LINE.match(line)]
-    return _STEP.sub("", _DEBUG_HINT.sub("", "\n".join(lines)).strip())
+    return _STEP_PREFIX.sub("", _DEBUG_HINT.sub("", "\n".join(lines)).strip())
 
 
-def warnings(stderr: str) -> tuple[str, ...]:
+def parse_warnings(stderr: str) -> tuple[str, ...]:
     """Return what helm warned of, at most 20 sentences, without values."""
-    found = (_warning(line) for line in stderr.splitlines())
+    found = (_parse_warning(line) for line in stderr.splitlines())
     return tuple(dict.fromkeys(sentence for sentence in found if sentence))[:WARNINGS_MAX]
 
 
-def presentable(message: str, *, secrets: Iterable[str] = ()) -> str:
+def presentable_message(message: str, *, secrets: Iterable[str] = ()) -> str:
     """Return `message` on one line, without local paths, `secrets` and the values that the API server quotes."""
-    message = _without_middle(scrub(message, secrets), MESSAGE_READ_CHARACTERS)
+    message = _cut_middle(scrub(message, secrets), MESSAGE_READ_CHARACTERS)
     message = _INVALID_VALUE.sub(r"\1", _LOCAL_PATH.sub("…", message))
-    return _without_middle(" ".join(message.split()), MESSAGE_MAX_CHARACTERS)
+    return _cut_middle(" ".join(message.split()), MESSAGE_MAX_CHARACTERS)
 
 
 def trim(text: str, characters: int) -> str:
@@ -61,23 +61,23 @@ def trim(text: str, characters: int) -> str:
     return text if len(text) <= characters else text[: characters - 1] + "…"
 
 
-def unquote(text: str) -> str:
+def unescape_go_string(text: str) -> str:
     """Return the inside of a Go-quoted string without its escapes."""
     named = {"n": "\n", "t": "\t", "r": "\r"}
     return _GO_ESCAPE.sub(lambda match: named.get(match.group(1), match.group(1)), text)
 
 
-def _without_middle(text: str, characters: int) -> str:
+def _cut_middle(text: str, characters: int) -> str:
     # Go wraps errors from the outside in: the place stands at the beginning, the cause at the end.
     head = characters // 4
     return text if len(text) <= characters else f"{text[:head]} … {text[head + 3 - characters :]}"
 
 
-def _warning(line: str) -> str:
+def _parse_warning(line: str) -> str:
     matched = _LOG_LINE.match(line)
     if not matched:
         return ""
-    message = unquote(matched["quoted"] or matched["bare"] or "")
+    message = unescape_go_string(matched["quoted"] or matched["bare"] or "")
     if matched["level"] == "INFO" and message.startswith("warning: "):
         return trim(_COALESCED_VALUE.sub("", message.removeprefix("warning: ")), WARNING_MAX_CHARACTERS)
     return trim(message, WARNING_MAX_CHARACTERS) if matched["level"] == "WARN" else ""

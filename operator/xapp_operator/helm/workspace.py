@@ -23,7 +23,7 @@ from typing import Final
 
 from xapp_operator.errors import HelmError
 
-PRIVATE: Final = 0o700
+PRIVATE_MODE: Final = 0o700
 POLL_SECONDS: Final = 0.05
 AFTER_KILL_SECONDS: Final = 5.0
 LOCK_SUFFIX: Final = ".lock"
@@ -33,24 +33,24 @@ class Workspace:
     """The folder of one engine: `call()` gives each process a folder of its own, `close()` removes all of it."""
 
     def __init__(self, base: Path) -> None:
-        base.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+        base.mkdir(mode=PRIVATE_MODE, parents=True, exist_ok=True)
         if base.stat().st_uid != os.getuid():
             raise HelmError(
                 "the folder for helm belongs to another user, who could change what helm reads: "
                 "set XAPP_CACHE_DIR to a folder of the operator's own",
                 permanent=True,
             )
-        self._lock_path, self._lock = _claim_new(base)
+        self._lock_path, self._lock = _lock_new_file(base)
         self.folder = self._lock_path.with_suffix("")
-        self.folder.mkdir(mode=PRIVATE)
+        self.folder.mkdir(mode=PRIVATE_MODE)
         self._calls = 0
 
     @contextlib.contextmanager
-    def call(self) -> Iterator[Path]:
+    def call_folder(self) -> Iterator[Path]:
         """Give an empty folder that is removed afterwards."""
         self._calls += 1
         folder = self.folder / str(self._calls)
-        folder.mkdir(mode=PRIVATE)
+        folder.mkdir(mode=PRIVATE_MODE)
         try:
             yield folder
         finally:
@@ -73,13 +73,13 @@ async def reap_orphans(base: Path, *, grace: float) -> int:
     cannot say that it was interrupted, and ends before it marks the release: that is left pending.
     """
     ended = 0
-    for lock_path in _locks_in(base):
-        lock = _claim(lock_path)
+    for lock_path in _lock_files(base):
+        lock = _try_lock(lock_path)
         if lock is None:
             continue
         try:
             folder = lock_path.with_suffix("")
-            ended += await _end_all_in(folder, grace=grace)
+            ended += await _terminate_processes_in(folder, grace=grace)
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
             lock_path.unlink(missing_ok=True)
         finally:
@@ -87,19 +87,19 @@ async def reap_orphans(base: Path, *, grace: float) -> int:
     return ended
 
 
-def _locks_in(base: Path) -> list[Path]:
+def _lock_files(base: Path) -> list[Path]:
     return sorted(base.glob(f"*{LOCK_SUFFIX}"))
 
 
-def _claim_new(base: Path) -> tuple[Path, int]:
+def _lock_new_file(base: Path) -> tuple[Path, int]:
     while True:
         path = base / f"{secrets.token_hex(8)}{LOCK_SUFFIX}"
-        lock = _claim(path, create=True)
+        lock = _try_lock(path, create=True)
         if lock is not None:
             return path, lock
 
 
-def _claim(path: Path, *, create: bool = False) -> int | None:
+def _try_lock(path: Path, *, create: bool = False) -> int | None:
     """Return a descriptor that holds the lock on `path`, or None while another process holds it."""
     flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT | os.O_EXCL if create else 0)
     try:
@@ -116,15 +116,15 @@ def _claim(path: Path, *, create: bool = False) -> int | None:
     return None
 
 
-async def _end_all_in(folder: Path, *, grace: float) -> int:
+async def _terminate_processes_in(folder: Path, *, grace: float) -> int:
     found = _signal_all_in(folder, signal.SIGTERM)
-    if not await _gone(folder, seconds=grace):
+    if not await _wait_until_gone(folder, seconds=grace):
         _signal_all_in(folder, signal.SIGKILL)
-        await _gone(folder, seconds=AFTER_KILL_SECONDS)
+        await _wait_until_gone(folder, seconds=AFTER_KILL_SECONDS)
     return found
 
 
-async def _gone(folder: Path, *, seconds: float) -> bool:
+async def _wait_until_gone(folder: Path, *, seconds: float) -> bool:
     deadline = time.monotonic() + seconds
     while _processes_in(folder):
         if time.monotonic() >= deadline:
@@ -140,7 +140,7 @@ def _signal_all_in(folder: Path, number: signal.Signals) -> int:
             # The descriptor names this very process: looked at again behind it, the number cannot mean another one.
             process = os.pidfd_open(pid)
             try:
-                if _works_in(folder, pid):
+                if _has_working_directory_in(folder, pid):
                     signal.pidfd_send_signal(process, number)
                     signalled += 1
             finally:
@@ -150,10 +150,10 @@ def _signal_all_in(folder: Path, number: signal.Signals) -> int:
 
 def _processes_in(folder: Path) -> list[int]:
     numbers = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal())
-    return [pid for pid in numbers if _works_in(folder, pid)]
+    return [pid for pid in numbers if _has_working_directory_in(folder, pid)]
 
 
-def _works_in(folder: Path, pid: int) -> bool:
+def _has_working_directory_in(folder: Path, pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/cwd").readlink().is_relative_to(folder.resolve())
     except OSError:

@@ -14,42 +14,42 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self, cast
 
-from xapp_operator.api.json import Json, JsonObject, encode, items, obj, text
+from xapp_operator.api.json import Json, JsonObject, encode_json, items, obj, text
 from xapp_operator.config import Settings
-from xapp_operator.kube.credentials import Connection, Credentials
+from xapp_operator.kube.api_errors import FIRST_ERROR_STATUS, error_from_response
+from xapp_operator.kube.credentials import ClusterCredentials, ConnectionInfo
 from xapp_operator.kube.discovery import Discovery
-from xapp_operator.kube.encoding import (
-    APPLY,
-    JSON,
-    METADATA,
-    METADATA_LIST,
-    PATCHES,
+from xapp_operator.kube.pod_log_options import PodLogOptions
+from xapp_operator.kube.request_encoding import (
+    APPLY_HEADERS,
+    JSON_HEADERS,
+    METADATA_HEADERS,
+    METADATA_LIST_HEADERS,
+    PATCH_HEADERS,
     PatchKind,
-    Propagation,
-    decode,
-    given,
-    namespace_of,
+    PropagationPolicy,
+    decode_object,
+    drop_none,
+    target_namespace,
     write_params,
 )
-from xapp_operator.kube.failures import FIRST_ERROR_STATUS, from_answer
-from xapp_operator.kube.logs import LogOptions
 from xapp_operator.kube.resources import PODS, SELF_SUBJECT_ACCESS_REVIEWS, Resource
-from xapp_operator.kube.serviceproxy import ServiceProxy
+from xapp_operator.kube.service_proxy import ServiceProxy
 from xapp_operator.kube.transport import (
-    CALL_SECONDS,
-    OURS,
-    Answer,
-    Identity,
-    Request,
-    Stream,
-    Transport,
-    identity_of,
-    impersonated,
+    CALL_TIMEOUT_SECONDS,
+    OWN_IDENTITY,
+    ApiRequest,
+    ApiResponse,
+    ApiStream,
+    ApiTransport,
+    RequestIdentity,
+    impersonating,
+    token_identity,
 )
-from xapp_operator.kube.watch import LineSplitter, WatchEvent, read_event
+from xapp_operator.kube.watch_events import LineSplitter, WatchEvent, parse_watch_event
 
 PAGE_SIZE: Final = 500
-WATCH_SECONDS: Final = (60, 90)
+WATCH_SECONDS_RANGE: Final = (60, 90)
 WATCH_SILENCE_MARGIN_SECONDS: Final = 10.0
 
 
@@ -67,10 +67,12 @@ class KubeClient:
     Clients made from it by `as_user` and `impersonate` share its connections and need not be closed.
     """
 
-    def __init__(self, transport: Transport, *, identity: Identity = OURS, discovery: Discovery | None = None) -> None:
+    def __init__(
+        self, transport: ApiTransport, *, identity: RequestIdentity = OWN_IDENTITY, discovery: Discovery | None = None
+    ) -> None:
         self._transport = transport
         self._identity = identity
-        self.discovery = discovery or Discovery(self._read)
+        self.discovery = discovery or Discovery(self._fetch_discovery)
 
     @classmethod
     async def connect(cls, settings: Settings) -> Self:
@@ -79,7 +81,7 @@ class KubeClient:
         Raises:
             KubeError: where no usable configuration is found. No request is made yet.
         """
-        return cls(Transport(await Credentials.load(settings)))
+        return cls(ApiTransport(await ClusterCredentials.load(settings)))
 
     async def __aenter__(self) -> Self:
         return self
@@ -93,26 +95,26 @@ class KubeClient:
         """Close the connections, those of clients made from this one too."""
         await self._transport.close()
 
-    def as_user(self, token: str) -> KubeClient:
+    def with_token(self, token: str) -> KubeClient:
         """Return a client that sends `token` and nothing else of ours: no certificate, no token, no impersonation.
 
         Raises:
             Unauthenticated: for a text that can be no bearer token.
         """
-        return KubeClient(self._transport, identity=identity_of(token), discovery=self.discovery)
+        return KubeClient(self._transport, identity=token_identity(token), discovery=self.discovery)
 
     def impersonate(self, user: str) -> KubeClient:
         """Return a client that acts as `user`, such as `system:serviceaccount:<namespace>:<name>`.
 
         Needs the right to impersonate that user; the API server adds the groups of a service account by itself.
         """
-        return KubeClient(self._transport, identity=impersonated(self._identity, user), discovery=self.discovery)
+        return KubeClient(self._transport, identity=impersonating(self._identity, user), discovery=self.discovery)
 
     def service_proxy(self) -> ServiceProxy:
         """Return the way to Services through the API server, in the name of this client."""
         return ServiceProxy(self._transport, self._identity)
 
-    async def connection(self) -> Connection:
+    async def connection_info(self) -> ConnectionInfo:
         """Return what the operator framework needs to speak to the same API server in our own name."""
         return await self._transport.credentials.connection()
 
@@ -135,7 +137,7 @@ class KubeClient:
             NotFound: when it does not exist.
         """
         path = resource.path(namespace=namespace, name=name)
-        return await self._object("GET", path, headers=METADATA if metadata_only else {})
+        return await self._request_object("GET", path, headers=METADATA_HEADERS if metadata_only else {})
 
     async def list(
         self,
@@ -150,7 +152,7 @@ class KubeClient:
         """Return all objects of a namespace, or of all namespaces, read in pages of `limit` of one instant."""
         found: list[JsonObject] = []
         version = ""
-        async for page in self.pages(
+        async for page in self.list_pages(
             resource,
             namespace=namespace,
             label_selector=label_selector,
@@ -162,7 +164,7 @@ class KubeClient:
             version = page.resource_version
         return ListResult(items=found, resource_version=version)
 
-    async def pages(
+    async def list_pages(
         self,
         resource: Resource,
         *,
@@ -177,10 +179,12 @@ class KubeClient:
         Raises:
             WatchExpired: when the pages are read so slowly that their instant is forgotten.
         """
-        params = given(labelSelector=label_selector, fieldSelector=field_selector, limit=str(limit))
+        params = drop_none(labelSelector=label_selector, fieldSelector=field_selector, limit=str(limit))
         path = resource.path(namespace=namespace)
         while True:
-            page = await self._object("GET", path, params=params, headers=METADATA_LIST if metadata_only else {})
+            page = await self._request_object(
+                "GET", path, params=params, headers=METADATA_LIST_HEADERS if metadata_only else {}
+            )
             found = items(page, "items")
             if not metadata_only:
                 # The server leaves these out of lists of its own kinds, but not out of watches.
@@ -202,8 +206,10 @@ class KubeClient:
             AlreadyExists: when there is one of that name.
             Invalid: when the schema, a rule or an admission policy refuses it, with the fields.
         """
-        path = resource.path(namespace=namespace_of(resource, body, namespace))
-        return await self._object("POST", path, params=write_params(dry_run=dry_run), headers=JSON, body=body)
+        path = resource.path(namespace=target_namespace(resource, body, namespace))
+        return await self._request_object(
+            "POST", path, params=write_params(dry_run=dry_run), headers=JSON_HEADERS, body=body
+        )
 
     async def replace(
         self,
@@ -220,11 +226,13 @@ class KubeClient:
             Conflict: when `body` carries a resourceVersion and the object has another by now.
         """
         path = resource.path(
-            namespace=namespace_of(resource, body, namespace),
+            namespace=target_namespace(resource, body, namespace),
             name=text(obj(body, "metadata"), "name"),
             subresource=subresource,
         )
-        return await self._object("PUT", path, params=write_params(dry_run=dry_run), headers=JSON, body=body)
+        return await self._request_object(
+            "PUT", path, params=write_params(dry_run=dry_run), headers=JSON_HEADERS, body=body
+        )
 
     async def apply(
         self,
@@ -241,9 +249,9 @@ class KubeClient:
         Raises:
             Conflict: when another manager owns a field of `body` and `force` is not given.
         """
-        path = resource.path(namespace=namespace_of(resource, body, namespace), name=name)
+        path = resource.path(namespace=target_namespace(resource, body, namespace), name=name)
         params = write_params(dry_run=dry_run) | ({"force": "true"} if force else {})
-        return await self._object("PATCH", path, params=params, headers=APPLY, body=body)
+        return await self._request_object("PATCH", path, params=params, headers=APPLY_HEADERS, body=body)
 
     async def patch(
         self,
@@ -258,8 +266,10 @@ class KubeClient:
     ) -> JsonObject:
         """Send a JSON merge patch (RFC 7386) or a JSON patch (RFC 6902), and return the object as stored."""
         path = resource.path(namespace=namespace, name=name, subresource=subresource)
-        headers = PATCHES[kind]
-        return await self._object("PATCH", path, params=write_params(dry_run=dry_run), headers=headers, body=body)
+        headers = PATCH_HEADERS[kind]
+        return await self._request_object(
+            "PATCH", path, params=write_params(dry_run=dry_run), headers=headers, body=body
+        )
 
     async def delete(
         self,
@@ -269,7 +279,7 @@ class KubeClient:
         namespace: str | None = None,
         uid: str | None = None,
         resource_version: str | None = None,
-        propagation: Propagation | None = None,
+        propagation: PropagationPolicy | None = None,
         dry_run: bool = False,
     ) -> JsonObject:
         """Delete an object and return the server's answer: a Status, or the object while finalizers hold it.
@@ -282,7 +292,7 @@ class KubeClient:
             NotFound: when it does not exist.
             Conflict: when `uid` or `resource_version` does not fit.
         """
-        preconditions = cast("JsonObject", given(uid=uid, resourceVersion=resource_version))
+        preconditions = cast("JsonObject", drop_none(uid=uid, resourceVersion=resource_version))
         options: JsonObject = {"apiVersion": "v1", "kind": "DeleteOptions"}
         if preconditions:
             options["preconditions"] = preconditions
@@ -291,7 +301,7 @@ class KubeClient:
         if dry_run:
             options["dryRun"] = ["All"]
         path = resource.path(namespace=namespace, name=name)
-        return await self._object("DELETE", path, headers=JSON, body=options)
+        return await self._request_object("DELETE", path, headers=JSON_HEADERS, body=options)
 
     async def watch(
         self,
@@ -303,7 +313,7 @@ class KubeClient:
         resource_version: str | None = None,
         metadata_only: bool = False,
         initial_events: bool = False,
-        seconds: int | None = None,
+        timeout_seconds: int | None = None,
         on_open: Callable[[], None] | None = None,
     ) -> AsyncGenerator[WatchEvent]:
         """Yield changes since `resource_version` until the server ends the stream, as it does after `seconds`.
@@ -322,22 +332,22 @@ class KubeClient:
             ApiUnavailable: when the stream breaks.
             Invalid: when the server does not know `initial_events`.
         """
-        lasting = seconds or random.randint(*WATCH_SECONDS)  # noqa: S311 - jitter
-        params = given(
+        server_timeout = timeout_seconds or random.randint(*WATCH_SECONDS_RANGE)  # noqa: S311 - jitter
+        params = drop_none(
             watch="true",
             allowWatchBookmarks="true",
-            timeoutSeconds=str(lasting),
+            timeoutSeconds=str(server_timeout),
             labelSelector=label_selector,
             fieldSelector=field_selector,
             resourceVersion=resource_version,
         )
         if initial_events:
             params |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
-        request = Request(
-            "GET", resource.path(namespace=namespace), params=params, headers=METADATA if metadata_only else {}
+        request = ApiRequest(
+            "GET", resource.path(namespace=namespace), params=params, headers=METADATA_HEADERS if metadata_only else {}
         )
-        silence = lasting + WATCH_SILENCE_MARGIN_SECONDS
-        async with self._transport.stream(request, identity=self._identity, silence=silence) as stream:
+        read_timeout = server_timeout + WATCH_SILENCE_MARGIN_SECONDS
+        async with self._transport.stream(request, identity=self._identity, read_timeout=read_timeout) as stream:
             if on_open:
                 on_open()
             # A line that the end of the stream cuts short is dropped: the next watch starts before it.
@@ -345,10 +355,10 @@ class KubeClient:
             async with aclosing(stream.chunks()) as chunks:
                 async for chunk in chunks:
                     for line in lines.feed(chunk):
-                        yield read_event(line)
+                        yield parse_watch_event(line)
 
     @asynccontextmanager
-    async def log(self, pod: str, options: LogOptions, *, namespace: str) -> AsyncIterator[Stream]:
+    async def stream_log(self, pod: str, options: PodLogOptions, *, namespace: str) -> AsyncIterator[ApiStream]:
         """Give the log of a container to be read as it comes; one that is followed ends with its container.
 
         Raises:
@@ -357,12 +367,12 @@ class KubeClient:
             KubeError: when the pod's node does not answer.
         """
         path = PODS.path(namespace=namespace, name=pod, subresource="log")
-        request = Request("GET", path, params=options.params(), headers={"Accept": "*/*"})
-        silence = None if options.follow else CALL_SECONDS
-        async with self._transport.stream(request, identity=self._identity, silence=silence) as stream:
+        request = ApiRequest("GET", path, params=options.query_params(), headers={"Accept": "*/*"})
+        read_timeout = None if options.follow else CALL_TIMEOUT_SECONDS
+        async with self._transport.stream(request, identity=self._identity, read_timeout=read_timeout) as stream:
             yield stream
 
-    async def raw(
+    async def request_bytes(
         self,
         method: str,
         path: str,
@@ -370,20 +380,22 @@ class KubeClient:
         params: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
         body: bytes | None = None,
-        seconds: float = CALL_SECONDS,
-    ) -> Answer:
+        timeout_seconds: float = CALL_TIMEOUT_SECONDS,
+    ) -> ApiResponse:
         """Send any request and return its answer as bytes; `path` is already encoded.
 
         Raises:
             KubeError: for a status of 400 or more.
         """
-        request = Request(method, path, params=params or {}, headers=headers or {}, body=body, seconds=seconds)
-        answer = await self._transport.call(request, identity=self._identity)
-        if answer.status >= FIRST_ERROR_STATUS:
-            raise from_answer(answer.status, answer.body, path=path)
-        return answer
+        request = ApiRequest(
+            method, path, params=params or {}, headers=headers or {}, body=body, timeout_seconds=timeout_seconds
+        )
+        response = await self._transport.send(request, identity=self._identity)
+        if response.status >= FIRST_ERROR_STATUS:
+            raise error_from_response(response.status, response.body, path=path)
+        return response
 
-    async def allowed(
+    async def is_allowed(
         self,
         resource: Resource,
         verb: str,
@@ -393,7 +405,7 @@ class KubeClient:
         subresource: str | None = None,
     ) -> bool:
         """Ask the API server whether this identity may `verb`; `namespace=None` asks for all namespaces."""
-        attributes = given(
+        attributes = drop_none(
             group=resource.group,
             resource=resource.plural,
             verb=verb,
@@ -406,21 +418,21 @@ class KubeClient:
             "kind": SELF_SUBJECT_ACCESS_REVIEWS.kind,
             "spec": {"resourceAttributes": cast("JsonObject", attributes)},
         }
-        answer = await self.create(SELF_SUBJECT_ACCESS_REVIEWS, review)
-        return obj(answer, "status").get("allowed") is True
+        reviewed = await self.create(SELF_SUBJECT_ACCESS_REVIEWS, review)
+        return obj(reviewed, "status").get("allowed") is True
 
-    async def version(self) -> str:
+    async def server_version(self) -> str:
         """Return the server's version, such as `v1.36.3`."""
-        return text(await self._object("GET", "/version"), "gitVersion")
+        return text(await self._request_object("GET", "/version"), "gitVersion")
 
     async def api_versions(self) -> tuple[str, ...]:
         """Return what `helm template --api-versions` wants, such as `v1`, `v1/Pod`, `apps/v1/Deployment`."""
         return await self.discovery.api_versions()
 
-    async def _read(self, path: str, accept: str) -> JsonObject:
-        return await self._object("GET", path, headers={"Accept": accept})
+    async def _fetch_discovery(self, path: str, accept: str) -> JsonObject:
+        return await self._request_object("GET", path, headers={"Accept": accept})
 
-    async def _object(
+    async def _request_object(
         self,
         method: str,
         path: str,
@@ -429,5 +441,7 @@ class KubeClient:
         headers: Mapping[str, str] | None = None,
         body: Json = None,
     ) -> JsonObject:
-        encoded = None if body is None else encode(body)
-        return decode((await self.raw(method, path, params=params, headers=headers, body=encoded)).body)
+        encoded = None if body is None else encode_json(body)
+        return decode_object(
+            (await self.request_bytes(method, path, params=params, headers=headers, body=encoded)).body
+        )

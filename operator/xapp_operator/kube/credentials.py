@@ -27,7 +27,7 @@ from xapp_operator.config import Settings
 from xapp_operator.errors import KubeError
 from xapp_operator.telemetry.logs import get_logger
 
-REREAD_SECONDS: Final = 60.0
+REFRESH_SECONDS: Final = 60.0
 EXPIRY_MARGIN_SECONDS: Final = 30.0
 REFRESH_INTERVAL_MIN_SECONDS: Final = 5.0
 BEARER: Final = "Bearer "
@@ -41,7 +41,7 @@ _log = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class ConnectionInfo:
     """What another client library needs to speak to the same API server as the same user; certificates are PEM."""
 
     server: str
@@ -54,20 +54,20 @@ class Connection:
 
 
 @dataclass(frozen=True, slots=True)
-class Tls:
+class TlsConfig:
     """Authority, certificate and key as PEM, and the TLS contexts made of them; all None for plain HTTP.
 
     `own` shows our client certificate, where we have one; `bare` never does.
     """
 
-    authority: str | None = None
-    certificate: str | None = None
-    key: str | None = field(default=None, repr=False)
-    own: ssl.SSLContext | None = field(default=None, compare=False)
-    bare: ssl.SSLContext | None = field(default=None, compare=False)
+    ca_certificate: str | None = None
+    client_certificate: str | None = None
+    client_key: str | None = field(default=None, repr=False)
+    authenticated_context: ssl.SSLContext | None = field(default=None, compare=False)
+    anonymous_context: ssl.SSLContext | None = field(default=None, compare=False)
 
 
-class Credentials:
+class ClusterCredentials:
     """The address of one API server and our own identity there, kept fresh."""
 
     def __init__(
@@ -76,16 +76,16 @@ class Credentials:
         self._configuration = configuration
         self._refresh = refresh
         self._lock = asyncio.Lock()
-        self._refreshed = -math.inf
-        self._due = time.monotonic() + first_refresh
+        self._refreshed_at = -math.inf
+        self._refresh_due_at = time.monotonic() + first_refresh
         self.kubeconfig_path = kubeconfig_path
         self.server = str(configuration.host).rstrip("/")
         self.tls_server_name = configuration.tls_server_name
-        self.proxy = _proxy(configuration, in_cluster=kubeconfig_path is None)
-        self.tls = _tls(configuration)
+        self.proxy = _proxy_url(configuration, in_cluster=kubeconfig_path is None)
+        self.tls = _load_tls(configuration)
 
     @classmethod
-    async def load(cls, settings: Settings) -> Credentials:
+    async def load(cls, settings: Settings) -> ClusterCredentials:
         """Return the credentials of the kubeconfig in `settings`, of `~/.kube/config`, or of the pod, in this order.
 
         Raises:
@@ -96,10 +96,10 @@ class Credentials:
 
     async def authorization(self) -> str | None:
         """Return the value of the Authorization header, or None where a client certificate or nothing is used."""
-        if time.monotonic() >= self._due:
+        if time.monotonic() >= self._refresh_due_at:
             async with self._lock:
-                if time.monotonic() >= self._due:
-                    await self._run_refresh()
+                if time.monotonic() >= self._refresh_due_at:
+                    await self._refresh_now()
         value = self._configuration.api_key.get("BearerToken")
         if not value:
             return None
@@ -109,34 +109,34 @@ class Credentials:
     async def refresh(self) -> None:
         """Bring the credentials up to date now, as after a 401; several calls within a few seconds are one."""
         async with self._lock:
-            if time.monotonic() - self._refreshed >= REFRESH_INTERVAL_MIN_SECONDS:
-                await self._run_refresh()
+            if time.monotonic() - self._refreshed_at >= REFRESH_INTERVAL_MIN_SECONDS:
+                await self._refresh_now()
 
-    async def connection(self) -> Connection:
+    async def connection(self) -> ConnectionInfo:
         """Return the connection as it is now; ask again when its token has expired."""
         authorization = await self.authorization()
-        return Connection(
+        return ConnectionInfo(
             server=self.server,
             token=authorization.removeprefix(BEARER) if authorization and authorization.startswith(BEARER) else None,
-            ca_data=self.tls.authority,
-            certificate_data=self.tls.certificate,
-            private_key_data=self.tls.key,
+            ca_data=self.tls.ca_certificate,
+            certificate_data=self.tls.client_certificate,
+            private_key_data=self.tls.client_key,
             insecure=not self._configuration.verify_ssl,
             proxy=self.proxy,
         )
 
-    async def _run_refresh(self) -> None:
+    async def _refresh_now(self) -> None:
         try:
             wait = await self._refresh()
-            tls = _tls(self._configuration)
+            tls = _load_tls(self._configuration)
             if tls != self.tls:
                 self.tls = tls
         except (loaders.ConfigException, OSError, ValueError) as error:
             # What was good a minute ago often still is: a file that is being replaced, a plugin without network.
             wait = REFRESH_INTERVAL_MIN_SECONDS
             _log.warning("credentials not refreshed", error=type(error).__name__)
-        self._refreshed = time.monotonic()
-        self._due = self._refreshed + wait
+        self._refreshed_at = time.monotonic()
+        self._refresh_due_at = self._refreshed_at + wait
 
 
 def _default_kubeconfig() -> str | None:
@@ -144,7 +144,7 @@ def _default_kubeconfig() -> str | None:
     return str(path) if path.is_file() else None
 
 
-async def _from_kubeconfig(path: str) -> Credentials:
+async def _from_kubeconfig(path: str) -> ClusterCredentials:
     configuration = Configuration()
     try:
         loader = await loaders.load_kube_config(  # type: ignore[no-untyped-call]
@@ -172,7 +172,7 @@ async def _from_kubeconfig(path: str) -> Credentials:
         if isinstance(expiry, datetime):
             left = (expiry - datetime.now(tz=UTC)).total_seconds()
             return max(left - EXPIRY_MARGIN_SECONDS, REFRESH_INTERVAL_MIN_SECONDS)
-        return REREAD_SECONDS if is_renewable else math.inf
+        return REFRESH_SECONDS if is_renewable else math.inf
 
     async def refresh() -> float:
         # The loader knows for every kind of credentials how to renew it; an exec plugin it asks again only when it
@@ -181,10 +181,10 @@ async def _from_kubeconfig(path: str) -> Credentials:
         await loader.load_and_set(configuration)
         return next_refresh()
 
-    return Credentials(configuration, refresh=refresh, first_refresh=next_refresh(), kubeconfig_path=path)
+    return ClusterCredentials(configuration, refresh=refresh, first_refresh=next_refresh(), kubeconfig_path=path)
 
 
-def _from_pod() -> Credentials:
+def _from_pod() -> ClusterCredentials:
     configuration = Configuration()
     try:
         loaders.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
@@ -198,30 +198,30 @@ def _from_pod() -> Credentials:
         hook: Callable[[Configuration], None] | None = configuration.refresh_api_key_hook
         if hook is not None:
             hook(configuration)
-        return REREAD_SECONDS
+        return REFRESH_SECONDS
 
-    return Credentials(configuration, refresh=refresh, first_refresh=REREAD_SECONDS, kubeconfig_path=None)
+    return ClusterCredentials(configuration, refresh=refresh, first_refresh=REFRESH_SECONDS, kubeconfig_path=None)
 
 
-def _tls(configuration: Configuration) -> Tls:
+def _load_tls(configuration: Configuration) -> TlsConfig:
     """Read what the configuration names into memory, and remove the files that the loader made of embedded data."""
     if urlsplit(str(configuration.host)).scheme != "https":
-        return Tls()
+        return TlsConfig()
     try:
         authority, certificate, key = (
             Path(file).read_text() if file else None
             for file in (configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file)
         )
-        own = bare = _context(configuration)
+        own = bare = _tls_context_of(configuration)
         if configuration.cert_file:
-            own = _context(configuration)
+            own = _tls_context_of(configuration)
             own.load_cert_chain(configuration.cert_file, configuration.key_file)
-        return Tls(authority, certificate, key, own, bare)
+        return TlsConfig(authority, certificate, key, own, bare)
     finally:
         kube_config._cleanup_temp_files()  # type: ignore[no-untyped-call]
 
 
-def _context(configuration: Configuration) -> ssl.SSLContext:
+def _tls_context_of(configuration: Configuration) -> ssl.SSLContext:
     context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
     # As kubectl does: many cluster authorities lack the extensions that Python 3.13 asks for by default.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
@@ -231,7 +231,7 @@ def _context(configuration: Configuration) -> ssl.SSLContext:
     return context
 
 
-def _proxy(configuration: Configuration, *, in_cluster: bool) -> str | None:
+def _proxy_url(configuration: Configuration, *, in_cluster: bool) -> str | None:
     # Python reads NO_PROXY without the address ranges that Go knows, so a pod, which reaches its server by a cluster
     # address, never goes through a proxy of the environment.
     if configuration.proxy or in_cluster:

@@ -30,7 +30,7 @@ class Resource:
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
-    def full_name(self) -> str:
+    def group_resource(self) -> str:
         """Return `<plural>.<group>`, the name that RBAC messages and `kubectl` use."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
@@ -47,12 +47,12 @@ class Resource:
         """
         parts = ["/apis", self.group, self.version] if self.group else ["/api", self.version]
         if namespace is not None and self.namespaced:
-            parts += ["namespaces", _segment(namespace)]
+            parts += ["namespaces", _path_segment(namespace)]
         parts.append(self.plural)
         if name is not None:
             if self.namespaced and namespace is None:
-                raise ValueError(f"{self.full_name} is namespaced: an object of it needs a namespace")
-            parts.append(_segment(name))
+                raise ValueError(f"{self.group_resource} is namespaced: an object of it needs a namespace")
+            parts.append(_path_segment(name))
         if subresource is not None:
             if name is None:
                 raise ValueError("a subresource belongs to one object: give its name")
@@ -60,7 +60,7 @@ class Resource:
         return "/".join(parts)
 
 
-def _segment(text: str) -> str:
+def _path_segment(text: str) -> str:
     # The rule of Kubernetes for path segments (apimachinery, path.IsValidPathSegmentName).
     if text in {"", ".", ".."} or "/" in text or "%" in text:
         raise Invalid(f"{text!r} is no name of a Kubernetes object: it must not be empty, '.', '..' or hold '/' or '%'")

@@ -24,12 +24,18 @@ import aiohttp
 from yarl import URL
 
 from xapp_operator.errors import ApiUnavailable, Unauthenticated
-from xapp_operator.kube.credentials import Credentials
-from xapp_operator.kube.failures import FIRST_ERROR_STATUS, from_answer, unreachable
-from xapp_operator.kube.passage import CONNECT_SECONDS, AbruptResponse, Passage, Passed, passed
-from xapp_operator.kube.sockets import Opening
+from xapp_operator.kube.api_errors import FIRST_ERROR_STATUS, connection_error, error_from_response
+from xapp_operator.kube.credentials import ClusterCredentials
+from xapp_operator.kube.proxy_request import (
+    CONNECT_SECONDS,
+    AbortingResponse,
+    ProxyRequest,
+    ProxyResponse,
+    send_proxy_request,
+)
+from xapp_operator.kube.websocket_client import WebSocketRequest
 
-CALL_SECONDS: Final = 30.0
+CALL_TIMEOUT_SECONDS: Final = 30.0
 ATTEMPTS: Final = 3
 RETRY_FIRST_SECONDS: Final = 0.1
 RETRY_AFTER_MAX_SECONDS: Final = 10.0
@@ -38,27 +44,27 @@ READ_BUFFER_BYTES: Final = 256 * 1024
 ERROR_BODY_MAX_BYTES: Final = 64 * 1024
 SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
 
-_TOKEN: Final = re.compile("[!-~]+")
+_TOKEN_PATTERN: Final = re.compile("[!-~]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class RequestIdentity:
     """In whose name a request is made: ours, ours on behalf of a user, or that of another person's token."""
 
     token: str | None = field(default=None, repr=False)
-    impersonated: str | None = None
+    impersonated_user: str | None = None
 
     @property
-    def is_ours(self) -> bool:
+    def uses_own_credentials(self) -> bool:
         """Tell whether our own credentials are sent."""
         return self.token is None
 
 
-OURS: Final = Identity()
+OWN_IDENTITY: Final = RequestIdentity()
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ApiRequest:
     """One request; `path` is already encoded, `seconds` bounds the whole call with its repeats."""
 
     method: str
@@ -66,11 +72,11 @@ class Request:
     params: Mapping[str, str] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = field(default=None, repr=False)
-    seconds: float = CALL_SECONDS
+    timeout_seconds: float = CALL_TIMEOUT_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ApiResponse:
     """A whole answer of any status; `retry_after` in seconds, where the server gave one."""
 
     status: int
@@ -83,7 +89,7 @@ class Answer:
         return float(value) if value.isdecimal() else None
 
 
-class Stream:
+class ApiStream:
     """An answer of less than 400 whose body is read as it comes."""
 
     def __init__(self, response: aiohttp.ClientResponse) -> None:
@@ -101,13 +107,13 @@ class Stream:
             async for chunk in self._response.content.iter_any():
                 yield chunk
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise unreachable(error) from error
+            raise connection_error(error) from error
 
 
-class Transport:
+class ApiTransport:
     """The connection pools to one API server, shared by every client made from one `KubeClient`."""
 
-    def __init__(self, credentials: Credentials) -> None:
+    def __init__(self, credentials: ClusterCredentials) -> None:
         self.credentials = credentials
         self._sessions: dict[tuple[SSLContext | None, bool], aiohttp.ClientSession] = {}
         self._closed = False
@@ -119,7 +125,7 @@ class Transport:
         for session in sessions:
             await session.close()
 
-    async def call(self, request: Request, *, identity: Identity) -> Answer:
+    async def send(self, request: ApiRequest, *, identity: RequestIdentity) -> ApiResponse:
         """Send `request` and return its whole answer, whatever its status.
 
         A request that never reached the server is repeated; a read also when its answer was lost. An answer 429 is
@@ -128,32 +134,34 @@ class Transport:
         Raises:
             ApiUnavailable: when there is no answer in `request.seconds`.
         """
-        deadline = time.monotonic() + request.seconds
+        deadline = time.monotonic() + request.timeout_seconds
         attempt = 1
         refreshed = False
         while True:
             wait = RETRY_FIRST_SECONDS * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)  # noqa: S311 - jitter
             try:
-                answer = await self._once(request, identity=identity, seconds=deadline - time.monotonic())
+                response = await self._send_once(request, identity=identity, seconds=deadline - time.monotonic())
             except TimeoutError as error:
-                raise unreachable(error) from error
+                raise connection_error(error) from error
             except (aiohttp.ClientError, OSError) as error:
-                if attempt >= ATTEMPTS or not _repeatable(request, error) or time.monotonic() + wait > deadline:
-                    raise unreachable(error) from error
+                if attempt >= ATTEMPTS or not _is_retryable(request, error) or time.monotonic() + wait > deadline:
+                    raise connection_error(error) from error
             else:
-                if answer.status == HTTPStatus.UNAUTHORIZED and identity.is_ours and not refreshed:
+                if response.status == HTTPStatus.UNAUTHORIZED and identity.uses_own_credentials and not refreshed:
                     refreshed = True
                     await self.credentials.refresh()
                     continue
-                asked = _asked_to_wait(request, answer)
-                if asked is None or attempt >= ATTEMPTS or time.monotonic() + asked > deadline:
-                    return answer
-                wait = asked
+                retry_after = _retry_delay(request, response)
+                if retry_after is None or attempt >= ATTEMPTS or time.monotonic() + retry_after > deadline:
+                    return response
+                wait = retry_after
             attempt += 1
             await asyncio.sleep(wait)
 
     @asynccontextmanager
-    async def stream(self, request: Request, *, identity: Identity, silence: float | None) -> AsyncIterator[Stream]:
+    async def stream(
+        self, request: ApiRequest, *, identity: RequestIdentity, read_timeout: float | None
+    ) -> AsyncIterator[ApiStream]:
         """Send `request` and give its answer to be read as it comes.
 
         `silence` is the longest pause, in seconds; None for an answer that may be silent for as long as it likes.
@@ -162,97 +170,107 @@ class Transport:
             KubeError: for a status of 400 or more.
             ApiUnavailable: when there is no answer.
         """
-        limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=silence)
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=read_timeout)
         for is_last in (False, True):
             try:
-                response = await self._send(request, identity=identity, limits=limits, streaming=True)
+                response = await self._start_request(request, identity=identity, client_timeout=timeout, streaming=True)
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
-                raise unreachable(error) from error
+                raise connection_error(error) from error
             async with response:
-                if response.status == HTTPStatus.UNAUTHORIZED and identity.is_ours and not is_last:
+                if response.status == HTTPStatus.UNAUTHORIZED and identity.uses_own_credentials and not is_last:
                     await self.credentials.refresh()
                     continue
                 if response.status >= FIRST_ERROR_STATUS:
-                    raise from_answer(response.status, await _read_error(response), path=request.path)
+                    raise error_from_response(response.status, await _read_error_body(response), path=request.path)
                 try:
-                    yield Stream(response)
+                    yield ApiStream(response)
                 finally:
                     response.close()
                 return
 
     @asynccontextmanager
-    async def passed(self, passage: Passage, *, identity: Identity) -> AsyncIterator[Passed]:
+    async def proxy_request(self, request: ProxyRequest, *, identity: RequestIdentity) -> AsyncIterator[ProxyResponse]:
         """Pass on a request that is streamed both ways, and give its answer of any status to be read.
 
         Raises:
             aiohttp.ClientError, TimeoutError, OSError: when there is no answer.
         """
-        dressed = replace(passage, headers=await self._headers(passage.headers, identity=identity))
-        async with passed(
-            self._session(ours=identity.is_ours, streaming=True),
-            dressed,
+        authorized = replace(request, headers=await self._with_identity_headers(request.headers, identity=identity))
+        async with send_proxy_request(
+            self._session(own_credentials=identity.uses_own_credentials, streaming=True),
+            authorized,
             origin=self.credentials.server,
             proxy=self.credentials.proxy,
             server_hostname=self.credentials.tls_server_name,
-        ) as answer:
-            yield answer
+        ) as response:
+            yield response
 
-    async def dressed(self, opening: Opening, *, identity: Identity) -> Opening:
+    async def authorize_websocket(self, request: WebSocketRequest, *, identity: RequestIdentity) -> WebSocketRequest:
         """Return a WebSocket to be opened with what proves `identity`, and with the TLS of this API server."""
-        tls = self.credentials.tls.own if identity.is_ours else self.credentials.tls.bare
+        tls = (
+            self.credentials.tls.authenticated_context
+            if identity.uses_own_credentials
+            else self.credentials.tls.anonymous_context
+        )
         return replace(
-            opening,
-            headers=await self._headers(opening.headers, identity=identity),
+            request,
+            headers=await self._with_identity_headers(request.headers, identity=identity),
             tls=tls,
             server_hostname=self.credentials.tls_server_name or urlsplit(self.credentials.server).hostname,
             proxy=self.credentials.proxy,
         )
 
-    async def _headers(self, given: Iterable[tuple[str, str]], *, identity: Identity) -> tuple[tuple[str, str], ...]:
-        headers = [(name, value) for name, value in given if not _tells_who(name)]
+    async def _with_identity_headers(
+        self, request_headers: Iterable[tuple[str, str]], *, identity: RequestIdentity
+    ) -> tuple[tuple[str, str], ...]:
+        headers = [(name, value) for name, value in request_headers if not _is_identity_header(name)]
         authorization = f"Bearer {identity.token}" if identity.token else await self.credentials.authorization()
         if authorization:
             headers.append(("Authorization", authorization))
-        if identity.impersonated:
-            headers.append(("Impersonate-User", identity.impersonated))
+        if identity.impersonated_user:
+            headers.append(("Impersonate-User", identity.impersonated_user))
         return tuple(headers)
 
-    async def _once(self, request: Request, *, identity: Identity, seconds: float) -> Answer:
-        limits = aiohttp.ClientTimeout(total=max(seconds, 0.001), sock_connect=CONNECT_SECONDS)
-        async with await self._send(request, identity=identity, limits=limits, streaming=False) as response:
-            return Answer(response.status, response.headers, await response.read())
+    async def _send_once(self, request: ApiRequest, *, identity: RequestIdentity, seconds: float) -> ApiResponse:
+        timeout = aiohttp.ClientTimeout(total=max(seconds, 0.001), sock_connect=CONNECT_SECONDS)
+        async with await self._start_request(
+            request, identity=identity, client_timeout=timeout, streaming=False
+        ) as response:
+            return ApiResponse(response.status, response.headers, await response.read())
 
-    async def _send(
-        self, request: Request, *, identity: Identity, limits: aiohttp.ClientTimeout, streaming: bool
+    async def _start_request(
+        self, request: ApiRequest, *, identity: RequestIdentity, client_timeout: aiohttp.ClientTimeout, streaming: bool
     ) -> aiohttp.ClientResponse:
         # Uncompressed: an operator is near its API server, and inflating costs more than the bytes.
         headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
-        headers |= dict(await self._headers(request.headers.items(), identity=identity))
-        return await self._session(ours=identity.is_ours, streaming=streaming).request(
+        headers |= dict(await self._with_identity_headers(request.headers.items(), identity=identity))
+        return await self._session(own_credentials=identity.uses_own_credentials, streaming=streaming).request(
             request.method,
             URL(self.credentials.server + request.path, encoded=True).update_query(request.params),
             headers=headers,
             # A stream, because aiohttp warns of large bodies that are sent in one piece.
             data=None if request.body is None else io.BytesIO(request.body),
-            timeout=limits,
+            timeout=client_timeout,
             allow_redirects=False,
             proxy=self.credentials.proxy,
             server_hostname=self.credentials.tls_server_name,
         )
 
-    def _session(self, *, ours: bool, streaming: bool) -> aiohttp.ClientSession:
+    def _session(self, *, own_credentials: bool, streaming: bool) -> aiohttp.ClientSession:
         if self._closed:
             raise ApiUnavailable("the connection to the Kubernetes API was closed: this process is ending")
         # Keyed by the TLS context: a renewed certificate opens new connections. Watches have a pool of their own,
         # unbounded, so that long streams can never use up the connections of ordinary calls.
-        context = self.credentials.tls.own if ours else self.credentials.tls.bare
+        context = (
+            self.credentials.tls.authenticated_context if own_credentials else self.credentials.tls.anonymous_context
+        )
         key = (context, streaming)
         session = self._sessions.get(key)
         if session is None:
             session = self._sessions[key] = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0 if streaming else CALL_CONNECTIONS, ssl=context or True),
                 cookie_jar=aiohttp.DummyCookieJar(),
-                response_class=AbruptResponse,
+                response_class=AbortingResponse,
                 read_bufsize=READ_BUFFER_BYTES,
                 auto_decompress=False,
             )
@@ -261,48 +279,48 @@ class Transport:
         return session
 
 
-def _tells_who(header: str) -> bool:
+def _is_identity_header(header: str) -> bool:
     # Headers that were passed on from somebody else's request must not add to the identity that is chosen here.
     lower = header.lower()
     return lower in {"authorization", "cookie"} or lower.startswith(("impersonate-", "x-remote-"))
 
 
-def _repeatable(request: Request, error: BaseException) -> bool:
+def _is_retryable(request: ApiRequest, error: BaseException) -> bool:
     if isinstance(error, aiohttp.ClientSSLError):
         return False
     return request.method in SAFE_METHODS or isinstance(error, aiohttp.ClientConnectorError)
 
 
-def _asked_to_wait(request: Request, answer: Answer) -> float | None:
+def _retry_delay(request: ApiRequest, response: ApiResponse) -> float | None:
     # 429 means "not begun" for every verb; a 503 may come from an aggregated server that has begun.
-    repeatable = answer.status == HTTPStatus.TOO_MANY_REQUESTS or (
-        answer.status == HTTPStatus.SERVICE_UNAVAILABLE and request.method in SAFE_METHODS
+    repeatable = response.status == HTTPStatus.TOO_MANY_REQUESTS or (
+        response.status == HTTPStatus.SERVICE_UNAVAILABLE and request.method in SAFE_METHODS
     )
-    if not repeatable or answer.retry_after is None:
+    if not repeatable or response.retry_after is None:
         return None
-    return min(answer.retry_after, RETRY_AFTER_MAX_SECONDS) + random.uniform(0, RETRY_FIRST_SECONDS)  # noqa: S311
+    return min(response.retry_after, RETRY_AFTER_MAX_SECONDS) + random.uniform(0, RETRY_FIRST_SECONDS)  # noqa: S311
 
 
-async def _read_error(response: aiohttp.ClientResponse) -> bytes:
+async def _read_error_body(response: aiohttp.ClientResponse) -> bytes:
     try:
         return await response.content.read(ERROR_BODY_MAX_BYTES)
     except (aiohttp.ClientError, TimeoutError, OSError):
         return b""
 
 
-def identity_of(token: str) -> Identity:
+def token_identity(token: str) -> RequestIdentity:
     """Return the identity of the holder of a bearer token.
 
     Raises:
         Unauthenticated: for a text that can be no token (RFC 6750, section 2.1: visible ASCII, no spaces).
     """
-    if _TOKEN.fullmatch(token) is None:
+    if _TOKEN_PATTERN.fullmatch(token) is None:
         raise Unauthenticated("the bearer token is malformed: it must be visible ASCII without spaces")
-    return Identity(token=token)
+    return RequestIdentity(token=token)
 
 
-def impersonated(identity: Identity, user: str) -> Identity:
+def impersonating(identity: RequestIdentity, user: str) -> RequestIdentity:
     """Return `identity` acting as `user` (Impersonate-User)."""
     if not user or not user.isprintable():
         raise Unauthenticated("the user to impersonate is malformed: it must be printable text")
-    return replace(identity, impersonated=user)
+    return replace(identity, impersonated_user=user)

@@ -16,25 +16,31 @@ from typing import Final
 
 from xapp_operator.api.json import JsonObject, obj
 from xapp_operator.config import LabelSet, Settings
-from xapp_operator.domain.health import Health, overall
+from xapp_operator.domain.resource_health import OverallHealth, overall_health
 from xapp_operator.errors import AccessDenied, NotFound
-from xapp_operator.kube.cache import ChangeType, Key, WatchCache
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import Resource
-from xapp_operator.monitor.live import (
+from xapp_operator.kube.watch_cache import ChangeType, ObjectKey, WatchCache
+from xapp_operator.monitor.live_objects import (
     METADATA_ONLY,
-    WATCHED,
-    WORKLOADS,
+    WATCHED_RESOURCES,
+    WORKLOAD_KINDS,
     LiveObject,
-    ObjectKey,
-    live_object,
-    watchable,
+    LiveObjectKey,
+    is_standalone,
+    to_live_object,
 )
-from xapp_operator.monitor.marks import OURS, Mark, ReleaseKey, mark_of, release_of
+from xapp_operator.monitor.object_labels import (
+    OPERATOR_LABEL_SET,
+    ObjectLabels,
+    ReleaseKey,
+    read_labels,
+    release_key_of,
+)
 
-REFUSAL_LOOK_SECONDS: Final = 0.2
+SYNC_POLL_SECONDS: Final = 0.2
 
-_MAKES_AN_XAPP: Final = WORKLOADS | {"Service"}
+_XAPP_KINDS: Final = WORKLOAD_KINDS | {"Service"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,58 +52,58 @@ class Registration:
     objects: tuple[LiveObject, ...]
 
     @property
-    def runs(self) -> bool:
+    def has_workload_or_service(self) -> bool:
         """Return whether there is more than what an uninstall leaves behind, such as claims of a StatefulSet."""
-        return any(live.health.kind in _MAKES_AN_XAPP for live in self.objects)
+        return any(live.health.kind in _XAPP_KINDS for live in self.objects)
 
     @property
-    def by_helm(self) -> bool:
+    def made_by_helm(self) -> bool:
         """Return whether Helm made it, so that an XApp can adopt the release."""
-        return any(live.mark.release for live in self.objects)
+        return any(live.labels.release for live in self.objects)
 
     @property
-    def health(self) -> Health:
+    def health(self) -> OverallHealth:
         """Return how all of it fares."""
-        return overall(live.health for live in self.objects)
+        return overall_health(live.health for live in self.objects)
 
-    def said(self, what: Callable[[Mark], str]) -> str:
+    def first_value(self, select: Callable[[ObjectLabels], str]) -> str:
         """Return the first text that `what` finds in what the objects say of themselves, or nothing."""
-        return next((found for live in self.objects if (found := what(live.mark))), "")
+        return next((found for live in self.objects if (found := select(live.labels))), "")
 
 
-class Registry:
+class XAppRegistry:
     """Everything that registers itself by labels, as it changes."""
 
     def __init__(self, kube: KubeClient, settings: Settings, *, on_change: Callable[[ReleaseKey], None]) -> None:
         """Prepare the watches; `on_change` gets the release of every object that came, changed or went."""
-        self._sets: tuple[LabelSet, ...] = (OURS, *settings.label_sets)
+        self._sets: tuple[LabelSet, ...] = (OPERATOR_LABEL_SET, *settings.label_sets)
         self._on_change = on_change
-        self._placed: dict[ObjectKey, LiveObject] = {}
-        self._releases: dict[ReleaseKey, tuple[ObjectKey, ...]] = {}
+        self._placed: dict[LiveObjectKey, LiveObject] = {}
+        self._releases: dict[ReleaseKey, tuple[LiveObjectKey, ...]] = {}
         self._caches = {
             resource: tuple(
                 WatchCache(
                     kube,
                     resource,
-                    keep=partial(self._keep, resource),
+                    transform=partial(self._to_live_object, resource),
                     namespaces=settings.namespaces,
                     label_selector=one.selector,
                     metadata_only=resource in METADATA_ONLY,
                 )
                 for one in self._sets
             )
-            for resource in WATCHED
+            for resource in WATCHED_RESOURCES
         }
         for resource, caches in self._caches.items():
             for cache in caches:
-                cache.on_event(partial(self._changed, resource))
+                cache.subscribe(partial(self._on_event, resource))
         self._syncing: asyncio.Task[None] | None = None
         self.synced = asyncio.Event()
         """Set once all is known that may be read; a kind that is refused or not served holds up nothing."""
 
     def start(self) -> None:
         """Begin to watch; nothing is waited for."""
-        for cache in self._all():
+        for cache in self._all_caches():
             cache.start()
         self._syncing = asyncio.create_task(self._sync(), name="sync of the registry")
 
@@ -105,7 +111,7 @@ class Registry:
         """End every watch; what is known stays readable."""
         if self._syncing is not None:
             self._syncing.cancel()
-        await asyncio.gather(*(cache.stop() for cache in self._all()))
+        await asyncio.gather(*(cache.stop() for cache in self._all_caches()))
 
     def objects(self, namespace: str, release: str) -> tuple[LiveObject, ...]:
         """Return the objects of one release by kind, namespace and name; none where it is not known."""
@@ -117,47 +123,47 @@ class Registry:
         found = self.objects(namespace, release)
         return Registration(namespace, release, found) if found else None
 
-    def registered(self) -> Iterator[Registration]:
+    def registrations(self) -> Iterator[Registration]:
         """Iterate over all xApps by their labels, those that an XApp made too; finish before awaiting anything."""
         return (Registration(*key, self.objects(*key)) for key in self._releases)
 
-    def _all(self) -> Iterator[WatchCache[LiveObject]]:
+    def _all_caches(self) -> Iterator[WatchCache[LiveObject]]:
         return (cache for caches in self._caches.values() for cache in caches)
 
     async def _sync(self) -> None:
-        for cache in self._all():
+        for cache in self._all_caches():
             while not cache.synced.is_set() and not isinstance(cache.failure, AccessDenied | NotFound):
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(REFUSAL_LOOK_SECONDS):
+                    async with asyncio.timeout(SYNC_POLL_SECONDS):
                         await cache.synced.wait()
         self.synced.set()
 
-    def _keep(self, resource: Resource, body: JsonObject) -> LiveObject | None:
+    def _to_live_object(self, resource: Resource, body: JsonObject) -> LiveObject | None:
         metadata = obj(body, "metadata")
-        mark = mark_of(metadata, self._sets)
-        release = release_of(metadata, mark)
-        if release is None or not watchable(resource, body):
+        mark = read_labels(metadata, self._sets)
+        release = release_key_of(metadata, mark)
+        if release is None or not is_standalone(resource, body):
             return None
-        return live_object(body, kind=resource.kind, owner=release, mark=mark)
+        return to_live_object(body, kind=resource.kind, owner=release, labels=mark)
 
-    def _changed(self, resource: Resource, change: ChangeType, key: Key, live: LiveObject) -> None:
+    def _on_event(self, resource: Resource, change: ChangeType, key: ObjectKey, live: LiveObject) -> None:
         now: LiveObject | None = live
         if change == "DELETED":  # or out of this selector only: another set may still hold it
             others = (cache.get(namespace=key.namespace, name=key.name) for cache in self._caches[resource])
             now = next((other for other in others if other is not None), None)
         before = self._placed.get(live.key)
         if before is not None and (now is None or before.owner != now.owner):
-            self._forget(before)
+            self._remove(before)
         if now is not None:
             at = now.key
             if at not in self._placed:
                 self._releases[now.owner] = (*self._releases.get(now.owner, ()), at)
             self._placed[at] = now
         for owner in {each.owner: None for each in (before, now) if each is not None}:
-            if before != now or (before and now and before.changed != now.changed):
+            if before != now or (before and now and before.changed_at != now.changed_at):
                 self._on_change(owner)
 
-    def _forget(self, live: LiveObject) -> None:
+    def _remove(self, live: LiveObject) -> None:
         del self._placed[live.key]
         left = tuple(key for key in self._releases[live.owner] if key != live.key)
         if left:

@@ -11,45 +11,49 @@ import asyncio
 
 from xapp_operator.api.json import obj, text
 from xapp_operator.api.names import HELM_HOOK
-from xapp_operator.domain.situation import DEPLOYED, Digests, Release
-from xapp_operator.domain.values import digest
+from xapp_operator.domain.plan_input import DEPLOYED, Digests, ObservedRelease
+from xapp_operator.domain.values import values_digest
 from xapp_operator.errors import HelmError, InputError
-from xapp_operator.helm import storage
-from xapp_operator.helm.manifest import documents, split
+from xapp_operator.helm import release_storage
+from xapp_operator.helm.manifest import load_documents, split_documents
+from xapp_operator.helm.release_storage import decode_release, release_secret_name
 from xapp_operator.helm.requests import TemplateRequest
-from xapp_operator.helm.storage import decode_release, secret_name
 from xapp_operator.kube.resources import SECRETS
-from xapp_operator.reconcile.desired import DIGEST_LENGTH, Materials
-from xapp_operator.reconcile.tools import Tools, Work
+from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
+from xapp_operator.reconcile.release_inputs import DIGEST_LENGTH, ReleaseInputs
 
 
-async def agrees(work: Work, tools: Tools, release: Release, desired: Digests) -> bool:
+async def matches_desired_state(
+    work: ReconcileRequest, tools: ReconcilerContext, release: ObservedRelease, desired: Digests
+) -> bool:
     """Return whether `release`, a person's that is to be adopted, was made of the desired chart and values.
 
     Raises:
         KubeError: when the release cannot be read, or the cluster not asked what it serves.
     """
-    tried = work.draft.attempt is not None and work.draft.attempt.digests == desired
-    if release.owner is not None or release.status != DEPLOYED or not work.xapp.spec.adopt or tried:
+    already_attempted = work.draft.attempt is not None and work.draft.attempt.digests == desired
+    if release.owner is not None or release.status != DEPLOYED or not work.xapp.spec.adopt or already_attempted:
         return False
-    client, name = tools.identities.client_of(work.xapp), work.xapp.release_name
-    secret = await client.get(SECRETS, secret_name(name, release.revision), namespace=work.namespace)
+    client, name = tools.impersonation.client_for(work.xapp), work.xapp.release_name
+    secret = await client.get(SECRETS, release_secret_name(name, release.revision), namespace=work.namespace)
     try:
         stored = await asyncio.to_thread(decode_release, secret)
-        if digest(stored.config)[:DIGEST_LENGTH] != desired.values:
+        if values_digest(stored.config)[:DIGEST_LENGTH] != desired.values:
             return False
-        materials = await tools.desired.materials(work.xapp)
+        materials = await tools.inputs.load(work.xapp)
         info = materials.chart.info
         if materials.digests != desired or (stored.chart.name, stored.chart.version) != (info.name, info.version):
             return False
         rendered = await tools.helm.template(await _request(work, tools, stored, materials))
-        return await asyncio.to_thread(_same, stored.manifest, rendered.manifest)
+        return await asyncio.to_thread(_same_manifest, stored.manifest, rendered.manifest)
     except (InputError, HelmError):
         return False  # what is wrong with it, the upgrade says
 
 
-async def _request(work: Work, tools: Tools, stored: storage.Release, materials: Materials) -> TemplateRequest:
-    version, api_versions = await asyncio.gather(tools.kube.version(), tools.kube.api_versions())
+async def _request(
+    work: ReconcileRequest, tools: ReconcilerContext, stored: release_storage.ReleaseRecord, materials: ReleaseInputs
+) -> TemplateRequest:
+    version, api_versions = await asyncio.gather(tools.kube.server_version(), tools.kube.api_versions())
     return TemplateRequest(
         name=work.xapp.release_name,
         namespace=work.namespace,
@@ -63,14 +67,16 @@ async def _request(work: Work, tools: Tools, stored: storage.Release, materials:
     )
 
 
-def _same(stored: str, rendered: str) -> bool:
+def _same_manifest(stored: str, rendered: str) -> bool:
     """Return whether a release's manifest is what was rendered, which has hooks and definitions of kinds besides."""
-    there, wanted = ({document.strip() for document in split(manifest)} for manifest in (stored, rendered))
-    return there <= wanted and all(map(_beside_the_manifest, wanted - there))
+    stored_documents, rendered_documents = (
+        {document.strip() for document in split_documents(manifest)} for manifest in (stored, rendered)
+    )
+    return stored_documents <= rendered_documents and all(map(_is_hook_or_crd, rendered_documents - stored_documents))
 
 
-def _beside_the_manifest(document: str) -> bool:
+def _is_hook_or_crd(document: str) -> bool:
     return all(
         text(one, "kind") == "CustomResourceDefinition" or HELM_HOOK in obj(obj(one, "metadata"), "annotations")
-        for one in documents(document)
+        for one in load_documents(document)
     )

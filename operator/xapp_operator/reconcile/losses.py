@@ -9,42 +9,42 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from xapp_operator.domain.situation import MAX_DOUBLINGS
-from xapp_operator.reconcile.queue import Key
+from xapp_operator.domain.plan_input import MAX_DOUBLINGS
+from xapp_operator.reconcile.work_queue import NamespacedName
 
-PEACE_SECONDS: Final = 60.0
+RESET_SECONDS: Final = 60.0
 """After so long without a loss, or twice the last pause if that is longer, the next loss counts as the first."""
 
 
 @dataclass(slots=True)
-class _Loss:
+class _LastRepair:
     count: int
-    at: float
-    pause: float
+    repaired_at: float
+    delay: float
 
 
-class Losses:
+class LabelBackoff:
     """The labels put back lately, by XApp."""
 
     def __init__(self, *, first: float, longest: float) -> None:
         """Take the first and the longest pause, in seconds."""
         self._first = first
         self._longest = longest
-        self._known: dict[Key, _Loss] = {}
+        self._known: dict[NamespacedName, _LastRepair] = {}
 
-    def due(self, key: Key) -> float:
+    def next_repair_at(self, key: NamespacedName) -> float:
         """Return when labels of an XApp may be put back; what is past means now."""
         known = self._known.get(key)
-        return known.at + known.pause if known is not None else 0.0
+        return known.repaired_at + known.delay if known is not None else 0.0
 
-    def mended(self, key: Key, *, now: float) -> None:
+    def record_repair(self, key: NamespacedName, *, now: float) -> None:
         """Note that labels have been put back."""
         known = self._known.get(key)
-        again = known is not None and now - known.at < max(PEACE_SECONDS, 2 * known.pause)
+        again = known is not None and now - known.repaired_at < max(RESET_SECONDS, 2 * known.delay)
         count = known.count + 1 if known is not None and again else 1
         pause = min(self._first * 2.0 ** min(count - 1, MAX_DOUBLINGS), self._longest)
-        self._known[key] = _Loss(count, now, pause)
+        self._known[key] = _LastRepair(count, now, pause)
 
-    def forget(self, key: Key) -> None:
+    def forget(self, key: NamespacedName) -> None:
         """Forget an XApp."""
         self._known.pop(key, None)

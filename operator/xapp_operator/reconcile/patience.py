@@ -11,26 +11,28 @@ from collections.abc import Callable, Coroutine, Hashable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from xapp_operator.reconcile.queue import Key
+from xapp_operator.reconcile.work_queue import NamespacedName
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked(Generic[T]):
-    about: Hashable
+class _PendingCall(Generic[T]):
+    version: Hashable
     task: asyncio.Task[T]
 
 
-class Patience(Generic[T]):
+class DeferredResolver(Generic[T]):
     """At most one question a key; `on_answer` gets the key when an answer came too late for who asked."""
 
-    def __init__(self, *, seconds: float, on_answer: Callable[[Key], None]) -> None:
+    def __init__(self, *, seconds: float, on_answer: Callable[[NamespacedName], None]) -> None:
         self._seconds = seconds
         self._on_answer = on_answer
-        self._asked: dict[Key, _Asked[T]] = {}
+        self._asked: dict[NamespacedName, _PendingCall[T]] = {}
 
-    async def ask(self, key: Key, question: Callable[[], Coroutine[Any, Any, T]], *, about: Hashable) -> T | None:
+    async def resolve(
+        self, key: NamespacedName, operation: Callable[[], Coroutine[Any, Any, T]], *, version: Hashable
+    ) -> T | None:
         """Return the answer, or None when it takes longer than `seconds`; then asking again later gets it.
 
         Args:
@@ -39,18 +41,18 @@ class Patience(Generic[T]):
             about: what makes two questions the same; an answer about something else is of no use any more.
         """
         asked = self._asked.get(key)
-        if asked is None or asked.about != about:
-            self.forget(key)
-            asked = self._asked[key] = _Asked(about, asyncio.create_task(question(), name=f"ask for {key}"))
+        if asked is None or asked.version != version:
+            self.cancel(key)
+            asked = self._asked[key] = _PendingCall(version, asyncio.create_task(operation(), name=f"ask for {key}"))
             await asyncio.wait({asked.task}, timeout=self._seconds)
             if not asked.task.done():
-                asked.task.add_done_callback(lambda task: self._answered(key, task))
+                asked.task.add_done_callback(lambda task: self._on_task_done(key, task))
         if not asked.task.done():
             return None
         self._asked.pop(key, None)
         return asked.task.result()
 
-    def forget(self, key: Key) -> None:
+    def cancel(self, key: NamespacedName) -> None:
         """Ask no longer for `key`."""
         asked = self._asked.pop(key, None)
         if asked is not None:
@@ -60,10 +62,10 @@ class Patience(Generic[T]):
         """End every question."""
         tasks = [asked.task for asked in self._asked.values()]
         for key in list(self._asked):
-            self.forget(key)
+            self.cancel(key)
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _answered(self, key: Key, task: asyncio.Task[T]) -> None:
+    def _on_task_done(self, key: NamespacedName, task: asyncio.Task[T]) -> None:
         if not task.cancelled():
             task.exception()  # is looked at here, because nobody may come to fetch it
             self._on_answer(key)

@@ -9,34 +9,34 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from xapp_operator.reconcile.queue import Key
+from xapp_operator.reconcile.work_queue import NamespacedName
 
 T = TypeVar("T")
 
 
-class Interrupted(Exception):
+class StepInterrupted(Exception):
     """The step was ended by us, because what it worked for is no longer wanted."""
 
 
-class Running:
+class RunningSteps:
     """At most one helm step a key."""
 
     def __init__(self) -> None:
-        self._tasks: dict[Key, asyncio.Task[Any]] = {}
-        self._interrupted: set[Key] = set()
+        self._tasks: dict[NamespacedName, asyncio.Task[Any]] = {}
+        self._interrupted: set[NamespacedName] = set()
 
-    def active(self, key: Key) -> bool:
+    def is_running(self, key: NamespacedName) -> bool:
         """Return whether a helm step runs for `key`."""
         return key in self._tasks
 
-    def interrupt(self, key: Key) -> None:
+    def interrupt(self, key: NamespacedName) -> None:
         """End the step of `key`, if one runs; `run` then raises Interrupted."""
         task = self._tasks.get(key)
         if task is not None:
             self._interrupted.add(key)
             task.cancel()
 
-    async def run(self, key: Key, step: Coroutine[Any, Any, T]) -> T:
+    async def run(self, key: NamespacedName, step: Coroutine[Any, Any, T]) -> T:
         """Run `step` and return its result.
 
         Raises:
@@ -48,7 +48,7 @@ class Running:
             return await task
         except asyncio.CancelledError:
             if key in self._interrupted:
-                raise Interrupted from None
+                raise StepInterrupted from None
             raise
         finally:
             self._interrupted.discard(key)

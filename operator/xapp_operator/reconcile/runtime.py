@@ -13,31 +13,31 @@ from types import TracebackType
 from typing import Final, Self
 
 from xapp_operator.api.json import JsonObject, obj, text
-from xapp_operator.charts.source import ChartSources
+from xapp_operator.charts.chart_sources import ChartSources
 from xapp_operator.config import Settings
 from xapp_operator.helm.engine import HelmEngine
+from xapp_operator.kube.advertise_address import AdvertiseAddress
 from xapp_operator.kube.client import KubeClient
-from xapp_operator.kube.events import EventRecorder
-from xapp_operator.kube.status import StatusWriter
-from xapp_operator.monitor.monitor import Monitor
-from xapp_operator.reconcile.advertise import AdvertiseAddress
-from xapp_operator.reconcile.archives import sweep
-from xapp_operator.reconcile.desired import Desired
-from xapp_operator.reconcile.identity import Identities
-from xapp_operator.reconcile.losses import Losses
-from xapp_operator.reconcile.patience import Patience
-from xapp_operator.reconcile.queue import Key, WorkQueue
+from xapp_operator.kube.event_recorder import EventRecorder
+from xapp_operator.kube.status_writer import StatusWriter
+from xapp_operator.monitor.xapp_monitor import XAppMonitor
+from xapp_operator.reconcile.chart_secrets import delete_unowned
+from xapp_operator.reconcile.impersonation import Impersonation
+from xapp_operator.reconcile.losses import LabelBackoff
+from xapp_operator.reconcile.patience import DeferredResolver
+from xapp_operator.reconcile.reconcile_context import ReconcilerContext
 from xapp_operator.reconcile.reconciler import Reconciler
-from xapp_operator.reconcile.references import References
-from xapp_operator.reconcile.releases import Releases
-from xapp_operator.reconcile.repositories import Repositories
-from xapp_operator.reconcile.store import XAppStore
-from xapp_operator.reconcile.tools import Tools
+from xapp_operator.reconcile.referenced_objects import ReferencedObjects
+from xapp_operator.reconcile.release_inputs import ReleaseInputsResolver
+from xapp_operator.reconcile.release_watch import ReleaseWatch
+from xapp_operator.reconcile.repository_reconciler import RepositoryReconciler
+from xapp_operator.reconcile.work_queue import NamespacedName, WorkQueue
+from xapp_operator.reconcile.xapp_cache import XAppCache
 from xapp_operator.telemetry.logs import get_logger
 from xapp_operator.telemetry.metrics import Metrics
 
-SWEEP_SECONDS: Final = 600.0
-PATIENCE_SECONDS: Final = 2.0
+SWEEP_INTERVAL_SECONDS: Final = 600.0
+RESOLVE_WAIT_SECONDS: Final = 2.0
 """How long a worker waits for a chart's source before it turns to other XApps."""
 REPOSITORY_WORKERS: Final = 4
 """Repositories that are asked at the same time; one that hangs holds up one worker."""
@@ -45,7 +45,7 @@ REPOSITORY_WORKERS: Final = 4
 _log = get_logger(__name__)
 
 
-class Runtime:
+class OperatorRuntime:
     """Everything the operator consists of; `async with` starts and ends it."""
 
     def __init__(self, kube: KubeClient, settings: Settings, metrics: Metrics) -> None:
@@ -53,21 +53,21 @@ class Runtime:
         self._settings = settings
         self._stack = AsyncExitStack()
         self._queue = WorkQueue()
-        self._store = XAppStore()
-        self._releases = Releases(kube, settings, on_change=self._release_changed)
-        self._references = References(kube, settings, on_change=self._reference_changed)
-        self._monitor = Monitor(kube, settings, on_change=self._queue.add)
+        self._store = XAppCache()
+        self._releases = ReleaseWatch(kube, settings, on_change=self._on_release_change)
+        self._references = ReferencedObjects(kube, settings, on_change=self._on_reference_change)
+        self._monitor = XAppMonitor(kube, settings, on_change=self._queue.add)
         self._charts = ChartSources(settings)
-        identities = Identities(kube, settings)
-        self.repositories = Repositories(
-            kube, charts=self._charts, identities=identities, on_change=self._repository_changed
+        identities = Impersonation(kube, settings)
+        self.repositories = RepositoryReconciler(
+            kube, charts=self._charts, identities=identities, on_change=self._on_repository_change
         )
-        self._tools = Tools(
+        self._tools = ReconcilerContext(
             settings=settings,
             kube=kube,
-            identities=identities,
+            impersonation=identities,
             helm=HelmEngine(settings, kubeconfig=kube.kubeconfig_path, server=kube.server),
-            desired=Desired(
+            inputs=ReleaseInputsResolver(
                 settings,
                 charts=self._charts,
                 repositories=self.repositories,
@@ -76,14 +76,14 @@ class Runtime:
                 advertise=AdvertiseAddress(kube, settings),
             ),
             monitor=self._monitor,
-            releases=self._releases,
-            store=self._store,
-            status=StatusWriter(kube),
+            release_watch=self._releases,
+            xapps=self._store,
+            status_writer=StatusWriter(kube),
             events=EventRecorder(kube),
             queue=self._queue,
-            patience=Patience(seconds=PATIENCE_SECONDS, on_answer=self._queue.add),
+            resolver=DeferredResolver(seconds=RESOLVE_WAIT_SECONDS, on_answer=self._queue.add),
             metrics=metrics,
-            losses=Losses(first=settings.backoff_first_seconds, longest=settings.backoff_max_seconds),
+            label_backoff=LabelBackoff(first=settings.backoff_first_seconds, longest=settings.backoff_max_seconds),
         )
         self._reconciler = Reconciler(self._tools)
 
@@ -92,17 +92,17 @@ class Runtime:
         _log.info("helm found", version=await self._tools.helm.version())
         await self._tools.helm.reap_orphans()
         await self._stack.enter_async_context(self._charts)
-        self._stack.push_async_callback(self._tools.patience.stop)
+        self._stack.push_async_callback(self._tools.resolver.stop)
         await self._stack.enter_async_context(self._tools.events)
         for part in (self._releases, self._references, self._monitor):
             self._stack.push_async_callback(part.stop)
         await asyncio.gather(self._releases.start(), self._references.start(), self._monitor.start())
-        group = await self._stack.enter_async_context(_Tasks())
+        group = await self._stack.enter_async_context(_BackgroundTasks())
         for number in range(self._settings.workers):
-            group.start(self._reconciler.work(), name=f"worker {number}")
-        group.start(self._sweep(), name="sweep")
+            group.start(self._reconciler.run_worker(), name=f"worker {number}")
+        group.start(self._delete_unowned_chart_secrets(), name="sweep")
         for number in range(REPOSITORY_WORKERS):
-            group.start(self.repositories.work(), name=f"repositories {number}")
+            group.start(self.repositories.run_worker(), name=f"repositories {number}")
         return self
 
     async def __aexit__(
@@ -110,9 +110,9 @@ class Runtime:
     ) -> None:
         await self._stack.aclose()
 
-    def xapp_seen(self, body: JsonObject) -> None:
+    def update_xapp(self, body: JsonObject) -> None:
         """Note an XApp as the watch shows it, and queue it; a newer generation or a deletion ends its helm step."""
-        key, _ = _identity(body)
+        key, _ = _key_and_uid(body)
         before = self._store.get(key)
         entry = self._store.put(body)
         if before is not None and before.uid != entry.uid:
@@ -122,54 +122,54 @@ class Runtime:
             entry.generation,
             entry.deleting,
         ):
-            self._tools.running.interrupt(key)
+            self._tools.running_steps.interrupt(key)
         self._queue.add(key)
 
-    def xapp_gone(self, body: JsonObject) -> None:
+    def delete_xapp(self, body: JsonObject) -> None:
         """Forget an XApp that no longer exists."""
-        key, uid = _identity(body)
+        key, uid = _key_and_uid(body)
         if self._store.remove(key, uid):
             self._reconciler.forget(key, uid)
         else:
-            self._reconciler.forget_removal(uid)
+            self._reconciler.forget_removed(uid)
 
-    async def removed(self, body: JsonObject, *, seconds: float) -> bool:
+    async def wait_removed(self, body: JsonObject, *, seconds: float) -> bool:
         """Return whether nothing is left of the XApp's release, waiting at most `seconds` for it."""
-        key, uid = _identity(body)
+        key, uid = _key_and_uid(body)
         self._store.put(body)
-        if not self._reconciler.gone(uid):
+        if not self._reconciler.is_removed(uid):
             self._queue.add(key)
-        return await self._reconciler.wait_gone(uid, seconds=seconds)
+        return await self._reconciler.wait_removed(uid, seconds=seconds)
 
-    def healthy(self, *, now: float, patience: float) -> bool:
+    def has_recent_contact(self, *, now: float, max_silence_seconds: float) -> bool:
         """Return whether every watch heard from the API server within `patience` seconds before `now` (monotonic)."""
-        oldest = min(self._monitor.oldest_contact, self._releases.last_contact, self._references.last_contact)
-        return now - oldest <= patience
+        oldest = min(self._monitor.last_contact, self._releases.last_contact, self._references.last_contact)
+        return now - oldest <= max_silence_seconds
 
-    def _release_changed(self, owner: Key) -> None:
+    def _on_release_change(self, owner: NamespacedName) -> None:
         if self._store.get(owner) is not None:
             self._queue.add(owner)
 
-    def _reference_changed(self, kind: str, namespace: str, name: str) -> None:
-        for key in self._store.referring(namespace, kind, name):
+    def _on_reference_change(self, kind: str, namespace: str, name: str) -> None:
+        for key in self._store.referrers(namespace, kind, name):
             self._queue.add(key)
         if kind == "Secret":
-            self.repositories.secret_changed(namespace, name)
+            self.repositories.invalidate_secret(namespace, name)
 
-    def _repository_changed(self, namespace: str, name: str) -> None:
-        for key in self._store.referring(namespace, "ChartRepository", name):
+    def _on_repository_change(self, namespace: str, name: str) -> None:
+        for key in self._store.referrers(namespace, "ChartRepository", name):
             self._queue.add(key)
 
-    async def _sweep(self) -> None:
+    async def _delete_unowned_chart_secrets(self) -> None:
         while True:
-            await asyncio.sleep(SWEEP_SECONDS)
+            await asyncio.sleep(SWEEP_INTERVAL_SECONDS)
             try:
-                await sweep(self.kube, self._references.chart_secrets())
+                await delete_unowned(self.kube, self._references.chart_secrets())
             except Exception:
-                _log.exception("sweep of chart Secrets failed")
+                _log.exception("deleting unowned chart Secrets failed")
 
 
-class _Tasks:
+class _BackgroundTasks:
     """Tasks that end with the process, not before."""
 
     def __init__(self) -> None:
@@ -189,6 +189,6 @@ class _Tasks:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
-def _identity(body: JsonObject) -> tuple[Key, str]:
+def _key_and_uid(body: JsonObject) -> tuple[NamespacedName, str]:
     metadata = obj(body, "metadata")
     return (text(metadata, "namespace"), text(metadata, "name")), text(metadata, "uid")

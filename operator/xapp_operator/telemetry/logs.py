@@ -14,10 +14,10 @@ from typing import Final, Literal, TextIO
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-TEXT_MAX: Final = 4096
+MAX_TEXT_LENGTH: Final = 4096
 """Characters of one text in a log line; a traceback keeps its end, where the error is."""
 
-_TRACEBACK: Final = "exception"
+_TRACEBACK_KEY: Final = "exception"
 
 
 def get_logger(name: str) -> structlog.stdlib.BoundLogger:
@@ -29,7 +29,7 @@ def get_logger(name: str) -> structlog.stdlib.BoundLogger:
 def configure_logs(
     *,
     level: Literal["DEBUG", "INFO", "WARNING", "ERROR"],
-    style: Literal["json", "console"],
+    log_format: Literal["json", "console"],
     stream: TextIO | None = None,
 ) -> None:
     """Send the logs of this process to `stream` (default: standard error); to be called once, first of all."""
@@ -59,8 +59,8 @@ def configure_logs(
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                 structlog.processors.format_exc_info,
-                _bounded,
-                *_renderers(style, colors=output.isatty()),
+                _truncate_texts,
+                *_renderers(log_format, colors=output.isatty()),
             ],
         )
     )
@@ -79,10 +79,12 @@ def _renderers(style: Literal["json", "console"], *, colors: bool) -> list[Proce
     return [structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=structlog.dev.plain_traceback)]
 
 
-def _bounded(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+def _truncate_texts(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
     for key, value in event.items():
         if not isinstance(value, int | float | None):
             text = value if isinstance(value, str) else str(value)
-            if len(text) > TEXT_MAX:
-                event[key] = f"…{text[1 - TEXT_MAX :]}" if key == _TRACEBACK else f"{text[: TEXT_MAX - 1]}…"
+            if len(text) > MAX_TEXT_LENGTH:
+                event[key] = (
+                    f"…{text[1 - MAX_TEXT_LENGTH :]}" if key == _TRACEBACK_KEY else f"{text[: MAX_TEXT_LENGTH - 1]}…"
+                )
     return event

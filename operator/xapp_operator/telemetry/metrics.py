@@ -14,11 +14,11 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 CONTENT_TYPE: Final = CONTENT_TYPE_PLAIN_0_0_4
-LABEL_VALUES: Final = 64
-OTHER: Final = "other"
+MAX_LABEL_VALUES: Final = 64
+OTHER_LABEL: Final = "other"
 
-_STEP_SECONDS: Final = (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 300)
-_REQUEST_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5)
+_OPERATION_BUCKETS: Final = (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 300)
+_REQUEST_BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5)
 
 
 class Metrics:
@@ -33,7 +33,7 @@ class Metrics:
             "xapp_operator_reconcile_seconds",
             "Seconds that working on one XApp took, by the verb of the plan and its outcome.",
             ("action", "outcome"),
-            buckets=_STEP_SECONDS,
+            buckets=_OPERATION_BUCKETS,
             registry=registry,
         )
         self._queue = Gauge("xapp_operator_queue_depth", "XApps that wait for a worker.", registry=registry)
@@ -43,7 +43,7 @@ class Metrics:
             "xapp_operator_helm_seconds",
             "Seconds that one helm process ran, by command and outcome.",
             ("command", "outcome"),
-            buckets=_STEP_SECONDS,
+            buckets=_OPERATION_BUCKETS,
             registry=registry,
         )
         self._fetches = Counter(
@@ -62,54 +62,62 @@ class Metrics:
             "xapp_operator_http_request_seconds",
             "Seconds from a request to the end of its answer, by method, route template and status.",
             ("method", "route", "status"),
-            buckets=_REQUEST_SECONDS,
+            buckets=_REQUEST_BUCKETS,
             registry=registry,
         )
 
-    def reconciled(self, *, action: str, outcome: str, seconds: float) -> None:
+    def record_reconcile(self, *, action: str, outcome: str, seconds: float) -> None:
         """Count one piece of work on an XApp."""
-        self._reconciles.labels(self._label("action", action), self._label("outcome", outcome)).observe(seconds)
+        self._reconciles.labels(self._bounded_label("action", action), self._bounded_label("outcome", outcome)).observe(
+            seconds
+        )
 
-    def queued(self, *, depth: int) -> None:
+    def set_queue_depth(self, *, depth: int) -> None:
         """Say how many XApps wait."""
         self._queue.set(depth)
 
-    def leads(self, *, leading: bool) -> None:
+    def set_leading(self, *, leading: bool) -> None:
         """Say whether this process leads."""
         self._leader.set(leading)
 
-    def xapps(self, by_phase: Mapping[str, int]) -> None:
+    def set_xapps_by_phase(self, by_phase: Mapping[str, int]) -> None:
         """Say how many XApps are in each phase; a phase left out has none."""
         self._phases.clear()
         for phase, count in by_phase.items():
-            self._phases.labels(self._label("phase", phase)).inc(count)
+            self._phases.labels(self._bounded_label("phase", phase)).inc(count)
 
-    def helm_ran(self, *, command: str, outcome: str, seconds: float) -> None:
+    def record_helm(self, *, command: str, outcome: str, seconds: float) -> None:
         """Count one helm process."""
-        self._helm.labels(self._label("command", command), self._label("outcome", outcome)).observe(seconds)
+        self._helm.labels(self._bounded_label("command", command), self._bounded_label("outcome", outcome)).observe(
+            seconds
+        )
 
-    def chart_fetched(self, *, source: str, outcome: str) -> None:
+    def record_chart_fetch(self, *, source: str, outcome: str) -> None:
         """Count one chart or index asked for."""
-        self._fetches.labels(self._label("source", source), self._label("outcome", outcome)).inc()
+        self._fetches.labels(self._bounded_label("source", source), self._bounded_label("outcome", outcome)).inc()
 
-    def watch_restarted(self, *, resource: str) -> None:
+    def record_watch_restart(self, *, resource: str) -> None:
         """Count one watch that had to begin again."""
-        self._watch_restarts.labels(self._label("resource", resource)).inc()
+        self._watch_restarts.labels(self._bounded_label("resource", resource)).inc()
 
-    def request_served(self, *, method: str, route: str, status: int, seconds: float) -> None:
+    def record_request(self, *, method: str, route: str, status: int, seconds: float) -> None:
         """Count one HTTP request; `route` is the template of the path, never the path."""
-        labels = (self._label("method", method), self._label("route", route), self._label("status", str(status)))
+        labels = (
+            self._bounded_label("method", method),
+            self._bounded_label("route", route),
+            self._bounded_label("status", str(status)),
+        )
         self._requests.labels(*labels).observe(seconds)
 
     def render(self) -> bytes:
         """Return all metrics in the format of CONTENT_TYPE."""
         return generate_latest(self.registry)
 
-    def _label(self, name: str, value: str) -> str:
+    def _bounded_label(self, name: str, value: str) -> str:
         seen = self._seen.setdefault(name, set())
         if value not in seen:
-            if len(seen) >= LABEL_VALUES:
-                return OTHER
+            if len(seen) >= MAX_LABEL_VALUES:
+                return OTHER_LABEL
             seen.add(value)
         return value
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from tests.e2e.incluster.system import DEADLINE_SECONDS, PORT, System
+from tests.e2e.incluster.installation import DEADLINE_SECONDS, PORT, Installation
 from tests.localcluster import KubectlFailed
 from tests.localcluster.waiting import wait_until
 
@@ -23,27 +23,29 @@ _ANSWER_SECONDS = 60.0
 class Caller:
     """A service account of the xApps' namespace; every request is a connection of its own."""
 
-    system: System
+    system: Installation
     http: httpx.Client
 
     @classmethod
     @contextmanager
-    def with_rights(cls, system: System, account: str, *, role: str | None) -> Iterator[Caller]:
+    def with_role(cls, installation: Installation, account: str, *, role: str | None) -> Iterator[Caller]:
         """Make the account, bind the role to it in the namespace, and take a token."""
-        kubectl = system.cluster.kubectl
+        kubectl = installation.cluster.kubectl
         manifests = json.dumps({"apiVersion": "v1", "kind": "List", "items": _account(account, role=role)})
         kubectl("-n", NAMESPACE, "apply", "--server-side", "-f", "-", input=manifests)
         if role is not None:
-            wait_until(lambda: _may_create(system, account), timeout=DEADLINE_SECONDS, what="RBAC", interval=0.2)
+            wait_until(
+                lambda: _can_create_xapps(installation, account), timeout=DEADLINE_SECONDS, what="RBAC", interval=0.2
+            )
         token = kubectl("-n", NAMESPACE, "create", "token", account).strip()
         with httpx.Client(
-            base_url=f"http://{system.cluster.node_address}:{PORT}",
+            base_url=f"http://{installation.cluster.node_address}:{PORT}",
             headers={"Authorization": f"Bearer {token}"},
             limits=httpx.Limits(max_keepalive_connections=0),
             timeout=_ANSWER_SECONDS,
             trust_env=False,
         ) as http:
-            yield cls(system, http)
+            yield cls(installation, http)
 
     def upload(self, name: str, archive: bytes) -> httpx.Response:
         """Deploy an uploaded chart as the xApp acme-ran-<name>."""
@@ -80,7 +82,7 @@ class Caller:
 
 
 @dataclass(slots=True)
-class Watcher:
+class ListPoller:
     """A client that asks for the list all the time; a request without a good answer it repeats once, at once."""
 
     http: httpx.Client
@@ -89,20 +91,20 @@ class Watcher:
     failed: list[str] = field(default_factory=list)
 
     @contextmanager
-    def watching(self) -> Iterator[None]:
+    def polling(self) -> Iterator[None]:
         """Ask during the block."""
         ended = threading.Event()
 
-        def ask() -> None:
+        def poll() -> None:
             while not ended.is_set():
-                first = self._ask()
+                first = self._request_list()
                 if first:
                     self.repeated.append(first)
-                    again = self._ask()
+                    again = self._request_list()
                     if again:
                         self.failed.append(again)
 
-        thread = threading.Thread(target=ask)
+        thread = threading.Thread(target=poll)
         thread.start()
         try:
             yield
@@ -110,7 +112,7 @@ class Watcher:
             ended.set()
             thread.join()
 
-    def _ask(self) -> str | None:
+    def _request_list(self) -> str | None:
         """Ask once and return what went wrong."""
         try:
             answer = self.http.get("/api/xapps")
@@ -120,11 +122,11 @@ class Watcher:
         return None if answer.status_code == httpx.codes.OK else f"{answer.status_code} {answer.text}"
 
 
-def _may_create(system: System, account: str) -> bool:
+def _can_create_xapps(installation: Installation, account: str) -> bool:
     """Tell whether the API server knows the right by now; the gateway would keep a refusal for seconds."""
     who = f"--as=system:serviceaccount:{NAMESPACE}:{account}"
     try:
-        system.cluster.kubectl("auth", "can-i", "create", "xapps.xapp-operator.io", who, "-n", NAMESPACE)
+        installation.cluster.kubectl("auth", "can-i", "create", "xapps.xapp-operator.io", who, "-n", NAMESPACE)
     except KubectlFailed:
         return False
     return True

@@ -7,24 +7,26 @@ from collections.abc import Iterator
 import pytest
 
 from tests.e2e.incluster.caller import Caller
-from tests.e2e.incluster.system import IMAGE, System
-from tests.e2e.incluster.xapp import XAPP_IMAGE
+from tests.e2e.incluster.installation import IMAGE, Installation
+from tests.e2e.incluster.xapp_chart import XAPP_IMAGE
 from tests.localcluster import Binaries, LocalCluster
 from tests.localcluster.appimage import build_image
 from tests.localcluster.images import write_image
-from tests.support.realnode import have_programs, why_no_real_node
+from tests.support.realnode import build_real_node_tools, real_node_unavailable
 
 NODES = {"simulated": 1, "real": 1}
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    have_programs(session, for_fixtures=("bare",))
+    build_real_node_tools(session, for_fixtures=("empty_cluster",))
 
 
 @pytest.fixture(scope="module")
-def bare(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[System, set[str]]]:
+def empty_cluster(
+    pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Installation, set[str]]]:
     """A cluster that has the images and nothing of the system yet, and what there is in it."""
-    reason = why_no_real_node(pytestconfig)
+    reason = real_node_unavailable(pytestconfig)
     if reason:
         pytest.skip(reason)
     folder = tmp_path_factory.mktemp("incluster")
@@ -36,21 +38,21 @@ def bare(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) 
         for archive in ("system.tar", "xapp.tar"):
             local.load_image(folder / archive)
             (folder / archive).unlink()
-        system = System(local, cluster)
+        system = Installation(local, cluster)
         yield system, system.objects()
 
 
 @pytest.fixture
-def system(bare: tuple[System, set[str]]) -> System:
+def installation(empty_cluster: tuple[Installation, set[str]]) -> Installation:
     """The installed system, all replicas ready."""
-    installed, _ = bare
+    installed, _ = empty_cluster
     installed.install()
     return installed
 
 
 @pytest.fixture
-def jane(system: System) -> Iterator[Caller]:
+def jane(installation: Installation) -> Iterator[Caller]:
     """Somebody who may edit the namespace of the xApps, and speaks to the gateway through its node port."""
-    with Caller.with_rights(system, "jane", role="edit") as caller:
+    with Caller.with_role(installation, "jane", role="edit") as caller:
         yield caller
         caller.remove_all()

@@ -6,14 +6,14 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.e2e.incluster.caller import NAMESPACE, Caller, Watcher
-from tests.e2e.incluster.system import COMPONENTS, DEADLINE_SECONDS, System
-from tests.e2e.incluster.xapp import running_chart
+from tests.e2e.incluster.caller import NAMESPACE, Caller, ListPoller
+from tests.e2e.incluster.installation import COMPONENTS, DEADLINE_SECONDS, Installation
+from tests.e2e.incluster.xapp_chart import running_chart
 from tests.localcluster import KubectlFailed
-from tests.localcluster.realnode.node import NAME
+from tests.localcluster.realnode.node import NODE_NAME
 from tests.localcluster.waiting import wait_until
-from tests.localrun.provision import SYSTEM_NAMESPACE
-from tests.support.audit import audited
+from tests.localrun.cluster_setup import SYSTEM_NAMESPACE
+from tests.support.audit import read_audit_events
 from tests.support.charts import chart_archive
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -24,31 +24,33 @@ XAPPS_AT_LEAST = 6
 XAPPS_AT_MOST = 40
 
 
-def test_pods_are_restricted_have_no_right_too_many_and_log_json(system: System) -> None:
-    level = system.cluster.kubectl(
+def test_pods_are_restricted_have_no_right_too_many_and_log_json(installation: Installation) -> None:
+    level = installation.cluster.kubectl(
         "get", "namespace", SYSTEM_NAMESPACE, "-o", r"jsonpath={.metadata.labels.pod-security\.kubernetes\.io/enforce}"
     )
     assert level == "restricted"
     for component in COMPONENTS:
-        pods = system.pods(component)
+        pods = installation.pods(component)
         assert len(pods) == 2
         for pod in pods:
             name = pod["metadata"]["name"]
-            lines = [json.loads(line) for line in system.log_lines(name)]
+            lines = [json.loads(line) for line in installation.log_lines(name)]
             assert lines
             assert all({"level", "message", "timestamp"} <= line.keys() for line in lines)
-        assert python(system, name, "import os; print(os.getuid())") == "65532\n"
+        assert run_python(installation, name, "import os; print(os.getuid())") == "65532\n"
         with pytest.raises(KubectlFailed, match="Read-only file system"):
-            python(system, name, "open('/opt/file', 'w')")
+            run_python(installation, name, "open('/opt/file', 'w')")
         account = f"system:serviceaccount:{SYSTEM_NAMESPACE}:{pod['spec']['serviceAccountName']}"
-        assert not may_do_everything(system, account)
+        assert not is_cluster_admin(installation, account)
 
 
-def test_an_uploaded_chart_runs_as_pods_and_is_installed_as_the_deployer(system: System, jane: Caller) -> None:
+def test_an_uploaded_chart_runs_as_pods_and_is_installed_as_the_deployer(
+    installation: Installation, jane: Caller
+) -> None:
     address = jane.http.base_url.join("/api/xapps")
     unknown = httpx.get(address, trust_env=False, timeout=DEADLINE_SECONDS)
     assert unknown.status_code == httpx.codes.UNAUTHORIZED
-    with Caller.with_rights(system, "joe", role=None) as joe:
+    with Caller.with_role(installation, "joe", role=None) as joe:
         assert joe.upload("runs", running_chart()).status_code == httpx.codes.FORBIDDEN
 
     answer = jane.upload("runs", running_chart())
@@ -56,19 +58,19 @@ def test_an_uploaded_chart_runs_as_pods_and_is_installed_as_the_deployer(system:
     assert answer.status_code == httpx.codes.ACCEPTED, answer.text
     records = jane.wait_ready("acme-ran-runs")
     assert records["acme-ran-runs"]["release"]["chart"] == "runs"
-    (pod,) = json.loads(system.cluster.kubectl("get", "pods", "-n", NAMESPACE, "-o", "json"))["items"]
-    assert (pod["spec"]["nodeName"], pod["status"]["phase"]) == (NAME, "Running")
+    (pod,) = json.loads(installation.cluster.kubectl("get", "pods", "-n", NAMESPACE, "-o", "json"))["items"]
+    assert (pod["spec"]["nodeName"], pod["status"]["phase"]) == (NODE_NAME, "Running")
     installed_by = {
         (event["user"]["username"], event.get("impersonatedUser", {}).get("username"))
-        for event in events_of(system)
+        for event in audit_events(installation)
         if event["verb"] in {"create", "patch"} and event["objectRef"].get("resource") == "deployments"
         if event["objectRef"].get("namespace") == NAMESPACE and event["user"]["username"].endswith("xapp-operator")
     }
-    assert forbidden(system) == []
+    assert forbidden_requests(installation) == []
     assert installed_by == {(f"system:serviceaccount:{SYSTEM_NAMESPACE}:xapp-operator", DEPLOYER)}
 
 
-def test_the_gateway_reaches_an_xapp_by_its_service(system: System, jane: Caller) -> None:
+def test_the_gateway_reaches_an_xapp_by_its_service(installation: Installation, jane: Caller) -> None:
     assert jane.upload("runs", running_chart()).status_code == httpx.codes.ACCEPTED
     jane.wait_ready("acme-ran-runs")
     path = f"/api/xapps/{NAMESPACE}/acme-ran-runs/api/ready"
@@ -79,115 +81,123 @@ def test_the_gateway_reaches_an_xapp_by_its_service(system: System, jane: Caller
 
     wait_until(asked, timeout=DEADLINE_SECONDS, what="an answer of the xApp", interval=0.5)
     through_the_api_server = [
-        event for event in events_of(system) if event.get("objectRef", {}).get("subresource") == "proxy"
+        event for event in audit_events(installation) if event.get("objectRef", {}).get("subresource") == "proxy"
     ]
     assert through_the_api_server == []
 
 
-def test_rolling_restarts_lose_no_xapp_and_no_request(system: System, jane: Caller) -> None:
+def test_rolling_restarts_lose_no_xapp_and_no_request(installation: Installation, jane: Caller) -> None:
     archive = chart_archive()
-    leader = wait_until(system.leader, timeout=DEADLINE_SECONDS, what="a leader")
-    before = {pod["metadata"]["name"] for component in COMPONENTS for pod in system.pods(component)}
+    leader = wait_until(installation.leader, timeout=DEADLINE_SECONDS, what="a leader")
+    before = {pod["metadata"]["name"] for component in COMPONENTS for pod in installation.pods(component)}
     created: list[str] = []
-    watcher = Watcher(jane.http)
+    watcher = ListPoller(jane.http)
 
-    with watcher.watching():
+    with watcher.polling():
         for component in COMPONENTS:
-            system.kubectl("rollout", "restart", system.deployment(component))
-        while len(created) < XAPPS_AT_LEAST or (before & running(system) and len(created) < XAPPS_AT_MOST):
+            installation.kubectl("rollout", "restart", installation.deployment(component))
+        while len(created) < XAPPS_AT_LEAST or (before & running_pods(installation) and len(created) < XAPPS_AT_MOST):
             answer = jane.upload(f"x{len(created)}", archive)
             assert answer.status_code == httpx.codes.ACCEPTED, answer.text
             created.append(f"acme-ran-x{len(created)}")
-        system.settle()
+        installation.wait_rolled_out()
         records = jane.wait_ready(*created)
-        wait_until(lambda: before.isdisjoint(system.all_pods()), timeout=DEADLINE_SECONDS, what="old pods to be gone")
+        wait_until(
+            lambda: before.isdisjoint(installation.all_pods()), timeout=DEADLINE_SECONDS, what="old pods to be gone"
+        )
 
     assert sorted(records) == sorted(created)
     assert watcher.failed == []
     assert watcher.answered
-    now = {pod["metadata"]["name"] for pod in system.pods("operator")}
+    now = {pod["metadata"]["name"] for pod in installation.pods("operator")}
     assert now.isdisjoint(before)
-    assert wait_until(system.leader, timeout=DEADLINE_SECONDS, what="a leader") in now - {leader}
+    assert wait_until(installation.leader, timeout=DEADLINE_SECONDS, what="a leader") in now - {leader}
 
 
-def test_a_killed_operator_is_started_again_and_work_goes_on(system: System, jane: Caller) -> None:
-    leader = wait_until(system.leader, timeout=DEADLINE_SECONDS, what="a leader")
-    restarts = restarts_of(system, leader)
+def test_a_killed_operator_is_started_again_and_work_goes_on(installation: Installation, jane: Caller) -> None:
+    leader = wait_until(installation.leader, timeout=DEADLINE_SECONDS, what="a leader")
+    restarts = restart_count(installation, leader)
 
-    system.kill(leader)
+    installation.kill(leader)
 
     assert jane.upload("after", chart_archive()).status_code == httpx.codes.ACCEPTED
     jane.wait_ready("acme-ran-after")
-    wait_until(lambda: restarts_of(system, leader) > restarts, timeout=DEADLINE_SECONDS, what="the container")
-    system.settle()
+    wait_until(lambda: restart_count(installation, leader) > restarts, timeout=DEADLINE_SECONDS, what="the container")
+    installation.wait_rolled_out()
 
 
-def test_memory_in_use_is_less_than_half_of_the_limit(system: System, jane: Caller) -> None:
+def test_memory_in_use_is_less_than_half_of_the_limit(installation: Installation, jane: Caller) -> None:
     assert jane.upload("small", chart_archive()).status_code == httpx.codes.ACCEPTED
     jane.wait_ready("acme-ran-small")
 
-    used = system.memory()
+    used = installation.memory()
 
     for component in COMPONENTS:
-        for pod in system.pods(component):
+        for pod in installation.pods(component):
             limit = pod["spec"]["containers"][0]["resources"]["limits"]["memory"]
             assert used[pod["metadata"]["name"]] < int(limit.removesuffix("Gi")) * 2**30 / 2
 
 
-def test_nothing_is_left_of_an_uninstalled_system(system: System, bare: tuple[System, set[str]]) -> None:
-    _, before = bare
-    with Caller.with_rights(system, "jane", role="edit") as jane:
+def test_nothing_is_left_of_an_uninstalled_system(
+    installation: Installation, empty_cluster: tuple[Installation, set[str]]
+) -> None:
+    _, before = empty_cluster
+    with Caller.with_role(installation, "jane", role="edit") as jane:
         assert jane.upload("last", running_chart()).status_code == httpx.codes.ACCEPTED
         jane.wait_ready("acme-ran-last")
-    assert system.containers()
-    assert system.objects() - before
+    assert installation.containers()
+    assert installation.objects() - before
 
-    system.uninstall()
+    installation.uninstall()
 
-    wait_until(lambda: system.objects() <= before, timeout=DEADLINE_SECONDS, what="objects to be gone", interval=1.0)
-    wait_until(lambda: not system.containers(), timeout=DEADLINE_SECONDS, what="containers to be gone", interval=1.0)
+    wait_until(
+        lambda: installation.objects() <= before, timeout=DEADLINE_SECONDS, what="objects to be gone", interval=1.0
+    )
+    wait_until(
+        lambda: not installation.containers(), timeout=DEADLINE_SECONDS, what="containers to be gone", interval=1.0
+    )
 
 
-def python(system: System, pod: str, code: str) -> str:
+def run_python(installation: Installation, pod: str, code: str) -> str:
     """Run Python in the container of a pod."""
-    return system.kubectl("exec", pod, "--", PYTHON, "-c", code)
+    return installation.kubectl("exec", pod, "--", PYTHON, "-c", code)
 
 
-def may_do_everything(system: System, account: str) -> bool:
+def is_cluster_admin(installation: Installation, account: str) -> bool:
     """Ask the API server whether an account is an administrator of the cluster."""
     review = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SubjectAccessReview",
         "spec": {"user": account, "resourceAttributes": {"verb": "*", "group": "*", "resource": "*"}},
     }
-    answer = system.cluster.kubectl("create", "-f", "-", "-o", "json", input=json.dumps(review))
+    answer = installation.cluster.kubectl("create", "-f", "-", "-o", "json", input=json.dumps(review))
     return bool(json.loads(answer)["status"]["allowed"])
 
 
-def running(system: System) -> set[str]:
+def running_pods(installation: Installation) -> set[str]:
     """Return the names of all pods of the system that are not going away."""
-    return {pod["metadata"]["name"] for component in COMPONENTS for pod in system.pods(component)}
+    return {pod["metadata"]["name"] for component in COMPONENTS for pod in installation.pods(component)}
 
 
-def restarts_of(system: System, pod: str) -> int:
+def restart_count(installation: Installation, pod: str) -> int:
     """Return how many times the container of an operator's pod was started again."""
-    (found,) = (item for item in system.pods("operator") if item["metadata"]["name"] == pod)
+    (found,) = (item for item in installation.pods("operator") if item["metadata"]["name"] == pod)
     return int(found["status"]["containerStatuses"][0]["restartCount"])
 
 
-def forbidden(system: System) -> list[tuple[str, str, str]]:
+def forbidden_requests(installation: Installation) -> list[tuple[str, str, str]]:
     """Return what the accounts of the system wanted to do and had no right to."""
     own = f"system:serviceaccount:{SYSTEM_NAMESPACE}:"
     return [
         (event["user"]["username"], event["verb"], event["requestURI"])
-        for event in events_of(system)
+        for event in audit_events(installation)
         if event["user"]["username"].startswith(own)
         and event.get("responseStatus", {}).get("code") == httpx.codes.FORBIDDEN
     ]
 
 
-def events_of(system: System) -> list[dict[str, Any]]:
+def audit_events(installation: Installation) -> list[dict[str, Any]]:
     """Return the events of the audit log."""
-    log = system.cluster.audit_log
+    log = installation.cluster.audit_log
     assert log is not None
-    return audited(log)
+    return read_audit_events(log)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.localcluster import Binaries
-from tests.support.registry import LocalRegistry
+from tests.support.oci_registry import LocalRegistry
 
 
 class Helm:

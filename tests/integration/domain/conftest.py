@@ -18,14 +18,14 @@ TEMPLATE = "json: {{ toJson .Values | b64enc }}\ntext: {{ printf `%v` .Values | 
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class RenderedValues:
     """What a template sees: the values as JSON, every number a float, and how Go prints them."""
 
     values: dict[str, Any]
     text: str
 
 
-class HelmRefused(Exception):
+class HelmTemplateError(Exception):
     """Helm did not render; the argument is its error."""
 
 
@@ -36,7 +36,7 @@ class Helm:
         self._program = program
         self._folder = folder
 
-    def see(self, *files: bytes, defaults: bytes = b"") -> Seen:
+    def render(self, *files: bytes, defaults: bytes = b"") -> RenderedValues:
         """Return what a chart with `defaults` sees when given these values files, the last one over stdin."""
         chart = self._chart(defaults)
         arguments = ["template", "r", str(chart)]
@@ -46,7 +46,7 @@ class Helm:
             arguments += ["-f", str(path)]
         rendered = self._run([*arguments, "-f", "-"], files[-1])
         told = {line[:4]: base64.b64decode(line[6:]) for line in rendered.splitlines() if line[4:6] == ": "}
-        return Seen(values=json.loads(told["json"], parse_int=float), text=told["text"].decode())
+        return RenderedValues(values=json.loads(told["json"], parse_int=float), text=told["text"].decode())
 
     def _chart(self, defaults: bytes) -> Path:
         chart = self._folder / "chart"
@@ -63,7 +63,7 @@ class Helm:
             [self._program, *arguments], input=stdin, capture_output=True, env=environment, check=False, timeout=60
         )
         if done.returncode:
-            raise HelmRefused(done.stderr.decode(errors="replace"))
+            raise HelmTemplateError(done.stderr.decode(errors="replace"))
         return done.stdout.decode()
 
 

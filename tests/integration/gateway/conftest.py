@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.gateway.desk import Desk
-from tests.integration.gateway.office import Office, token_of
+from tests.integration.gateway.caller_factory import CallerFactory, create_token
+from tests.integration.gateway.gateway_client import GatewayClient
 from tests.localcluster import Cluster
 from tests.localcluster.waiting import wait_until
 from tests.support.apiserver import NAMESPACES, REPOSITORIES, XAPPS, ApiServer
-from tests.support.contract import Contract
-from tests.support.gateway import Serving, serving
-from tests.support.person import Person
+from tests.support.gateway import GatewayServer, serve_gateway
+from tests.support.helm_user import HelmUser
+from tests.support.openapi_contract import OpenApiContract
 from xapp_operator.config import Settings
 
 CRDS = Path(__file__).parents[3] / "crds"
@@ -49,14 +49,14 @@ def crds(cluster: Cluster) -> None:
 def api(cluster: Cluster, crds: None) -> Iterator[ApiServer]:
     with ApiServer(cluster) as server:
         served = (XAPPS.format("default"), REPOSITORIES.format("default"))
-        wait_until(lambda: all(map(server.answers, served)), timeout=60, what="new kinds to be served")
+        wait_until(lambda: all(map(server.is_served, served)), timeout=60, what="new kinds to be served")
         yield server
 
 
 @pytest.fixture(scope="package")
-def gateway(cluster: Cluster, crds: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+def gateway(cluster: Cluster, crds: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
     """A gateway to which everybody is the administrator."""
-    with serving(settings_for(cluster, tmp_path_factory.mktemp("gateway"))) as one:
+    with serve_gateway(settings_for(cluster, tmp_path_factory.mktemp("gateway"))) as one:
         yield one
 
 
@@ -70,42 +70,42 @@ def namespace(api: ApiServer) -> Iterator[str]:
 
 
 @pytest.fixture
-def desk(gateway: Serving, api: ApiServer, namespace: str) -> Iterator[Desk]:
+def client(gateway: GatewayServer, api: ApiServer, namespace: str) -> Iterator[GatewayClient]:
     """A caller with a namespace of its own, whose every answer is held against the API's description."""
-    with gateway.client(event_hooks={"response": [Contract.of(gateway).check]}) as http:
-        yield Desk(http=http, api=api, namespace=namespace, uploads=gateway.gateway.uploads)
+    with gateway.client(event_hooks={"response": [OpenApiContract.from_gateway(gateway).check_response]}) as http:
+        yield GatewayClient(http=http, api=api, namespace=namespace, uploads=gateway.gateway.upload_folder)
 
 
 @pytest.fixture(scope="package")
-def installed(cluster: Cluster, api: ApiServer) -> None:
+def user_roles(cluster: Cluster, api: ApiServer) -> None:
     """The roles of manifests/base; they stay, as the CRDs do, because other workers of the run need them too."""
     files = [f"--filename={BASE / name}" for name in MANIFESTS]
     cluster.kubectl("apply", "--server-side", "--force-conflicts", *files)
 
 
 @pytest.fixture(scope="package")
-def guarded(
-    cluster: Cluster, api: ApiServer, installed: None, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Serving]:
+def authenticated_gateway(
+    cluster: Cluster, api: ApiServer, user_roles: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[GatewayServer]:
     """A gateway that wants a token, and that is itself what its manifests make it."""
     folder = tmp_path_factory.mktemp("guarded")
     config = json.loads(cluster.kubeconfig.read_text())
-    config["users"][0]["user"] = {"token": token_of(api, "xapp-gateway", namespace="xapp-operator-system")}
+    config["users"][0]["user"] = {"token": create_token(api, "xapp-gateway", namespace="xapp-operator-system")}
     (folder / "kubeconfig").write_text(json.dumps(config))
     changes = {"KUBECONFIG": str(folder / "kubeconfig"), "auth": "kubernetes"}
-    with serving(settings_for(cluster, folder, **changes)) as one:
+    with serve_gateway(settings_for(cluster, folder, **changes)) as one:
         yield one
 
 
 @pytest.fixture
-def office(guarded: Serving, api: ApiServer, namespace: str) -> Office:
-    return Office(guarded, api, namespace)
+def caller_factory(authenticated_gateway: GatewayServer, api: ApiServer, namespace: str) -> CallerFactory:
+    return CallerFactory(authenticated_gateway, api, namespace)
 
 
 @pytest.fixture
-def person(cluster: Cluster, namespace: str, tmp_path: Path) -> Iterator[Person]:
+def helm_user(cluster: Cluster, namespace: str, tmp_path: Path) -> Iterator[HelmUser]:
     """Somebody with helm in the namespace; what is installed there at the end is uninstalled."""
-    one = Person(cluster, namespace, tmp_path)
+    one = HelmUser(cluster, namespace, tmp_path)
     yield one
     for release in sorted(one.releases()):
         one.uninstall(release)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.integration.gateway.desk import NAME, Desk
+from tests.integration.gateway.gateway_client import XAPP_NAME, GatewayClient
 from tests.support.apiserver import SECRETS
 from tests.support.charts import chart_archive
 
@@ -17,57 +17,57 @@ ARCHIVE: Final = chart_archive()
 SECRET: Final = f"chart-{hashlib.sha256(ARCHIVE).hexdigest()[:16]}"
 
 
-def secret(desk: Desk) -> dict[str, Any] | None:
-    return desk.api.find(f"{SECRETS.format(desk.namespace)}/{SECRET}")
+def secret(client: GatewayClient) -> dict[str, Any] | None:
+    return client.api.find(f"{SECRETS.format(client.namespace)}/{SECRET}")
 
 
-def owner(desk: Desk, name: str = NAME) -> dict[str, Any]:
+def owner(client: GatewayClient, name: str = XAPP_NAME) -> dict[str, Any]:
     """Return the reference with which the operator makes an XApp the owner."""
-    uid = desk.xapp(name)["metadata"]["uid"]
+    uid = client.xapp(name)["metadata"]["uid"]
     return {"apiVersion": "xapp-operator.io/v1alpha1", "kind": "XApp", "name": name, "uid": uid}
 
 
-def own(desk: Desk, *owners: dict[str, Any]) -> None:
-    desk.api.patch(f"{SECRETS.format(desk.namespace)}/{SECRET}", {"metadata": {"ownerReferences": list(owners)}})
+def own(client: GatewayClient, *owners: dict[str, Any]) -> None:
+    client.api.patch(f"{SECRETS.format(client.namespace)}/{SECRET}", {"metadata": {"ownerReferences": list(owners)}})
 
 
-def test_a_chart_whose_only_owner_has_just_gone_is_freed_when_it_is_uploaded_again(desk: Desk) -> None:
+def test_a_chart_whose_only_owner_has_just_gone_is_freed_when_it_is_uploaded_again(client: GatewayClient) -> None:
     """The garbage collector would take it with its owner, after the new XApp has been told of it."""
-    desk.deploy(ARCHIVE)
-    own(desk, owner(desk))
-    assert desk.delete({"name": NAME, "namespace": desk.namespace}).status_code == 202
+    client.deploy(ARCHIVE)
+    own(client, owner(client))
+    assert client.delete_deployment({"name": XAPP_NAME, "namespace": client.namespace}).status_code == 202
 
-    desk.deploy(ARCHIVE, xAppName="again")
+    client.deploy(ARCHIVE, xAppName="again")
 
-    kept = secret(desk)
+    kept = secret(client)
     assert kept is not None
     assert "ownerReferences" not in kept["metadata"]
 
 
-def test_an_owner_on_its_way_out_does_not_count(desk: Desk) -> None:
-    desk.deploy(ARCHIVE)
-    own(desk, owner(desk))
-    desk.hold()
-    desk.delete({"name": NAME, "namespace": desk.namespace})
+def test_an_owner_on_its_way_out_does_not_count(client: GatewayClient) -> None:
+    client.deploy(ARCHIVE)
+    own(client, owner(client))
+    client.add_finalizer()
+    client.delete_deployment({"name": XAPP_NAME, "namespace": client.namespace})
 
-    desk.deploy(ARCHIVE, xAppName="again")
+    client.deploy(ARCHIVE, xAppName="again")
 
-    kept = secret(desk)
+    kept = secret(client)
     assert kept is not None
     assert "ownerReferences" not in kept["metadata"]
     assert kept["metadata"]["annotations"]["xapp-operator.io/released-at"]
-    desk.let_go()
+    client.remove_finalizer()
 
 
-def test_living_owners_stay_and_dead_ones_go(desk: Desk) -> None:
-    desk.deploy(ARCHIVE)
-    living = owner(desk)
+def test_living_owners_stay_and_dead_ones_go(client: GatewayClient) -> None:
+    client.deploy(ARCHIVE)
+    living = owner(client)
     dead = {**living, "name": "acme-ran-dead", "uid": "00000000-0000-0000-0000-000000000000"}
     impostor = {**living, "uid": "00000000-0000-0000-0000-000000000001"}
-    own(desk, dead, living, impostor)
+    own(client, dead, living, impostor)
 
-    desk.deploy(ARCHIVE, xAppName="again")
+    client.deploy(ARCHIVE, xAppName="again")
 
-    kept = secret(desk)
+    kept = secret(client)
     assert kept is not None
     assert [each["uid"] for each in kept["metadata"]["ownerReferences"]] == [living["uid"]]

@@ -11,22 +11,22 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from tests.integration.gateway.desk import NAME, Desk, ready
-from tests.integration.gateway.office import Office
+from tests.integration.gateway.caller_factory import CallerFactory
+from tests.integration.gateway.gateway_client import XAPP_NAME, GatewayClient, ready_status
 from tests.integration.gateway.test_releases import registered, report
 from tests.localcluster.waiting import wait_until
-from tests.support.apiserver import SECRETS, XAPPS, Object
+from tests.support.apiserver import SECRETS, XAPPS, JsonObject
+from tests.support.chart_server import ChartServer
 from tests.support.charts import chart_archive
-from tests.support.chartserver import ChartServer
-from tests.support.person import Person
-from tests.support.styles import drax_chart
+from tests.support.helm_user import HelmUser
+from tests.support.vendor_charts import drax_chart
 from xapp_operator.domain.redaction import MASK
 
 pytestmark = pytest.mark.integration
 
-PATIENCE: Final = 60.0
+WAIT_SECONDS: Final = 60.0
 MERGE: Final = "application/merge-patch+json"
-SCHEMA: Final[Object] = {"type": "object", "properties": {"replicas": {"type": "integer", "minimum": 1}}}
+SCHEMA: Final[JsonObject] = {"type": "object", "properties": {"replicas": {"type": "integer", "minimum": 1}}}
 CHART: Final = chart_archive(
     {
         "values.yaml": "greeting: hello\nreplicas: 1\ntoken: of-the-chart\n",
@@ -47,54 +47,54 @@ CHART: Final = chart_archive(
     }
 )
 VALUES: Final = "greeting: hi\ntoken: hunter22\nkeep: {a: 1, b: [1, 2]}\n"
-WRITTEN: Final[Object] = {"greeting": "hi", "token": "hunter22", "keep": {"a": 1, "b": [1, 2]}}
+WRITTEN: Final[JsonObject] = {"greeting": "hi", "token": "hunter22", "keep": {"a": 1, "b": [1, 2]}}
 
 
 @pytest.fixture
-def deployed(desk: Desk) -> Desk:
+def deployed(client: GatewayClient) -> GatewayClient:
     """A caller who has deployed CHART; no operator installs it."""
-    desk.deploy(CHART, values=VALUES)
-    return desk
+    client.deploy(CHART, values=VALUES)
+    return client
 
 
 @pytest.fixture
-def released(deployed: Desk, person: Person) -> Desk:
+def released(deployed: GatewayClient, helm_user: HelmUser) -> GatewayClient:
     """The same with the release that an operator would have made."""
-    person.install(NAME, CHART, greeting="hi", token="hunter22")
+    helm_user.install(XAPP_NAME, CHART, greeting="hi", token="hunter22")
     report(deployed, 1)
     return deployed
 
 
-def path(desk: Desk, name: str = NAME) -> str:
-    return f"/api/xapps/{desk.namespace}/{name}/config"
+def path(client: GatewayClient, name: str = XAPP_NAME) -> str:
+    return f"/api/xapps/{client.namespace}/{name}/config"
 
 
-def show(desk: Desk, name: str = NAME) -> Object:
-    answer = desk.http.get(path(desk, name))
+def show(client: GatewayClient, name: str = XAPP_NAME) -> JsonObject:
+    answer = client.http.get(path(client, name))
     assert answer.status_code == 200, answer.text
-    found: Object = answer.json()
+    found: JsonObject = answer.json()
     return found
 
 
-def put(desk: Desk, values: object, **query: Any) -> httpx.Response:
-    return desk.http.put(path(desk), json={"values": values}, params=query)
+def put(client: GatewayClient, values: object, **query: Any) -> httpx.Response:
+    return client.http.put(path(client), json={"values": values}, params=query)
 
 
-def patch(desk: Desk, body: object, *, media: str = MERGE, **query: Any) -> httpx.Response:
-    return desk.http.patch(path(desk), content=json.dumps(body), headers={"Content-Type": media}, params=query)
+def patch(client: GatewayClient, body: object, *, media: str = MERGE, **query: Any) -> httpx.Response:
+    return client.http.patch(path(client), content=json.dumps(body), headers={"Content-Type": media}, params=query)
 
 
-def values_of(desk: Desk) -> Object:
-    found: Object = desk.xapp()["spec"]["values"]
+def values_of(client: GatewayClient) -> JsonObject:
+    found: JsonObject = client.xapp()["spec"]["values"]
     return found
 
 
-def generation_of(desk: Desk) -> int:
-    found: int = desk.xapp()["metadata"]["generation"]
+def generation_of(client: GatewayClient) -> int:
+    found: int = client.xapp()["metadata"]["generation"]
     return found
 
 
-def test_before_the_first_revision_there_are_the_values(deployed: Desk) -> None:
+def test_before_the_first_revision_there_are_the_values(deployed: GatewayClient) -> None:
     assert show(deployed) == {
         "services": [],
         "values": {**WRITTEN, "token": MASK},
@@ -104,8 +104,8 @@ def test_before_the_first_revision_there_are_the_values(deployed: Desk) -> None:
     }
 
 
-def test_the_whole_configuration(released: Desk) -> None:
-    wait_until(lambda: show(released)["services"], timeout=PATIENCE, what="the Service to be known")
+def test_the_whole_configuration(released: GatewayClient) -> None:
+    wait_until(lambda: show(released)["services"], timeout=WAIT_SECONDS, what="the Service to be known")
     found = show(released)
     assert found["values"] == {**WRITTEN, "token": MASK}
     assert found["defaults"] == {"greeting": "hello", "replicas": 1, "token": MASK}
@@ -114,22 +114,26 @@ def test_the_whole_configuration(released: Desk) -> None:
     node_port = service["ports"][0]["nodePort"]
     by_way = {each["via"]: each["url"] for each in service["addresses"]}
     assert by_way["nodePort"].endswith(f":{node_port}")
-    assert by_way["clusterDNS"] == f"tcp://{NAME}.{released.namespace}.svc:80"
-    assert by_way["proxy"] == f"/api/xapps/{released.namespace}/{NAME}/proxy/{NAME}/80/"
+    assert by_way["clusterDNS"] == f"tcp://{XAPP_NAME}.{released.namespace}.svc:80"
+    assert by_way["proxy"] == f"/api/xapps/{released.namespace}/{XAPP_NAME}/proxy/{XAPP_NAME}/80/"
 
 
-def test_the_configuration_of_a_labelled_chart_is_what_helm_was_given(desk: Desk, person: Person) -> None:
-    person.install("by-hand", drax_chart(), greeting="hi")
-    registered(desk, "by-hand")
-    found = show(desk, "by-hand")
+def test_the_configuration_of_a_labelled_chart_is_what_helm_was_given(
+    client: GatewayClient, helm_user: HelmUser
+) -> None:
+    helm_user.install("by-hand", drax_chart(), greeting="hi")
+    registered(client, "by-hand")
+    found = show(client, "by-hand")
     assert (found["values"], found["schema"]) == ({"greeting": "hi"}, None)
     assert found["defaults"]["greeting"] == "hello"
-    wait_until(lambda: show(desk, "by-hand")["services"], timeout=PATIENCE, what="its Service")
+    wait_until(lambda: show(client, "by-hand")["services"], timeout=WAIT_SECONDS, what="its Service")
 
 
-def test_who_may_not_read_secrets_sees_what_else_there_is(office: Office, released: Desk) -> None:
-    with office.desk(office.account("viewer", "view")) as viewer:
-        wait_until(lambda: show(viewer)["services"], timeout=PATIENCE, what="the Service")
+def test_who_may_not_read_secrets_sees_what_else_there_is(
+    caller_factory: CallerFactory, released: GatewayClient
+) -> None:
+    with caller_factory.client_with_token(caller_factory.create_account("viewer", "view")) as viewer:
+        wait_until(lambda: show(viewer)["services"], timeout=WAIT_SECONDS, what="the Service")
         found = show(viewer)
         assert (found["defaults"], found["schema"], found["metadata"]) == (None, None, None)
         assert found["values"]["greeting"] == "hi"
@@ -138,17 +142,17 @@ def test_who_may_not_read_secrets_sees_what_else_there_is(office: Office, releas
     assert values_of(released) == WRITTEN
 
 
-def test_an_editor_changes_values_in_her_own_name(office: Office, deployed: Desk) -> None:
-    with office.desk(office.account("editor", "edit")) as editor:
+def test_values_are_written_with_the_callers_identity(caller_factory: CallerFactory, deployed: GatewayClient) -> None:
+    with caller_factory.client_with_token(caller_factory.create_account("editor", "edit")) as editor:
         assert patch(editor, {"greeting": "there"}).status_code == 202
     assert values_of(deployed)["greeting"] == "there"
 
 
-def test_put_replaces_all_values_and_nothing_else(deployed: Desk) -> None:
+def test_put_replaces_all_values_and_nothing_else(deployed: GatewayClient) -> None:
     before = deployed.xapp()
     answer = put(deployed, {"greeting": "there"})
     assert answer.status_code == 202
-    assert answer.headers["Location"] == f"/api/xapps/{deployed.namespace}/{NAME}"
+    assert answer.headers["Location"] == f"/api/xapps/{deployed.namespace}/{XAPP_NAME}"
     assert "waits for the operator" in answer.json()["message"]
     after = deployed.xapp()
     assert after["spec"] == {**before["spec"], "values": {"greeting": "there"}}
@@ -158,45 +162,45 @@ def test_put_replaces_all_values_and_nothing_else(deployed: Desk) -> None:
 
 
 @pytest.mark.parametrize("media", [MERGE, "application/json", "text/plain"])
-def test_patch_merges(deployed: Desk, media: str) -> None:
+def test_patch_merges(deployed: GatewayClient, media: str) -> None:
     answer = patch(deployed, {"greeting": None, "keep": {"a": 2, "b": [3]}, "new": {"x": True}}, media=media)
     assert answer.status_code == 202
     assert values_of(deployed) == {"token": "hunter22", "keep": {"a": 2, "b": [3]}, "new": {"x": True}}
 
 
-def test_values_can_be_put_where_there_were_none(desk: Desk) -> None:
-    desk.deploy(CHART)
-    assert patch(desk, {"greeting": "there"}).status_code == 202
-    assert values_of(desk) == {"greeting": "there"}
+def test_values_can_be_put_where_there_were_none(client: GatewayClient) -> None:
+    client.deploy(CHART)
+    assert patch(client, {"greeting": "there"}).status_code == 202
+    assert values_of(client) == {"greeting": "there"}
 
 
 @pytest.mark.parametrize("body", [{}, {"greeting": "hi"}, {"none": None}, {"token": MASK}, {"keep": {"a": 1.0}}])
-def test_a_change_that_changes_nothing_writes_nothing(deployed: Desk, body: Object) -> None:
+def test_a_change_that_changes_nothing_writes_nothing(deployed: GatewayClient, body: JsonObject) -> None:
     before = deployed.xapp()
     answer = patch(deployed, body)
-    assert (answer.status_code, answer.json()["name"]) == (202, NAME)
+    assert (answer.status_code, answer.json()["name"]) == (202, XAPP_NAME)
     assert deployed.xapp() == before
 
 
-def test_true_is_not_one(deployed: Desk) -> None:
+def test_true_is_not_one(deployed: GatewayClient) -> None:
     assert patch(deployed, {"keep": {"a": True}}).status_code == 202
     assert values_of(deployed)["keep"]["a"] is True
 
 
-def test_what_was_shown_can_be_sent_back(deployed: Desk) -> None:
+def test_shown_configuration_can_be_sent_back_unchanged(deployed: GatewayClient) -> None:
     shown = show(deployed)["values"]
     assert put(deployed, {**shown, "greeting": "there"}).status_code == 202
     assert values_of(deployed) == {**WRITTEN, "greeting": "there"}
 
 
-def test_a_mask_without_a_value_behind_it_is_refused(deployed: Desk) -> None:
+def test_a_mask_without_a_value_behind_it_is_refused(deployed: GatewayClient) -> None:
     answer = patch(deployed, {"other": {"password": MASK}})
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["field"] == "values.other.password"
     assert values_of(deployed) == WRITTEN
 
 
-def test_the_schema_of_the_chart_decides_before_anything_is_written(deployed: Desk) -> None:
+def test_the_schema_of_the_chart_decides_before_anything_is_written(deployed: GatewayClient) -> None:
     before = deployed.xapp()
     for answer in (put(deployed, {"replicas": "two"}), patch(deployed, {"replicas": 0})):
         assert answer.status_code == 422
@@ -205,12 +209,12 @@ def test_the_schema_of_the_chart_decides_before_anything_is_written(deployed: De
     assert deployed.xapp() == before
 
 
-def test_a_schema_that_refers_outside_is_left_to_the_operator(desk: Desk) -> None:
+def test_a_schema_that_refers_outside_is_left_to_the_operator(client: GatewayClient) -> None:
     outside = {"$ref": "https://schemas.example.com/values.json"}
-    desk.deploy(chart_archive({"values.schema.json": json.dumps(outside)}))
-    answer = patch(desk, {"a": 1}, dryRun="true")
+    client.deploy(chart_archive({"values.schema.json": json.dumps(outside)}))
+    answer = patch(client, {"a": 1}, dryRun="true")
     assert (answer.status_code, "outside the chart" in answer.json()["warnings"][0]) == (200, True)
-    assert patch(desk, {"a": 1}).status_code == 202
+    assert patch(client, {"a": 1}).status_code == 202
 
 
 @pytest.mark.parametrize(
@@ -231,7 +235,7 @@ def test_a_schema_that_refers_outside_is_left_to_the_operator(desk: Desk) -> Non
         (b'{"values": {"a": "' + b"x" * (1024 * 1024) + b'"}}', 413, "body"),
     ],
 )
-def test_a_body_that_holds_no_values_is_refused(deployed: Desk, body: bytes, status: int, field: str) -> None:
+def test_a_body_that_holds_no_values_is_refused(deployed: GatewayClient, body: bytes, status: int, field: str) -> None:
     before = deployed.xapp()
     answer = deployed.http.put(path(deployed), content=body)
     assert answer.status_code == status, answer.text
@@ -240,21 +244,21 @@ def test_a_body_that_holds_no_values_is_refused(deployed: Desk, body: bytes, sta
     assert deployed.xapp() == before
 
 
-def test_a_patch_cannot_make_values_larger_than_they_may_be(deployed: Desk) -> None:
+def test_a_patch_cannot_make_values_larger_than_they_may_be(deployed: GatewayClient) -> None:
     half = "x" * 600_000
     assert patch(deployed, {"one": half}).status_code == 202
     answer = patch(deployed, {"two": half})
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (413, "values")
 
 
-def test_a_dry_run_shows_what_would_change_and_changes_nothing(released: Desk) -> None:
+def test_a_dry_run_shows_what_would_change_and_changes_nothing(released: GatewayClient) -> None:
     before = released.xapp()
     answer = patch(released, {"greeting": "there", "token": "hunter33"}, dryRun="true")
     assert answer.status_code == 200
     found = answer.json()
     assert found.keys() == {"diff", "manifest", "warnings"}
     assert "-  greeting: hi\n+  greeting: there\n" in found["diff"]
-    assert f"+++ b/v1 Secret {NAME}" in found["diff"]
+    assert f"+++ b/v1 Secret {XAPP_NAME}" in found["diff"]
     assert "Service" not in found["diff"]
     assert "greeting: there" in found["manifest"]
     assert "hunter" not in answer.text
@@ -264,32 +268,34 @@ def test_a_dry_run_shows_what_would_change_and_changes_nothing(released: Desk) -
     assert "hunter" not in str(unchanged)
 
 
-def test_a_dry_run_without_a_release_shows_everything_as_new(deployed: Desk) -> None:
+def test_a_dry_run_without_a_release_shows_everything_as_new(deployed: GatewayClient) -> None:
     found = put(deployed, {}, dryRun="true").json()
     assert "--- /dev/null" in found["diff"]
     assert "greeting: hello" in found["diff"]
 
 
-def test_a_dry_run_of_who_may_not_read_secrets_has_no_diff(office: Office, released: Desk) -> None:
-    token = office.account("half")
-    office.grant("half", xapps=["get", "update"])
-    with office.desk(token) as half:
+def test_a_dry_run_of_who_may_not_read_secrets_has_no_diff(
+    caller_factory: CallerFactory, released: GatewayClient
+) -> None:
+    token = caller_factory.create_account("half")
+    caller_factory.grant("half", xapps=["get", "update"])
+    with caller_factory.client_with_token(token) as half:
         found = patch(half, {"greeting": "there"}, dryRun="true").json()
         assert found["diff"] is None
         assert "greeting: there" in found["manifest"]
         assert "get secrets" in found["warnings"][-1]
 
 
-def test_a_change_waits_when_asked_to(deployed: Desk) -> None:
+def test_a_change_waits_when_asked_to(deployed: GatewayClient) -> None:
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(patch, deployed, {"greeting": "there"}, wait="60")
-        wait_until(lambda: generation_of(deployed) == 2, timeout=PATIENCE, what="the change to be written")
-        deployed.report(ready(generation=2))
-        answer = waiting.result(PATIENCE)
+        wait_until(lambda: generation_of(deployed) == 2, timeout=WAIT_SECONDS, what="the change to be written")
+        deployed.write_status(ready_status(generation=2))
+        answer = waiting.result(WAIT_SECONDS)
     assert (answer.status_code, answer.json()["ready"]) == (200, True)
 
 
-def test_changes_at_the_same_time_are_all_kept(deployed: Desk) -> None:
+def test_changes_at_the_same_time_are_all_kept(deployed: GatewayClient) -> None:
     start = threading.Barrier(3)
 
     def change(number: int) -> int:
@@ -301,58 +307,58 @@ def test_changes_at_the_same_time_are_all_kept(deployed: Desk) -> None:
     assert values_of(deployed) == {**WRITTEN, "k0": 0, "k1": 1, "k2": 2}
 
 
-def test_values_of_a_remote_chart_are_checked_against_it(desk: Desk) -> None:
+def test_values_of_a_remote_chart_are_checked_against_it(client: GatewayClient) -> None:
     with ChartServer() as charts:
         charts.add("hello", "0.1.0", CHART)
-        assert desk.post(desk.remote(charts.url)).status_code == 202
-        assert patch(desk, {"replicas": "two"}).status_code == 422
-        assert patch(desk, {"replicas": 2}).status_code == 202
-    assert values_of(desk) == {"replicas": 2}
+        assert client.post_deployment(client.remote_form(charts.url)).status_code == 202
+        assert patch(client, {"replicas": "two"}).status_code == 422
+        assert patch(client, {"replicas": 2}).status_code == 202
+    assert values_of(client) == {"replicas": 2}
 
 
-def test_values_that_cannot_be_checked_are_not_written(desk: Desk) -> None:
-    desk.deploy(CHART)
-    secret = desk.xapp()["spec"]["archive"]["secretRef"]["name"]
-    desk.api.delete(f"{SECRETS.format(desk.namespace)}/{secret}")
-    answer = patch(desk, {"replicas": 2})
+def test_values_that_cannot_be_checked_are_not_written(client: GatewayClient) -> None:
+    client.deploy(CHART)
+    secret = client.xapp()["spec"]["archive"]["secretRef"]["name"]
+    client.api.delete(f"{SECRETS.format(client.namespace)}/{secret}")
+    answer = patch(client, {"replicas": 2})
     assert (answer.status_code, "cannot be checked" in answer.json()["detail"]) == (422, True)
-    assert "values" not in desk.xapp()["spec"]
+    assert "values" not in client.xapp()["spec"]
 
 
-def test_the_chart_in_a_secret_of_ones_own_is_looked_at_too(deployed: Desk) -> None:
+def test_the_chart_in_a_secret_of_ones_own_is_looked_at_too(deployed: GatewayClient) -> None:
     own = {"metadata": {"name": "own"}, "data": {"chart": _encoded(CHART)}}
     deployed.api.create(SECRETS.format(deployed.namespace), own)
     archive = {"secretRef": {"name": "own", "key": "chart"}, "digest": None}
-    deployed.api.patch(f"{XAPPS.format(deployed.namespace)}/{NAME}", {"spec": {"archive": archive}})
+    deployed.api.patch(f"{XAPPS.format(deployed.namespace)}/{XAPP_NAME}", {"spec": {"archive": archive}})
     assert patch(deployed, {"replicas": "two"}).status_code == 422
     assert patch(deployed, {"replicas": 2}).status_code == 202
 
 
-def test_what_helm_installed_by_hand_is_not_configured_here(desk: Desk, person: Person) -> None:
-    person.install("by-hand", drax_chart())
-    registered(desk, "by-hand")
-    answer = desk.http.put(path(desk, "by-hand"), json={"values": {}})
+def test_what_helm_installed_by_hand_is_not_configured_here(client: GatewayClient, helm_user: HelmUser) -> None:
+    helm_user.install("by-hand", drax_chart())
+    registered(client, "by-hand")
+    answer = client.http.put(path(client, "by-hand"), json={"values": {}})
     assert (answer.status_code, "adopt" in answer.json()["detail"]) == (409, True)
 
 
-def test_an_xapp_on_its_way_out_is_not_configured(deployed: Desk) -> None:
-    deployed.hold()
-    assert deployed.delete({"name": NAME, "namespace": deployed.namespace}).status_code == 202
+def test_an_xapp_on_its_way_out_is_not_configured(deployed: GatewayClient) -> None:
+    deployed.add_finalizer()
+    assert deployed.delete_deployment({"name": XAPP_NAME, "namespace": deployed.namespace}).status_code == 202
     answer = patch(deployed, {"greeting": "there"})
     assert (answer.status_code, "being removed" in answer.json()["detail"]) == (409, True)
-    deployed.let_go()
+    deployed.remove_finalizer()
 
 
 @pytest.mark.parametrize("query", ["dryrun=true", "dryRun=2", "wait=-1", "x="])
-def test_the_query_is_read_before_anything_is_written(deployed: Desk, query: str) -> None:
+def test_the_query_is_read_before_anything_is_written(deployed: GatewayClient, query: str) -> None:
     answer = deployed.http.patch(f"{path(deployed)}?{query}", json={"greeting": "there"})
     assert answer.status_code == 400
     assert values_of(deployed) == WRITTEN
 
 
-def test_of_an_xapp_that_is_not_there_nothing_is_told(desk: Desk) -> None:
+def test_of_an_xapp_that_is_not_there_nothing_is_told(client: GatewayClient) -> None:
     for method in ("GET", "PUT", "PATCH"):
-        assert desk.http.request(method, path(desk, "none"), json={"values": {}}).status_code == 404
+        assert client.http.request(method, path(client, "none"), json={"values": {}}).status_code == 404
 
 
 def _encoded(data: bytes) -> str:

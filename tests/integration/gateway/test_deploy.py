@@ -10,10 +10,18 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.integration.gateway.desk import DEPLOYMENT, NAME, NOTHING, Desk, parts, ready, stalled
+from tests.integration.gateway.gateway_client import (
+    DEPLOYMENT,
+    NO_OBJECTS,
+    XAPP_NAME,
+    GatewayClient,
+    multipart_files,
+    ready_status,
+    stalled_status,
+)
 from tests.support.apiserver import NAMESPACES, REPOSITORIES, SECRETS, XAPPS
+from tests.support.chart_server import ChartServer
 from tests.support.charts import CONFIGMAP_TEMPLATE, chart_archive
-from tests.support.chartserver import ChartServer
 
 pytestmark = pytest.mark.integration
 
@@ -30,216 +38,235 @@ def charts() -> Iterator[ChartServer]:
 
 
 @pytest.fixture
-def unmade(desk: Desk) -> Iterator[str]:
+def unmade(client: GatewayClient) -> Iterator[str]:
     """A namespace that does not exist."""
     name = f"unmade-{secrets.token_hex(4)}"
     yield name
-    desk.api.delete(f"{NAMESPACES}/{name}")
+    client.api.delete(f"{NAMESPACES}/{name}")
 
 
-def test_an_upload_becomes_an_xapp_and_an_immutable_secret(desk: Desk) -> None:
-    answer = desk.post(desk.form(), file=ARCHIVE, values="greeting: 22:22\nlist: [1, 2.5]\n")
+def test_an_upload_becomes_an_xapp_and_an_immutable_secret(client: GatewayClient) -> None:
+    answer = client.post_deployment(client.deployment_form(), file=ARCHIVE, values="greeting: 22:22\nlist: [1, 2.5]\n")
     assert answer.status_code == 202
-    assert answer.headers["Location"] == f"/api/xapps/{desk.namespace}/{NAME}"
-    spec = desk.xapp()["spec"]
+    assert answer.headers["Location"] == f"/api/xapps/{client.namespace}/{XAPP_NAME}"
+    spec = client.xapp()["spec"]
     assert spec["archive"] == {"secretRef": {"name": SECRET, "key": "chart.tgz"}, "digest": f"sha256:{DIGEST}"}
     assert spec["values"] == {"greeting": "22:22", "list": [1, 2.5]}
-    secret = desk.api.get(f"{SECRETS.format(desk.namespace)}/{SECRET}")
+    secret = client.api.get(f"{SECRETS.format(client.namespace)}/{SECRET}")
     assert (secret["type"], secret["immutable"]) == ("xapp-operator.io/chart", True)
     assert base64.b64decode(secret["data"]["chart.tgz"]) == ARCHIVE
 
 
-def test_the_location_of_a_deployment_shows_it_at_once(desk: Desk) -> None:
-    answer = desk.post(desk.form(), file=ARCHIVE)
-    shown = desk.http.get(answer.headers["Location"])
+def test_the_location_of_a_deployment_shows_it_at_once(client: GatewayClient) -> None:
+    answer = client.post_deployment(client.deployment_form(), file=ARCHIVE)
+    shown = client.http.get(answer.headers["Location"])
     assert shown.status_code == 200
-    assert shown.json()["uid"] == answer.json()["uid"] == desk.xapp()["metadata"]["uid"]
+    assert shown.json()["uid"] == answer.json()["uid"] == client.xapp()["metadata"]["uid"]
 
 
-def test_a_deployment_is_under_the_versioned_path_too(desk: Desk) -> None:
-    answer = desk.http.post("/api/v1/deployment/xapp", files=parts(desk.form(), file=ARCHIVE))
+def test_a_deployment_is_under_the_versioned_path_too(client: GatewayClient) -> None:
+    answer = client.http.post("/api/v1/deployment/xapp", files=multipart_files(client.deployment_form(), file=ARCHIVE))
     assert answer.status_code == 202
 
 
-def test_the_name_is_composed_and_what_only_a_remote_chart_has_is_dropped(desk: Desk) -> None:
-    form = desk.form(organization="ACME Corp.", team="R&D", xAppName="Hello_World", url="x", repoName="_", chartName="")
-    record = desk.post(form, file=ARCHIVE).json()
+def test_the_name_is_composed_and_what_only_a_remote_chart_has_is_dropped(client: GatewayClient) -> None:
+    form = client.deployment_form(
+        organization="ACME Corp.", team="R&D", xAppName="Hello_World", url="x", repoName="_", chartName=""
+    )
+    record = client.post_deployment(form, file=ARCHIVE).json()
     assert record["name"] == "acme-corp-r-d-hello-world"
-    assert {"url", "repoName", "chartName"}.isdisjoint(desk.xapp(record["name"])["spec"])
+    assert {"url", "repoName", "chartName"}.isdisjoint(client.xapp(record["name"])["spec"])
 
 
-def test_the_content_types_of_the_parts_do_not_matter(desk: Desk) -> None:
+def test_the_content_types_of_the_parts_do_not_matter(client: GatewayClient) -> None:
     sent = {
-        "xAppForm": ("form.json", parts(desk.form())["xAppForm"][1], "application/json"),
+        "xAppForm": ("form.json", multipart_files(client.deployment_form())["xAppForm"][1], "application/json"),
         "file": ("evil/../name.txt", ARCHIVE, "text/plain"),
         "values": (None, b"", "image/png"),
     }
-    answer = desk.http.post(DEPLOYMENT, files=sent, headers={"Accept": "image/png"})
+    answer = client.http.post(DEPLOYMENT, files=sent, headers={"Accept": "image/png"})
     assert answer.status_code == 202
 
 
-def test_a_remote_chart_saves_its_repository(desk: Desk, charts: ChartServer) -> None:
-    answer = desk.post(desk.remote(charts.url), values="greeting: hi")
+def test_a_remote_chart_saves_its_repository(client: GatewayClient, charts: ChartServer) -> None:
+    answer = client.post_deployment(client.remote_form(charts.url), values="greeting: hi")
     assert answer.status_code == 202
     assert not charts.requests, "whether the chart exists is for the operator to say"
-    repository = desk.api.get(f"{REPOSITORIES.format(desk.namespace)}/charts")
+    repository = client.api.get(f"{REPOSITORIES.format(client.namespace)}/charts")
     assert repository["spec"]["url"] == charts.url
-    spec = desk.xapp()["spec"]
+    spec = client.xapp()["spec"]
     assert (spec["chartName"], spec["url"], spec["repoName"]) == ("hello", charts.url, "charts")
     assert spec["values"] == {"greeting": "hi"}
 
 
-def test_a_saved_repository_is_used_again_and_never_with_another_url(desk: Desk, charts: ChartServer) -> None:
-    assert desk.post(desk.remote(charts.url)).status_code == 202
-    assert desk.post(desk.remote(charts.url, team="two")).status_code == 202
-    refused = desk.post(desk.remote("https://charts.example.com", team="three"))
+def test_a_saved_repository_is_used_again_and_never_with_another_url(
+    client: GatewayClient, charts: ChartServer
+) -> None:
+    assert client.post_deployment(client.remote_form(charts.url)).status_code == 202
+    assert client.post_deployment(client.remote_form(charts.url, team="two")).status_code == 202
+    refused = client.post_deployment(client.remote_form("https://charts.example.com", team="three"))
     assert refused.status_code == 409
     assert refused.json()["errors"][0]["field"] == "xAppForm.repoName"
-    assert sorted(desk.written()["xapps"]) == [NAME, "acme-two-hello"]
+    assert sorted(client.existing_objects()["xapps"]) == [XAPP_NAME, "acme-two-hello"]
 
 
-def test_a_dry_run_of_an_upload_shows_all_and_writes_nothing(desk: Desk) -> None:
+def test_a_dry_run_of_an_upload_shows_all_and_writes_nothing(client: GatewayClient) -> None:
     files = {
         "values.yaml": "greeting: hello\npassword: from-the-chart\n",
         "templates/configmap.yaml": CONFIGMAP_TEMPLATE,
         "templates/NOTES.txt": "Say {{ .Values.greeting }}.",
     }
-    answer = desk.post(desk.form(), file=chart_archive(files), values="greeting: hi\n", dryRun="true")
+    answer = client.post_deployment(
+        client.deployment_form(), file=chart_archive(files), values="greeting: hi\n", dryRun="true"
+    )
     assert answer.status_code == 200
     shown = answer.json()
     assert 'greeting: "hi"' in shown["manifest"]
-    assert f"name: {NAME}" in shown["manifest"]
+    assert f"name: {XAPP_NAME}" in shown["manifest"]
     assert shown["notes"] == "Say hi."
     assert shown["values"]["greeting"] == "hi"
     assert "from-the-chart" not in str(shown["values"])
     assert shown["warnings"] == []
-    assert desk.written() == NOTHING
+    assert client.existing_objects() == NO_OBJECTS
 
 
-def test_a_dry_run_of_a_remote_chart_fetches_it_and_writes_nothing(desk: Desk, charts: ChartServer) -> None:
-    answer = desk.post(desk.remote(charts.url), values="greeting: hi", dryRun="true")
+def test_a_dry_run_of_a_remote_chart_fetches_it_and_writes_nothing(client: GatewayClient, charts: ChartServer) -> None:
+    answer = client.post_deployment(client.remote_form(charts.url), values="greeting: hi", dryRun="true")
     assert answer.status_code == 200
     assert 'greeting: "hi"' in answer.json()["manifest"]
-    assert desk.written() == NOTHING
+    assert client.existing_objects() == NO_OBJECTS
 
 
-def test_a_dry_run_of_a_remote_chart_that_is_not_there_says_which_there_are(desk: Desk, charts: ChartServer) -> None:
-    answer = desk.post(desk.remote(charts.url, version="9.9"), dryRun="true")
+def test_a_dry_run_of_a_remote_chart_that_is_not_there_says_which_there_are(
+    client: GatewayClient, charts: ChartServer
+) -> None:
+    answer = client.post_deployment(client.remote_form(charts.url, version="9.9"), dryRun="true")
     assert answer.status_code == 422
     assert "0.1.0" in answer.json()["detail"]
     assert answer.json()["errors"]
 
 
-def test_a_dry_run_into_a_namespace_that_does_not_exist_says_so(desk: Desk, unmade: str) -> None:
-    answer = desk.post(desk.form(namespace=unmade), file=ARCHIVE, dryRun="true")
+def test_a_dry_run_into_a_namespace_that_does_not_exist_says_so(client: GatewayClient, unmade: str) -> None:
+    answer = client.post_deployment(client.deployment_form(namespace=unmade), file=ARCHIVE, dryRun="true")
     assert answer.status_code == 200
     assert unmade in answer.json()["warnings"][0]
-    assert desk.api.find(f"{NAMESPACES}/{unmade}") is None
+    assert client.api.find(f"{NAMESPACES}/{unmade}") is None
 
 
-def test_a_missing_namespace_is_made(desk: Desk, unmade: str) -> None:
-    assert desk.post(desk.form(namespace=unmade), file=ARCHIVE).status_code == 202
-    assert desk.api.names(XAPPS.format(unmade)) == [NAME]
+def test_a_missing_namespace_is_made(client: GatewayClient, unmade: str) -> None:
+    assert client.post_deployment(client.deployment_form(namespace=unmade), file=ARCHIVE).status_code == 202
+    assert client.api.names(XAPPS.format(unmade)) == [XAPP_NAME]
 
 
-def test_a_namespace_that_was_made_for_a_refused_deployment_is_removed(desk: Desk, unmade: str) -> None:
+def test_a_namespace_that_was_made_for_a_refused_deployment_is_removed(client: GatewayClient, unmade: str) -> None:
     # The API server alone refuses it: a rule that no check of the gateway repeats.
-    answer = desk.post(desk.form(namespace=unmade), file=ARCHIVE, values=unstorable_values())
+    answer = client.post_deployment(client.deployment_form(namespace=unmade), file=ARCHIVE, values=unstorable_values())
     assert answer.status_code == 413
-    found = desk.api.find(f"{NAMESPACES}/{unmade}")
+    found = client.api.find(f"{NAMESPACES}/{unmade}")
     assert found is None or "deletionTimestamp" in found["metadata"]
 
 
 @pytest.mark.parametrize("character", ["<", '"', "\\"])
-def test_what_the_cluster_cannot_store_is_too_large_and_leaves_nothing(desk: Desk, character: str) -> None:
-    answer = desk.post(desk.form(), file=ARCHIVE, values=unstorable_values(character))
+def test_what_the_cluster_cannot_store_is_too_large_and_leaves_nothing(client: GatewayClient, character: str) -> None:
+    answer = client.post_deployment(client.deployment_form(), file=ARCHIVE, values=unstorable_values(character))
     assert answer.status_code == 413
     assert answer.json()["errors"][0]["field"] == "values"
-    assert desk.written() == NOTHING
+    assert client.existing_objects() == NO_OBJECTS
 
 
-def test_a_deployment_that_becomes_ready_in_time_answers_200(desk: Desk) -> None:
+def test_a_deployment_that_becomes_ready_in_time_answers_200(client: GatewayClient) -> None:
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(desk.post, desk.form(), file=ARCHIVE, wait="60")
-        _until_there(desk)
-        desk.report(ready())
+        waiting = pool.submit(client.post_deployment, client.deployment_form(), file=ARCHIVE, wait="60")
+        _until_there(client)
+        client.write_status(ready_status())
         answer = waiting.result(60)
     assert answer.status_code == 200
     assert answer.json()["ready"] is True
-    assert answer.headers["Location"] == f"/api/xapps/{desk.namespace}/{NAME}"
+    assert answer.headers["Location"] == f"/api/xapps/{client.namespace}/{XAPP_NAME}"
 
 
-def test_a_deployment_that_does_not_become_ready_in_time_answers_202(desk: Desk) -> None:
-    answer = desk.post(desk.form(), file=ARCHIVE, wait="0.05")
+def test_a_deployment_that_does_not_become_ready_in_time_answers_202(client: GatewayClient) -> None:
+    answer = client.post_deployment(client.deployment_form(), file=ARCHIVE, wait="0.05")
     assert answer.status_code == 202
     assert answer.json()["ready"] is False
 
 
-def test_a_deployment_that_stalls_is_not_waited_for(desk: Desk) -> None:
+def test_a_deployment_that_stalls_is_not_waited_for(client: GatewayClient) -> None:
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(desk.post, desk.form(), file=ARCHIVE, wait="300")
-        _until_there(desk)
-        desk.report(stalled())
+        waiting = pool.submit(client.post_deployment, client.deployment_form(), file=ARCHIVE, wait="300")
+        _until_there(client)
+        client.write_status(stalled_status())
         answer = waiting.result(60)
     assert answer.status_code == 202
     assert answer.json()["phase"] == "Failed"
 
 
-def test_the_same_chart_is_stored_once(desk: Desk) -> None:
-    desk.deploy(ARCHIVE)
-    desk.deploy(ARCHIVE, team="two")
-    written = desk.written()
+def test_the_same_chart_is_stored_once(client: GatewayClient) -> None:
+    client.deploy(ARCHIVE)
+    client.deploy(ARCHIVE, team="two")
+    written = client.existing_objects()
     assert written["charts"] == [SECRET]
     assert len(written["xapps"]) == 2
 
 
-def test_many_who_deploy_the_same_chart_at_once_all_get_it(desk: Desk) -> None:
+def test_many_who_deploy_the_same_chart_at_once_all_get_it(client: GatewayClient) -> None:
     with ThreadPoolExecutor(6) as pool:
-        answers = list(pool.map(lambda at: desk.post(desk.form(team=f"team-{at}"), file=ARCHIVE).status_code, range(6)))
+        answers = list(
+            pool.map(
+                lambda at: client.post_deployment(client.deployment_form(team=f"team-{at}"), file=ARCHIVE).status_code,
+                range(6),
+            )
+        )
     assert answers == [202] * 6
-    assert desk.written()["charts"] == [SECRET]
+    assert client.existing_objects()["charts"] == [SECRET]
 
 
-def test_of_many_who_deploy_the_same_xapp_at_once_one_wins(desk: Desk) -> None:
+def test_of_many_who_deploy_the_same_xapp_at_once_one_wins(client: GatewayClient) -> None:
     with ThreadPoolExecutor(6) as pool:
-        answers = list(pool.map(lambda _: desk.post(desk.form(), file=ARCHIVE).status_code, range(6)))
+        answers = list(
+            pool.map(lambda _: client.post_deployment(client.deployment_form(), file=ARCHIVE).status_code, range(6))
+        )
     assert sorted(answers) == [202] + [409] * 5
-    assert desk.written() == {**NOTHING, "xapps": [NAME], "charts": [SECRET]}
+    assert client.existing_objects() == {**NO_OBJECTS, "xapps": [XAPP_NAME], "charts": [SECRET]}
 
 
-def test_what_exists_is_not_deployed_again(desk: Desk) -> None:
-    desk.deploy(ARCHIVE)
-    answer = desk.post(desk.form(), file=chart_archive(version="0.2.0"))
+def test_what_exists_is_not_deployed_again(client: GatewayClient) -> None:
+    client.deploy(ARCHIVE)
+    answer = client.post_deployment(client.deployment_form(), file=chart_archive(version="0.2.0"))
     assert answer.status_code == 409
     assert "PUT" in answer.json()["detail"]
-    assert desk.written()["charts"] == [SECRET]
+    assert client.existing_objects()["charts"] == [SECRET]
 
 
-def test_another_identity_of_the_same_name_is_a_conflict_that_names_the_other(desk: Desk) -> None:
-    desk.deploy(ARCHIVE)
-    answer = desk.post(desk.form(organization="Acme-RAN", team="hello", xAppName="!a"), file=ARCHIVE)
+def test_another_identity_of_the_same_name_is_a_conflict_that_names_the_other(client: GatewayClient) -> None:
+    client.deploy(ARCHIVE)
+    answer = client.post_deployment(
+        client.deployment_form(organization="Acme-RAN", team="hello", xAppName="!a"), file=ARCHIVE
+    )
     assert answer.status_code == 202, "another name altogether"
-    answer = desk.post(desk.form(organization="acme-ran", team="Hello", xAppName="A"), file=ARCHIVE)
+    answer = client.post_deployment(
+        client.deployment_form(organization="acme-ran", team="Hello", xAppName="A"), file=ARCHIVE
+    )
     assert answer.status_code == 409
     assert "Acme-RAN" in answer.json()["detail"]
 
 
-def test_a_secret_of_somebody_else_under_the_charts_name_is_left_alone(desk: Desk) -> None:
+def test_a_foreign_secret_with_the_charts_name_is_not_overwritten(client: GatewayClient) -> None:
     body = {"metadata": {"name": SECRET}, "stringData": {"chart.tgz": "another"}, "type": "xapp-operator.io/chart"}
-    desk.api.create(SECRETS.format(desk.namespace), body)
-    answer = desk.post(desk.form(), file=ARCHIVE)
+    client.api.create(SECRETS.format(client.namespace), body)
+    answer = client.post_deployment(client.deployment_form(), file=ARCHIVE)
     assert answer.status_code == 409
     assert SECRET in answer.json()["detail"]
-    secret = desk.api.get(f"{SECRETS.format(desk.namespace)}/{SECRET}")
+    secret = client.api.get(f"{SECRETS.format(client.namespace)}/{SECRET}")
     assert base64.b64decode(secret["data"]["chart.tgz"]) == b"another"
-    assert desk.written()["xapps"] == []
+    assert client.existing_objects()["xapps"] == []
 
 
-def test_templates_that_stop_by_themselves_do_not_keep_a_chart_from_being_deployed(desk: Desk) -> None:
+def test_templates_that_call_fail_only_warn(client: GatewayClient) -> None:
     archive = chart_archive({"templates/a.yaml": '{{ required "set the host" .Values.host }}'})
-    shown = desk.post(desk.form(), file=archive, dryRun="true")
+    shown = client.post_deployment(client.deployment_form(), file=archive, dryRun="true")
     assert "set the host" in shown.json()["warnings"][0]
-    assert desk.post(desk.form(), file=archive).status_code == 202
+    assert client.post_deployment(client.deployment_form(), file=archive).status_code == 202
 
 
 def unstorable_values(character: str = "<") -> str:
@@ -247,8 +274,8 @@ def unstorable_values(character: str = "<") -> str:
     return "text: '" + character * 1_000_000 + "'"
 
 
-def _until_there(desk: Desk) -> None:
+def _until_there(client: GatewayClient) -> None:
     for _ in range(1000):
-        if desk.api.find(f"{XAPPS.format(desk.namespace)}/{NAME}") is not None:
+        if client.api.find(f"{XAPPS.format(client.namespace)}/{XAPP_NAME}") is not None:
             return
     raise AssertionError("the XApp was not written")

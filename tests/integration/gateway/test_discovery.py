@@ -10,13 +10,13 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from tests.integration.gateway.desk import Desk
-from tests.integration.gateway.office import Office
+from tests.integration.gateway.caller_factory import CallerFactory
+from tests.integration.gateway.gateway_client import GatewayClient
 from tests.localcluster.waiting import wait_until
-from tests.support.apiserver import NAMESPACES, XAPPS, ApiServer, Object
-from tests.support.contract import Contract
-from tests.support.gateway import Serving
-from tests.support.manifest import xapp
+from tests.support.apiserver import NAMESPACES, XAPPS, ApiServer, JsonObject
+from tests.support.gateway import GatewayServer
+from tests.support.openapi_contract import OpenApiContract
+from tests.support.xapp_manifest import xapp_manifest
 
 pytestmark = pytest.mark.integration
 
@@ -27,51 +27,55 @@ NETCONF: Final = {"name": "netconf", "port": 830, "targetPort": "ncd", "appProto
 
 
 def service(
-    name: str, *ports: Object, labels: dict[str, str] | None = None, annotations: dict[str, str] | None = None
-) -> Object:
+    name: str, *ports: JsonObject, labels: dict[str, str] | None = None, annotations: dict[str, str] | None = None
+) -> JsonObject:
     """Return a Service that needs no pod."""
     metadata = {"name": name, "labels": labels or {}, "annotations": annotations or {}}
     return {"metadata": metadata, "spec": {"ports": list(ports) or [{"port": 80}]}}
 
 
-def listed(http: httpx.Client, **query: Any) -> list[Object]:
+def list_services(http: httpx.Client, **query: Any) -> list[JsonObject]:
     answer = http.get(PATH, params={"per_page": 100, **query})
     assert answer.status_code == 200, answer.text
-    content: list[Object] = answer.json()["content"]
+    content: list[JsonObject] = answer.json()["content"]
     return content
 
 
 def names(http: httpx.Client, **query: Any) -> list[str]:
-    return [each["name"] for each in listed(http, **query)]
+    return [each["name"] for each in list_services(http, **query)]
 
 
-def until(desk: Desk, *wanted: str) -> list[Object]:
+def wait_for_services(client: GatewayClient, *wanted: str) -> list[JsonObject]:
     """Wait until the namespace's list is just `wanted`."""
     wait_until(
-        lambda: names(desk.http, namespace=desk.namespace) == list(wanted), timeout=SECONDS, what=f"Services {wanted}"
+        lambda: names(client.http, namespace=client.namespace) == list(wanted),
+        timeout=SECONDS,
+        what=f"Services {wanted}",
     )
-    return listed(desk.http, namespace=desk.namespace)
+    return list_services(client.http, namespace=client.namespace)
 
 
-def xapp_of(desk: Desk, name: str) -> object:
-    found: object = next(each["xApp"] for each in listed(desk.http, namespace=desk.namespace) if each["name"] == name)
+def xapp_of(client: GatewayClient, name: str) -> object:
+    found: object = next(
+        each["xApp"] for each in list_services(client.http, namespace=client.namespace) if each["name"] == name
+    )
     return found
 
 
-def until_xapp(desk: Desk, name: str, wanted: str | None) -> None:
+def wait_for_xapp(client: GatewayClient, name: str, wanted: str | None) -> None:
     """Wait until a Service is said to be of the xApp `wanted`."""
-    expected = {"namespace": desk.namespace, "name": wanted} if wanted else None
-    wait_until(lambda: xapp_of(desk, name) == expected, timeout=SECONDS, what=f"{name} to be of {wanted}")
+    expected = {"namespace": client.namespace, "name": wanted} if wanted else None
+    wait_until(lambda: xapp_of(client, name) == expected, timeout=SECONDS, what=f"{name} to be of {wanted}")
 
 
-def test_a_service_that_comes_changes_and_goes_is_told_as_it_is(desk: Desk) -> None:
-    path = SERVICES.format(desk.namespace)
-    made = desk.api.create(path, service("e2-node", NETCONF, labels={"app": "ric"}))
-    (found,) = until(desk, "e2-node")
+def test_a_service_that_comes_changes_and_goes_is_told_as_it_is(client: GatewayClient) -> None:
+    path = SERVICES.format(client.namespace)
+    made = client.api.create(path, service("e2-node", NETCONF, labels={"app": "ric"}))
+    (found,) = wait_for_services(client, "e2-node")
     port = {**NETCONF, "nodePort": None, "protocol": "TCP"}
     assert found == {
         "name": "e2-node",
-        "namespace": desk.namespace,
+        "namespace": client.namespace,
         "type": "ClusterIP",
         "clusterIP": made["spec"]["clusterIP"],
         "labels": {"app": "ric"},
@@ -79,31 +83,31 @@ def test_a_service_that_comes_changes_and_goes_is_told_as_it_is(desk: Desk) -> N
         "xApp": None,
     }
     change = {"metadata": {"labels": {"app": None, "tier": "edge"}}, "spec": {"type": "NodePort"}}
-    changed = desk.api.patch(f"{path}/e2-node", change)
+    changed = client.api.patch(f"{path}/e2-node", change)
     wait_until(
-        lambda: names(desk.http, namespace=desk.namespace, label="tier=edge") == ["e2-node"],
+        lambda: names(client.http, namespace=client.namespace, label="tier=edge") == ["e2-node"],
         timeout=SECONDS,
         what="the change",
     )
-    (found,) = listed(desk.http, namespace=desk.namespace)
+    (found,) = list_services(client.http, namespace=client.namespace)
     assert (found["type"], found["labels"]) == ("NodePort", {"tier": "edge"})
     assert found["ports"] == [{**port, "nodePort": changed["spec"]["ports"][0]["nodePort"]}]
-    desk.api.delete(f"{path}/e2-node")
-    until(desk)
+    client.api.delete(f"{path}/e2-node")
+    wait_for_services(client)
 
 
 @dataclass(frozen=True, slots=True)
-class Crowd:
+class ManyServices:
     """Services in the namespaces `a` and `b`, all with the label `crowd`, whose value is of this run only."""
 
     http: httpx.Client
-    crowd: str
+    label_value: str
     a: str
     b: str
 
 
 @pytest.fixture(scope="module")
-def crowd(gateway: Serving, api: ApiServer) -> Iterator[Crowd]:
+def services(gateway: GatewayServer, api: ApiServer) -> Iterator[ManyServices]:
     mark = secrets.token_hex(4)
     a, b = (f"discovery-{mark}-{letter}" for letter in "ab")
     metrics, ours = {"name": "metrics", "port": 9090}, {"crowd": mark}
@@ -119,29 +123,29 @@ def crowd(gateway: Serving, api: ApiServer) -> Iterator[Crowd]:
         api.create(NAMESPACES, {"metadata": {"name": namespace}})
         for each in services:
             api.create(SERVICES.format(namespace), each)
-    with gateway.client(event_hooks={"response": [Contract.of(gateway).check]}) as http:
+    with gateway.client(event_hooks={"response": [OpenApiContract.from_gateway(gateway).check_response]}) as http:
         wait_until(lambda: len(names(http, label=f"crowd={mark}")) == 4, timeout=SECONDS, what="the crowd")
-        yield Crowd(http, mark, a, b)
+        yield ManyServices(http, mark, a, b)
     for namespace in placed:
         api.delete(f"{NAMESPACES}/{namespace}")
 
 
-def test_the_list_is_by_namespace_and_name_page_by_page(crowd: Crowd) -> None:
-    query: dict[str, Any] = {"label": f"crowd={crowd.crowd}"}
-    expected = [(crowd.a, "broker"), (crowd.a, "e2t"), (crowd.a, "message-bus"), (crowd.b, "e2t")]
-    assert [(each["namespace"], each["name"]) for each in listed(crowd.http, **query)] == expected
-    answer = crowd.http.get(PATH, params={**query, "per_page": 3, "page": 2})
+def test_the_list_is_by_namespace_and_name_page_by_page(services: ManyServices) -> None:
+    query: dict[str, Any] = {"label": f"crowd={services.label_value}"}
+    expected = [(services.a, "broker"), (services.a, "e2t"), (services.a, "message-bus"), (services.b, "e2t")]
+    assert [(each["namespace"], each["name"]) for each in list_services(services.http, **query)] == expected
+    answer = services.http.get(PATH, params={**query, "per_page": 3, "page": 2})
     body = answer.json()
     assert (body["page"], body["total_count"], body["last_page"], body["is_last_page"]) == (2, 4, 2, True)
     assert [(each["namespace"], each["name"]) for each in body["content"]] == expected[3:]
     assert 'page=1>; rel="prev"' in answer.headers["Link"]
-    assert f"label=crowd%3D{crowd.crowd}" in answer.headers["Link"]
-    again = crowd.http.get(answer.url, headers={"If-None-Match": answer.headers["ETag"]})
+    assert f"label=crowd%3D{services.label_value}" in answer.headers["Link"]
+    again = services.http.get(answer.url, headers={"If-None-Match": answer.headers["ETag"]})
     assert again.status_code == 304
-    assert crowd.http.get(PATH, params={**query, "page": 2}).status_code == 400
+    assert services.http.get(PATH, params={**query, "page": 2}).status_code == 400
 
 
-FOUND: Final[dict[str, list[str]]] = {
+MATCHING_NAMES: Final[dict[str, list[str]]] = {
     "label=tier=core": ["a/e2t", "a/message-bus"],
     "label=tier==core,ric/zone!=south": ["a/e2t"],
     "label=tier": ["a/broker", "a/e2t", "a/message-bus"],
@@ -165,17 +169,17 @@ FOUND: Final[dict[str, list[str]]] = {
 }
 
 
-@pytest.mark.parametrize("query", FOUND)
-def test_services_are_found_by_label_port_and_name(crowd: Crowd, query: str) -> None:
+@pytest.mark.parametrize("query", MATCHING_NAMES)
+def test_services_are_found_by_label_port_and_name(services: ManyServices, query: str) -> None:
     asked = dict(each.split("=", 1) for each in query.split("&"))
-    places = {crowd.a: "a", crowd.b: "b"}
+    places = {services.a: "a", services.b: "b"}
     found: list[str] = []
     for namespace, place in places.items():
-        found += [f"{place}/{name}" for name in names(crowd.http, namespace=namespace, **asked)]
-    assert found == FOUND[query]
-    everywhere = listed(crowd.http, **asked)
+        found += [f"{place}/{name}" for name in names(services.http, namespace=namespace, **asked)]
+    assert found == MATCHING_NAMES[query]
+    everywhere = list_services(services.http, **asked)
     here = [f"{places[each['namespace']]}/{each['name']}" for each in everywhere if each["namespace"] in places]
-    assert here == FOUND[query]
+    assert here == MATCHING_NAMES[query]
 
 
 @pytest.mark.parametrize(
@@ -200,68 +204,71 @@ def test_services_are_found_by_label_port_and_name(crowd: Crowd, query: str) -> 
         ({"labels": "a=b"}, "did you mean 'label'?"),
     ],
 )
-def test_what_cannot_be_looked_for_is_refused(crowd: Crowd, query: dict[str, str], said: str) -> None:
-    answer = crowd.http.get(PATH, params=query)
+def test_what_cannot_be_looked_for_is_refused(services: ManyServices, query: dict[str, str], said: str) -> None:
+    answer = services.http.get(PATH, params=query)
     assert answer.status_code == 400, answer.text
     (error,) = answer.json()["errors"]
     assert error["field"] == next(iter(query))
     assert said in error["message"]
 
 
-def of_release(name: str, *, namespace: str, release: str, labels: dict[str, str] | None = None) -> Object:
+def of_release(name: str, *, namespace: str, release: str, labels: dict[str, str] | None = None) -> JsonObject:
     annotations = {"meta.helm.sh/release-name": release, "meta.helm.sh/release-namespace": namespace}
     return service(name, labels=labels, annotations=annotations)
 
 
-def test_a_service_is_said_to_be_of_the_xapp_whose_release_it_is_in(desk: Desk) -> None:
-    path, labels = SERVICES.format(desk.namespace), {"drax/role": "xapp", "drax/xapp-name": "hello"}
-    desk.api.create(path, of_release("api", namespace=desk.namespace, release="by-hand", labels=labels))
-    desk.api.create(path, of_release("unlabelled", namespace=desk.namespace, release="by-hand"))
-    desk.api.create(path, service("bystander", labels={"app": "ric"}))
-    until(desk, "api", "bystander", "unlabelled")
-    until_xapp(desk, "api", "by-hand")
-    until_xapp(desk, "unlabelled", "by-hand")
-    desk.api.create(
-        XAPPS.format(desk.namespace), xapp("adopted", namespace=desk.namespace, releaseName="by-hand", adopt=True)
+def test_a_service_is_said_to_be_of_the_xapp_whose_release_it_is_in(client: GatewayClient) -> None:
+    path, labels = SERVICES.format(client.namespace), {"drax/role": "xapp", "drax/xapp-name": "hello"}
+    client.api.create(path, of_release("api", namespace=client.namespace, release="by-hand", labels=labels))
+    client.api.create(path, of_release("unlabelled", namespace=client.namespace, release="by-hand"))
+    client.api.create(path, service("bystander", labels={"app": "ric"}))
+    wait_for_services(client, "api", "bystander", "unlabelled")
+    wait_for_xapp(client, "api", "by-hand")
+    wait_for_xapp(client, "unlabelled", "by-hand")
+    client.api.create(
+        XAPPS.format(client.namespace),
+        xapp_manifest("adopted", namespace=client.namespace, releaseName="by-hand", adopt=True),
     )
-    until_xapp(desk, "api", "adopted")
-    until_xapp(desk, "unlabelled", "adopted")
-    assert xapp_of(desk, "bystander") is None
-    desk.api.delete(f"{XAPPS.format(desk.namespace)}/adopted")
-    until_xapp(desk, "api", "by-hand")
+    wait_for_xapp(client, "api", "adopted")
+    wait_for_xapp(client, "unlabelled", "adopted")
+    assert xapp_of(client, "bystander") is None
+    client.api.delete(f"{XAPPS.format(client.namespace)}/adopted")
+    wait_for_xapp(client, "api", "by-hand")
 
 
-def test_our_label_without_helm_names_the_xapp(desk: Desk) -> None:
-    path = SERVICES.format(desk.namespace)
-    desk.api.create(XAPPS.format(desk.namespace), xapp("mine", namespace=desk.namespace, releaseName="another"))
+def test_our_label_without_helm_names_the_xapp(client: GatewayClient) -> None:
+    path = SERVICES.format(client.namespace)
+    client.api.create(
+        XAPPS.format(client.namespace), xapp_manifest("mine", namespace=client.namespace, releaseName="another")
+    )
     labels = {"xapp-operator.io/xapp": "mine"}
-    desk.api.create(path, service("made-later", labels=labels))
+    client.api.create(path, service("made-later", labels=labels))
     # Helm's word stands above a label, and nobody has this release.
-    desk.api.create(path, of_release("of-nobody", namespace=desk.namespace, release="mine"))
-    desk.api.create(path, of_release("of-elsewhere", namespace="default", release="another", labels=labels))
-    until(desk, "made-later", "of-elsewhere", "of-nobody")
-    until_xapp(desk, "made-later", "mine")
-    assert (xapp_of(desk, "of-nobody"), xapp_of(desk, "of-elsewhere")) == (None, None)
+    client.api.create(path, of_release("of-nobody", namespace=client.namespace, release="mine"))
+    client.api.create(path, of_release("of-elsewhere", namespace="default", release="another", labels=labels))
+    wait_for_services(client, "made-later", "of-elsewhere", "of-nobody")
+    wait_for_xapp(client, "made-later", "mine")
+    assert (xapp_of(client, "of-nobody"), xapp_of(client, "of-elsewhere")) == (None, None)
 
 
-def granted(office: Office, name: str, **rights: list[str]) -> str:
+def granted(caller_factory: CallerFactory, name: str, **rights: list[str]) -> str:
     """Make an account that may `resource=verbs` of the core group in the namespace; return its token."""
-    token = office.account(name)
-    office.grant(name, group="", **rights)
+    token = caller_factory.create_account(name)
+    caller_factory.grant(name, group="", **rights)
     return token
 
 
-def test_each_sees_services_where_they_may_list_them(office: Office) -> None:
-    office.api.create(SERVICES.format(office.namespace), service("api"))
+def test_each_sees_services_where_they_may_list_them(caller_factory: CallerFactory) -> None:
+    caller_factory.api.create(SERVICES.format(caller_factory.namespace), service("api"))
     with (
-        office.desk(granted(office, "lister", services=["list"])) as lister,
-        office.desk(granted(office, "getter", services=["get"])) as getter,
+        caller_factory.client_with_token(granted(caller_factory, "lister", services=["list"])) as lister,
+        caller_factory.client_with_token(granted(caller_factory, "getter", services=["get"])) as getter,
     ):
         wait_until(lambda: names(lister.http) == ["api"], timeout=SECONDS, what="the right and the Service")
-        assert names(lister.http, namespace=office.namespace) == ["api"]
+        assert names(lister.http, namespace=caller_factory.namespace) == ["api"]
         answer = getter.http.get(PATH)
         assert (answer.status_code, answer.json()["total_count"]) == (200, 0)
-        refusals = [getter.http.get(PATH, params={"namespace": office.namespace, "label": ","})]
+        refusals = [getter.http.get(PATH, params={"namespace": caller_factory.namespace, "label": ","})]
         refusals += [
             each.http.get(PATH, params={"namespace": namespace})
             for each in (lister, getter)
@@ -272,15 +279,22 @@ def test_each_sees_services_where_they_may_list_them(office: Office) -> None:
             assert "you may not list services" in refusal.json()["detail"]
 
 
-def test_an_xapp_is_named_to_those_only_who_may_list_xapps(office: Office) -> None:
-    office.api.create(XAPPS.format(office.namespace), xapp("hidden", namespace=office.namespace, releaseName="r"))
-    office.api.create(SERVICES.format(office.namespace), of_release("api", namespace=office.namespace, release="r"))
+def test_an_xapp_is_named_to_those_only_who_may_list_xapps(caller_factory: CallerFactory) -> None:
+    caller_factory.api.create(
+        XAPPS.format(caller_factory.namespace),
+        xapp_manifest("hidden", namespace=caller_factory.namespace, releaseName="r"),
+    )
+    caller_factory.api.create(
+        SERVICES.format(caller_factory.namespace), of_release("api", namespace=caller_factory.namespace, release="r")
+    )
     with (
-        office.desk(granted(office, "lister", services=["list"])) as desk,
-        office.desk(office.account("v", "view")) as v,
+        caller_factory.client_with_token(granted(caller_factory, "lister", services=["list"])) as desk,
+        caller_factory.client_with_token(caller_factory.create_account("v", "view")) as v,
     ):
-        told = {"namespace": office.namespace, "name": "hidden"}
-        wait_until(lambda: [each["xApp"] for each in listed(v.http)] == [told], timeout=SECONDS, what="the viewer")
+        told = {"namespace": caller_factory.namespace, "name": "hidden"}
+        wait_until(
+            lambda: [each["xApp"] for each in list_services(v.http)] == [told], timeout=SECONDS, what="the viewer"
+        )
         wait_until(lambda: names(desk.http) == ["api"], timeout=SECONDS, what="the lister's right")
-        for query in ({}, {"namespace": office.namespace}):
-            assert [each["xApp"] for each in listed(desk.http, **query)] == [None]
+        for query in ({}, {"namespace": caller_factory.namespace}):
+            assert [each["xApp"] for each in list_services(desk.http, **query)] == [None]

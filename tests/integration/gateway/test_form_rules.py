@@ -11,8 +11,8 @@ from tests.localcluster import Cluster
 from xapp_operator.api.json import JsonObject
 from xapp_operator.config import Settings
 from xapp_operator.errors import FormInvalid, Invalid
-from xapp_operator.gateway.cluster_errors import refusal_of
-from xapp_operator.gateway.forms import checked_form
+from xapp_operator.gateway.deploy.form_errors import to_form_error
+from xapp_operator.gateway.deploy.forms import validate_form
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import XAPPS
 
@@ -149,7 +149,7 @@ async def test_both_refuse_the_same_fields(kube: KubeClient, namespace: str) -> 
 def refused_here(whole: JsonObject) -> set[str]:
     """Return the top-level fields that the gateway refuses."""
     try:
-        checked_form(whole, settings=Settings())
+        validate_form(whole, settings=Settings())
     except FormInvalid as error:
         return {top(each.field) for each in error.errors}
     return set()
@@ -166,7 +166,7 @@ async def refused_there(kube: KubeClient, whole: JsonObject, namespace: str) -> 
     try:
         await kube.create(XAPPS, body, dry_run=True)
     except Invalid as error:
-        told = refusal_of(error)
+        told = to_form_error(error)
         # A field that it does not know it names in the message only.
         named = {top(each.field) for each in told.errors if each.field.count(".")}
         return named or {field for field in whole if f'"spec.{field}' in told.message}

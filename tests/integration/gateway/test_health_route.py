@@ -8,76 +8,76 @@ from typing import Any, Final
 
 import pytest
 
-from tests.integration.gateway.desk import NAME, Desk, ready
-from tests.integration.gateway.office import ACCOUNTS, Office
+from tests.integration.gateway.caller_factory import ACCOUNTS, CallerFactory
+from tests.integration.gateway.gateway_client import XAPP_NAME, GatewayClient, ready_status
 from tests.localcluster import Cluster
 from tests.localcluster.waiting import wait_until
-from tests.support.apiserver import Object
-from tests.support.person import Person
-from tests.support.styles import drax_chart
+from tests.support.apiserver import JsonObject
+from tests.support.helm_user import HelmUser
+from tests.support.vendor_charts import drax_chart
 
 pytestmark = pytest.mark.integration
 
-PATIENCE: Final = 60.0
+WAIT_SECONDS: Final = 60.0
 PODS: Final = "/api/v1/namespaces/{}/pods"
 SERVICES: Final = "/api/v1/namespaces/{}/services"
 DEPLOYMENTS: Final = "/apis/apps/v1/namespaces/{}/deployments"
 EVENTS: Final = "/api/v1/namespaces/{}/events"
 AILING: Final = {
-    **ready(),
+    **ready_status(),
     "phase": "Degraded",
     "health": {"status": "Degraded", "message": "said by a test"},
-    "release": {"name": NAME, "revision": 1},
+    "release": {"name": XAPP_NAME, "revision": 1},
 }
 
 
 @pytest.fixture
-def person(cluster: Cluster, namespace: str, tmp_path: Path) -> Iterator[Person]:
-    one = Person(cluster, namespace, tmp_path)
+def helm_user(cluster: Cluster, namespace: str, tmp_path: Path) -> Iterator[HelmUser]:
+    one = HelmUser(cluster, namespace, tmp_path)
     yield one
-    one.uninstall(NAME)
+    one.uninstall(XAPP_NAME)
 
 
-def health(desk: Desk, name: str = NAME) -> Object:
-    answer = desk.http.get(f"/api/xapps/{desk.namespace}/{name}/health")
+def health(client: GatewayClient, name: str = XAPP_NAME) -> JsonObject:
+    answer = client.http.get(f"/api/xapps/{client.namespace}/{name}/health")
     assert answer.status_code == 200, answer.text
-    found: Object = answer.json()
+    found: JsonObject = answer.json()
     return found
 
 
-def told(desk: Desk, condition: Any, *, what: str) -> Object:
+def told(client: GatewayClient, condition: Any, *, what: str) -> JsonObject:
     """Wait until the health satisfies `condition`, and return it."""
 
-    def matching() -> Object | None:
-        answer = desk.http.get(f"/api/xapps/{desk.namespace}/{NAME}/health")
+    def matching() -> JsonObject | None:
+        answer = client.http.get(f"/api/xapps/{client.namespace}/{XAPP_NAME}/health")
         if answer.status_code != 200:
             return None
-        found: Object = answer.json()
+        found: JsonObject = answer.json()
         return found if condition(found) else None
 
-    return wait_until(matching, timeout=PATIENCE, what=what)
+    return wait_until(matching, timeout=WAIT_SECONDS, what=what)
 
 
-def of_kind(report: Object, kind: str) -> list[Object]:
+def of_kind(report: JsonObject, kind: str) -> list[JsonObject]:
     return [each for each in report["resources"] if each["kind"] == kind]
 
 
-def kinds_of(report: Object) -> set[str]:
+def kinds_of(report: JsonObject) -> set[str]:
     return {each["kind"] for each in report["resources"]}
 
 
-def test_a_healthy_xapp_shows_its_objects_and_pods(desk: Desk, person: Person) -> None:
-    person.install(NAME, drax_chart())
+def test_a_healthy_xapp_shows_its_objects_and_pods(client: GatewayClient, helm_user: HelmUser) -> None:
+    helm_user.install(XAPP_NAME, drax_chart())
     wanted = {"Deployment", "Service", "ConfigMap"}
     report = told(
-        desk,
+        client,
         lambda found: found["status"] == "Healthy" and found["pods"] and wanted <= kinds_of(found),
         what="a healthy xApp",
     )
     kinds = [each["kind"] for each in report["resources"]]
     assert kinds == sorted(kinds)
     assert of_kind(report, "Deployment") == [
-        {"kind": "Deployment", "name": NAME, "namespace": desk.namespace, "status": "Healthy", "message": None}
+        {"kind": "Deployment", "name": XAPP_NAME, "namespace": client.namespace, "status": "Healthy", "message": None}
     ]
     [pod] = report["pods"]
     assert (pod["phase"], pod["ready"], pod["restarts"]) == ("Running", True, 0)
@@ -93,13 +93,15 @@ def test_a_healthy_xapp_shows_its_objects_and_pods(desk: Desk, person: Person) -
     }
 
 
-def test_the_container_of_a_pod_that_crashes_is_told_with_exit_code_and_events(desk: Desk, person: Person) -> None:
-    person.install(NAME, drax_chart())
-    told(desk, lambda found: found["pods"], what="the pod of the chart")
-    pod = crashing_pod(desk)
+def test_the_container_of_a_pod_that_crashes_is_told_with_exit_code_and_events(
+    client: GatewayClient, helm_user: HelmUser
+) -> None:
+    helm_user.install(XAPP_NAME, drax_chart())
+    told(client, lambda found: found["pods"], what="the pod of the chart")
+    pod = crashing_pod(client)
     try:
         report = told(
-            desk, lambda found: any(each["name"] == "crashing" for each in found["pods"]), what="the crashing pod"
+            client, lambda found: any(each["name"] == "crashing" for each in found["pods"]), what="the crashing pod"
         )
         shown = next(each for each in report["pods"] if each["name"] == "crashing")
         assert (shown["ready"], shown["restarts"]) == (False, 4)
@@ -107,18 +109,18 @@ def test_the_container_of_a_pod_that_crashes_is_told_with_exit_code_and_events(d
         assert (container["state"], container["reason"], container["exitCode"]) == ("terminated", "CrashLoopBackOff", 3)
         assert container["message"] == "said before\nthe last words"
     finally:
-        desk.api.delete(pod)
+        client.api.delete(pod)
 
 
-def crashing_pod(desk: Desk) -> str:
+def crashing_pod(client: GatewayClient) -> str:
     """Make a pod that the Deployment's selector picks and no node runs, and say of it what a kubelet would."""
-    account = f"{ACCOUNTS.format(desk.namespace)}/default"
-    wait_until(lambda: desk.api.find(account), timeout=PATIENCE, what="the service account of the namespace")
-    pods = PODS.format(desk.namespace)
-    desk.api.create(
+    account = f"{ACCOUNTS.format(client.namespace)}/default"
+    wait_until(lambda: client.api.find(account), timeout=WAIT_SECONDS, what="the service account of the namespace")
+    pods = PODS.format(client.namespace)
+    client.api.create(
         pods,
         {
-            "metadata": {"name": "crashing", "labels": {"app": NAME}},
+            "metadata": {"name": "crashing", "labels": {"app": XAPP_NAME}},
             "spec": {
                 "nodeSelector": {"no-node": "has-this"},
                 "containers": [{"name": "core", "image": "registry.example.com/core:1"}],
@@ -127,30 +129,30 @@ def crashing_pod(desk: Desk) -> str:
     )
     ended = {"terminated": {"exitCode": 3, "reason": "Error", "message": "said before\nthe last words"}}
     statuses = [{"name": "core", "ready": False, "restartCount": 4, "state": ended, "image": "i", "imageID": ""}]
-    desk.api.patch(f"{pods}/crashing/status", {"status": {"phase": "Running", "containerStatuses": statuses}})
+    client.api.patch(f"{pods}/crashing/status", {"status": {"phase": "Running", "containerStatuses": statuses}})
     return f"{pods}/crashing"
 
 
-def test_events_about_its_objects_are_told_and_no_others(desk: Desk, person: Person) -> None:
-    person.install(NAME, drax_chart())
-    told(desk, lambda found: found["pods"], what="the pod of the chart")
-    for name, about in (("ours", NAME), ("theirs", "somebody-else")):
-        involved = {"apiVersion": "apps/v1", "kind": "Deployment", "name": about, "namespace": desk.namespace}
+def test_events_about_its_objects_are_told_and_no_others(client: GatewayClient, helm_user: HelmUser) -> None:
+    helm_user.install(XAPP_NAME, drax_chart())
+    told(client, lambda found: found["pods"], what="the pod of the chart")
+    for name, about in (("ours", XAPP_NAME), ("theirs", "somebody-else")):
+        involved = {"apiVersion": "apps/v1", "kind": "Deployment", "name": about, "namespace": client.namespace}
         body = {"involvedObject": involved, "reason": "Told", "message": name, "type": "Warning", "count": 2}
-        desk.api.create(EVENTS.format(desk.namespace), {"metadata": {"name": name}, **body})
-    events = [each for each in health(desk)["events"] if each["reason"] == "Told"]
-    assert [(each["message"], each["count"], each["object"]["name"]) for each in events] == [("ours", 2, NAME)]
+        client.api.create(EVENTS.format(client.namespace), {"metadata": {"name": name}, **body})
+    events = [each for each in health(client)["events"] if each["reason"] == "Told"]
+    assert [(each["message"], each["count"], each["object"]["name"]) for each in events] == [("ours", 2, XAPP_NAME)]
 
 
-def test_an_object_that_is_gone_is_named_where_something_is_wrong(desk: Desk, person: Person) -> None:
-    person.install(NAME, drax_chart())
-    desk.deploy()
-    desk.report(ready())
-    desk.api.delete(f"{SERVICES.format(desk.namespace)}/{NAME}-api")
-    desk.report(AILING)
-    gone = {"kind": "Service", "name": f"{NAME}-api", "namespace": desk.namespace}
+def test_an_object_that_is_gone_is_named_where_something_is_wrong(client: GatewayClient, helm_user: HelmUser) -> None:
+    helm_user.install(XAPP_NAME, drax_chart())
+    client.deploy()
+    client.write_status(ready_status())
+    client.api.delete(f"{SERVICES.format(client.namespace)}/{XAPP_NAME}-api")
+    client.write_status(AILING)
+    gone = {"kind": "Service", "name": f"{XAPP_NAME}-api", "namespace": client.namespace}
     report = told(
-        desk,
+        client,
         lambda found: (
             found["status"] == "Degraded" and [each["status"] for each in of_kind(found, "Service")] == ["Degraded"]
         ),
@@ -161,48 +163,50 @@ def test_an_object_that_is_gone_is_named_where_something_is_wrong(desk: Desk, pe
     assert report["message"] == "said by a test"
 
 
-def test_what_a_caller_may_not_read_is_left_out(desk: Desk, office: Office, person: Person) -> None:
-    person.install(NAME, drax_chart())
-    told(desk, lambda found: found["pods"], what="the pod of the chart")
-    token = office.account("reader")
-    office.grant("reader", xapps=["get"])
-    with office.desk(token) as reader:
+def test_what_a_caller_may_not_read_is_left_out(
+    client: GatewayClient, caller_factory: CallerFactory, helm_user: HelmUser
+) -> None:
+    helm_user.install(XAPP_NAME, drax_chart())
+    told(client, lambda found: found["pods"], what="the pod of the chart")
+    token = caller_factory.create_account("reader")
+    caller_factory.grant("reader", xapps=["get"])
+    with caller_factory.client_with_token(token) as reader:
         report = told(reader, lambda found: found["status"] == "Healthy", what="health for a reader")
         assert of_kind(report, "Deployment")
         assert (report["pods"], report["events"]) == ([], [])
-    with office.desk(office.account("viewer", "view")) as viewer:
+    with caller_factory.client_with_token(caller_factory.create_account("viewer", "view")) as viewer:
         assert health(viewer)["pods"]
 
 
-def test_an_xapp_without_a_release_has_no_objects(desk: Desk) -> None:
-    desk.deploy()
-    report = told(desk, lambda found: found["resources"] == [], what="the new XApp")
+def test_an_xapp_without_a_release_has_no_objects(client: GatewayClient) -> None:
+    client.deploy()
+    report = told(client, lambda found: found["resources"] == [], what="the new XApp")
     assert (report["status"], report["pods"]) == ("Unknown", [])
 
 
-def test_an_xapp_that_is_being_deleted_misses_no_object(desk: Desk, person: Person) -> None:
-    person.install(NAME, drax_chart())
-    desk.deploy()
-    desk.report(AILING)
-    desk.hold()
-    desk.api.delete(f"{SERVICES.format(desk.namespace)}/{NAME}-api")
-    told(desk, lambda found: "is missing" in messages(found), what="the missing Service to be told")
-    desk.delete({"name": NAME, "namespace": desk.namespace})
+def test_an_xapp_that_is_being_deleted_misses_no_object(client: GatewayClient, helm_user: HelmUser) -> None:
+    helm_user.install(XAPP_NAME, drax_chart())
+    client.deploy()
+    client.write_status(AILING)
+    client.add_finalizer()
+    client.api.delete(f"{SERVICES.format(client.namespace)}/{XAPP_NAME}-api")
+    told(client, lambda found: "is missing" in messages(found), what="the missing Service to be told")
+    client.delete_deployment({"name": XAPP_NAME, "namespace": client.namespace})
     try:
-        report = told(desk, lambda found: "is missing" not in messages(found), what="the deletion")
-        record = desk.http.get(f"/api/xapps/{desk.namespace}/{NAME}").json()
+        report = told(client, lambda found: "is missing" not in messages(found), what="the deletion")
+        record = client.http.get(f"/api/xapps/{client.namespace}/{XAPP_NAME}").json()
         assert record["phase"] == "Uninstalling"
         assert [report[field] for field in ("status", "message")] == [record[field] for field in ("health", "message")]
         assert of_kind(report, "Deployment")
     finally:
-        desk.let_go()
+        client.remove_finalizer()
 
 
-def messages(report: Object) -> list[str]:
+def messages(report: JsonObject) -> list[str]:
     return [each["message"] for each in report["resources"]]
 
 
-def test_an_xapp_that_is_not_there_has_no_health(desk: Desk) -> None:
-    answer = desk.http.get(f"/api/xapps/{desk.namespace}/absent/health")
+def test_an_xapp_that_is_not_there_has_no_health(client: GatewayClient) -> None:
+    answer = client.http.get(f"/api/xapps/{client.namespace}/absent/health")
     assert answer.status_code == 404
     assert "absent" in answer.json()["detail"]

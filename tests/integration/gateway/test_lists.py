@@ -13,25 +13,25 @@ from typing import Any, Final
 import pytest
 
 from tests.integration.gateway.conftest import CRDS, settings_for
-from tests.integration.gateway.desk import Desk, ready
+from tests.integration.gateway.gateway_client import GatewayClient, ready_status
 from tests.localcluster import LocalCluster
 from tests.localcluster.waiting import wait_until
-from tests.support.apiserver import NAMESPACES, XAPPS, ApiServer, Object
-from tests.support.contract import Contract
-from tests.support.gateway import Serving, serving
-from tests.support.manifest import xapp
+from tests.support.apiserver import NAMESPACES, XAPPS, ApiServer, JsonObject
+from tests.support.gateway import GatewayServer, serve_gateway
+from tests.support.openapi_contract import OpenApiContract
+from tests.support.xapp_manifest import xapp_manifest
 
 pytestmark = pytest.mark.integration
 
 COUNT: Final = 250
 PER_PAGE: Final = 7
-SEEN_SECONDS: Final = 60.0
+VISIBLE_SECONDS: Final = 60.0
 SORTS: Final = ("created", "name", "organization", "version", "phase", "health")
 SORTED_BY: Final = {"created": "createdAt"}
 
 
 @pytest.fixture(scope="module")
-def crowd(gateway: Serving, api: ApiServer) -> Iterator[Desk]:
+def services(gateway: GatewayServer, api: ApiServer) -> Iterator[GatewayClient]:
     """COUNT XApps in a namespace, a third of them with a status, all of them in the gateway's cache."""
     namespace = f"crowd-{secrets.token_hex(4)}"
     api.create(NAMESPACES, {"metadata": {"name": namespace}})
@@ -39,28 +39,28 @@ def crowd(gateway: Serving, api: ApiServer) -> Iterator[Desk]:
     def make(at: int) -> None:
         name = f"hello-{at}"
         spec = {"organization": f"{namespace}-{at % 5}", "version": f"0.{at % 12}.{at % 3}"}
-        api.create(XAPPS.format(namespace), xapp(name, namespace=namespace, **spec))
+        api.create(XAPPS.format(namespace), xapp_manifest(name, namespace=namespace, **spec))
         if at % 3 == 0:
-            api.patch(f"{XAPPS.format(namespace)}/{name}/status", {"status": ready()})
+            api.patch(f"{XAPPS.format(namespace)}/{name}/status", {"status": ready_status()})
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(make, range(COUNT)))
-    with gateway.client(event_hooks={"response": [Contract.of(gateway).check]}) as http:
+    with gateway.client(event_hooks={"response": [OpenApiContract.from_gateway(gateway).check_response]}) as http:
         query = {"namespace": namespace, "health": "Healthy"}
         wait_until(
             lambda: http.get("/api/xapps", params=query).json()["total_count"] == -(-COUNT // 3),
             timeout=60,
             what="the crowd to be seen",
         )
-        yield Desk(http=http, api=api, namespace=namespace, uploads=gateway.gateway.uploads)
+        yield GatewayClient(http=http, api=api, namespace=namespace, uploads=gateway.gateway.upload_folder)
     api.delete(XAPPS.format(namespace))
     api.delete(f"{NAMESPACES}/{namespace}")
 
 
-def walk(crowd: Desk, **query: Any) -> list[Object]:
+def walk_pages(services: GatewayClient, **query: Any) -> list[JsonObject]:
     """Return the records of all pages, found by following the links."""
-    found: list[Object] = []
-    answer = crowd.http.get("/api/xapps", params={"per_page": PER_PAGE, **query})
+    found: list[JsonObject] = []
+    answer = services.http.get("/api/xapps", params={"per_page": PER_PAGE, **query})
     while True:
         page = answer.json()
         assert page["page"] == len(found) // PER_PAGE + 1
@@ -72,21 +72,21 @@ def walk(crowd: Desk, **query: Any) -> list[Object]:
         if following is None:
             assert len(found) == page["total_count"]
             return found
-        answer = crowd.http.get(following["url"])
+        answer = services.http.get(following["url"])
 
 
 @pytest.mark.parametrize("order", ["asc", "desc"])
 @pytest.mark.parametrize("sort", SORTS)
-def test_a_walk_meets_every_xapp_exactly_once_and_in_order(crowd: Desk, sort: str, order: str) -> None:
-    found = walk(crowd, namespace=crowd.namespace, sort=sort, order=order)
+def test_a_walk_meets_every_xapp_exactly_once_and_in_order(services: GatewayClient, sort: str, order: str) -> None:
+    found = walk_pages(services, namespace=services.namespace, sort=sort, order=order)
     assert sorted(each["name"] for each in found) == sorted(f"hello-{at}" for at in range(COUNT))
     pairs = pairwise(found) if order == "asc" else pairwise(reversed(found))
     assert all(key(before, sort) < key(after, sort) for before, after in pairs)
 
 
-def test_a_walk_over_all_namespaces_meets_every_xapp_too(crowd: Desk) -> None:
+def test_a_walk_over_all_namespaces_meets_every_xapp_too(services: GatewayClient) -> None:
     for search in ("hello-", "HELLO-"):
-        found = walk(crowd, search=search, organization=f"{crowd.namespace}-3")
+        found = walk_pages(services, search=search, organization=f"{services.namespace}-3")
         assert sorted(each["name"] for each in found) == sorted(f"hello-{at}" for at in range(3, COUNT, 5))
 
 
@@ -99,35 +99,35 @@ def test_a_walk_over_all_namespaces_meets_every_xapp_too(crowd: Desk) -> None:
         ({"team": "x"}, 0),
     ],
 )
-def test_a_filter_counts_what_it_lets_through(crowd: Desk, query: dict[str, str], count: int) -> None:
-    page = crowd.http.get("/api/xapps", params={"namespace": crowd.namespace, **query}).json()
+def test_a_filter_counts_what_it_lets_through(services: GatewayClient, query: dict[str, str], count: int) -> None:
+    page = services.http.get("/api/xapps", params={"namespace": services.namespace, **query}).json()
     assert page["total_count"] == count
     assert list(page) == ["page", "total_count", "last_page", "is_last_page", "content"]
 
 
-def key(record: Object, sort: str) -> tuple[Any, str]:
+def key(record: JsonObject, sort: str) -> tuple[Any, str]:
     value = record[SORTED_BY.get(sort, sort)]
     return ([int(part) for part in value.split(".")] if sort == "version" else value), record["uid"]
 
 
-def test_a_change_is_seen_in_time_wherever_it_is_made(desk: Desk) -> None:
-    path = f"{XAPPS.format(desk.namespace)}/hello"
-    shown = f"/api/xapps/{desk.namespace}/hello"
-    listed = {"namespace": desk.namespace}
+def test_a_change_is_seen_in_time_wherever_it_is_made(client: GatewayClient) -> None:
+    path = f"{XAPPS.format(client.namespace)}/hello"
+    shown = f"/api/xapps/{client.namespace}/hello"
+    listed = {"namespace": client.namespace}
 
     def seen(probe: Callable[[], bool], what: str) -> None:
-        wait_until(probe, timeout=SEEN_SECONDS, what=what)
+        wait_until(probe, timeout=VISIBLE_SECONDS, what=what)
 
-    desk.api.create(XAPPS.format(desk.namespace), xapp("hello", namespace=desk.namespace))
-    seen(lambda: desk.http.get("/api/xapps", params=listed).json()["total_count"] == 1, "the new XApp")
-    desk.report(ready(), name="hello")
-    seen(lambda: desk.http.get("/api/xapps", params=listed).json()["content"][0]["ready"] is True, "the status")
-    desk.api.patch(path, {"spec": {"version": "0.3.0"}})
-    seen(lambda: desk.http.get(shown).json()["version"] == "0.3.0", "the new version")
-    assert desk.http.get(shown).json()["ready"] is False
-    desk.api.delete(path)
-    seen(lambda: desk.http.get("/api/xapps", params=listed).json()["total_count"] == 0, "the deletion")
-    assert desk.http.get(shown).status_code == 404
+    client.api.create(XAPPS.format(client.namespace), xapp_manifest("hello", namespace=client.namespace))
+    seen(lambda: client.http.get("/api/xapps", params=listed).json()["total_count"] == 1, "the new XApp")
+    client.write_status(ready_status(), name="hello")
+    seen(lambda: client.http.get("/api/xapps", params=listed).json()["content"][0]["ready"] is True, "the status")
+    client.api.patch(path, {"spec": {"version": "0.3.0"}})
+    seen(lambda: client.http.get(shown).json()["version"] == "0.3.0", "the new version")
+    assert client.http.get(shown).json()["ready"] is False
+    client.api.delete(path)
+    seen(lambda: client.http.get("/api/xapps", params=listed).json()["total_count"] == 0, "the deletion")
+    assert client.http.get(shown).status_code == 404
 
 
 @pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")  # of uvloop's, where the server goes meanwhile
@@ -135,26 +135,29 @@ def test_the_last_known_list_is_served_while_the_api_server_is_away_and_nothing_
     private_cluster: Callable[[], LocalCluster], tmp_path: Path
 ) -> None:
     local = private_cluster()
-    cluster = local.access()
+    cluster = local.connect()
     cluster.kubectl("apply", "--server-side", "-k", str(CRDS))
     cluster.kubectl("wait", "--for=condition=Established", "crd/xapps.xapp-operator.io", "--timeout=60s")
-    with ApiServer(cluster) as api, serving(settings_for(cluster, tmp_path / "one")) as known:
-        wait_until(lambda: api.answers(XAPPS.format("default")), timeout=60, what="the new kind to be served")
-        api.create(XAPPS.format("default"), xapp("hello", namespace="default"))
+    with ApiServer(cluster) as api, serve_gateway(settings_for(cluster, tmp_path / "one")) as known:
+        wait_until(lambda: api.is_served(XAPPS.format("default")), timeout=60, what="the new kind to be served")
+        api.create(XAPPS.format("default"), xapp_manifest("hello", namespace="default"))
         with known.client() as http:
             wait_until(lambda: http.get("/api/xapps").json()["total_count"] == 1, timeout=60, what="the XApp")
-            local.hold("kube-apiserver")
+            local.stop_process("kube-apiserver")
             assert http.get("/api/xapps").json()["content"][0]["name"] == "hello"
             assert http.get("/readyz").status_code == 200
             body = {"name": "hello", "namespace": "default"}
             away = http.request("DELETE", "/api/deployment/xapp", json=body)
             assert (away.status_code, away.headers["content-type"]) == (503, "application/problem+json")
-            with serving(settings_for(cluster, tmp_path / "two"), synced=False) as unknown, unknown.client() as second:
+            with (
+                serve_gateway(settings_for(cluster, tmp_path / "two"), wait_synced=False) as unknown,
+                unknown.client() as second,
+            ):
                 for path in ("/api/xapps", "/api/xapps/default/hello", "/readyz"):
                     assert second.get(path).status_code == 503
                     assert second.get(path).headers["Retry-After"]
                 assert second.get("/healthz").status_code == 200
-            local.release("kube-apiserver")
+            local.start_process("kube-apiserver")
             assert http.request("DELETE", "/api/deployment/xapp", json=body).status_code == 202
             wait_until(lambda: http.get("/api/xapps").json()["total_count"] == 0, timeout=60, what="the deletion")
     gc.collect()  # here, and not in a test to which that would be a fault

@@ -31,17 +31,17 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from tests.integration.gateway.caller_factory import CallerFactory
 from tests.integration.gateway.conftest import settings_for
-from tests.integration.gateway.desk import NAME, Desk, ready
-from tests.integration.gateway.office import Office
+from tests.integration.gateway.gateway_client import XAPP_NAME, GatewayClient, ready_status
 from tests.localcluster import Cluster
 from tests.localcluster.waiting import wait_until
 from tests.support.apiserver import REPOSITORIES, ApiServer
+from tests.support.chart_server import ChartServer
 from tests.support.charts import chart_archive
-from tests.support.chartserver import ChartServer
-from tests.support.gateway import Serving, serving
-from tests.support.person import Person
-from tests.support.styles import drax_chart
+from tests.support.gateway import GatewayServer, serve_gateway
+from tests.support.helm_user import HelmUser
+from tests.support.vendor_charts import drax_chart
 
 pytestmark = pytest.mark.integration
 
@@ -55,10 +55,10 @@ PROXIED_EXAMPLES: Final = 4
 """One handler serves all methods of the proxy."""
 
 CALL_SECONDS: Final = 60.0
-PATIENCE: Final = 60.0
+WAIT_SECONDS: Final = 60.0
 BY_HAND: Final = "by-hand"
 REPOSITORY: Final = "acme"
-MET: Final = {
+EXPECTED_STATUSES: Final = {
     *("list_xapps", "show_xapp", "list_repositories", "show_repository", "list_charts", "list_versions"),
     *("list_services", "healthz", "readyz", "metrics"),
 }
@@ -80,10 +80,10 @@ NO_BACKEND: Final = frozenset({502, 503, 504})
 
 
 @dataclass(slots=True)
-class Fuzz:
+class FuzzRun:
     """Requests to one gateway; `statuses` are those that were met, by operation."""
 
-    gateway: Serving
+    gateway: GatewayServer
     namespace: str
     headers: dict[str, str] = field(default_factory=dict)
     statuses: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
@@ -95,17 +95,17 @@ class Fuzz:
             document = http.get("/api/v1/openapi.json").json()
         schema = schemathesis.openapi.from_dict(document)
         operations = [_usable(result) for result in schema.get_all_operations()]
-        assert {_id(operation) for operation in operations} >= MET
+        assert {_id(operation) for operation in operations} >= EXPECTED_STATUSES
         with requests.Session() as session:
             session.trust_env = False
             session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))  # no request depends on another
             for operation in sorted(operations, key=lambda each: ORDER.index(each.method.lower())):
                 if _content(operation) != {EVENT_STREAM}:
-                    self._ask_plainly(operation, session)
+                    self._send_example(operation, session)
                     for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
-                        self._try(operation, mode, session)
+                        self._fuzz_operation(operation, mode, session)
 
-    def _ask_plainly(self, operation: Operation, session: requests.Session) -> None:
+    def _send_example(self, operation: Operation, session: requests.Session) -> None:
         """Look at what exists, with no parameters."""
         if operation.method.lower() == "get":
             known = known_to(operation.path, self.namespace)
@@ -115,7 +115,7 @@ class Fuzz:
                 placed = {name: found[at % len(found)] for name, found in values.items()}
                 self._send(operation.Case(path_parameters=placed), session)
 
-    def _try(self, operation: Operation, mode: GenerationMode, session: requests.Session) -> None:
+    def _fuzz_operation(self, operation: Operation, mode: GenerationMode, session: requests.Session) -> None:
         known = known_to(operation.path, self.namespace)
 
         @hypothesis.settings(
@@ -129,9 +129,9 @@ class Fuzz:
         @hypothesis.given(case=operation.as_strategy(mode), choice=st.integers(0, 3), at=st.integers(0, 7))
         def attempt(case: AnyCase, choice: int, at: int) -> None:
             if choice:  # otherwise all of it is made up
-                place_in(case, self.namespace)
+                use_namespace(case, self.namespace)
             if choice > 1:
-                name_known(case, known, at=at)
+                use_known_names(case, known, at=at)
             self._send(case, session)
 
         try:
@@ -151,9 +151,9 @@ class Fuzz:
         )
         operation = _id(case.operation)
         self.statuses[operation].add(response.status_code)
-        self._judge(case, response)
+        self._check_response(case, response)
 
-    def _judge(self, case: AnyCase, response: Response) -> None:
+    def _check_response(self, case: AnyCase, response: Response) -> None:
         proxied = case.operation.path.startswith(PROXIED)
         if proxied and "sandbox" in "".join(response.headers.get("content-security-policy", ())):
             return  # the words of whoever answers for the xApp
@@ -176,7 +176,7 @@ class Fuzz:
             first.setdefault(fault.partition("\n")[0], fault)
         if first:
             pytest.fail("\n\n".join(first.values()), pytrace=False)
-        assert {operation for operation in MET if 200 not in self.statuses[operation]} == set()
+        assert {operation for operation in EXPECTED_STATUSES if 200 not in self.statuses[operation]} == set()
 
 
 def _usable(result: Result[Operation, InvalidSchema]) -> Operation:
@@ -196,7 +196,7 @@ def _content(operation: Operation) -> set[str]:
 
 def known_to(path: str, namespace: str) -> dict[str, tuple[str, ...]]:
     """Return values of the parameters of a path that name what exists."""
-    names = (REPOSITORY,) if path.startswith("/api/repositories") else (NAME, BY_HAND)
+    names = (REPOSITORY,) if path.startswith("/api/repositories") else (XAPP_NAME, BY_HAND)
     return {
         "namespace": (namespace,),
         "name": names,
@@ -207,14 +207,14 @@ def known_to(path: str, namespace: str) -> dict[str, tuple[str, ...]]:
     }
 
 
-def place_in(case: AnyCase, namespace: str) -> None:
+def use_namespace(case: AnyCase, namespace: str) -> None:
     """Have a request speak of the namespace of this test."""
     for part in (case.path_parameters, case.body, case.body.get("xAppForm") if isinstance(case.body, dict) else None):
         if isinstance(part, dict) and "namespace" in part:
             part["namespace"] = namespace
 
 
-def name_known(case: AnyCase, known: Mapping[str, tuple[str, ...]], *, at: int) -> None:
+def use_known_names(case: AnyCase, known: Mapping[str, tuple[str, ...]], *, at: int) -> None:
     """Have a request name what exists."""
     for name in case.path_parameters or {}:
         if name in known:
@@ -232,50 +232,52 @@ def charts() -> Iterator[ChartServer]:
 
 
 @pytest.fixture
-def furnished(cluster: Cluster, desk: Desk, charts: ChartServer, tmp_path: Path) -> str:
+def seeded_gateway(cluster: Cluster, client: GatewayClient, charts: ChartServer, tmp_path: Path) -> str:
     """A namespace with an XApp, one more that is known by its labels only, and a repository."""
-    desk.deploy()
-    desk.report(ready())
-    Person(cluster, desk.namespace, tmp_path).install(BY_HAND, drax_chart())
-    repository = {"name": REPOSITORY, "namespace": desk.namespace, "url": charts.url}
-    answer = desk.http.post("/api/repositories", json=repository)
+    client.deploy()
+    client.write_status(ready_status())
+    HelmUser(cluster, client.namespace, tmp_path).install(BY_HAND, drax_chart())
+    repository = {"name": REPOSITORY, "namespace": client.namespace, "url": charts.url}
+    answer = client.http.post("/api/repositories", json=repository)
     assert answer.status_code == 201, answer.text
-    return desk.namespace
+    return client.namespace
 
 
-def furnish(gateway: Serving, namespace: str, headers: dict[str, str]) -> None:
+def create_fixtures(gateway: GatewayServer, namespace: str, headers: dict[str, str]) -> None:
     """Wait until `gateway` knows what the namespace holds."""
-    paths = [f"/api/xapps/{namespace}/{name}" for name in (NAME, BY_HAND)]
+    paths = [f"/api/xapps/{namespace}/{name}" for name in (XAPP_NAME, BY_HAND)]
     paths.append(f"/api/repositories/{namespace}/{REPOSITORY}")
     with gateway.client(headers=headers) as http:
-        wait_until(lambda: all(http.get(path).status_code == 200 for path in paths), timeout=PATIENCE, what="the state")
+        wait_until(
+            lambda: all(http.get(path).status_code == 200 for path in paths), timeout=WAIT_SECONDS, what="the state"
+        )
 
 
 def test_every_answer_to_everybody_is_described(
-    cluster: Cluster, furnished: str, tmp_path_factory: pytest.TempPathFactory
+    cluster: Cluster, seeded_gateway: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     # Confined to the namespace, or what is made up might be made elsewhere.
     settings = settings_for(
         cluster,
         tmp_path_factory.mktemp("fuzz"),
-        namespaces=(furnished,),
+        namespaces=(seeded_gateway,),
         wait_max_seconds=0.1,
         fetch_timeout_seconds=30,
     )
-    with serving(settings) as gateway:
-        furnish(gateway, furnished, {})
-        fuzz = Fuzz(gateway, furnished)
+    with serve_gateway(settings) as gateway:
+        create_fixtures(gateway, seeded_gateway, {})
+        fuzz = FuzzRun(gateway, seeded_gateway)
         fuzz.run()
     fuzz.check()
 
 
 def test_every_answer_to_one_who_may_only_look_is_described(
-    guarded: Serving, office: Office, furnished: str, api: ApiServer
+    authenticated_gateway: GatewayServer, caller_factory: CallerFactory, seeded_gateway: str, api: ApiServer
 ) -> None:
-    headers = {"Authorization": f"Bearer {office.account('viewer', 'view')}"}
-    furnish(guarded, furnished, headers)
-    before = api.names(REPOSITORIES.format(furnished))
-    fuzz = Fuzz(guarded, furnished, headers)
+    headers = {"Authorization": f"Bearer {caller_factory.create_account('viewer', 'view')}"}
+    create_fixtures(authenticated_gateway, seeded_gateway, headers)
+    before = api.names(REPOSITORIES.format(seeded_gateway))
+    fuzz = FuzzRun(authenticated_gateway, seeded_gateway, headers)
     fuzz.run()
     fuzz.check()
-    assert api.names(REPOSITORIES.format(furnished)) == before
+    assert api.names(REPOSITORIES.format(seeded_gateway)) == before

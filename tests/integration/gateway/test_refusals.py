@@ -14,22 +14,22 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.integration.gateway.desk import DEPLOYMENT, NOTHING, Desk, parts
+from tests.integration.gateway.gateway_client import DEPLOYMENT, NO_OBJECTS, GatewayClient, multipart_files
 from tests.support.apiserver import NAMESPACES, ApiServer
+from tests.support.chart_server import ChartServer
 from tests.support.charts import chart_archive, tar_gz
-from tests.support.chartserver import ChartServer
-from tests.support.contract import Contract
-from tests.support.gateway import Serving
+from tests.support.gateway import GatewayServer
+from tests.support.openapi_contract import OpenApiContract
 
 pytestmark = pytest.mark.integration
 
 CHART_YAML = "apiVersion: v2\nname: hello\nversion: 0.1.0\n"
-EATS_MEMORY = '{{- $x := "x" }}{{- range until 40 }}{{- $x = print $x $x }}{{- end }}a: {{ len $x }}'
+MEMORY_HOG_TEMPLATE = '{{- $x := "x" }}{{- range until 40 }}{{- $x = print $x $x }}{{- end }}a: {{ len $x }}'
 INSIDE = re.compile(r"Traceback|File \"|/tmp/|/var/|/work|site-packages|\.py\b|uploads-|0x[0-9a-f]{8}")
 
 
 @pytest.fixture(scope="module")
-def place(api: ApiServer) -> Iterator[str]:
+def shared_namespace(api: ApiServer) -> Iterator[str]:
     """One namespace for all: nothing is ever written to it."""
     name = "gateway-refusals"
     api.create(NAMESPACES, {"metadata": {"name": name}})
@@ -38,21 +38,21 @@ def place(api: ApiServer) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def desk(gateway: Serving, api: ApiServer, place: str) -> Iterator[Desk]:
-    with gateway.client(event_hooks={"response": [Contract.of(gateway).check]}) as http:
-        yield Desk(http=http, api=api, namespace=place, uploads=gateway.gateway.uploads)
+def client(gateway: GatewayServer, api: ApiServer, shared_namespace: str) -> Iterator[GatewayClient]:
+    with gateway.client(event_hooks={"response": [OpenApiContract.from_gateway(gateway).check_response]}) as http:
+        yield GatewayClient(http=http, api=api, namespace=shared_namespace, uploads=gateway.gateway.upload_folder)
 
 
 @dataclass(frozen=True, slots=True)
-class Bad:
+class BadRequest:
     """One bad request: how it differs from a good one, and what is said of it.
 
     `form` is sent as it is unless it is a dict, which changes the good form (None removes a field).
     """
 
     status: int
-    where: str | None
-    says: str = ""
+    wrong_field: str | None
+    detail: str = ""
     form: object = field(default_factory=dict)
     file: bytes | None = field(default_factory=chart_archive)
     values: str | bytes | None = None
@@ -78,7 +78,7 @@ def member(name: str, kind: bytes = tarfile.REGTYPE, *, target: str = "") -> tar
     return found
 
 
-def bomb() -> bytes:
+def gzip_bomb() -> bytes:
     """Return a chart of some KiB that unpacks to 64 MiB."""
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     head = tarfile.TarInfo("hello/templates/zeros.txt")
@@ -102,40 +102,44 @@ ALIASES = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
 )
 
 FORM = {
-    "missing": Bad(400, "xAppForm", "is missing", form=None),
-    "empty": Bad(400, None, "xAppForm", form=""),
-    "not JSON": Bad(400, None, "line 1", form="{'xAppName': 1}"),
-    "not UTF-8": Bad(400, None, "xAppForm", form=b'{"owner": "\xff"}'),
-    "a list": Bad(422, None, "object", form="[]"),
-    "a text": Bad(422, None, "object", form='"hello"'),
-    "a key twice": Bad(422, "xAppForm", "twice", form='{"owner": "a", "owner": "b"}'),
-    "NaN": Bad(400, None, "JSON", form='{"owner": NaN}'),
-    "no field": Bad(422, "xAppForm.xAppName", "required", form="{}"),
-    "a number for a text": Bad(422, "xAppForm.owner", "text", form={"owner": 1}),
-    "a list for a text": Bad(422, "xAppForm.team", "text", form={"team": ["ran"]}),
-    "a text for a number": Bad(422, "xAppForm.maxHistory", "number", form={"maxHistory": "5"}),
-    "a text for a boolean": Bad(422, "xAppForm.suspend", "true or false", form={"suspend": "true"}),
-    "an object too many": Bad(422, "xAppForm.upgrade.when", "", form={"upgrade": {"when": "now"}}),
-    "a wrong method": Bad(422, "xAppForm.method", "Remote Chart Repository", form={"method": "upload"}),
-    "an unknown field": Bad(422, "xAppForm.xappname", "xAppName", form={"xappname": "hello"}),
-    "values in the form": Bad(422, "xAppForm.values", "part values", form={"values": {"a": 1}}),
-    "an archive in the form": Bad(422, "xAppForm.archive", "part file", form={"archive": {"secretRef": {"name": "s"}}}),
-    "an empty name": Bad(422, "xAppForm.xAppName", "1", form={"xAppName": ""}),
-    "a name of signs": Bad(422, "xAppForm.xAppName", "letter or digit", form={"xAppName": "___"}),
-    "a name over the limit": Bad(422, "xAppForm.xAppName", "253", form={"xAppName": "x" * 254}),
-    "an organization over the limit": Bad(422, "xAppForm.organization", "253", form={"organization": "x" * 254}),
-    "a version with a v": Bad(422, "xAppForm.version", "dotted numeric", form={"version": "v1"}),
-    "a version with a line break": Bad(422, "xAppForm.version", "dotted numeric", form={"version": "1\n"}),
-    "an upper-case namespace": Bad(422, "xAppForm.namespace", "63", form={"namespace": "RIC"}),
-    "a namespace over the limit": Bad(422, "xAppForm.namespace", "63", form={"namespace": "x" * 64}),
-    "a namespace that leaves its path": Bad(422, "xAppForm.namespace", "63", form={"namespace": "../kube-system"}),
-    "a timeout of another kind": Bad(422, "xAppForm.timeout", "24h", form={"timeout": "5 minutes"}),
-    "a timeout too long": Bad(422, "xAppForm.timeout", "24h", form={"timeout": "25h"}),
-    "a history too long": Bad(422, "xAppForm.maxHistory", "100", form={"maxHistory": 101}),
-    "a release name over the limit": Bad(422, "xAppForm.releaseName", "53", form={"releaseName": "x" * 54}),
-    "chartVersion with an upload": Bad(422, "xAppForm.chartVersion", "forbidden", form={"chartVersion": "1"}),
-    "too large": Bad(413, "xAppForm", "65,536", form=json.dumps({"owner": "x" * 70_000})),
-    "deep": Bad(400, None, "", form="[" * 20_000 + "]" * 20_000),
+    "missing": BadRequest(400, "xAppForm", "is missing", form=None),
+    "empty": BadRequest(400, None, "xAppForm", form=""),
+    "not JSON": BadRequest(400, None, "line 1", form="{'xAppName': 1}"),
+    "not UTF-8": BadRequest(400, None, "xAppForm", form=b'{"owner": "\xff"}'),
+    "a list": BadRequest(422, None, "object", form="[]"),
+    "a text": BadRequest(422, None, "object", form='"hello"'),
+    "a key twice": BadRequest(422, "xAppForm", "twice", form='{"owner": "a", "owner": "b"}'),
+    "NaN": BadRequest(400, None, "JSON", form='{"owner": NaN}'),
+    "no field": BadRequest(422, "xAppForm.xAppName", "required", form="{}"),
+    "a number for a text": BadRequest(422, "xAppForm.owner", "text", form={"owner": 1}),
+    "a list for a text": BadRequest(422, "xAppForm.team", "text", form={"team": ["ran"]}),
+    "a text for a number": BadRequest(422, "xAppForm.maxHistory", "number", form={"maxHistory": "5"}),
+    "a text for a boolean": BadRequest(422, "xAppForm.suspend", "true or false", form={"suspend": "true"}),
+    "an object too many": BadRequest(422, "xAppForm.upgrade.when", "", form={"upgrade": {"when": "now"}}),
+    "a wrong method": BadRequest(422, "xAppForm.method", "Remote Chart Repository", form={"method": "upload"}),
+    "an unknown field": BadRequest(422, "xAppForm.xappname", "xAppName", form={"xappname": "hello"}),
+    "values in the form": BadRequest(422, "xAppForm.values", "part values", form={"values": {"a": 1}}),
+    "an archive in the form": BadRequest(
+        422, "xAppForm.archive", "part file", form={"archive": {"secretRef": {"name": "s"}}}
+    ),
+    "an empty name": BadRequest(422, "xAppForm.xAppName", "1", form={"xAppName": ""}),
+    "a name of signs": BadRequest(422, "xAppForm.xAppName", "letter or digit", form={"xAppName": "___"}),
+    "a name over the limit": BadRequest(422, "xAppForm.xAppName", "253", form={"xAppName": "x" * 254}),
+    "an organization over the limit": BadRequest(422, "xAppForm.organization", "253", form={"organization": "x" * 254}),
+    "a version with a v": BadRequest(422, "xAppForm.version", "dotted numeric", form={"version": "v1"}),
+    "a version with a line break": BadRequest(422, "xAppForm.version", "dotted numeric", form={"version": "1\n"}),
+    "an upper-case namespace": BadRequest(422, "xAppForm.namespace", "63", form={"namespace": "RIC"}),
+    "a namespace over the limit": BadRequest(422, "xAppForm.namespace", "63", form={"namespace": "x" * 64}),
+    "a namespace that leaves its path": BadRequest(
+        422, "xAppForm.namespace", "63", form={"namespace": "../kube-system"}
+    ),
+    "a timeout of another kind": BadRequest(422, "xAppForm.timeout", "24h", form={"timeout": "5 minutes"}),
+    "a timeout too long": BadRequest(422, "xAppForm.timeout", "24h", form={"timeout": "25h"}),
+    "a history too long": BadRequest(422, "xAppForm.maxHistory", "100", form={"maxHistory": 101}),
+    "a release name over the limit": BadRequest(422, "xAppForm.releaseName", "53", form={"releaseName": "x" * 54}),
+    "chartVersion with an upload": BadRequest(422, "xAppForm.chartVersion", "forbidden", form={"chartVersion": "1"}),
+    "too large": BadRequest(413, "xAppForm", "65,536", form=json.dumps({"owner": "x" * 70_000})),
+    "deep": BadRequest(400, None, "", form="[" * 20_000 + "]" * 20_000),
 }
 
 REMOTE: dict[str, Any] = {
@@ -145,81 +149,87 @@ REMOTE: dict[str, Any] = {
     "repoName": "charts",
 }
 METHOD = {
-    "a file with a remote chart": Bad(422, "file", "remote", form=REMOTE),
-    "no file with an upload": Bad(422, "file", "required", file=None),
-    "no url": Bad(422, "xAppForm.url", "required", form={**REMOTE, "url": None}, file=None),
-    "no chartName": Bad(422, "xAppForm.chartName", "required", form={**REMOTE, "chartName": None}, file=None),
-    "no repoName": Bad(422, "xAppForm.repoName", "required", form={**REMOTE, "repoName": None}, file=None),
-    "a url of another kind": Bad(422, "xAppForm.url", "https://", form={**REMOTE, "url": "ftp://a"}, file=None),
-    "a url without a host": Bad(422, "xAppForm.url", "host", form={**REMOTE, "url": "https://"}, file=None),
-    "a url with a password": Bad(
+    "a file with a remote chart": BadRequest(422, "file", "remote", form=REMOTE),
+    "no file with an upload": BadRequest(422, "file", "required", file=None),
+    "no url": BadRequest(422, "xAppForm.url", "required", form={**REMOTE, "url": None}, file=None),
+    "no chartName": BadRequest(422, "xAppForm.chartName", "required", form={**REMOTE, "chartName": None}, file=None),
+    "no repoName": BadRequest(422, "xAppForm.repoName", "required", form={**REMOTE, "repoName": None}, file=None),
+    "a url of another kind": BadRequest(422, "xAppForm.url", "https://", form={**REMOTE, "url": "ftp://a"}, file=None),
+    "a url without a host": BadRequest(422, "xAppForm.url", "host", form={**REMOTE, "url": "https://"}, file=None),
+    "a url with a password": BadRequest(
         422, "xAppForm.url", "credentials", form={**REMOTE, "url": "https://u:hunter2@a.example"}, file=None
     ),
-    "a chartVersion that is no range": Bad(
+    "a chartVersion that is no range": BadRequest(
         422, "xAppForm.chartVersion", ">=0.2", form={**REMOTE, "chartVersion": "<<"}, file=None
     ),
-    "a version that no chart can have": Bad(
+    "a version that no chart can have": BadRequest(
         422, "xAppForm.chartVersion", "its default", form={**REMOTE, "version": "1.2.3.4"}, file=None
     ),
-    "a repoName of signs": Bad(422, "xAppForm.repoName", "lower-case", form={**REMOTE, "repoName": "A_b"}, file=None),
+    "a repoName of signs": BadRequest(
+        422, "xAppForm.repoName", "lower-case", form={**REMOTE, "repoName": "A_b"}, file=None
+    ),
 }
 
 FILE = {
-    "0 bytes": Bad(422, "file", "", file=b""),
-    "not gzip": Bad(422, "file", "gzip", file=b"PK\x03\x04 a zip"),
-    "gzip cut short": Bad(422, "file", "", file=chart_archive()[:-20]),
-    "not tar": Bad(422, "file", "", file=zlib.compress(b"x" * 2000, wbits=31)),
-    "no Chart.yaml": Bad(422, "file", "Chart.yaml", file=tar_gz({"hello/values.yaml": ""})),
-    "a Chart.yaml that is no YAML": Bad(422, "file", "Chart.yaml", file=about("a: [")),
-    "a version that is no SemVer": Bad(422, "file", "version", file=about("apiVersion: v2\nname: a\nversion: x.y\n")),
-    "two dots": Bad(422, "file", "..", file=archive_with(member("hello/../../etc/passwd"), b"x")),
-    "an absolute path": Bad(422, "file", "", file=archive_with(member("/etc/passwd"), b"x")),
-    "a link to outside": Bad(
+    "0 bytes": BadRequest(422, "file", "", file=b""),
+    "not gzip": BadRequest(422, "file", "gzip", file=b"PK\x03\x04 a zip"),
+    "gzip cut short": BadRequest(422, "file", "", file=chart_archive()[:-20]),
+    "not tar": BadRequest(422, "file", "", file=zlib.compress(b"x" * 2000, wbits=31)),
+    "no Chart.yaml": BadRequest(422, "file", "Chart.yaml", file=tar_gz({"hello/values.yaml": ""})),
+    "a Chart.yaml that is no YAML": BadRequest(422, "file", "Chart.yaml", file=about("a: [")),
+    "a version that is no SemVer": BadRequest(
+        422, "file", "version", file=about("apiVersion: v2\nname: a\nversion: x.y\n")
+    ),
+    "two dots": BadRequest(422, "file", "..", file=archive_with(member("hello/../../etc/passwd"), b"x")),
+    "an absolute path": BadRequest(422, "file", "", file=archive_with(member("/etc/passwd"), b"x")),
+    "a link to outside": BadRequest(
         422, "file", "link", file=archive_with(member("hello/a", tarfile.SYMTYPE, target="../../etc/passwd"))
     ),
-    "a hard link to outside": Bad(
+    "a hard link to outside": BadRequest(
         422, "file", "/etc/passwd", file=archive_with(member("hello/a", tarfile.LNKTYPE, target="/etc/passwd"))
     ),
-    "a device": Bad(422, "file", "", file=archive_with(member("hello/null", tarfile.CHRTYPE))),
-    "a pipe": Bad(422, "file", "", file=archive_with(member("hello/pipe", tarfile.FIFOTYPE))),
-    "a bomb": Bad(422, "file", "20,971,520", file=bomb()),
-    "5,001 files": Bad(422, "file", "5,000", file=chart_archive({f"templates/{at}.txt": "" for at in range(5000)})),
-    "over 1 MiB": Bad(413, "file", "1,048,576", file=b"\x1f\x8b" + bytes(1024 * 1024)),
-    "a library": Bad(422, "file", "library", file=about(CHART_YAML + "type: library\n")),
-    "dependencies that are not vendored": Bad(
+    "a device": BadRequest(422, "file", "", file=archive_with(member("hello/null", tarfile.CHRTYPE))),
+    "a pipe": BadRequest(422, "file", "", file=archive_with(member("hello/pipe", tarfile.FIFOTYPE))),
+    "a bomb": BadRequest(422, "file", "20,971,520", file=gzip_bomb()),
+    "5,001 files": BadRequest(
+        422, "file", "5,000", file=chart_archive({f"templates/{at}.txt": "" for at in range(5000)})
+    ),
+    "over 1 MiB": BadRequest(413, "file", "1,048,576", file=b"\x1f\x8b" + bytes(1024 * 1024)),
+    "a library": BadRequest(422, "file", "library", file=about(CHART_YAML + "type: library\n")),
+    "dependencies that are not vendored": BadRequest(
         422, "file", "redis", file=about(CHART_YAML + "dependencies: [{name: redis, version: 1.x, repository: x}]\n")
     ),
-    "a template that does not parse": Bad(422, "file", "line 1", file=chart_of("{{ if }}")),
-    "a template that renders no YAML": Bad(422, "file", "YAML", file=chart_of("a: b: c")),
-    "a template that calls itself": Bad(
+    "a template that does not parse": BadRequest(422, "file", "line 1", file=chart_of("{{ if }}")),
+    "a template that renders no YAML": BadRequest(422, "file", "YAML", file=chart_of("a: b: c")),
+    "a template that calls itself": BadRequest(
         422, "file", "without end", file=chart_of('{{ define "r" }}{{ include "r" . }}{{ end }}{{ include "r" . }}')
     ),
-    "a template that eats memory": Bad(422, "file", "MiB of memory", file=chart_of(EATS_MEMORY)),
-    "a chart for another cluster": Bad(422, "file", "1.20", file=about(CHART_YAML + "kubeVersion: <1.20\n")),
+    "a template that eats memory": BadRequest(422, "file", "MiB of memory", file=chart_of(MEMORY_HOG_TEMPLATE)),
+    "a chart for another cluster": BadRequest(422, "file", "1.20", file=about(CHART_YAML + "kubeVersion: <1.20\n")),
 }
 
 VALUES = {
-    "not YAML": Bad(422, "values", "line 2", values="a: [1"),
-    "a list": Bad(422, "values", "object", values="- 1"),
-    "a text": Bad(422, "values", "object", values="hello"),
-    "an alias bomb": Bad(422, "values", "alias", values=ALIASES),
-    "a key twice": Bad(422, "values", "line 2", values="a: 1\na: 2\n"),
-    "two documents": Bad(422, "values", "document", values="a: 1\n---\nb: 1\n"),
-    "not UTF-8": Bad(422, "values", "UTF-8", values=b"a: \xff"),
-    "deep": Bad(422, "values", "100", values="a: " + "[" * 200 + "]" * 200),
-    "over the cap": Bad(413, "values", "1,048,576", values="a: " + "x" * 1024 * 1024),
-    "a mask without a value": Bad(422, "values.password", "value itself", values='password: "••••••"'),
-    "against the schema": Bad(422, "values.port", "", values="must: 1\nport: eighty", file=SCHEMA),
-    "less than the schema wants": Bad(422, "values.must", "", file=SCHEMA),
+    "not YAML": BadRequest(422, "values", "line 2", values="a: [1"),
+    "a list": BadRequest(422, "values", "object", values="- 1"),
+    "a text": BadRequest(422, "values", "object", values="hello"),
+    "an alias bomb": BadRequest(422, "values", "alias", values=ALIASES),
+    "a key twice": BadRequest(422, "values", "line 2", values="a: 1\na: 2\n"),
+    "two documents": BadRequest(422, "values", "document", values="a: 1\n---\nb: 1\n"),
+    "not UTF-8": BadRequest(422, "values", "UTF-8", values=b"a: \xff"),
+    "deep": BadRequest(422, "values", "100", values="a: " + "[" * 200 + "]" * 200),
+    "over the cap": BadRequest(413, "values", "1,048,576", values="a: " + "x" * 1024 * 1024),
+    "a mask without a value": BadRequest(422, "values.password", "value itself", values='password: "••••••"'),
+    "against the schema": BadRequest(422, "values.port", "", values="must: 1\nport: eighty", file=SCHEMA),
+    "less than the schema wants": BadRequest(422, "values.must", "", file=SCHEMA),
 }
 
 QUERY = {
-    "an unknown parameter": Bad(400, "dryrun", "dryRun", query={"dryrun": "true"}),
-    "a dryRun of another kind": Bad(400, "dryRun", "true or false", query={"dryRun": "yes"}),
-    "a wait of another kind": Bad(400, "wait", "300", query={"wait": "long"}),
-    "a negative wait": Bad(400, "wait", "300", query={"wait": "-1"}),
-    "a wait too long": Bad(400, "wait", "300", query={"wait": "301"}),
-    "a wait without end": Bad(400, "wait", "300", query={"wait": "inf"}),
+    "an unknown parameter": BadRequest(400, "dryrun", "dryRun", query={"dryrun": "true"}),
+    "a dryRun of another kind": BadRequest(400, "dryRun", "true or false", query={"dryRun": "yes"}),
+    "a wait of another kind": BadRequest(400, "wait", "300", query={"wait": "long"}),
+    "a negative wait": BadRequest(400, "wait", "300", query={"wait": "-1"}),
+    "a wait too long": BadRequest(400, "wait", "300", query={"wait": "301"}),
+    "a wait without end": BadRequest(400, "wait", "300", query={"wait": "inf"}),
 }
 
 ALL = {
@@ -229,40 +239,42 @@ ALL = {
 }
 
 
-def send(desk: Desk, bad: Bad) -> httpx.Response:
-    form = desk.form(**bad.form) if isinstance(bad.form, dict) else bad.form
-    return desk.post(form, file=bad.file, values=bad.values, **bad.query)
+def send(client: GatewayClient, bad: BadRequest) -> httpx.Response:
+    form = client.deployment_form(**bad.form) if isinstance(bad.form, dict) else bad.form
+    return client.post_deployment(form, file=bad.file, values=bad.values, **bad.query)
 
 
-def check(desk: Desk, answer: httpx.Response, bad: Bad) -> None:
+def assert_refused(client: GatewayClient, answer: httpx.Response, bad: BadRequest) -> None:
     problem = answer.json()
     assert answer.status_code == bad.status, problem
     assert answer.headers["content-type"] == "application/problem+json"
-    assert bad.says in problem["detail"]
-    if bad.where is not None:
-        assert bad.where in [each["field"] for each in problem["errors"]]
+    assert bad.detail in problem["detail"]
+    if bad.wrong_field is not None:
+        assert bad.wrong_field in [each["field"] for each in problem["errors"]]
     assert not INSIDE.search(answer.text)
     assert "hunter2" not in answer.text
-    left = desk.written()
-    if left != NOTHING:
-        desk.clear()
-    assert left == NOTHING
+    left = client.existing_objects()
+    if left != NO_OBJECTS:
+        client.delete_objects()
+    assert left == NO_OBJECTS
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_bad_input_is_refused_and_leaves_nothing(desk: Desk, name: str) -> None:
-    check(desk, send(desk, ALL[name]), ALL[name])
+def test_bad_input_is_refused_and_leaves_nothing(client: GatewayClient, name: str) -> None:
+    assert_refused(client, send(client, ALL[name]), ALL[name])
 
 
 @pytest.mark.parametrize("name", [name for name in ALL if ALL[name].status == 422][::7])
-def test_a_dry_run_refuses_the_same(desk: Desk, name: str) -> None:
+def test_a_dry_run_refuses_the_same(client: GatewayClient, name: str) -> None:
     bad = ALL[name]
-    form = desk.form(**bad.form) if isinstance(bad.form, dict) else bad.form
-    check(desk, desk.post(form, file=bad.file, values=bad.values, dryRun="true"), bad)
+    form = client.deployment_form(**bad.form) if isinstance(bad.form, dict) else bad.form
+    assert_refused(client, client.post_deployment(form, file=bad.file, values=bad.values, dryRun="true"), bad)
 
 
-def test_all_wrong_fields_are_named_at_once(desk: Desk) -> None:
-    answer = desk.post(desk.form(version="v1", owner=None, team=1, namespace="A"), file=chart_archive())
+def test_all_wrong_fields_are_named_at_once(client: GatewayClient) -> None:
+    answer = client.post_deployment(
+        client.deployment_form(version="v1", owner=None, team=1, namespace="A"), file=chart_archive()
+    )
     assert {each["field"] for each in answer.json()["errors"]} == {
         "xAppForm.version",
         "xAppForm.owner",
@@ -292,28 +304,30 @@ MALFORMED: dict[str, tuple[int, dict[str, str], bytes]] = {
 
 
 @pytest.mark.parametrize("name", MALFORMED)
-def test_what_is_not_multipart_is_refused(desk: Desk, name: str) -> None:
+def test_what_is_not_multipart_is_refused(client: GatewayClient, name: str) -> None:
     status, headers, body = MALFORMED[name]
-    answer = desk.http.post(DEPLOYMENT, content=body, headers=headers)
-    check(desk, answer, Bad(status, None, "multipart" if status == 415 else ""))
+    answer = client.http.post(DEPLOYMENT, content=body, headers=headers)
+    assert_refused(client, answer, BadRequest(status, None, "multipart" if status == 415 else ""))
 
 
-def test_a_part_that_comes_twice_is_refused(desk: Desk) -> None:
-    sent = [(name, content) for name, content in parts(desk.form(), file=chart_archive()).items()]
-    answer = desk.http.post(DEPLOYMENT, files=[*sent, sent[0]])
-    check(desk, answer, Bad(422, "xAppForm", "once"))
+def test_a_part_that_comes_twice_is_refused(client: GatewayClient) -> None:
+    sent = [
+        (name, content) for name, content in multipart_files(client.deployment_form(), file=chart_archive()).items()
+    ]
+    answer = client.http.post(DEPLOYMENT, files=[*sent, sent[0]])
+    assert_refused(client, answer, BadRequest(422, "xAppForm", "once"))
 
 
-def test_a_part_that_is_none_is_refused(desk: Desk) -> None:
-    sent = {**parts(desk.form(), file=chart_archive()), "valuesFile": (None, b"a: 1")}
-    check(desk, desk.http.post(DEPLOYMENT, files=sent), Bad(422, "'valuesFile'", "values"))
+def test_a_malformed_part_is_refused(client: GatewayClient) -> None:
+    sent = {**multipart_files(client.deployment_form(), file=chart_archive()), "valuesFile": (None, b"a: 1")}
+    assert_refused(client, client.http.post(DEPLOYMENT, files=sent), BadRequest(422, "'valuesFile'", "values"))
 
 
-def test_a_form_under_another_name_is_missed_and_the_name_is_mended(desk: Desk) -> None:
-    sent = parts(desk.form(), file=chart_archive())
+def test_a_form_under_another_name_is_missed_and_the_name_is_mended(client: GatewayClient) -> None:
+    sent = multipart_files(client.deployment_form(), file=chart_archive())
     sent["xappForm"] = sent.pop("xAppForm")
-    answer = desk.http.post(DEPLOYMENT, files=sent)
-    check(desk, answer, Bad(400, "'xappForm'", "xAppForm is missing"))
+    answer = client.http.post(DEPLOYMENT, files=sent)
+    assert_refused(client, answer, BadRequest(400, "'xappForm'", "xAppForm is missing"))
     assert "did you mean 'xAppForm'" in answer.text
 
 
@@ -327,9 +341,9 @@ REFUSED_SOURCES: dict[str, tuple[str, Callable[[ChartServer], dict[str, Any]], s
 
 
 @pytest.mark.parametrize("name", REFUSED_SOURCES)
-def test_a_dry_run_of_a_chart_that_cannot_be_had_is_refused(desk: Desk, name: str) -> None:
+def test_a_dry_run_of_a_chart_that_cannot_be_had_is_refused(client: GatewayClient, name: str) -> None:
     where, changes, says = REFUSED_SOURCES[name]
     with ChartServer() as charts:
         charts.add("hello", "0.1.0", chart_archive())
-        form = desk.remote("", **changes(charts))
-        check(desk, desk.post(form, dryRun="true"), Bad(422, where, says))
+        form = client.remote_form("", **changes(charts))
+        assert_refused(client, client.post_deployment(form, dryRun="true"), BadRequest(422, where, says))

@@ -4,41 +4,41 @@ from __future__ import annotations
 
 import pytest
 
-from tests.integration.gateway.desk import DEPLOYMENT, NAME, NOTHING, Desk
+from tests.integration.gateway.gateway_client import DEPLOYMENT, NO_OBJECTS, XAPP_NAME, GatewayClient
 from tests.support.charts import chart_archive
 from tests.support.eventually import eventually
 
 pytestmark = pytest.mark.integration
 
 
-def test_removing_answers_202_and_again_while_it_goes_and_then_404(desk: Desk) -> None:
-    desk.deploy()
-    desk.hold()
-    wanted = {"name": NAME, "namespace": desk.namespace}
-    first = desk.delete(wanted)
+def test_removing_answers_202_and_again_while_it_goes_and_then_404(client: GatewayClient) -> None:
+    client.deploy()
+    client.add_finalizer()
+    wanted = {"name": XAPP_NAME, "namespace": client.namespace}
+    first = client.delete_deployment(wanted)
     assert first.status_code == 202
     assert (first.json()["phase"], first.json()["ready"]) == ("Uninstalling", False)
-    second = desk.delete(wanted)
+    second = client.delete_deployment(wanted)
     assert (second.status_code, second.json()["uid"]) == (202, first.json()["uid"])
-    desk.let_go()
-    assert desk.delete(wanted).status_code == 404
+    client.remove_finalizer()
+    assert client.delete_deployment(wanted).status_code == 404
 
 
-def test_what_nothing_holds_back_is_gone_at_once_with_its_record_as_the_answer(desk: Desk) -> None:
-    record = desk.deploy()
-    answer = desk.delete({"name": NAME, "namespace": desk.namespace})
+def test_delete_without_finalizer_answers_with_the_last_record(client: GatewayClient) -> None:
+    record = client.deploy()
+    answer = client.delete_deployment({"name": XAPP_NAME, "namespace": client.namespace})
     assert answer.status_code == 202
     assert (answer.json()["uid"], answer.json()["phase"]) == (record["uid"], "Uninstalling")
-    assert desk.written()["xapps"] == []
+    assert client.existing_objects()["xapps"] == []
 
 
-async def test_what_was_removed_leaves_the_list_and_may_come_again(desk: Desk) -> None:
-    desk.deploy()
-    desk.delete({"name": NAME, "namespace": desk.namespace})
-    path = f"/api/xapps/{desk.namespace}/{NAME}"
-    await eventually(lambda: desk.http.get(path).status_code == 404, what="the record to go")
-    desk.deploy()
-    assert desk.http.get(path).status_code == 200
+async def test_a_deleted_xapp_leaves_the_list_and_can_be_recreated(client: GatewayClient) -> None:
+    client.deploy()
+    client.delete_deployment({"name": XAPP_NAME, "namespace": client.namespace})
+    path = f"/api/xapps/{client.namespace}/{XAPP_NAME}"
+    await eventually(lambda: client.http.get(path).status_code == 404, what="the record to go")
+    client.deploy()
+    assert client.http.get(path).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -66,8 +66,10 @@ async def test_what_was_removed_leaves_the_list_and_may_come_again(desk: Desk) -
         pytest.param('{"name": "' + "x" * 70_000 + '"}', 413, None, id="too large"),
     ],
 )
-def test_a_removal_that_cannot_be_is_refused(desk: Desk, body: object, status: int, field: str | None) -> None:
-    answer = desk.delete(body)
+def test_a_removal_that_cannot_be_is_refused(
+    client: GatewayClient, body: object, status: int, field: str | None
+) -> None:
+    answer = client.delete_deployment(body)
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
     if field is not None:
@@ -75,15 +77,15 @@ def test_a_removal_that_cannot_be_is_refused(desk: Desk, body: object, status: i
 
 
 @pytest.mark.parametrize("query", ["?dryRun=true", "?pretty=1", "?pretty=true&pretty=true", "?x=%ff"])
-def test_parameters_that_a_removal_does_not_have_are_refused_before_it(desk: Desk, query: str) -> None:
-    desk.deploy()
-    content = f'{{"name": "{NAME}", "namespace": "{desk.namespace}"}}'
-    answer = desk.http.request("DELETE", DEPLOYMENT + query, content=content)
+def test_parameters_that_a_removal_does_not_have_are_refused_before_it(client: GatewayClient, query: str) -> None:
+    client.deploy()
+    content = f'{{"name": "{XAPP_NAME}", "namespace": "{client.namespace}"}}'
+    answer = client.http.request("DELETE", DEPLOYMENT + query, content=content)
     assert answer.status_code == 400
-    assert desk.written()["xapps"] == [NAME]
+    assert client.existing_objects()["xapps"] == [XAPP_NAME]
 
 
-def test_nothing_of_another_namespace_is_removed(desk: Desk) -> None:
-    desk.deploy(chart_archive())
-    assert desk.delete({"name": NAME, "namespace": "default"}).status_code == 404
-    assert desk.written() != NOTHING
+def test_nothing_of_another_namespace_is_removed(client: GatewayClient) -> None:
+    client.deploy(chart_archive())
+    assert client.delete_deployment({"name": XAPP_NAME, "namespace": "default"}).status_code == 404
+    assert client.existing_objects() != NO_OBJECTS

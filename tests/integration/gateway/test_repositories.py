@@ -11,12 +11,12 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from tests.integration.gateway.desk import Desk
-from tests.integration.gateway.office import Office
+from tests.integration.gateway.caller_factory import CallerFactory
+from tests.integration.gateway.gateway_client import GatewayClient
 from tests.localcluster.waiting import wait_until
-from tests.support.apiserver import NAMESPACES, REPOSITORIES, SECRETS, ApiServer, Object
+from tests.support.apiserver import NAMESPACES, REPOSITORIES, SECRETS, ApiServer, JsonObject
+from tests.support.chart_server import ChartServer
 from tests.support.charts import chart_archive
-from tests.support.chartserver import ChartServer
 
 pytestmark = pytest.mark.integration
 
@@ -37,29 +37,29 @@ def guarded_charts() -> Iterator[ChartServer]:
         yield server
 
 
-def save(desk: Desk, **fields: Any) -> httpx.Response:
-    return desk.http.post(PATH, json={"name": "acme", "namespace": desk.namespace, "url": URL, **fields})
+def save(client: GatewayClient, **fields: Any) -> httpx.Response:
+    return client.http.post(PATH, json={"name": "acme", "namespace": client.namespace, "url": URL, **fields})
 
 
-def listed(desk: Desk, **query: Any) -> list[Object]:
-    answer = desk.http.get(PATH, params={"namespace": desk.namespace, **query})
+def listed(client: GatewayClient, **query: Any) -> list[JsonObject]:
+    answer = client.http.get(PATH, params={"namespace": client.namespace, **query})
     assert answer.status_code == 200, answer.text
-    content: list[Object] = answer.json()["content"]
+    content: list[JsonObject] = answer.json()["content"]
     return content
 
 
-def secrets_of(desk: Desk) -> list[Object]:
-    items: list[Object] = desk.api.get(SECRETS.format(desk.namespace))["items"]
+def secrets_of(client: GatewayClient) -> list[JsonObject]:
+    items: list[JsonObject] = client.api.get(SECRETS.format(client.namespace))["items"]
     return [each for each in items if each["metadata"]["name"].startswith("chart-repository-")]
 
 
-def test_a_repository_is_saved_shown_listed_and_removed(desk: Desk) -> None:
-    made = save(desk)
+def test_a_repository_is_saved_shown_listed_and_removed(client: GatewayClient) -> None:
+    made = save(client)
     assert made.status_code == 201
-    assert made.headers["Location"] == f"{PATH}/{desk.namespace}/acme"
+    assert made.headers["Location"] == f"{PATH}/{client.namespace}/acme"
     expected = {
         "name": "acme",
-        "namespace": desk.namespace,
+        "namespace": client.namespace,
         "url": URL,
         "type": "http",
         "charts": None,
@@ -68,17 +68,17 @@ def test_a_repository_is_saved_shown_listed_and_removed(desk: Desk) -> None:
         "message": None,
     }
     assert made.json() == expected
-    assert desk.http.get(made.headers["Location"]).json() == expected
-    assert listed(desk) == [expected]
-    assert secrets_of(desk) == []
-    assert desk.http.delete(made.headers["Location"]).status_code == 204
-    assert desk.http.delete(made.headers["Location"]).status_code == 404
-    wait_until(lambda: listed(desk) == [], timeout=SECONDS, what="the list without the repository")
-    assert desk.http.get(made.headers["Location"]).status_code == 404
+    assert client.http.get(made.headers["Location"]).json() == expected
+    assert listed(client) == [expected]
+    assert secrets_of(client) == []
+    assert client.http.delete(made.headers["Location"]).status_code == 204
+    assert client.http.delete(made.headers["Location"]).status_code == 404
+    wait_until(lambda: listed(client) == [], timeout=SECONDS, what="the list without the repository")
+    assert client.http.get(made.headers["Location"]).status_code == 404
 
 
-def test_what_the_operator_found_is_shown(desk: Desk) -> None:
-    save(desk)
+def test_what_the_operator_found_is_shown(client: GatewayClient) -> None:
+    save(client)
     condition = {"type": "Ready", "status": "True", "reason": "Fetched", "message": "the index lists 3 charts"}
     status = {
         "observedGeneration": 1,
@@ -86,112 +86,116 @@ def test_what_the_operator_found_is_shown(desk: Desk) -> None:
         "lastFetched": "2026-11-20T08:01:00Z",
         "conditions": [{**condition, "lastTransitionTime": "2026-11-20T08:01:00Z", "observedGeneration": 1}],
     }
-    desk.api.patch(f"{REPOSITORIES.format(desk.namespace)}/acme/status", {"status": status})
-    wait_until(lambda: listed(desk)[0]["ready"], timeout=SECONDS, what="the status in the list")
-    found = listed(desk)[0]
+    client.api.patch(f"{REPOSITORIES.format(client.namespace)}/acme/status", {"status": status})
+    wait_until(lambda: listed(client)[0]["ready"], timeout=SECONDS, what="the status in the list")
+    found = listed(client)[0]
     assert (found["charts"], found["lastFetched"]) == (3, "2026-11-20T08:01:00Z")
     assert found["message"] == "the index lists 3 charts"
 
 
-def test_the_list_is_sorted_filtered_and_paged(desk: Desk) -> None:
+def test_the_list_is_sorted_filtered_and_paged(client: GatewayClient) -> None:
     for name in ("b", "c", "a"):
-        save(desk, name=name, url=f"oci://registry.example.com/{name}")
-    assert [each["name"] for each in listed(desk, sort="name")] == ["a", "b", "c"]
-    assert [each["name"] for each in listed(desk, sort="name", order="desc", per_page=2)] == ["c", "b"]
-    assert [each["name"] for each in listed(desk, search="COM/B")] == ["b"]
-    assert listed(desk)[0]["type"] == "oci"
-    answer = desk.http.get(PATH, params={"namespace": desk.namespace, "per_page": 2, "page": 2, "sort": "name"})
+        save(client, name=name, url=f"oci://registry.example.com/{name}")
+    assert [each["name"] for each in listed(client, sort="name")] == ["a", "b", "c"]
+    assert [each["name"] for each in listed(client, sort="name", order="desc", per_page=2)] == ["c", "b"]
+    assert [each["name"] for each in listed(client, search="COM/B")] == ["b"]
+    assert listed(client)[0]["type"] == "oci"
+    answer = client.http.get(PATH, params={"namespace": client.namespace, "per_page": 2, "page": 2, "sort": "name"})
     assert answer.json()["total_count"] == 3
     assert [each["name"] for each in answer.json()["content"]] == ["c"]
     assert "per_page=2&sort=name&page=1" in answer.headers["Link"]
 
 
 def test_credentials_open_the_repository_and_never_come_back(
-    desk: Desk, guarded_charts: ChartServer, capfd: pytest.CaptureFixture[str]
+    client: GatewayClient, guarded_charts: ChartServer, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    made = save(desk, url=guarded_charts.url, username="jane", password=PASSWORD)
+    made = save(client, url=guarded_charts.url, username="jane", password=PASSWORD)
     assert made.status_code == 201
-    charts = desk.http.get(f"{made.headers['Location']}/charts")
+    charts = client.http.get(f"{made.headers['Location']}/charts")
     assert [each["name"] for each in charts.json()["content"]] == ["hello"]
-    versions = desk.http.get(f"{made.headers['Location']}/charts/hello/versions")
+    versions = client.http.get(f"{made.headers['Location']}/charts/hello/versions")
     assert [each["version"] for each in versions.json()["content"]] == ["0.1.0"]
     told = capfd.readouterr()
     encoded = base64.b64encode(f"jane:{PASSWORD}".encode()).decode()
-    shown = [made.text, charts.text, versions.text, json.dumps(listed(desk)), told.out, told.err]
+    shown = [made.text, charts.text, versions.text, json.dumps(listed(client)), told.out, told.err]
     assert not [text for text in shown if PASSWORD in text or encoded in text or "chart-repository-" in text]
 
 
-def test_wrong_credentials_are_the_repositorys_refusal_and_stay_unsaid(desk: Desk, guarded_charts: ChartServer) -> None:
-    made = save(desk, url=guarded_charts.url, username="jane", password="hunter2-but-wrong")
-    answer = desk.http.get(f"{made.headers['Location']}/charts")
+def test_wrong_repository_credentials_are_reported_without_being_repeated(
+    client: GatewayClient, guarded_charts: ChartServer
+) -> None:
+    made = save(client, url=guarded_charts.url, username="jane", password="hunter2-but-wrong")
+    answer = client.http.get(f"{made.headers['Location']}/charts")
     assert answer.status_code == 502
     assert "answered 401: access is denied" in answer.json()["detail"]
     assert "hunter2" not in answer.text
 
 
-def test_the_secret_belongs_to_the_repository_and_goes_with_it(desk: Desk) -> None:
-    location = save(desk, token="t0ken").headers["Location"]
-    repository = desk.api.get(f"{REPOSITORIES.format(desk.namespace)}/acme")
-    (secret,) = secrets_of(desk)
+def test_the_secret_belongs_to_the_repository_and_goes_with_it(client: GatewayClient) -> None:
+    location = save(client, token="t0ken").headers["Location"]
+    repository = client.api.get(f"{REPOSITORIES.format(client.namespace)}/acme")
+    (secret,) = secrets_of(client)
     assert repository["spec"]["secretRef"] == {"name": secret["metadata"]["name"]}
     assert secret["metadata"]["ownerReferences"][0]["uid"] == repository["metadata"]["uid"]
     assert secret["data"] == {"token": base64.b64encode(b"t0ken").decode()}
-    desk.http.delete(location)
+    client.http.delete(location)
     # At once under the same name: what is left of the old one is not in the way.
-    assert save(desk, token="another").status_code == 201
+    assert save(client, token="another").status_code == 201
     wait_until(
-        lambda: [each["data"]["token"] for each in secrets_of(desk)] == [base64.b64encode(b"another").decode()],
+        lambda: [each["data"]["token"] for each in secrets_of(client)] == [base64.b64encode(b"another").decode()],
         timeout=2 * SECONDS,  # it learns of new kinds every half minute
         what="the garbage collector to take the Secret",
     )
 
 
-def test_a_ca_bundle_goes_into_the_secret(desk: Desk) -> None:
-    bundle = base64.b64decode(_authority(desk)).decode()
-    assert save(desk, caBundle=bundle).status_code == 201
-    (secret,) = secrets_of(desk)
-    spec = desk.api.get(f"{REPOSITORIES.format(desk.namespace)}/acme")["spec"]
+def test_a_ca_bundle_goes_into_the_secret(client: GatewayClient) -> None:
+    bundle = base64.b64decode(_authority(client)).decode()
+    assert save(client, caBundle=bundle).status_code == 201
+    (secret,) = secrets_of(client)
+    spec = client.api.get(f"{REPOSITORIES.format(client.namespace)}/acme")["spec"]
     assert spec["caSecretRef"] == {"name": secret["metadata"]["name"], "key": "ca.crt"}
     assert "secretRef" not in spec
     assert base64.b64decode(secret["data"]["ca.crt"]).decode() == bundle
 
 
-def _authority(desk: Desk) -> str:
-    path = f"/api/v1/namespaces/{desk.namespace}/configmaps/kube-root-ca.crt"
-    found = wait_until(lambda: desk.api.find(path), timeout=SECONDS, what="the cluster's CA in the namespace")
+def _authority(client: GatewayClient) -> str:
+    path = f"/api/v1/namespaces/{client.namespace}/configmaps/kube-root-ca.crt"
+    found = wait_until(lambda: client.api.find(path), timeout=SECONDS, what="the cluster's CA in the namespace")
     assert found is not None
     return base64.b64encode(found["data"]["ca.crt"].encode()).decode()
 
 
-def test_a_repository_whose_secret_is_refused_is_not_left_behind(desk: Desk) -> None:
+def test_a_repository_whose_secret_is_refused_is_not_left_behind(client: GatewayClient) -> None:
     quota = {"metadata": {"name": "none"}, "spec": {"hard": {"count/secrets": "0"}}}
-    desk.api.create(QUOTAS.format(desk.namespace), quota)
+    client.api.create(QUOTAS.format(client.namespace), quota)
     probe = {"metadata": {"name": "probe"}}
     wait_until(
-        lambda: desk.api.refuses(SECRETS.format(desk.namespace), probe), timeout=SECONDS, what="the quota to count"
+        lambda: client.api.is_create_forbidden(SECRETS.format(client.namespace), probe),
+        timeout=SECONDS,
+        what="the quota to count",
     )
-    answer = save(desk, username="jane", password=PASSWORD)
+    answer = save(client, username="jane", password=PASSWORD)
     assert answer.status_code == 403
     assert "quota" in answer.json()["detail"]
-    assert desk.api.names(REPOSITORIES.format(desk.namespace)) == []
-    assert secrets_of(desk) == []
-    assert save(desk).status_code == 201
+    assert client.api.names(REPOSITORIES.format(client.namespace)) == []
+    assert secrets_of(client) == []
+    assert save(client).status_code == 201
 
 
-def test_a_name_that_is_taken_is_a_conflict_and_the_other_url_is_said(desk: Desk) -> None:
-    save(desk)
-    again, other = save(desk), save(desk, url="https://other.example.com", token="hunter2")
+def test_a_name_that_is_taken_is_a_conflict_and_the_other_url_is_said(client: GatewayClient) -> None:
+    save(client)
+    again, other = save(client), save(client, url="https://other.example.com", token="hunter2")
     assert (again.status_code, other.status_code) == (409, 409)
     assert "with that url" in again.json()["detail"]
     assert f"with another url ({URL})" in other.json()["detail"]
-    assert secrets_of(desk) == []
+    assert secrets_of(client) == []
 
 
-def test_a_namespace_that_does_not_exist_is_not_made(desk: Desk) -> None:
-    answer = save(desk, namespace="nowhere-at-all", token="hunter2")
+def test_a_namespace_that_does_not_exist_is_not_made(client: GatewayClient) -> None:
+    answer = save(client, namespace="nowhere-at-all", token="hunter2")
     assert answer.status_code == 404
     assert answer.json()["errors"][0]["field"] == "namespace"
-    assert desk.api.find(f"{NAMESPACES}/nowhere-at-all") is None
+    assert client.api.find(f"{NAMESPACES}/nowhere-at-all") is None
 
 
 REFUSED: Final[dict[str, tuple[dict[str, Any], set[str]]]] = {
@@ -224,36 +228,36 @@ REFUSED: Final[dict[str, tuple[dict[str, Any], set[str]]]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_is_wrong_is_named_without_its_value(desk: Desk, case: str) -> None:
+def test_errors_name_the_field_and_not_its_value(client: GatewayClient, case: str) -> None:
     change, fields = REFUSED[case]
-    body = {"name": "acme", "namespace": desk.namespace, "url": URL, **change}
-    answer = desk.http.post(PATH, json={key: value for key, value in body.items() if value is not None})
+    body = {"name": "acme", "namespace": client.namespace, "url": URL, **change}
+    answer = client.http.post(PATH, json={key: value for key, value in body.items() if value is not None})
     assert answer.status_code == 422, answer.text
     assert {each["field"] for each in answer.json()["errors"]} == fields
     assert not [value for value in ("hunter2", "31415") if value in answer.text]
-    assert desk.api.names(REPOSITORIES.format(desk.namespace)) == []
-    assert secrets_of(desk) == []
+    assert client.api.names(REPOSITORIES.format(client.namespace)) == []
+    assert secrets_of(client) == []
 
 
-def test_a_ca_bundle_for_any_certificate_is_refused(desk: Desk) -> None:
-    bundle = base64.b64decode(_authority(desk)).decode()
-    answer = save(desk, caBundle=bundle, insecureSkipTLSVerify=True)
+def test_a_ca_bundle_for_any_certificate_is_refused(client: GatewayClient) -> None:
+    bundle = base64.b64decode(_authority(client)).decode()
+    answer = save(client, caBundle=bundle, insecureSkipTLSVerify=True)
     assert answer.status_code == 422
     assert [each["field"] for each in answer.json()["errors"]] == ["caBundle"]
-    assert save(desk, insecureSkipTLSVerify=True).status_code == 201
+    assert save(client, insecureSkipTLSVerify=True).status_code == 201
 
 
 @pytest.mark.parametrize("name", ["..", "%25", "A", "a" * 300])
-def test_what_can_be_no_name_is_404(desk: Desk, name: str) -> None:
-    path = f"{PATH}/{desk.namespace}/{name.replace('..', '%2e%2e')}"
-    assert desk.http.get(path).status_code == 404
-    assert desk.http.delete(path).status_code == 404
+def test_what_can_be_no_name_is_404(client: GatewayClient, name: str) -> None:
+    path = f"{PATH}/{client.namespace}/{name.replace('..', '%2e%2e')}"
+    assert client.http.get(path).status_code == 404
+    assert client.http.delete(path).status_code == 404
 
 
 def test_one_who_may_edit_a_namespace_saves_browses_and_removes_there_only(
-    office: Office, guarded_charts: ChartServer
+    caller_factory: CallerFactory, guarded_charts: ChartServer
 ) -> None:
-    with office.desk(office.account("jane", "edit")) as jane:
+    with caller_factory.client_with_token(caller_factory.create_account("jane", "edit")) as jane:
         made = save(jane, url=guarded_charts.url, username="jane", password=PASSWORD)
         assert made.status_code == 201
         assert jane.http.get(f"{made.headers['Location']}/charts").json()["total_count"] == 1
@@ -271,11 +275,11 @@ def test_one_who_may_edit_a_namespace_saves_browses_and_removes_there_only(
 
 
 def test_one_who_may_only_look_neither_changes_nor_uses_the_credentials(
-    office: Office, guarded_charts: ChartServer
+    caller_factory: CallerFactory, guarded_charts: ChartServer
 ) -> None:
-    with office.desk(office.account("jane", "edit")) as jane:
+    with caller_factory.client_with_token(caller_factory.create_account("jane", "edit")) as jane:
         location = save(jane, url=guarded_charts.url, username="jane", password=PASSWORD).headers["Location"]
-    with office.desk(office.account("viewer", "view")) as viewer:
+    with caller_factory.client_with_token(caller_factory.create_account("viewer", "view")) as viewer:
         assert [each["name"] for each in listed(viewer)] == ["acme"]
         assert viewer.http.get(location).status_code == 200
         assert save(viewer, name="other").status_code == 403
@@ -286,10 +290,10 @@ def test_one_who_may_only_look_neither_changes_nor_uses_the_credentials(
         assert guarded_charts.requests == {}
 
 
-def test_credentials_need_the_right_to_make_secrets(office: Office) -> None:
-    token = office.account("half")
-    office.grant("half", chartrepositories=["get", "list", "create"])
-    with office.desk(token) as half:
+def test_credentials_need_the_right_to_make_secrets(caller_factory: CallerFactory) -> None:
+    token = caller_factory.create_account("half")
+    caller_factory.grant("half", chartrepositories=["get", "list", "create"])
+    with caller_factory.client_with_token(token) as half:
         answer = save(half, token="hunter2")
         assert answer.status_code == 403
         assert "secrets" in answer.json()["detail"]
@@ -307,16 +311,19 @@ def elsewhere(api: ApiServer) -> Iterator[str]:
     api.delete(f"{NAMESPACES}/{name}")
 
 
-def test_an_unnamed_list_shows_what_its_caller_may_list(office: Office, elsewhere: str) -> None:
-    ours, theirs = (office.namespace, "ours"), (elsewhere, "hidden")
-    office.api.create(REPOSITORIES.format(office.namespace), {**RESOURCE, "metadata": {"name": "ours"}})
-    token = office.account("viewer", "view")
-    with office.everywhere("auditor", chartrepositories=["list"]), office.desk(office.account("auditor")) as auditor:
+def test_an_unnamed_list_shows_what_its_caller_may_list(caller_factory: CallerFactory, elsewhere: str) -> None:
+    ours, theirs = (caller_factory.namespace, "ours"), (elsewhere, "hidden")
+    caller_factory.api.create(REPOSITORIES.format(caller_factory.namespace), {**RESOURCE, "metadata": {"name": "ours"}})
+    token = caller_factory.create_account("viewer", "view")
+    with (
+        caller_factory.grant_in_all_namespaces("auditor", chartrepositories=["list"]),
+        caller_factory.client_with_token(caller_factory.create_account("auditor")) as auditor,
+    ):
         wait_until(lambda: {ours, theirs} <= names(auditor), timeout=SECONDS, what="both in the list of all")
-    with office.desk(token) as viewer:
+    with caller_factory.client_with_token(token) as viewer:
         assert names(viewer) == {ours}
 
 
-def names(desk: Desk) -> set[tuple[str, str]]:
-    content = desk.http.get(PATH, params={"per_page": 100, "order": "desc"}).json()["content"]
+def names(client: GatewayClient) -> set[tuple[str, str]]:
+    content = client.http.get(PATH, params={"per_page": 100, "order": "desc"}).json()["content"]
     return {(each["namespace"], each["name"]) for each in content}

@@ -13,14 +13,14 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.integration.gateway.caller_factory import ACCOUNTS, CallerFactory
 from tests.integration.gateway.conftest import settings_for
-from tests.integration.gateway.office import ACCOUNTS, Office
 from tests.localcluster import Cluster
 from tests.localcluster.waiting import wait_until
 from tests.support.apiserver import SECRETS, ApiServer
-from tests.support.contract import Contract
-from tests.support.gateway import Serving, serving
-from xapp_operator.gateway import sessionkeys
+from tests.support.gateway import GatewayServer, serve_gateway
+from tests.support.openapi_contract import OpenApiContract
+from xapp_operator.gateway.auth import session_keys
 
 pytestmark = pytest.mark.integration
 
@@ -29,27 +29,31 @@ SYSTEM = "xapp-operator-system"
 
 
 @pytest.fixture
-def token(office: Office) -> str:
+def token(caller_factory: CallerFactory) -> str:
     """The token of one who may view a namespace."""
-    return office.account("jane", "view")
+    return caller_factory.create_account("jane", "view")
 
 
 @pytest.fixture
-def http(guarded: Serving) -> Iterator[httpx.Client]:
+def http(authenticated_gateway: GatewayServer) -> Iterator[httpx.Client]:
     """A browser: it keeps cookies."""
-    with guarded.client(event_hooks={"response": [Contract.of(guarded).check]}) as client:
+    with authenticated_gateway.client(
+        event_hooks={"response": [OpenApiContract.from_gateway(authenticated_gateway).check_response]}
+    ) as client:
         yield client
 
 
 @pytest.fixture
-def replica(cluster: Cluster, guarded: Serving, tmp_path: Path) -> Iterator[Callable[..., Serving]]:
+def replica(
+    cluster: Cluster, authenticated_gateway: GatewayServer, tmp_path: Path
+) -> Iterator[Callable[..., GatewayServer]]:
     """Makes further gateways like the guarded one, with other settings."""
     with ExitStack() as running:
 
-        def made(**changes: object) -> Serving:
-            same = {"KUBECONFIG": guarded.gateway.settings.kubeconfig, "auth": "kubernetes"}
+        def made(**changes: object) -> GatewayServer:
+            same = {"KUBECONFIG": authenticated_gateway.gateway.settings.kubeconfig, "auth": "kubernetes"}
             folder = tmp_path / secrets.token_hex(4)
-            return running.enter_context(serving(settings_for(cluster, folder, **same, **changes)))
+            return running.enter_context(serve_gateway(settings_for(cluster, folder, **same, **changes)))
 
         yield made
 
@@ -63,18 +67,18 @@ def attributes(answer: httpx.Response) -> set[str]:
     return {each.strip().lower() for each in answer.headers["Set-Cookie"].split(";")[1:]}
 
 
-def test_one_signs_in_looks_around_and_signs_out(http: httpx.Client, office: Office, token: str) -> None:
+def test_one_signs_in_looks_around_and_signs_out(http: httpx.Client, caller_factory: CallerFactory, token: str) -> None:
     answer = sign_in(http, token)
-    user = f"system:serviceaccount:{office.namespace}:jane"
+    user = f"system:serviceaccount:{caller_factory.namespace}:jane"
 
     assert answer.status_code == 201
     assert answer.json()["user"] == user
     assert answer.json()["auth"] == "kubernetes"
-    assert f"system:serviceaccounts:{office.namespace}" in answer.json()["groups"]
+    assert f"system:serviceaccounts:{caller_factory.namespace}" in answer.json()["groups"]
     assert answer.headers["Cache-Control"] == "no-store"
     assert token not in answer.headers["Set-Cookie"]
     assert http.get(SESSION).json() == answer.json()
-    assert http.get("/api/xapps", params={"namespace": office.namespace}).status_code == 200
+    assert http.get("/api/xapps", params={"namespace": caller_factory.namespace}).status_code == 200
     assert http.get("/api/xapps", params={"namespace": "default"}).status_code == 403
     assert http.delete(SESSION).status_code == 403
     left = http.delete(SESSION, headers={"Origin": str(http.base_url).rstrip("/")})
@@ -94,7 +98,7 @@ def test_the_cookie_is_for_no_script_no_other_site_and_no_longer_than_the_token(
 
 
 def test_the_cookie_is_for_https_only_where_the_browser_is_on_https(
-    http: httpx.Client, token: str, replica: Callable[..., Serving]
+    http: httpx.Client, token: str, replica: Callable[..., GatewayServer]
 ) -> None:
     origin = str(http.base_url).rstrip("/").replace("http:", "https:")
 
@@ -125,7 +129,7 @@ def test_the_cookie_is_for_https_only_where_the_browser_is_on_https(
     ],
     ids=lambda value: repr(value)[:30],
 )
-def test_what_is_no_good_token_signs_nobody_in(http: httpx.Client, body: bytes, status: int) -> None:
+def test_an_invalid_token_creates_no_session(http: httpx.Client, body: bytes, status: int) -> None:
     answer = http.post(SESSION, content=body)
 
     assert answer.status_code == status
@@ -133,15 +137,15 @@ def test_what_is_no_good_token_signs_nobody_in(http: httpx.Client, body: bytes, 
     assert ("Authorization: Bearer" in answer.json()["detail"]) == (len(body) == 3014)
 
 
-def test_a_page_of_another_origin_signs_nobody_in(http: httpx.Client, token: str) -> None:
+def test_a_cross_origin_page_creates_no_session(http: httpx.Client, token: str) -> None:
     answer = sign_in(http, token, Origin="https://elsewhere.example.com")
     assert answer.status_code == 403
     assert "Set-Cookie" not in answer.headers
 
 
-def test_a_header_wins_over_the_cookie(http: httpx.Client, office: Office, token: str) -> None:
+def test_a_header_wins_over_the_cookie(http: httpx.Client, caller_factory: CallerFactory, token: str) -> None:
     sign_in(http, token)
-    other = {"Authorization": f"Bearer {office.account('john')}"}
+    other = {"Authorization": f"Bearer {caller_factory.create_account('john')}"}
 
     assert http.get(SESSION, headers=other).json()["user"].endswith(":john")
     for wrong in ("Bearer not-known", "Basic YTpi"):
@@ -161,11 +165,11 @@ def test_a_garbled_cookie_is_refused_and_cleared(http: httpx.Client, token: str)
 
 
 def test_a_session_ends_when_the_cluster_does_not_know_its_token_any_more(
-    http: httpx.Client, api: ApiServer, office: Office, token: str
+    http: httpx.Client, api: ApiServer, caller_factory: CallerFactory, token: str
 ) -> None:
     sign_in(http, token)
     cookie = http.cookies["xapp_session"]
-    api.delete(f"{ACCOUNTS.format(office.namespace)}/jane")
+    api.delete(f"{ACCOUNTS.format(caller_factory.namespace)}/jane")
 
     def refused() -> httpx.Response | None:
         answer = http.get("/api/xapps", headers={"Cookie": f"xapp_session={cookie}"})
@@ -176,7 +180,7 @@ def test_a_session_ends_when_the_cluster_does_not_know_its_token_any_more(
 
 
 def test_every_replica_takes_a_session_and_none_takes_it_without_the_keys(
-    api: ApiServer, token: str, replica: Callable[..., Serving], monkeypatch: pytest.MonkeyPatch
+    api: ApiServer, token: str, replica: Callable[..., GatewayServer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = f"session-{secrets.token_hex(4)}"
     path = f"{SECRETS.format(SYSTEM)}/{name}"
@@ -190,7 +194,7 @@ def test_every_replica_takes_a_session_and_none_takes_it_without_the_keys(
             assert len(data) == 1
             assert len(base64.b64decode(next(iter(data.values())))) == 32
 
-            monkeypatch.setattr(sessionkeys, "REREAD_SECONDS", 0.0)
+            monkeypatch.setattr(session_keys, "KEY_REFRESH_SECONDS", 0.0)
             newer = str(int(next(iter(data))) + 1)
             api.patch(path, {"data": {newer: base64.b64encode(secrets.token_bytes(32)).decode()}})
             sign_in(first, token)
@@ -210,7 +214,7 @@ def test_every_replica_takes_a_session_and_none_takes_it_without_the_keys(
 
 
 def test_a_missing_namespace_for_the_keys_is_told_and_tokens_still_count(
-    token: str, replica: Callable[..., Serving]
+    token: str, replica: Callable[..., GatewayServer]
 ) -> None:
     with replica(session_namespace="nowhere-at-all").client() as http:
         answer = sign_in(http, token)
@@ -219,8 +223,8 @@ def test_a_missing_namespace_for_the_keys_is_told_and_tokens_still_count(
         assert http.get(SESSION, headers={"Authorization": f"Bearer {token}"}).status_code == 200
 
 
-def test_where_nobody_signs_in_that_is_told(gateway: Serving) -> None:
-    with gateway.client(event_hooks={"response": [Contract.of(gateway).check]}) as http:
+def test_sessions_are_404_without_authentication(gateway: GatewayServer) -> None:
+    with gateway.client(event_hooks={"response": [OpenApiContract.from_gateway(gateway).check_response]}) as http:
         nobody: dict[str, Any] = {"user": None, "groups": [], "auth": "none"}
         assert http.get(SESSION).json() == nobody
         signed_in = sign_in(http, "anything")
@@ -231,7 +235,7 @@ def test_where_nobody_signs_in_that_is_told(gateway: Serving) -> None:
 
 
 def test_no_key_no_token_and_no_cookie_gets_into_the_log(
-    api: ApiServer, token: str, replica: Callable[..., Serving], capfd: pytest.CaptureFixture[str]
+    api: ApiServer, token: str, replica: Callable[..., GatewayServer], capfd: pytest.CaptureFixture[str]
 ) -> None:
     name = f"session-{secrets.token_hex(4)}"
     path = f"{SECRETS.format(SYSTEM)}/{name}"
@@ -246,12 +250,12 @@ def test_no_key_no_token_and_no_cookie_gets_into_the_log(
         told = capfd.readouterr()
         for secret in (token, cookie, cookie[:-1], *keys):
             assert secret not in told.out + told.err
-        assert re.search("session keys made", told.out + told.err)
+        assert re.search("session keys created", told.out + told.err)
     finally:
         api.delete(path)
 
 
-def test_the_role_of_the_gateway_names_that_secret_and_no_other(api: ApiServer, installed: None) -> None:
+def test_the_role_of_the_gateway_names_that_secret_and_no_other(api: ApiServer, user_roles: None) -> None:
     role = api.get(f"/apis/rbac.authorization.k8s.io/v1/namespaces/{SYSTEM}/roles/xapp-gateway-session")
     named = [rule.get("resourceNames") for rule in role["rules"] if "get" in rule["verbs"]]
     assert named == [["xapp-gateway-session"]]

@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.integration.gateway.desk import NAME, Desk, ready
+from tests.integration.gateway.gateway_client import XAPP_NAME, GatewayClient, ready_status
 from tests.support.apiserver import SECRETS
+from tests.support.chart_server import ChartServer
 from tests.support.charts import chart_archive
-from tests.support.chartserver import ChartServer
 
 pytestmark = pytest.mark.integration
 
@@ -25,161 +25,163 @@ def secret_of(archive: bytes) -> str:
 
 
 @pytest.fixture
-def deployed(desk: Desk) -> Desk:
-    desk.deploy(ARCHIVE, values="greeting: hi\nkeep: {password: hunter2}\n")
-    return desk
+def deployed(client: GatewayClient) -> GatewayClient:
+    client.deploy(ARCHIVE, values="greeting: hi\nkeep: {password: hunter2}\n")
+    return client
 
 
-def test_what_is_left_out_stays(deployed: Desk) -> None:
+def test_upgrade_keeps_omitted_fields(deployed: GatewayClient) -> None:
     before = deployed.xapp()
-    answer = deployed.put(deployed.form(version="0.2.0", timeout="90s"))
+    answer = deployed.put_deployment(deployed.deployment_form(version="0.2.0", timeout="90s"))
     assert answer.status_code == 202
-    assert answer.headers["Location"] == f"/api/xapps/{deployed.namespace}/{NAME}"
+    assert answer.headers["Location"] == f"/api/xapps/{deployed.namespace}/{XAPP_NAME}"
     after = deployed.xapp()
     assert after["spec"] == {**before["spec"], "version": "0.2.0", "timeout": "90s"}
     assert after["metadata"]["uid"] == before["metadata"]["uid"]
     assert after["metadata"]["generation"] == 2
-    again = deployed.put(deployed.form(version="0.3.0"))
+    again = deployed.put_deployment(deployed.deployment_form(version="0.3.0"))
     assert again.status_code == 202
     assert deployed.xapp()["spec"]["timeout"] == "90s"
 
 
-def test_a_field_given_as_null_is_taken_away(deployed: Desk) -> None:
-    assert deployed.put(deployed.form(timeout="90s")).status_code == 202
-    assert deployed.put({**deployed.form(), "timeout": None}).status_code == 202
+def test_a_field_given_as_null_is_taken_away(deployed: GatewayClient) -> None:
+    assert deployed.put_deployment(deployed.deployment_form(timeout="90s")).status_code == 202
+    assert deployed.put_deployment({**deployed.deployment_form(), "timeout": None}).status_code == 202
     assert "timeout" not in deployed.xapp()["spec"]
 
 
-def test_new_values_replace_the_old_ones_whole(deployed: Desk) -> None:
-    assert deployed.put(deployed.form(), values="other: 1").status_code == 202
+def test_new_values_replace_the_old_ones_whole(deployed: GatewayClient) -> None:
+    assert deployed.put_deployment(deployed.deployment_form(), values="other: 1").status_code == 202
     assert deployed.xapp()["spec"]["values"] == {"other": 1}
-    assert deployed.put(deployed.form(), values="").status_code == 202
+    assert deployed.put_deployment(deployed.deployment_form(), values="").status_code == 202
     assert deployed.xapp()["spec"]["values"] == {}
 
 
-def test_a_masked_secret_sent_back_keeps_its_value(deployed: Desk) -> None:
-    shown = deployed.put(deployed.form(), dryRun="true").json()["values"]
+def test_a_masked_secret_sent_back_keeps_its_value(deployed: GatewayClient) -> None:
+    shown = deployed.put_deployment(deployed.deployment_form(), dryRun="true").json()["values"]
     mask = shown["keep"]["password"]
     assert "hunter2" not in str(shown)
-    assert deployed.put(deployed.form(), values=f'keep: {{password: "{mask}"}}').status_code == 202
+    assert (
+        deployed.put_deployment(deployed.deployment_form(), values=f'keep: {{password: "{mask}"}}').status_code == 202
+    )
     assert deployed.xapp()["spec"]["values"] == {"keep": {"password": "hunter2"}}
-    refused = deployed.put(deployed.form(), values=f'keep: {{token: "{mask}"}}')
+    refused = deployed.put_deployment(deployed.deployment_form(), values=f'keep: {{token: "{mask}"}}')
     assert refused.status_code == 422
     assert refused.json()["errors"][0]["field"] == "values.keep.token"
 
 
-def test_a_new_chart_takes_the_place_of_the_old_one(deployed: Desk) -> None:
-    answer = deployed.put(deployed.form(version="0.2.0"), file=NEXT)
+def test_a_new_chart_takes_the_place_of_the_old_one(deployed: GatewayClient) -> None:
+    answer = deployed.put_deployment(deployed.deployment_form(version="0.2.0"), file=NEXT)
     assert answer.status_code == 202
     assert deployed.xapp()["spec"]["archive"]["secretRef"]["name"] == secret_of(NEXT)
-    assert sorted(deployed.written()["charts"]) == sorted([secret_of(ARCHIVE), secret_of(NEXT)])
+    assert sorted(deployed.existing_objects()["charts"]) == sorted([secret_of(ARCHIVE), secret_of(NEXT)])
 
 
-def test_an_upload_may_become_a_remote_chart_and_back(deployed: Desk) -> None:
+def test_an_upload_may_become_a_remote_chart_and_back(deployed: GatewayClient) -> None:
     with ChartServer() as charts:
-        assert deployed.put(deployed.remote(charts.url, chartVersion=">=0.1")).status_code == 202
+        assert deployed.put_deployment(deployed.remote_form(charts.url, chartVersion=">=0.1")).status_code == 202
     spec = deployed.xapp()["spec"]
     assert "archive" not in spec
     assert spec["chartVersion"] == ">=0.1"
-    refused = deployed.put(deployed.form())
+    refused = deployed.put_deployment(deployed.deployment_form())
     assert refused.status_code == 422
     assert refused.json()["errors"][0]["field"] == "file"
-    assert deployed.put(deployed.form(), file=ARCHIVE).status_code == 202
+    assert deployed.put_deployment(deployed.deployment_form(), file=ARCHIVE).status_code == 202
     assert {"chartName", "url", "repoName", "chartVersion"}.isdisjoint(deployed.xapp()["spec"])
 
 
 @pytest.mark.parametrize("field", ["xAppName", "organization", "team", "namespace"])
-def test_the_identity_cannot_be_changed(deployed: Desk, field: str) -> None:
+def test_the_identity_cannot_be_changed(deployed: GatewayClient, field: str) -> None:
     before = deployed.xapp()
-    answer = deployed.put(deployed.form(**{field: "another"}), file=NEXT)
+    answer = deployed.put_deployment(deployed.deployment_form(**{field: "another"}), file=NEXT)
     assert answer.status_code == 422
     assert [each["field"] for each in answer.json()["errors"]] == [f"xAppForm.{field}"]
     assert deployed.xapp() == before
-    assert deployed.written()["charts"] == [secret_of(ARCHIVE)]
+    assert deployed.existing_objects()["charts"] == [secret_of(ARCHIVE)]
 
 
-def test_the_release_name_cannot_be_changed_and_the_field_is_named(deployed: Desk) -> None:
-    answer = deployed.put(deployed.form(releaseName="another"), file=NEXT)
+def test_the_release_name_cannot_be_changed_and_the_field_is_named(deployed: GatewayClient) -> None:
+    answer = deployed.put_deployment(deployed.deployment_form(releaseName="another"), file=NEXT)
     assert answer.status_code == 422
     assert "release" in answer.json()["detail"].lower()
-    assert deployed.written()["charts"] == [secret_of(ARCHIVE)]
+    assert deployed.existing_objects()["charts"] == [secret_of(ARCHIVE)]
 
 
 @pytest.mark.parametrize("name", ["not-there", "%2e%2e", "..", "a%2fb", "%25", "x" * 300, "%00", "ä"])
-def test_what_is_not_there_cannot_be_upgraded(desk: Desk, name: str) -> None:
-    answer = desk.put(desk.form(), name=name, file=ARCHIVE)
+def test_what_is_not_there_cannot_be_upgraded(client: GatewayClient, name: str) -> None:
+    answer = client.put_deployment(client.deployment_form(), name=name, file=ARCHIVE)
     assert answer.status_code in {404, 405, 422}
     assert answer.headers["content-type"] == "application/problem+json"
 
 
-def test_a_plain_miss_is_404_and_says_how_to_deploy(desk: Desk) -> None:
-    answer = desk.put(desk.form(), name="not-there", file=ARCHIVE)
+def test_upgrading_an_unknown_xapp_is_404_and_names_the_deploy_route(client: GatewayClient) -> None:
+    answer = client.put_deployment(client.deployment_form(), name="not-there", file=ARCHIVE)
     assert answer.status_code == 404
     assert "POST" in answer.json()["detail"]
-    assert desk.written()["charts"] == []
+    assert client.existing_objects()["charts"] == []
 
 
-def test_a_dry_run_shows_the_upgrade_and_changes_nothing(deployed: Desk) -> None:
+def test_a_dry_run_shows_the_upgrade_and_changes_nothing(deployed: GatewayClient) -> None:
     before = deployed.xapp()
     template = "a: {{ .Release.IsUpgrade }}\nb: {{ .Values.greeting }}\n"
     archive = chart_archive({"templates/a.yaml": template})
-    answer = deployed.put(deployed.form(), file=archive, dryRun="true")
+    answer = deployed.put_deployment(deployed.deployment_form(), file=archive, dryRun="true")
     assert answer.status_code == 200
     assert "a: true\nb: hi" in answer.json()["manifest"]
     assert deployed.xapp() == before
-    assert deployed.written()["charts"] == [secret_of(ARCHIVE)]
+    assert deployed.existing_objects()["charts"] == [secret_of(ARCHIVE)]
 
 
-def test_a_dry_run_without_a_file_renders_the_chart_that_is_kept(deployed: Desk) -> None:
-    answer = deployed.put(deployed.form(), values="greeting: there", dryRun="true")
+def test_a_dry_run_without_a_file_renders_the_chart_that_is_kept(deployed: GatewayClient) -> None:
+    answer = deployed.put_deployment(deployed.deployment_form(), values="greeting: there", dryRun="true")
     assert 'greeting: "there"' in answer.json()["manifest"]
 
 
-def test_values_against_the_schema_of_the_kept_chart_are_refused(desk: Desk) -> None:
+def test_values_against_the_schema_of_the_kept_chart_are_refused(client: GatewayClient) -> None:
     files = {"values.schema.json": '{"properties": {"port": {"type": "integer"}}}'}
-    desk.deploy(chart_archive(files))
-    answer = desk.put(desk.form(), values="port: x")
+    client.deploy(chart_archive(files))
+    answer = client.put_deployment(client.deployment_form(), values="port: x")
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["field"] == "values.port"
-    assert "values" not in desk.xapp()["spec"]
+    assert "values" not in client.xapp()["spec"]
 
 
-def test_an_upgrade_whose_kept_chart_is_gone_asks_for_the_file(deployed: Desk) -> None:
+def test_an_upgrade_whose_kept_chart_is_gone_asks_for_the_file(deployed: GatewayClient) -> None:
     deployed.api.delete(f"{SECRETS.format(deployed.namespace)}/{secret_of(ARCHIVE)}")
-    answer = deployed.put(deployed.form(version="0.2.0"))
+    answer = deployed.put_deployment(deployed.deployment_form(version="0.2.0"))
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["field"] == "file"
-    assert deployed.put(deployed.form(version="0.2.0"), file=ARCHIVE).status_code == 202
+    assert deployed.put_deployment(deployed.deployment_form(version="0.2.0"), file=ARCHIVE).status_code == 202
 
 
-def test_an_upgrade_waits_for_the_new_generation(deployed: Desk) -> None:
-    deployed.report(ready())
+def test_an_upgrade_waits_for_the_new_generation(deployed: GatewayClient) -> None:
+    deployed.write_status(ready_status())
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(deployed.put, deployed.form(version="0.2.0"), wait="60")
+        waiting = pool.submit(deployed.put_deployment, deployed.deployment_form(version="0.2.0"), wait="60")
         for _ in range(1000):
             if deployed.xapp()["metadata"]["generation"] == 2:
                 break
-        deployed.report(ready(generation=2))
+        deployed.write_status(ready_status(generation=2))
         answer = waiting.result(60)
     assert (answer.status_code, answer.json()["ready"]) == (200, True)
 
 
-def test_an_xapp_ready_of_an_older_generation_is_not_called_ready(deployed: Desk) -> None:
-    deployed.report(ready())
-    answer = deployed.put(deployed.form(version="0.2.0"), wait="0.05")
+def test_an_xapp_ready_of_an_older_generation_is_not_called_ready(deployed: GatewayClient) -> None:
+    deployed.write_status(ready_status())
+    answer = deployed.put_deployment(deployed.deployment_form(version="0.2.0"), wait="0.05")
     assert (answer.status_code, answer.json()["ready"]) == (202, False)
 
 
-def test_status_written_meanwhile_does_not_disturb_an_upgrade(deployed: Desk) -> None:
+def test_status_written_meanwhile_does_not_disturb_an_upgrade(deployed: GatewayClient) -> None:
     done = threading.Event()
 
     def keep_reporting() -> None:
-        status = ready()
+        status = ready_status()
         for number in range(10_000):
             if done.is_set():
                 return
             status["conditions"][0]["message"] = f"written {number} times"
-            deployed.report(status)
+            deployed.write_status(status)
             for _ in range(LOOKS_BETWEEN_REPORTS):
                 deployed.xapp()
 
@@ -187,7 +189,8 @@ def test_status_written_meanwhile_does_not_disturb_an_upgrade(deployed: Desk) ->
         reporting = pool.submit(keep_reporting)
         try:
             answers = [
-                deployed.put(deployed.form(version=f"0.{at}.0"), values=f"at: {at}").status_code for at in range(5)
+                deployed.put_deployment(deployed.deployment_form(version=f"0.{at}.0"), values=f"at: {at}").status_code
+                for at in range(5)
             ]
         finally:
             done.set()

@@ -104,27 +104,27 @@ def engine(helm_settings: Settings, cluster: Cluster) -> Iterator[HelmEngine]:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class HelmNamespace:
     """One namespace: requests for it, and what is in it."""
 
     cluster: Cluster
     namespace: str
     make_chart: Callable[..., Path]
 
-    def release(
+    def release_request(
         self, name: str = "hello", *, chart: Path | None = None, values: JsonObject | None = None, **options: Any
     ) -> ReleaseRequest:
         options.setdefault("timeout", 60)
         where = chart or self.make_chart()
         return ReleaseRequest(name=name, namespace=self.namespace, chart=where, values=values or {}, **options)
 
-    def removal(self, name: str = "hello", **options: Any) -> UninstallRequest:
+    def uninstall_request(self, name: str = "hello", **options: Any) -> UninstallRequest:
         return UninstallRequest(name=name, namespace=self.namespace, timeout=60, **options)
 
-    def way_back(self, revision: int, name: str = "hello", **options: Any) -> RollbackRequest:
+    def rollback_request(self, revision: int, name: str = "hello", **options: Any) -> RollbackRequest:
         return RollbackRequest(name=name, namespace=self.namespace, revision=revision, timeout=60, **options)
 
-    def trial(self, name: str = "hello", **options: Any) -> TestRequest:
+    def test_request(self, name: str = "hello", **options: Any) -> TestRequest:
         options.setdefault("timeout", 60)
         return TestRequest(name=name, namespace=self.namespace, **options)
 
@@ -138,12 +138,12 @@ class Place:
     def names(self, kind: str) -> set[str]:
         return {item["metadata"]["name"] for item in self.get(kind)["items"]}
 
-    def records(self) -> dict[int, str]:
+    def revision_statuses(self) -> dict[int, str]:
         """Return revision → status of every release record."""
         labels = [item["metadata"]["labels"] for item in self.get("secrets", "--selector", "owner=helm")["items"]]
         return {int(each["version"]): each["status"] for each in labels}
 
-    def account(self, name: str, *rights: str) -> str:
+    def create_account(self, name: str, *rights: str) -> str:
         """Make a service account with `rights` like `get,list:configmaps,secrets`; return its user name."""
         self.kubectl("create", "serviceaccount", name)
         for number, right in enumerate(rights):
@@ -155,5 +155,5 @@ class Place:
 
 
 @pytest.fixture
-def place(cluster: Cluster, namespace: str, chart: MakeChart) -> Place:
-    return Place(cluster, namespace, chart)
+def helm_namespace(cluster: Cluster, namespace: str, chart: MakeChart) -> HelmNamespace:
+    return HelmNamespace(cluster, namespace, chart)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.integration.helm.conftest import CONFIGMAP, SIMPLE, WORKLOAD, MakeChart, Place
+from tests.integration.helm.conftest import CONFIGMAP, SIMPLE, WORKLOAD, HelmNamespace, MakeChart
 from tests.localcluster import Cluster, KubectlFailed
 from tests.localcluster.waiting import wait_until
 from xapp_operator.errors import (
@@ -30,110 +30,124 @@ pytestmark = pytest.mark.integration
 SERVICE = "apiVersion: v1\nkind: Service\nmetadata: {name: hello}\nspec: {selector: {a: b}, ports: [{port: %s}]%s}\n"
 
 
-async def refused(engine: HelmEngine, place: Place, template: str, kind: type[XAppError], match: str) -> XAppError:
-    archive = place.make_chart({"templates/object.yaml": template})
+async def refused(
+    engine: HelmEngine, helm_namespace: HelmNamespace, template: str, kind: type[XAppError], match: str
+) -> XAppError:
+    archive = helm_namespace.make_chart({"templates/object.yaml": template})
     with pytest.raises(kind, match=match) as caught:
-        await engine.install(place.release(chart=archive))
+        await engine.install(helm_namespace.release_request(chart=archive))
     return caught.value
 
 
-async def test_a_used_up_quota_is_passing(engine: HelmEngine, place: Place) -> None:
-    place.kubectl("create", "quota", "q", "--hard=services=0")
+async def test_a_used_up_quota_is_passing(engine: HelmEngine, helm_namespace: HelmNamespace) -> None:
+    helm_namespace.kubectl("create", "quota", "q", "--hard=services=0")
     wait_until(
-        lambda: place.get("resourcequota", "q").get("status", {}).get("hard"), timeout=30, what="the quota to count"
+        lambda: helm_namespace.get("resourcequota", "q").get("status", {}).get("hard"),
+        timeout=30,
+        what="the quota to count",
     )
-    error = await refused(engine, place, SERVICE % (80, ""), QuotaExceeded, "exceeded quota: q")
+    error = await refused(engine, helm_namespace, SERVICE % (80, ""), QuotaExceeded, "exceeded quota: q")
     assert not error.permanent
 
 
-async def test_an_immutable_field_is_permanent(engine: HelmEngine, place: Place, chart: MakeChart) -> None:
+async def test_an_immutable_field_is_permanent(
+    engine: HelmEngine, helm_namespace: HelmNamespace, chart: MakeChart
+) -> None:
     archive = chart(WORKLOAD)
-    await engine.install(place.release(chart=archive))
+    await engine.install(helm_namespace.release_request(chart=archive))
     with pytest.raises(Invalid, match="field is immutable") as caught:
-        await engine.upgrade(place.release(chart=archive, values={"app": "another"}))
+        await engine.upgrade(helm_namespace.release_request(chart=archive, values={"app": "another"}))
     assert caught.value.permanent
     assert "another" not in caught.value.message
 
 
-async def test_a_value_out_of_range_names_the_field(engine: HelmEngine, place: Place) -> None:
-    error = await refused(engine, place, SERVICE % (99999, ""), Invalid, r"spec\.ports\[0\]\.port")
+async def test_a_value_out_of_range_names_the_field(engine: HelmEngine, helm_namespace: HelmNamespace) -> None:
+    error = await refused(engine, helm_namespace, SERVICE % (99999, ""), Invalid, r"spec\.ports\[0\]\.port")
     assert error.permanent
     assert "99999" not in error.message
 
 
-async def test_an_unknown_field_is_named(engine: HelmEngine, place: Place) -> None:
-    await refused(engine, place, SERVICE % (80, ", nope: 1"), Invalid, r"\.spec\.nope")
+async def test_an_unknown_field_is_named(engine: HelmEngine, helm_namespace: HelmNamespace) -> None:
+    await refused(engine, helm_namespace, SERVICE % (80, ", nope: 1"), Invalid, r"\.spec\.nope")
 
 
-async def test_a_missing_kind_is_named(engine: HelmEngine, place: Place) -> None:
+async def test_a_missing_kind_is_named(engine: HelmEngine, helm_namespace: HelmNamespace) -> None:
     template = "apiVersion: foo.example.com/v1\nkind: Foo\nmetadata: {name: a}\n"
-    error = await refused(engine, place, template, HelmError, "kind Foo of foo.example.com/v1")
+    error = await refused(engine, helm_namespace, template, HelmError, "kind Foo of foo.example.com/v1")
     assert not error.permanent
 
 
-async def test_a_name_in_use_is_told(engine: HelmEngine, place: Place) -> None:
-    await engine.install(place.release())
+async def test_a_name_in_use_is_told(engine: HelmEngine, helm_namespace: HelmNamespace) -> None:
+    await engine.install(helm_namespace.release_request())
     with pytest.raises(HelmError, match="still in use"):
-        await engine.install(place.release())
+        await engine.install(helm_namespace.release_request())
 
 
-async def test_an_upgrade_of_no_release_is_told(engine: HelmEngine, place: Place) -> None:
+async def test_an_upgrade_of_no_release_is_told(engine: HelmEngine, helm_namespace: HelmNamespace) -> None:
     with pytest.raises(HelmError, match="no deployed releases"):
-        await engine.upgrade(place.release())
+        await engine.upgrade(helm_namespace.release_request())
 
 
-async def test_a_release_over_a_mebibyte_is_permanent(engine: HelmEngine, place: Place, chart: MakeChart) -> None:
+async def test_a_release_over_a_mebibyte_is_permanent(
+    engine: HelmEngine, helm_namespace: HelmNamespace, chart: MakeChart
+) -> None:
     noise = base64.b64encode(random.Random(1).randbytes(900_000))
     with pytest.raises(ReleaseTooLarge, match="1 MiB") as caught:
-        await engine.install(place.release(chart=chart({**SIMPLE, "files/noise": noise})))
+        await engine.install(helm_namespace.release_request(chart=chart({**SIMPLE, "files/noise": noise})))
     assert caught.value.permanent
 
 
-async def test_an_object_that_is_too_large_is_not_taken_for_the_release(engine: HelmEngine, place: Place) -> None:
+async def test_an_object_that_is_too_large_is_not_taken_for_the_release(
+    engine: HelmEngine, helm_namespace: HelmNamespace
+) -> None:
     template = CONFIGMAP.replace("{{- toYaml .Values.data | nindent 2 }}", 'a: {{ repeat 1200000 "x" }}')
-    await refused(engine, place, template, Invalid, "an object of the chart is larger")
+    await refused(engine, helm_namespace, template, Invalid, "an object of the chart is larger")
 
 
 async def test_values_against_the_schema_are_refused_before_anything_is_made(
-    engine: HelmEngine, place: Place, chart: MakeChart
+    engine: HelmEngine, helm_namespace: HelmNamespace, chart: MakeChart
 ) -> None:
     schema = json.dumps({"type": "object", "properties": {"data": {"type": "array"}}})
     with pytest.raises(ValuesInvalid) as caught:
-        await engine.install(place.release(chart=chart({**SIMPLE, "values.schema.json": schema})))
+        await engine.install(helm_namespace.release_request(chart=chart({**SIMPLE, "values.schema.json": schema})))
     assert [error.field for error in caught.value.errors] == ["values.data"]
-    assert place.records() == {}
+    assert helm_namespace.revision_statuses() == {}
 
 
 async def test_templates_that_refuse_the_values_are_permanent(
-    engine: HelmEngine, place: Place, chart: MakeChart
+    engine: HelmEngine, helm_namespace: HelmNamespace, chart: MakeChart
 ) -> None:
     archive = chart({"templates/a.yaml": '{{ required "set the host" .Values.host }}'})
     with pytest.raises(ValuesInvalid, match=r"hello/templates/a\.yaml:1:\d+: set the host"):
-        await engine.install(place.release(chart=archive))
+        await engine.install(helm_namespace.release_request(chart=archive))
     with pytest.raises(ChartInvalid, match="nil pointer"):
-        await engine.install(place.release(chart=chart({"templates/a.yaml": "{{ .Values.a.b.c }}"})))
+        await engine.install(helm_namespace.release_request(chart=chart({"templates/a.yaml": "{{ .Values.a.b.c }}"})))
 
 
-async def test_a_secret_of_the_values_in_an_error_is_masked(engine: HelmEngine, place: Place, chart: MakeChart) -> None:
+async def test_a_secret_of_the_values_in_an_error_is_masked(
+    engine: HelmEngine, helm_namespace: HelmNamespace, chart: MakeChart
+) -> None:
     archive = chart({"templates/a.yaml": "{{ fail (printf `cannot use %s` .Values.db.password) }}"})
     with pytest.raises(ValuesInvalid) as caught:
-        await engine.install(place.release(chart=archive, values={"db": {"password": "hunter2-hunter2"}}))
+        await engine.install(
+            helm_namespace.release_request(chart=archive, values={"db": {"password": "hunter2-hunter2"}})
+        )
     assert "hunter2" not in caught.value.message
 
 
 @pytest.fixture
-def terminating(place: Place) -> Iterator[None]:
+def terminating(helm_namespace: HelmNamespace) -> Iterator[None]:
     held = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "held", "finalizers": ["example.com/hold"]}}
-    place.kubectl("create", "--filename", "-", stdin=json.dumps(held))
-    place.cluster.kubectl("delete", "namespace", place.namespace, "--wait=false")
+    helm_namespace.kubectl("create", "--filename", "-", stdin=json.dumps(held))
+    helm_namespace.cluster.kubectl("delete", "namespace", helm_namespace.namespace, "--wait=false")
     yield
-    place.kubectl("patch", "configmap", "held", "--type=merge", '--patch={"metadata":{"finalizers":null}}')
+    helm_namespace.kubectl("patch", "configmap", "held", "--type=merge", '--patch={"metadata":{"finalizers":null}}')
 
 
 @pytest.mark.usefixtures("terminating")
-async def test_a_namespace_that_is_going_is_passing(engine: HelmEngine, place: Place) -> None:
+async def test_a_namespace_that_is_going_is_passing(engine: HelmEngine, helm_namespace: HelmNamespace) -> None:
     with pytest.raises(NamespaceTerminating) as caught:
-        await engine.install(place.release())
+        await engine.install(helm_namespace.release_request())
     assert not caught.value.permanent
 
 
@@ -183,19 +197,21 @@ def admission(name: str, namespace: str) -> list[dict[str, object]]:
 
 
 @pytest.fixture
-def admitting(cluster: Cluster, place: Place) -> Iterator[None]:
-    objects = json.dumps({"apiVersion": "v1", "kind": "List", "items": admission(place.namespace, place.namespace)})
+def admitting(cluster: Cluster, helm_namespace: HelmNamespace) -> Iterator[None]:
+    objects = json.dumps(
+        {"apiVersion": "v1", "kind": "List", "items": admission(helm_namespace.namespace, helm_namespace.namespace)}
+    )
     cluster.kubectl("create", "--filename", "-", input=objects)
     try:
         for probe in ("service", "configmap"):
-            _wait_for_refusal(place, probe)
+            _wait_for_refusal(helm_namespace, probe)
         yield
     finally:
         cluster.kubectl("delete", "--wait=false", "--filename", "-", input=objects)
 
 
-def _wait_for_refusal(place: Place, kind: str) -> None:
-    metadata = {"name": "hello", "namespace": place.namespace}
+def _wait_for_refusal(helm_namespace: HelmNamespace, kind: str) -> None:
+    metadata = {"name": "hello", "namespace": helm_namespace.namespace}
     spec = {"spec": {"ports": [{"port": 80}]}} if kind == "service" else {}
     probe = json.dumps(
         {"apiVersion": "v1", "kind": kind.capitalize().replace("map", "Map"), "metadata": metadata, **spec}
@@ -203,7 +219,7 @@ def _wait_for_refusal(place: Place, kind: str) -> None:
 
     def answered_with_refusal() -> bool:
         try:
-            place.kubectl("create", "--dry-run=server", "--filename", "-", stdin=probe)
+            helm_namespace.kubectl("create", "--dry-run=server", "--filename", "-", stdin=probe)
         except KubectlFailed as error:
             return "denied" in str(error) or "webhook" in str(error)
         return False
@@ -213,10 +229,10 @@ def _wait_for_refusal(place: Place, kind: str) -> None:
 
 @pytest.mark.usefixtures("admitting")
 async def test_admission_that_denies_is_permanent_and_admission_that_is_away_is_passing(
-    engine: HelmEngine, place: Place
+    engine: HelmEngine, helm_namespace: HelmNamespace
 ) -> None:
-    error = await refused(engine, place, SERVICE % (80, ""), Invalid, "hello is taken")
+    error = await refused(engine, helm_namespace, SERVICE % (80, ""), Invalid, "hello is taken")
     assert error.permanent
     with pytest.raises(ApiUnavailable, match=r"away\.example\.com") as caught:
-        await engine.install(place.release(name="other"))
+        await engine.install(helm_namespace.release_request(name="other"))
     assert not caught.value.permanent

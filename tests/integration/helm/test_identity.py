@@ -8,94 +8,108 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.integration.helm.conftest import SIMPLE, MakeChart, Place, hook
+from tests.integration.helm.conftest import SIMPLE, HelmNamespace, MakeChart, hook
 from xapp_operator.config import Settings
 from xapp_operator.errors import AccessDenied, ApiUnavailable, HelmError
 from xapp_operator.helm.engine import HelmEngine
-from xapp_operator.helm.kubeconfig import write_for_pod
+from xapp_operator.helm.kubeconfig import write_pod_kubeconfig
 
 pytestmark = pytest.mark.integration
 
 ALL = "*:configmaps,secrets"
 
 
-async def test_the_impersonated_user_is_whom_the_api_server_sees(engine: HelmEngine, place: Place) -> None:
-    user = place.account("deployer", "*:secrets")
-    with pytest.raises(AccessDenied, match=f"{user} may not get configmaps in namespace {place.namespace}"):
-        await engine.install(place.release(user=user))
-    assert place.records() == {}
+async def test_the_impersonated_user_is_whom_the_api_server_sees(
+    engine: HelmEngine, helm_namespace: HelmNamespace
+) -> None:
+    user = helm_namespace.create_account("deployer", "*:secrets")
+    with pytest.raises(AccessDenied, match=f"{user} may not get configmaps in namespace {helm_namespace.namespace}"):
+        await engine.install(helm_namespace.release_request(user=user))
+    assert helm_namespace.revision_statuses() == {}
 
 
 async def test_a_user_with_the_rights_installs_upgrades_rolls_back_and_uninstalls(
-    engine: HelmEngine, place: Place
+    engine: HelmEngine, helm_namespace: HelmNamespace
 ) -> None:
-    user = place.account("deployer", ALL)
-    await engine.install(place.release(user=user))
-    await engine.upgrade(place.release(user=user))
-    assert (await engine.rollback(place.way_back(1, user=user))).revision == 3
-    assert (await engine.uninstall(place.removal(user=user))).found
+    user = helm_namespace.create_account("deployer", ALL)
+    await engine.install(helm_namespace.release_request(user=user))
+    await engine.upgrade(helm_namespace.release_request(user=user))
+    assert (await engine.rollback(helm_namespace.rollback_request(1, user=user))).revision == 3
+    assert (await engine.uninstall(helm_namespace.uninstall_request(user=user))).found
 
 
-async def test_a_missing_right_to_delete_is_named_at_uninstall(engine: HelmEngine, place: Place) -> None:
-    user = place.account("deployer", "*:secrets", "get,list,create,patch:configmaps")
-    await engine.install(place.release(user=user))
+async def test_a_missing_right_to_delete_is_named_at_uninstall(
+    engine: HelmEngine, helm_namespace: HelmNamespace
+) -> None:
+    user = helm_namespace.create_account("deployer", "*:secrets", "get,list,create,patch:configmaps")
+    await engine.install(helm_namespace.release_request(user=user))
     with pytest.raises(AccessDenied, match="may not delete configmaps"):
-        await engine.uninstall(place.removal(user=user))
-    assert place.records() == {1: "uninstalling"}
+        await engine.uninstall(helm_namespace.uninstall_request(user=user))
+    assert helm_namespace.revision_statuses() == {1: "uninstalling"}
 
 
-async def test_objects_that_may_not_be_read_at_uninstall_are_told(engine: HelmEngine, place: Place) -> None:
-    await engine.install(place.release())
-    result = await engine.uninstall(place.removal(user=place.account("deployer", "*:secrets")))
+async def test_objects_that_may_not_be_read_at_uninstall_are_told(
+    engine: HelmEngine, helm_namespace: HelmNamespace
+) -> None:
+    await engine.install(helm_namespace.release_request())
+    result = await engine.uninstall(
+        helm_namespace.uninstall_request(user=helm_namespace.create_account("deployer", "*:secrets"))
+    )
     assert result.unverified == ("ConfigMap/hello",)
 
 
-async def test_no_right_to_the_release_records_is_not_taken_for_no_release(engine: HelmEngine, place: Place) -> None:
-    await engine.install(place.release())
+async def test_no_right_to_the_release_records_is_not_taken_for_no_release(
+    engine: HelmEngine, helm_namespace: HelmNamespace
+) -> None:
+    await engine.install(helm_namespace.release_request())
     with pytest.raises(AccessDenied, match="list secrets"):
-        await engine.uninstall(place.removal(user=place.account("deployer")))
+        await engine.uninstall(helm_namespace.uninstall_request(user=helm_namespace.create_account("deployer")))
 
 
-async def test_hooks_run_as_the_user_too(engine: HelmEngine, place: Place, chart: MakeChart) -> None:
-    user = place.account("deployer", ALL)
+async def test_hooks_run_as_the_user_too(engine: HelmEngine, helm_namespace: HelmNamespace, chart: MakeChart) -> None:
+    user = helm_namespace.create_account("deployer", ALL)
     archive = chart({**SIMPLE, "templates/h.yaml": hook("pre-install")})
     with pytest.raises(AccessDenied, match="jobs of API group batch"):
-        await engine.install(place.release(chart=archive, user=user))
+        await engine.install(helm_namespace.release_request(chart=archive, user=user))
 
 
-def pod_kubeconfig(place: Place, folder: Path, *, server: str = "") -> Path:
+def pod_kubeconfig(helm_namespace: HelmNamespace, folder: Path, *, server: str = "") -> Path:
     """Write a kubeconfig as in a pod, with the administrator's token as the mounted one."""
-    cluster = yaml.safe_load(place.cluster.kubeconfig.read_text())["clusters"][0]["cluster"]
+    cluster = yaml.safe_load(helm_namespace.cluster.kubeconfig.read_text())["clusters"][0]["cluster"]
     (folder / "ca.crt").write_bytes(base64.b64decode(cluster["certificate-authority-data"]))
-    (folder / "token").write_text(place.cluster.token)
-    write_for_pod(folder / "kubeconfig", server=server or place.cluster.server, account=str(folder))
+    (folder / "token").write_text(helm_namespace.cluster.token)
+    write_pod_kubeconfig(
+        folder / "kubeconfig", server=server or helm_namespace.cluster.server, account_folder=str(folder)
+    )
     return folder / "kubeconfig"
 
 
 async def test_in_a_pod_the_impersonated_user_is_seen_as_well(
-    helm_settings: Settings, place: Place, tmp_path: Path
+    helm_settings: Settings, helm_namespace: HelmNamespace, tmp_path: Path
 ) -> None:
-    engine = HelmEngine(helm_settings, kubeconfig=str(pod_kubeconfig(place, tmp_path)))
+    engine = HelmEngine(helm_settings, kubeconfig=str(pod_kubeconfig(helm_namespace, tmp_path)))
     try:
-        with pytest.raises(AccessDenied, match=f"system:serviceaccount:{place.namespace}:deployer may not"):
-            await engine.install(place.release(user=place.account("deployer")))
-        assert (await engine.install(place.release())).status == "deployed"
+        with pytest.raises(AccessDenied, match=f"system:serviceaccount:{helm_namespace.namespace}:deployer may not"):
+            await engine.install(helm_namespace.release_request(user=helm_namespace.create_account("deployer")))
+        assert (await engine.install(helm_namespace.release_request())).status == "deployed"
     finally:
         engine.close()
 
 
 async def test_an_api_server_that_is_away_is_a_passing_error(
-    helm_settings: Settings, place: Place, tmp_path: Path
+    helm_settings: Settings, helm_namespace: HelmNamespace, tmp_path: Path
 ) -> None:
-    engine = HelmEngine(helm_settings, kubeconfig=str(pod_kubeconfig(place, tmp_path, server="https://127.0.0.1:1")))
+    engine = HelmEngine(
+        helm_settings, kubeconfig=str(pod_kubeconfig(helm_namespace, tmp_path, server="https://127.0.0.1:1"))
+    )
     try:
         with pytest.raises(ApiUnavailable, match="connection refused") as caught:
-            await engine.install(place.release())
+            await engine.install(helm_namespace.release_request())
         assert not caught.value.permanent
     finally:
         engine.close()
 
 
-async def test_without_a_cluster_a_release_is_refused(offline: HelmEngine, place: Place) -> None:
+async def test_without_a_cluster_a_release_is_refused(offline: HelmEngine, helm_namespace: HelmNamespace) -> None:
     with pytest.raises(HelmError, match="KUBECONFIG"):
-        await offline.install(place.release())
+        await offline.install(helm_namespace.release_request())

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.helm.conftest import SIMPLE, MakeChart, Place, hook
+from tests.integration.helm.conftest import SIMPLE, HelmNamespace, MakeChart, hook
 from tests.localcluster.waiting import wait_until
 from xapp_operator.config import Settings
 from xapp_operator.errors import HelmError, HelmTimeout
 from xapp_operator.helm.engine import HelmEngine
-from xapp_operator.helm.storage import unlocked, without_kinds
+from xapp_operator.helm.release_storage import remove_unserved_kinds, unlock_release
 
 pytestmark = pytest.mark.integration
 
@@ -53,16 +53,16 @@ def helm_processes(folder: Path) -> list[int]:
     return found
 
 
-async def hook_runs(place: Place) -> None:
+async def hook_runs(helm_namespace: HelmNamespace) -> None:
     def there() -> bool:
-        return "hello-hook" in place.names("jobs")
+        return "hello-hook" in helm_namespace.names("jobs")
 
     await asyncio.to_thread(wait_until, there, timeout=60, what="the hook to run", interval=0.1)
 
 
-async def cancelled_in_hook(place: Place, step: Awaitable[object]) -> None:
+async def cancelled_in_hook(helm_namespace: HelmNamespace, step: Awaitable[object]) -> None:
     task = asyncio.ensure_future(step)
-    await hook_runs(place)
+    await hook_runs(helm_namespace)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -72,75 +72,81 @@ def slow(chart: MakeChart, events: str) -> Path:
     return chart({**SIMPLE, "templates/h.yaml": hook(events, seconds=LONG)})
 
 
-def unlock(place: Place, revision: int) -> None:
-    record = place.get("secret", f"sh.helm.release.v1.hello.v{revision}")
-    place.kubectl("replace", "--filename", "-", stdin=json.dumps(unlocked(record)))
+def unlock(helm_namespace: HelmNamespace, revision: int) -> None:
+    record = helm_namespace.get("secret", f"sh.helm.release.v1.hello.v{revision}")
+    helm_namespace.kubectl("replace", "--filename", "-", stdin=json.dumps(unlock_release(record)))
 
 
 async def test_cancelling_during_a_hook_ends_helm_and_marks_the_install_failed(
-    engine: HelmEngine, place: Place, chart: MakeChart, helm_settings: Settings
+    engine: HelmEngine, helm_namespace: HelmNamespace, chart: MakeChart, helm_settings: Settings
 ) -> None:
-    await cancelled_in_hook(place, engine.install(place.release(chart=slow(chart, "pre-install"))))
+    await cancelled_in_hook(
+        helm_namespace, engine.install(helm_namespace.release_request(chart=slow(chart, "pre-install")))
+    )
     assert helm_processes(helm_settings.cache_dir) == []
-    assert place.records() == {1: "failed"}
-    assert (await engine.install(place.release(replace=True))).status == "deployed"
+    assert helm_namespace.revision_statuses() == {1: "failed"}
+    assert (await engine.install(helm_namespace.release_request(replace=True))).status == "deployed"
 
 
 async def test_cancelling_an_upgrade_leaves_the_good_revision_deployed(
-    engine: HelmEngine, place: Place, chart: MakeChart
+    engine: HelmEngine, helm_namespace: HelmNamespace, chart: MakeChart
 ) -> None:
-    await engine.install(place.release())
-    await cancelled_in_hook(place, engine.upgrade(place.release(chart=slow(chart, "pre-upgrade"))))
-    assert place.records() == {1: "deployed", 2: "failed"}
-    assert (await engine.upgrade(place.release())).revision == 3
+    await engine.install(helm_namespace.release_request())
+    await cancelled_in_hook(
+        helm_namespace, engine.upgrade(helm_namespace.release_request(chart=slow(chart, "pre-upgrade")))
+    )
+    assert helm_namespace.revision_statuses() == {1: "deployed", 2: "failed"}
+    assert (await engine.upgrade(helm_namespace.release_request())).revision == 3
 
 
 async def test_a_cancelled_rollback_is_pending_and_can_be_unlocked(
-    engine: HelmEngine, place: Place, chart: MakeChart
+    engine: HelmEngine, helm_namespace: HelmNamespace, chart: MakeChart
 ) -> None:
-    await engine.install(place.release(chart=slow(chart, "pre-rollback")))
-    await engine.upgrade(place.release())
-    await cancelled_in_hook(place, engine.rollback(place.way_back(1)))
-    assert place.records() == {1: "superseded", 2: "deployed", 3: "pending-rollback"}
+    await engine.install(helm_namespace.release_request(chart=slow(chart, "pre-rollback")))
+    await engine.upgrade(helm_namespace.release_request())
+    await cancelled_in_hook(helm_namespace, engine.rollback(helm_namespace.rollback_request(1)))
+    assert helm_namespace.revision_statuses() == {1: "superseded", 2: "deployed", 3: "pending-rollback"}
     with pytest.raises(HelmError, match="another operation"):
-        await engine.upgrade(place.release())
-    unlock(place, 3)
-    assert place.records()[3] == "failed"
-    assert (await engine.upgrade(place.release())).revision == 4
+        await engine.upgrade(helm_namespace.release_request())
+    unlock(helm_namespace, 3)
+    assert helm_namespace.revision_statuses()[3] == "failed"
+    assert (await engine.upgrade(helm_namespace.release_request())).revision == 4
 
 
 async def test_a_killed_install_is_pending_and_can_be_unlocked_and_replaced(
-    engine: HelmEngine, place: Place, chart: MakeChart, helm_settings: Settings
+    engine: HelmEngine, helm_namespace: HelmNamespace, chart: MakeChart, helm_settings: Settings
 ) -> None:
-    task = asyncio.create_task(engine.install(place.release(chart=slow(chart, "pre-install"))))
-    await hook_runs(place)
+    task = asyncio.create_task(engine.install(helm_namespace.release_request(chart=slow(chart, "pre-install"))))
+    await hook_runs(helm_namespace)
     (pid,) = helm_processes(helm_settings.cache_dir)
     os.kill(pid, signal.SIGKILL)
     with pytest.raises(HelmError, match="from outside by signal 9"):
         await task
-    assert place.records() == {1: "pending-install"}
+    assert helm_namespace.revision_statuses() == {1: "pending-install"}
     with pytest.raises(HelmError, match="still in use"):
-        await engine.install(place.release(replace=True))
-    unlock(place, 1)
-    assert (await engine.install(place.release(replace=True))).status == "deployed"
+        await engine.install(helm_namespace.release_request(replace=True))
+    unlock(helm_namespace, 1)
+    assert (await engine.install(helm_namespace.release_request(replace=True))).status == "deployed"
 
 
-async def test_a_hook_that_does_not_end_in_time_is_named(engine: HelmEngine, place: Place, chart: MakeChart) -> None:
+async def test_a_hook_that_does_not_end_in_time_is_named(
+    engine: HelmEngine, helm_namespace: HelmNamespace, chart: MakeChart
+) -> None:
     with pytest.raises(HelmTimeout, match=r"hook Job \S+/hello-hook did not finish"):
-        await engine.install(place.release(chart=slow(chart, "pre-install"), timeout=2))
-    assert place.records() == {1: "failed"}
+        await engine.install(helm_namespace.release_request(chart=slow(chart, "pre-install"), timeout=2))
+    assert helm_namespace.revision_statuses() == {1: "failed"}
 
 
 @pytest.fixture
 def parent(
-    place: Place, chart: MakeChart, helm_settings: Settings, tmp_path: Path
+    helm_namespace: HelmNamespace, chart: MakeChart, helm_settings: Settings, tmp_path: Path
 ) -> Iterator[subprocess.Popen[bytes]]:
     arguments = (
         helm_settings.helm,
         str(helm_settings.cache_dir),
-        str(place.cluster.kubeconfig),
+        str(helm_namespace.cluster.kubeconfig),
         str(slow(chart, "pre-install")),
-        place.namespace,
+        helm_namespace.namespace,
     )
     with (tmp_path / "parent.log").open("wb") as log:
         process = subprocess.Popen([sys.executable, "-c", PARENT, *arguments], stderr=log, stdout=log)
@@ -150,17 +156,17 @@ def parent(
 
 
 async def test_a_helm_that_outlived_its_operator_is_ended_by_the_next_one(
-    parent: subprocess.Popen[bytes], engine: HelmEngine, place: Place, helm_settings: Settings
+    parent: subprocess.Popen[bytes], engine: HelmEngine, helm_namespace: HelmNamespace, helm_settings: Settings
 ) -> None:
-    await hook_runs(place)
+    await hook_runs(helm_namespace)
     parent.kill()
     await asyncio.to_thread(parent.wait)
     assert len(helm_processes(helm_settings.cache_dir)) == 1
     assert await engine.reap_orphans() == 1
     assert helm_processes(helm_settings.cache_dir) == []
-    assert place.records() == {1: "pending-install"}
-    unlock(place, 1)
-    assert (await engine.install(place.release(replace=True))).status == "deployed"
+    assert helm_namespace.revision_statuses() == {1: "pending-install"}
+    unlock(helm_namespace, 1)
+    assert (await engine.install(helm_namespace.release_request(replace=True))).status == "deployed"
 
 
 CRD = """\
@@ -180,26 +186,26 @@ spec:
 
 
 @pytest.fixture
-def restarted(helm_settings: Settings, place: Place) -> Iterator[HelmEngine]:
+def restarted(helm_settings: Settings, helm_namespace: HelmNamespace) -> Iterator[HelmEngine]:
     """An engine that knows nothing yet of the cluster's kinds."""
-    engine = HelmEngine(helm_settings, kubeconfig=str(place.cluster.kubeconfig))
+    engine = HelmEngine(helm_settings, kubeconfig=str(helm_namespace.cluster.kubeconfig))
     yield engine
     engine.close()
 
 
 async def test_a_release_whose_kind_is_gone_can_be_uninstalled_without_it(
-    engine: HelmEngine, restarted: HelmEngine, place: Place, chart: MakeChart
+    engine: HelmEngine, restarted: HelmEngine, helm_namespace: HelmNamespace, chart: MakeChart
 ) -> None:
-    group = f"{place.namespace}.example.com"
+    group = f"{helm_namespace.namespace}.example.com"
     widget = f"apiVersion: {group}/v1\nkind: Widget\nmetadata: {{name: w}}\n"
     files = {**SIMPLE, "crds/widgets.yaml": CRD % {"group": group}, "templates/widget.yaml": widget}
-    await engine.install(place.release(chart=chart(files)))
-    place.cluster.kubectl("delete", "crd", f"widgets.{group}")
+    await engine.install(helm_namespace.release_request(chart=chart(files)))
+    helm_namespace.cluster.kubectl("delete", "crd", f"widgets.{group}")
     with pytest.raises(HelmError, match=f"kind Widget of {group}/v1"):
-        await restarted.uninstall(place.removal())
-    record = place.get("secret", "sh.helm.release.v1.hello.v1")
-    mended = without_kinds(record, served=frozenset({("v1", "ConfigMap")}))
-    place.kubectl("replace", "--filename", "-", stdin=json.dumps(mended))
-    await restarted.uninstall(place.removal())
-    assert place.records() == {}
-    assert "hello" not in place.names("configmaps")
+        await restarted.uninstall(helm_namespace.uninstall_request())
+    record = helm_namespace.get("secret", "sh.helm.release.v1.hello.v1")
+    mended = remove_unserved_kinds(record, served=frozenset({("v1", "ConfigMap")}))
+    helm_namespace.kubectl("replace", "--filename", "-", stdin=json.dumps(mended))
+    await restarted.uninstall(helm_namespace.uninstall_request())
+    assert helm_namespace.revision_statuses() == {}
+    assert "hello" not in helm_namespace.names("configmaps")

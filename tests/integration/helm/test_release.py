@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from tests.integration.helm.conftest import CONFIGMAP, SIMPLE, WORKLOAD, MakeChart, Place, hook
+from tests.integration.helm.conftest import CONFIGMAP, SIMPLE, WORKLOAD, HelmNamespace, MakeChart, hook
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.names import LABEL_XAPP
 from xapp_operator.errors import HelmError
@@ -15,150 +15,178 @@ from xapp_operator.helm.engine import HelmEngine
 pytestmark = pytest.mark.integration
 
 
-def data(place: Place, name: str = "hello") -> dict[str, str]:
-    found: dict[str, str] = place.get("configmap", name)["data"]
+def data(helm_namespace: HelmNamespace, name: str = "hello") -> dict[str, str]:
+    found: dict[str, str] = helm_namespace.get("configmap", name)["data"]
     return found
 
 
-async def test_install_answers_with_what_was_released(engine: HelmEngine, place: Place, chart: MakeChart) -> None:
+async def test_install_answers_with_what_was_released(
+    engine: HelmEngine, helm_namespace: HelmNamespace, chart: MakeChart
+) -> None:
     archive = chart({**SIMPLE, "templates/NOTES.txt": "Well done, {{ .Release.Name }}."}, name="well", version="1.2.3")
-    result = await engine.install(place.release(chart=archive, values={"data": {"b": "two"}}, labels={LABEL_XAPP: "x"}))
+    result = await engine.install(
+        helm_namespace.release_request(chart=archive, values={"data": {"b": "two"}}, labels={LABEL_XAPP: "x"})
+    )
     assert (result.revision, result.status) == (1, "deployed")
     assert (result.chart_name, result.chart_version, result.app_version) == ("well", "1.2.3", "1.0")
     assert result.notes == "Well done, hello."
     assert "kind: ConfigMap" in result.manifest
     assert result.first_deployed == result.last_deployed != ""
-    assert data(place) == {"a": "one", "b": "two"}
-    record = place.get("secret", "sh.helm.release.v1.hello.v1")
+    assert data(helm_namespace) == {"a": "one", "b": "two"}
+    record = helm_namespace.get("secret", "sh.helm.release.v1.hello.v1")
     assert record["metadata"]["labels"][LABEL_XAPP] == "x"
 
 
-async def test_labels_last_through_an_upgrade_that_changes_one(engine: HelmEngine, place: Place) -> None:
-    await engine.install(place.release(labels={LABEL_XAPP: "x", "attempt": "1"}))
-    await engine.upgrade(place.release(labels={"attempt": "2"}))
-    labels = place.get("secret", "sh.helm.release.v1.hello.v2")["metadata"]["labels"]
+async def test_labels_last_through_an_upgrade_that_changes_one(
+    engine: HelmEngine, helm_namespace: HelmNamespace
+) -> None:
+    await engine.install(helm_namespace.release_request(labels={LABEL_XAPP: "x", "attempt": "1"}))
+    await engine.upgrade(helm_namespace.release_request(labels={"attempt": "2"}))
+    labels = helm_namespace.get("secret", "sh.helm.release.v1.hello.v2")["metadata"]["labels"]
     assert (labels[LABEL_XAPP], labels["attempt"]) == ("x", "2")
 
 
-async def test_a_value_removed_from_the_request_is_gone_after_the_upgrade(engine: HelmEngine, place: Place) -> None:
-    await engine.install(place.release(values={"data": {"b": "two"}}))
-    await engine.upgrade(place.release(values={}))
-    assert data(place) == {"a": "one"}
+async def test_a_value_removed_from_the_request_is_gone_after_the_upgrade(
+    engine: HelmEngine, helm_namespace: HelmNamespace
+) -> None:
+    await engine.install(helm_namespace.release_request(values={"data": {"b": "two"}}))
+    await engine.upgrade(helm_namespace.release_request(values={}))
+    assert data(helm_namespace) == {"a": "one"}
 
 
 async def test_kubectl_scale_does_not_break_the_next_upgrade(
-    engine: HelmEngine, place: Place, chart: MakeChart
+    engine: HelmEngine, helm_namespace: HelmNamespace, chart: MakeChart
 ) -> None:
     archive = chart(WORKLOAD)
-    await engine.install(place.release(chart=archive))
-    place.kubectl("scale", "deployment/hello", "--replicas=3")
-    result = await engine.upgrade(place.release(chart=archive, values={"tag": 2}))
-    spec = place.get("deployment", "hello")["spec"]
+    await engine.install(helm_namespace.release_request(chart=archive))
+    helm_namespace.kubectl("scale", "deployment/hello", "--replicas=3")
+    result = await engine.upgrade(helm_namespace.release_request(chart=archive, values={"tag": 2}))
+    spec = helm_namespace.get("deployment", "hello")["spec"]
     assert result.revision == 2
     assert spec["replicas"] == 1
     assert spec["template"]["spec"]["containers"][0]["image"].endswith(":2")
 
 
-async def test_large_values_are_taken_over_standard_input(engine: HelmEngine, place: Place, chart: MakeChart) -> None:
+async def test_large_values_are_taken_over_standard_input(
+    engine: HelmEngine, helm_namespace: HelmNamespace, chart: MakeChart
+) -> None:
     archive = chart({"values.yaml": "", "templates/c.yaml": CONFIGMAP.replace(".Values.data", '(dict "a" "x")')})
     noise = random.Random(1)
     values: JsonObject = {"filler": {f"key{n}": f"{noise.getrandbits(400):x}" for n in range(2500)}}
-    result = await engine.install(place.release(chart=archive, values=values))
+    result = await engine.install(helm_namespace.release_request(chart=archive, values=values))
     assert result.status == "deployed"
 
 
-async def test_history_is_bounded_by_upgrades(engine: HelmEngine, place: Place) -> None:
-    await engine.install(place.release())
+async def test_history_is_bounded_by_upgrades(engine: HelmEngine, helm_namespace: HelmNamespace) -> None:
+    await engine.install(helm_namespace.release_request())
     for number in range(4):
-        await engine.upgrade(place.release(values={"data": {"n": str(number)}}, history_max=2))
-    assert place.records() == {4: "superseded", 5: "deployed"}
+        await engine.upgrade(helm_namespace.release_request(values={"data": {"n": str(number)}}, history_max=2))
+    assert helm_namespace.revision_statuses() == {4: "superseded", 5: "deployed"}
 
 
-async def test_rollback_answers_with_the_new_revision(engine: HelmEngine, place: Place) -> None:
-    await engine.install(place.release(values={"data": {"a": "first"}}))
-    await engine.upgrade(place.release(values={"data": {"a": "second"}}))
-    result = await engine.rollback(place.way_back(1))
+async def test_rollback_answers_with_the_new_revision(engine: HelmEngine, helm_namespace: HelmNamespace) -> None:
+    await engine.install(helm_namespace.release_request(values={"data": {"a": "first"}}))
+    await engine.upgrade(helm_namespace.release_request(values={"data": {"a": "second"}}))
+    result = await engine.rollback(helm_namespace.rollback_request(1))
     assert (result.revision, result.status, result.chart_name) == (3, "deployed", "hello")
     assert "first" in result.manifest
-    assert data(place) == {"a": "first"}
+    assert data(helm_namespace) == {"a": "first"}
 
 
-async def test_rollback_to_a_revision_that_is_not_there_is_permanent(engine: HelmEngine, place: Place) -> None:
-    await engine.install(place.release())
+async def test_rollback_to_a_revision_that_is_not_there_is_permanent(
+    engine: HelmEngine, helm_namespace: HelmNamespace
+) -> None:
+    await engine.install(helm_namespace.release_request())
     with pytest.raises(HelmError, match="no 7 version") as caught:
-        await engine.rollback(place.way_back(7))
+        await engine.rollback(helm_namespace.rollback_request(7))
     assert caught.value.permanent
 
 
-async def test_uninstall_leaves_neither_object_nor_record(engine: HelmEngine, place: Place) -> None:
-    await engine.install(place.release())
-    await engine.upgrade(place.release())
-    assert await engine.uninstall(place.removal())
-    assert "hello" not in place.names("configmaps")
-    assert place.records() == {}
+async def test_uninstall_leaves_neither_object_nor_record(engine: HelmEngine, helm_namespace: HelmNamespace) -> None:
+    await engine.install(helm_namespace.release_request())
+    await engine.upgrade(helm_namespace.release_request())
+    assert await engine.uninstall(helm_namespace.uninstall_request())
+    assert "hello" not in helm_namespace.names("configmaps")
+    assert helm_namespace.revision_statuses() == {}
 
 
-async def test_uninstalling_what_is_not_there_is_done(engine: HelmEngine, place: Place) -> None:
-    assert not (await engine.uninstall(place.removal())).found
+async def test_uninstalling_what_is_not_there_is_done(engine: HelmEngine, helm_namespace: HelmNamespace) -> None:
+    assert not (await engine.uninstall(helm_namespace.uninstall_request())).found
 
 
-async def test_what_the_chart_wants_kept_is_kept_and_told(engine: HelmEngine, place: Place, chart: MakeChart) -> None:
+async def test_objects_with_resource_policy_keep_are_kept_and_reported(
+    engine: HelmEngine, helm_namespace: HelmNamespace, chart: MakeChart
+) -> None:
     kept = CONFIGMAP.replace("metadata:", "metadata:\n  annotations: {helm.sh/resource-policy: keep}")
-    await engine.install(place.release(chart=chart({**SIMPLE, "templates/configmap.yaml": kept})))
-    assert (await engine.uninstall(place.removal())).kept == ("ConfigMap/hello",)
-    assert "hello" in place.names("configmaps")
+    await engine.install(helm_namespace.release_request(chart=chart({**SIMPLE, "templates/configmap.yaml": kept})))
+    assert (await engine.uninstall(helm_namespace.uninstall_request())).kept == ("ConfigMap/hello",)
+    assert "hello" in helm_namespace.names("configmaps")
 
 
 async def test_uninstall_without_hooks_passes_a_hook_that_fails(
-    engine: HelmEngine, place: Place, chart: MakeChart
+    engine: HelmEngine, helm_namespace: HelmNamespace, chart: MakeChart
 ) -> None:
-    await engine.install(place.release(chart=chart({**SIMPLE, "templates/h.yaml": hook("pre-delete", fails=True)})))
+    await engine.install(
+        helm_namespace.release_request(chart=chart({**SIMPLE, "templates/h.yaml": hook("pre-delete", fails=True)}))
+    )
     with pytest.raises(HelmError, match=r"hook Job \S+/hello-hook failed"):
-        await engine.uninstall(place.removal())
-    assert (await engine.uninstall(place.removal(no_hooks=True))).found
-    assert place.records() == {}
+        await engine.uninstall(helm_namespace.uninstall_request())
+    assert (await engine.uninstall(helm_namespace.uninstall_request(no_hooks=True))).found
+    assert helm_namespace.revision_statuses() == {}
 
 
-async def test_hooks_run_before_the_install_counts_as_done(engine: HelmEngine, place: Place, chart: MakeChart) -> None:
+async def test_hooks_run_before_the_install_counts_as_done(
+    engine: HelmEngine, helm_namespace: HelmNamespace, chart: MakeChart
+) -> None:
     archive = chart({**SIMPLE, "templates/h.yaml": hook("pre-install")})
-    assert (await engine.install(place.release(chart=archive))).status == "deployed"
-    assert place.get("job", "hello-hook")["status"]["succeeded"] == 1
+    assert (await engine.install(helm_namespace.release_request(chart=archive))).status == "deployed"
+    assert helm_namespace.get("job", "hello-hook")["status"]["succeeded"] == 1
 
 
-async def test_a_failed_install_can_be_replaced(engine: HelmEngine, place: Place, chart: MakeChart) -> None:
+async def test_a_failed_install_can_be_replaced(
+    engine: HelmEngine, helm_namespace: HelmNamespace, chart: MakeChart
+) -> None:
     with pytest.raises(HelmError, match="hello-hook"):
         await engine.install(
-            place.release(chart=chart({**SIMPLE, "templates/h.yaml": hook("pre-install", fails=True)}))
+            helm_namespace.release_request(chart=chart({**SIMPLE, "templates/h.yaml": hook("pre-install", fails=True)}))
         )
     with pytest.raises(HelmError, match="still in use"):
-        await engine.install(place.release())
-    result = await engine.install(place.release(replace=True))
+        await engine.install(helm_namespace.release_request())
+    result = await engine.install(helm_namespace.release_request(replace=True))
     assert (result.revision, result.status) == (2, "deployed")
 
 
-async def test_objects_of_others_are_taken_over_when_asked(engine: HelmEngine, place: Place) -> None:
-    place.kubectl("create", "configmap", "hello", "--from-literal=mine=yes")
+async def test_foreign_objects_are_adopted_with_take_ownership(
+    engine: HelmEngine, helm_namespace: HelmNamespace
+) -> None:
+    helm_namespace.kubectl("create", "configmap", "hello", "--from-literal=mine=yes")
     with pytest.raises(HelmError, match="adopt: true"):
-        await engine.install(place.release())
-    await engine.install(place.release(take_ownership=True))
-    assert data(place)["a"] == "one"
+        await engine.install(helm_namespace.release_request())
+    await engine.install(helm_namespace.release_request(take_ownership=True))
+    assert data(helm_namespace)["a"] == "one"
 
 
-async def test_a_test_hook_that_succeeds_is_no_error(engine: HelmEngine, place: Place, chart: MakeChart) -> None:
-    await engine.install(place.release(chart=chart({**SIMPLE, "templates/t.yaml": hook("test")})))
-    await engine.test(place.trial())
+async def test_a_test_hook_that_succeeds_is_no_error(
+    engine: HelmEngine, helm_namespace: HelmNamespace, chart: MakeChart
+) -> None:
+    await engine.install(helm_namespace.release_request(chart=chart({**SIMPLE, "templates/t.yaml": hook("test")})))
+    await engine.test(helm_namespace.test_request())
 
 
-async def test_a_test_hook_that_fails_is_named(engine: HelmEngine, place: Place, chart: MakeChart) -> None:
-    await engine.install(place.release(chart=chart({**SIMPLE, "templates/t.yaml": hook("test", fails=True)})))
+async def test_a_test_hook_that_fails_is_named(
+    engine: HelmEngine, helm_namespace: HelmNamespace, chart: MakeChart
+) -> None:
+    await engine.install(
+        helm_namespace.release_request(chart=chart({**SIMPLE, "templates/t.yaml": hook("test", fails=True)}))
+    )
     with pytest.raises(HelmError, match="hello-hook"):
-        await engine.test(place.trial())
+        await engine.test(helm_namespace.test_request())
 
 
 async def test_an_answer_over_the_output_bound_is_no_failure(
-    engine: HelmEngine, place: Place, chart: MakeChart
+    engine: HelmEngine, helm_namespace: HelmNamespace, chart: MakeChart
 ) -> None:
     archive = chart({**SIMPLE, "files/zeros": b"\0" * (14 * 1024 * 1024)}, name="huge", version="2.0.0")
-    result = await engine.install(place.release(chart=archive))
+    result = await engine.install(helm_namespace.release_request(chart=archive))
     assert (result.revision, result.status, result.chart_name, result.chart_version) == (1, "deployed", "huge", "2.0.0")
     assert "kind: ConfigMap" in result.manifest

@@ -268,7 +268,7 @@ async def test_nothing_is_left_in_the_cache_folder(helm_settings: Settings, char
     assert list(helm_settings.cache_dir.joinpath("helm").iterdir()) == []
 
 
-def test_a_machine_without_helm_is_told_so(helm_settings: Settings) -> None:
+def test_a_missing_helm_is_an_error_that_names_it(helm_settings: Settings) -> None:
     with pytest.raises(HelmError, match="XAPP_HELM") as caught:
         HelmEngine(helm_settings.model_copy(update={"helm": "no-such-helm"}))
     assert caught.value.permanent

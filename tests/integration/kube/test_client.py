@@ -12,7 +12,7 @@ import pytest
 from tests.integration.kube.conftest import config_map
 from tests.localcluster import LocalCluster
 from tests.support.eventually import eventually_async
-from tests.support.manifest import xapp
+from tests.support.xapp_manifest import xapp_manifest
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.config import Settings
 from xapp_operator.errors import AccessDenied, AlreadyExists, Conflict, Invalid, NotFound, Unauthenticated, WatchExpired
@@ -42,7 +42,7 @@ async def token_of(kube: KubeClient, *, namespace: str, name: str) -> str:
     """Return a token of a service account."""
     path = SERVICEACCOUNTS.path(namespace=namespace, name=name, subresource="token")
     request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 600}}
-    answer = await kube.raw(
+    answer = await kube.request_bytes(
         "POST", path, headers={"Content-Type": "application/json"}, body=json.dumps(request).encode()
     )
     token: str = json.loads(answer.body)["status"]["token"]
@@ -115,14 +115,14 @@ async def test_metadata_alone_carries_no_content(kube: KubeClient, namespace: st
 
 
 async def test_unknown_fields_are_refused(kube: KubeClient, namespace: str, crds: None) -> None:
-    body = xapp("a", namespace=namespace)
+    body = xapp_manifest("a", namespace=namespace)
     body["spec"] = {**obj(body, "spec"), "chartNam": "typo"}
     with pytest.raises(Invalid, match=r'unknown field "spec\.chartNam"'):
         await kube.create(XAPPS, body)
 
 
 async def test_a_refusal_by_the_schema_names_the_fields(kube: KubeClient, namespace: str, crds: None) -> None:
-    body = xapp("a", namespace=namespace)
+    body = xapp_manifest("a", namespace=namespace)
     body["spec"] = {**obj(body, "spec"), "version": "one", "organization": ""}
     with pytest.raises(Invalid) as caught:
         await kube.create(XAPPS, body)
@@ -131,15 +131,15 @@ async def test_a_refusal_by_the_schema_names_the_fields(kube: KubeClient, namesp
 
 
 async def test_a_missing_right_is_named(kube: KubeClient, namespace: str) -> None:
-    nobody = kube.as_user(await token_of(kube, namespace=namespace, name="default"))
+    nobody = kube.with_token(await token_of(kube, namespace=namespace, name="default"))
     with pytest.raises(AccessDenied) as caught:
         await nobody.list(XAPPS, namespace=namespace)
     message = caught.value.message
     assert f"system:serviceaccount:{namespace}:default" in message
     assert 'cannot list resource "xapps" in API group "xapp-operator.io"' in message
     assert f'in the namespace "{namespace}"' in message
-    assert not await nobody.allowed(XAPPS, "list", namespace=namespace)
-    assert await kube.allowed(XAPPS, "list")
+    assert not await nobody.is_allowed(XAPPS, "list", namespace=namespace)
+    assert await kube.is_allowed(XAPPS, "list")
 
 
 async def test_what_is_allowed_is_asked_for_exactly(kube: KubeClient, namespace: str) -> None:
@@ -153,25 +153,25 @@ async def test_what_is_allowed_is_asked_for_exactly(kube: KubeClient, namespace:
         "subjects": [{"kind": "ServiceAccount", "name": "default", "namespace": namespace}],
     }
     await kube.create(bindings, binding, namespace=namespace)
-    reader = kube.as_user(await token_of(kube, namespace=namespace, name="default"))
+    reader = kube.with_token(await token_of(kube, namespace=namespace, name="default"))
     pods = Resource("", "v1", "pods", "Pod")
 
     async def may_read() -> bool:
-        return await reader.allowed(pods, "get", namespace=namespace, subresource="log")
+        return await reader.is_allowed(pods, "get", namespace=namespace, subresource="log")
 
     await eventually_async(may_read, what="the role binding to take effect")
-    assert not await reader.allowed(pods, "get", namespace=namespace)
-    assert not await reader.allowed(pods, "get", subresource="log")
+    assert not await reader.is_allowed(pods, "get", namespace=namespace)
+    assert not await reader.is_allowed(pods, "get", subresource="log")
 
 
 async def test_another_person_is_who_the_token_says(kube: KubeClient, namespace: str) -> None:
     account = f"system:serviceaccount:{namespace}:default"
     ours = await user_of(kube)
-    assert await user_of(kube.as_user(await token_of(kube, namespace=namespace, name="default"))) == account
+    assert await user_of(kube.with_token(await token_of(kube, namespace=namespace, name="default"))) == account
     assert await user_of(kube.impersonate(account)) == account
     assert await user_of(kube) == ours != account
     with pytest.raises(Unauthenticated, match="Unauthorized"):
-        await user_of(kube.as_user("not-a-token"))
+        await user_of(kube.with_token("not-a-token"))
 
 
 async def test_our_client_certificate_is_never_shown_for_another_person(
@@ -181,10 +181,10 @@ async def test_our_client_certificate_is_never_shown_for_another_person(
     kubeconfig = local.layout.config / "system-kube-controller-manager.kubeconfig"
     async with await KubeClient.connect(Settings(KUBECONFIG=str(kubeconfig))) as client:
         assert await user_of(client) == "system:kube-controller-manager"
-        assert await user_of(client.as_user(local.access().token)) == "local-admin"
+        assert await user_of(client.with_token(local.connect().token)) == "local-admin"
         # A certificate wins over any token: were it shown, the server would answer in our name.
         with pytest.raises(Unauthenticated, match="Unauthorized"):
-            await user_of(client.as_user("not-a-token"))
+            await user_of(client.with_token("not-a-token"))
 
 
 async def test_an_impersonated_service_account_has_its_groups(kube: KubeClient, namespace: str) -> None:
@@ -194,7 +194,7 @@ async def test_an_impersonated_service_account_has_its_groups(kube: KubeClient, 
 
 
 async def test_a_list_from_a_version_that_the_server_never_had_must_be_asked_for_anew(kube: KubeClient) -> None:
-    watch = kube.watch(NAMESPACES, resource_version="99999999999", initial_events=True, seconds=30)
+    watch = kube.watch(NAMESPACES, resource_version="99999999999", initial_events=True, timeout_seconds=30)
     async with aclosing(watch) as events:
         with pytest.raises(WatchExpired, match="Too large resource version"):
             await anext(events)
@@ -205,7 +205,7 @@ async def test_objects_beyond_the_bounds_of_the_server_are_refused_for_good(
 ) -> None:
     for size, message in ((1_600_000, "at most 1.5 MiB"), (3_500_000, "limit is 3145728")):
         with pytest.raises(Invalid, match=message) as caught:
-            await kube.create(XAPPS, xapp("big", namespace=namespace, values={"text": "x" * size}))
+            await kube.create(XAPPS, xapp_manifest("big", namespace=namespace, values={"text": "x" * size}))
         assert caught.value.permanent
 
 
@@ -213,7 +213,7 @@ async def test_the_versions_of_the_api_are_as_helm_wants_them(kube: KubeClient) 
     versions = await kube.api_versions()
     assert {"v1", "v1/Pod", "apps/v1", "apps/v1/Deployment", "networking.k8s.io/v1/Ingress"} <= set(versions)
     assert list(versions) == sorted(versions)
-    assert (await kube.version()).startswith("v1.")
+    assert (await kube.server_version()).startswith("v1.")
 
 
 async def test_a_kind_is_found_by_its_api_version(kube: KubeClient) -> None:

@@ -5,30 +5,30 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.integration.localrun.runs import Run, run_samples
+from tests.integration.localrun.make_run import MakeRun, start_make_run
 from tests.localcluster import Binaries
-from tests.localcluster.choice import VARIABLE
+from tests.localcluster.node_choice import NODE_VARIABLE
 from tests.localcluster.tools import KPI_MONITOR
-from tests.support.programs import build_programs
-from tests.support.realnode import have_programs
+from tests.support.realnode import build_real_node_tools
+from tests.support.tools import build_tools
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    have_programs(session, for_fixtures=("run",))
-    build_programs(session, [KPI_MONITOR.name], for_fixtures=("run", "private_cluster"))
+    build_real_node_tools(session, for_fixtures=("run",))
+    build_tools(session, [KPI_MONITOR.name], for_fixtures=("run", "private_cluster"))
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory, binaries: Binaries) -> Iterator[Run]:
+def run(tmp_path_factory: pytest.TempPathFactory, binaries: Binaries) -> Iterator[MakeRun]:
     """Everything running on the nodes that the machine can have, both samples Ready."""
     assert binaries
-    with run_samples(tmp_path_factory.mktemp("run")) as one:
+    with start_make_run(tmp_path_factory.mktemp("run")) as one:
         yield one
 
 
 @pytest.fixture(scope="module")
-def simulated_run(tmp_path_factory: pytest.TempPathFactory, binaries: Binaries) -> Iterator[Run]:
+def simulated_run(tmp_path_factory: pytest.TempPathFactory, binaries: Binaries) -> Iterator[MakeRun]:
     """Everything running on simulated nodes, as for somebody without rights, both samples Ready."""
     assert binaries
-    with run_samples(tmp_path_factory.mktemp("run"), environment={**os.environ, VARIABLE: "simulated"}) as one:
+    with start_make_run(tmp_path_factory.mktemp("run"), environment={**os.environ, NODE_VARIABLE: "simulated"}) as one:
         yield one

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.localrun.runs import Run
+from tests.integration.localrun.make_run import MakeRun
 from tests.localcluster.cluster import ROOT
 from tests.localrun.samples import REPOSITORY_PORT
 from tests.localrun.session import DEFAULT_PORT
@@ -22,9 +22,9 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
 
 
-def as_if_in_the_checkout(text: str, run: Run) -> str:
+def with_run_addresses(text: str, run: MakeRun) -> str:
     """Put the run's own places where the README names those of a run in the checkout."""
-    repository = re.search(r"chart repository: (http://\S+)", run.said)
+    repository = re.search(r"chart repository: (http://\S+)", run.output)
     assert repository is not None
     return (
         text.replace("$PWD/.local", str(run.folder))
@@ -34,14 +34,14 @@ def as_if_in_the_checkout(text: str, run: Run) -> str:
     )
 
 
-def test_the_commands_of_the_readme_work_one_after_the_other(simulated_run: Run, tmp_path: Path) -> None:
+def test_the_commands_of_the_readme_work_one_after_the_other(simulated_run: MakeRun, tmp_path: Path) -> None:
     run = simulated_run
     (manifest,) = blocks("yaml")
-    (tmp_path / "xapp.yaml").write_text(as_if_in_the_checkout(manifest, run))
+    (tmp_path / "xapp.yaml").write_text(with_run_addresses(manifest, run))
     (tmp_path / "manifests").symlink_to(ROOT / "manifests")
     (tmp_path / ".curlrc").write_text("fail-with-body\nsilent\nshow-error\nnoproxy = *\n")
     commands = [block for block in blocks("sh") if not MAKE.search(block)]
-    script = "\n".join(as_if_in_the_checkout(block, run) for block in commands)
+    script = "\n".join(with_run_addresses(block, run) for block in commands)
     answer = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],
         cwd=tmp_path,

@@ -14,11 +14,11 @@ from tests.localcluster.kubeconfig import write_kubeconfig
 from tests.localcluster.ports import PortReservation
 from tests.localcluster.processes import ProcessSpec
 from tests.localcluster.waiting import wait_until
-from tests.localrun.provision import SYSTEM_NAMESPACE, prepare_cluster
+from tests.localrun.cluster_setup import SYSTEM_NAMESPACE, prepare_cluster
 from tests.localrun.repository import chart_repository
-from tests.localrun.samples import APPLIED, NAMESPACE, UPLOADED, Gateway, Samples
-from tests.localrun.services import Services, specs
-from tests.support.audit import audited
+from tests.localrun.samples import APPLIED_XAPP, NAMESPACE, UPLOADED_XAPP, SampleGatewayClient, Samples
+from tests.localrun.services import Services, service_specs
+from tests.support.audit import read_audit_events
 
 pytestmark = pytest.mark.integration
 
@@ -30,7 +30,7 @@ LABEL = "xapp-operator.io"
 
 def test_the_life_of_an_xapp_needs_no_other_right(private_cluster: Callable[[], LocalCluster], tmp_path: Path) -> None:
     local = private_cluster()
-    cluster = local.access()
+    cluster = local.connect()
     prepare_cluster(cluster, ROOT)
     cluster.kubectl("apply", "--server-side", "-k", str(ROOT / "manifests" / "base"))
     editor = token_of_editor(cluster)
@@ -39,12 +39,12 @@ def test_the_life_of_an_xapp_needs_no_other_right(private_cluster: Callable[[], 
         PortReservation(1) as reservation,
         chart_repository(samples.charts, preferred_port=0) as repository,
         running(local, tmp_path, port=reservation.ports[0]) as services,
-        Gateway(url := f"http://127.0.0.1:{reservation.ports[0]}", token=editor) as gateway,
+        SampleGatewayClient(url := f"http://127.0.0.1:{reservation.ports[0]}", token=editor) as gateway,
     ):
 
         def wait(probe: Callable[[], bool], what: str) -> None:
             def tend_and_probe() -> bool:
-                services.tend()
+                services.restart_ended()
                 return probe()
 
             wait_until(tend_and_probe, timeout=DEADLINE_SECONDS, what=what)
@@ -58,16 +58,16 @@ def test_the_life_of_an_xapp_needs_no_other_right(private_cluster: Callable[[], 
             f"--as=system:serviceaccount:{NAMESPACE}:{EDITOR}",
             input=samples.manifest_for(repository),
         )
-        for name in (UPLOADED, APPLIED):
+        for name in (UPLOADED_XAPP, APPLIED_XAPP):
             wait(partial(is_ready, gateway, name), f"{name} to be Ready")
             cluster.kubectl("label", "services", "-n", NAMESPACE, "-l", f"{LABEL}/xapp={name}", f"{LABEL}/team-")
             wait(partial(has_labels, cluster, name), f"the labels of {name} to be put back")
             delete(url, name, token=editor)
             wait(partial(is_gone, gateway, name), f"{name} to be gone")
-    assert refusals(local.layout.audit_log) == []
+    assert forbidden_requests(local.layout.audit_log) == []
 
 
-def is_ready(gateway: Gateway, name: str) -> bool:
+def is_ready(gateway: SampleGatewayClient, name: str) -> bool:
     record = gateway.record(name)
     return record is not None and record.ready
 
@@ -77,7 +77,7 @@ def has_labels(cluster: Cluster, name: str) -> bool:
     return cluster.kubectl("get", "services", "-n", NAMESPACE, "-l", selector, "-o", "name") != ""
 
 
-def is_gone(gateway: Gateway, name: str) -> bool:
+def is_gone(gateway: SampleGatewayClient, name: str) -> bool:
     return gateway.record(name) is None
 
 
@@ -92,7 +92,7 @@ def token_of_editor(cluster: Cluster) -> str:
 @contextmanager
 def running(local: LocalCluster, folder: Path, *, port: int) -> Iterator[Services]:
     """Run operator and gateway as the service accounts of the manifests, set up as the manifests do."""
-    cluster = local.access()
+    cluster = local.connect()
     children = [
         ProcessSpec(
             name=spec.name,
@@ -104,7 +104,9 @@ def running(local: LocalCluster, folder: Path, *, port: int) -> Iterator[Service
                 "XAPP_DEFAULT_SERVICE_ACCOUNT": "xapp-deployer",
             },
         )
-        for spec in specs(cluster=cluster, auth="kubernetes", port=port, cache=folder, namespace=SYSTEM_NAMESPACE)
+        for spec in service_specs(
+            cluster=cluster, auth="kubernetes", port=port, cache=folder, namespace=SYSTEM_NAMESPACE
+        )
     ]
     with ExitStack() as stack:
         services = Services(children, logs=folder, folder=ROOT, say=print)
@@ -113,9 +115,9 @@ def running(local: LocalCluster, folder: Path, *, port: int) -> Iterator[Service
 
 
 def kubeconfig_of(account: str, local: LocalCluster, folder: Path) -> Path:
-    token = local.access().kubectl("create", "token", account, "-n", SYSTEM_NAMESPACE)
+    token = local.connect().kubectl("create", "token", account, "-n", SYSTEM_NAMESPACE)
     path = folder / f"{account}.kubeconfig"
-    write_kubeconfig(path, server=local.access().server, authority=local.layout.authority, credential=token)
+    write_kubeconfig(path, server=local.connect().server, authority=local.layout.ca_certificate, credential=token)
     return path
 
 
@@ -130,12 +132,12 @@ def delete(url: str, name: str, *, token: str) -> None:
     assert answer.status_code == 202, answer.text
 
 
-def refusals(audit_log: Path) -> list[str]:
+def forbidden_requests(audit_log: Path) -> list[str]:
     """Return what the API server refused anybody for want of a right."""
     return sorted(
         {
             f"{event['user']['username']} {event['verb']} {event['requestURI']}"
-            for event in audited(audit_log)
+            for event in read_audit_events(audit_log)
             if event.get("responseStatus", {}).get("code") == 403
         }
     )

@@ -12,49 +12,49 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.integration.localrun.runs import Run, conditions, refused, run_samples
+from tests.integration.localrun.make_run import MakeRun, conditions, run_until_exit, start_make_run
 from tests.localcluster import KubectlFailed, LocalCluster
-from tests.localcluster.choice import VARIABLE
 from tests.localcluster.cluster import ROOT
-from tests.localcluster.realnode.node import NAME
+from tests.localcluster.node_choice import NODE_VARIABLE
+from tests.localcluster.realnode.node import NODE_NAME
 from tests.localcluster.waiting import wait_until
 from tests.localrun.image import IMAGE
-from tests.localrun.samples import APPLIED, NAMESPACE, UPLOADED
-from tests.support.audit import audited
+from tests.localrun.samples import APPLIED_XAPP, NAMESPACE, UPLOADED_XAPP
+from tests.support.audit import read_audit_events
 
 pytestmark = pytest.mark.integration
 
 DEADLINE_SECONDS = 90.0
 
 
-@pytest.mark.parametrize("name", [UPLOADED, APPLIED])
-def test_both_samples_are_ready(run: Run, name: str) -> None:
+@pytest.mark.parametrize("name", [UPLOADED_XAPP, APPLIED_XAPP])
+def test_both_samples_are_ready(run: MakeRun, name: str) -> None:
     assert conditions(run.cluster, name, NAMESPACE)["Ready"] == "True"
 
 
-def test_the_samples_run_on_the_best_node_there_is(run: Run) -> None:
+def test_the_samples_run_on_the_best_node_there_is(run: MakeRun) -> None:
     where = "jsonpath={.items[*].spec.nodeName}"
     nodes = set(run.cluster.kubectl("get", "pods", "-n", NAMESPACE, "-o", where).split())
     if run.cluster.node_address:
-        assert nodes == {NAME}
+        assert nodes == {NODE_NAME}
     else:
-        assert os.environ.get(VARIABLE) == "simulated" or "simulated nodes only: " in run.said
+        assert os.environ.get(NODE_VARIABLE) == "simulated" or "simulated nodes only: " in run.output
         assert all(name.startswith("simulated-") for name in nodes)
 
 
-def test_the_samples_answer_where_containers_run(run: Run) -> None:
+def test_the_samples_answer_where_containers_run(run: MakeRun) -> None:
     if not run.cluster.node_address:
         pytest.skip("simulated nodes run no containers")
-    for name in (UPLOADED, APPLIED):
+    for name in (UPLOADED_XAPP, APPLIED_XAPP):
         path = f"/api/v1/namespaces/{NAMESPACE}/services/{name}:http/proxy"
-        answer = json.loads(asked(run, f"{path}/"))
+        answer = json.loads(get_via_apiserver(run, f"{path}/"))
         assert (answer["name"], answer["cluster"]) == (name, run.cluster.node_address)
-    kept = asked(run, f"{path}/samples.csv")
+    kept = get_via_apiserver(run, f"{path}/samples.csv")
     assert "cell-1" in kept
-    assert f"{run.url}/api/xapps/{NAMESPACE}/{UPLOADED}/api/metadata" in run.said
+    assert f"{run.url}/api/xapps/{NAMESPACE}/{UPLOADED_XAPP}/api/metadata" in run.output
 
 
-def test_helm_knows_both_releases(run: Run) -> None:
+def test_helm_knows_both_releases(run: MakeRun) -> None:
     answer = subprocess.run(
         [run.cluster.helm_path, "list", "--namespace", NAMESPACE, "--output", "json"],
         env=run.cluster.env,
@@ -63,36 +63,39 @@ def test_helm_knows_both_releases(run: Run) -> None:
         check=True,
     )
     releases = {release["name"]: release["status"] for release in json.loads(answer.stdout)}
-    assert releases == {UPLOADED: "deployed", APPLIED: "deployed"}
+    assert releases == {UPLOADED_XAPP: "deployed", APPLIED_XAPP: "deployed"}
 
 
-def test_the_list_of_the_gateway_has_both(run: Run) -> None:
+def test_the_list_of_the_gateway_has_both(run: MakeRun) -> None:
     answer = httpx.get(f"{run.url}/api/xapps", timeout=DEADLINE_SECONDS).json()
-    assert {record["name"]: record["ready"] for record in answer["content"]} == {UPLOADED: True, APPLIED: True}
+    assert {record["name"]: record["ready"] for record in answer["content"]} == {
+        UPLOADED_XAPP: True,
+        APPLIED_XAPP: True,
+    }
     assert answer["total_count"] == 2
 
 
-def test_what_grants_access_is_readable_by_its_owner_only(run: Run) -> None:
+def test_what_grants_access_is_readable_by_its_owner_only(run: MakeRun) -> None:
     for name in ("kubeconfig", "token"):
         assert stat.S_IMODE((run.folder / name).stat().st_mode) == 0o600, name
 
 
-def test_the_audit_log_tells_who_made_the_samples(run: Run) -> None:
+def test_the_audit_log_tells_who_made_the_samples(run: MakeRun) -> None:
     created = {
         event["objectRef"].get("name")
-        for event in audited(run.folder / "audit.log")
+        for event in read_audit_events(run.folder / "audit.log")
         if event["verb"] in {"create", "patch"} and event.get("objectRef", {}).get("resource") == "xapps"
     }
-    assert {UPLOADED, APPLIED} <= created
+    assert {UPLOADED_XAPP, APPLIED_XAPP} <= created
 
 
-def test_the_closing_words_say_where_to_look(run: Run) -> None:
-    assert run.url in run.said
-    assert f"export KUBECONFIG={run.folder}/kubeconfig" in run.said
-    assert "kubectl get xapps" in run.said
+def test_the_summary_names_gateway_and_kubeconfig(run: MakeRun) -> None:
+    assert run.url in run.output
+    assert f"export KUBECONFIG={run.folder}/kubeconfig" in run.output
+    assert "kubectl get xapps" in run.output
 
 
-def test_the_gitops_sample_becomes_ready_and_goes_with_its_folder(run: Run, tmp_path: Path) -> None:
+def test_the_gitops_sample_becomes_ready_and_goes_with_its_folder(run: MakeRun, tmp_path: Path) -> None:
     folder = shutil.copytree(ROOT / "manifests" / "samples" / "gitops", tmp_path / "gitops")
     shutil.copy(run.folder / "samples" / "hello-world-0.2.1.tgz", folder)
     kubectl = run.cluster.kubectl
@@ -100,10 +103,10 @@ def test_the_gitops_sample_becomes_ready_and_goes_with_its_folder(run: Run, tmp_
     kubectl("wait", "--for=condition=Ready", "xapp/acme-ran-hello-gitops", "-n", NAMESPACE, "--timeout=60s")
     assert kubectl("get", "deployment/acme-ran-hello-gitops", "-n", NAMESPACE, "-o", "jsonpath={.spec.replicas}") == "2"
     kubectl("delete", "-k", str(folder), "--timeout=60s")
-    assert kubectl("get", "deployments", "-n", NAMESPACE, "-o", "name") == f"deployment.apps/{UPLOADED}\n"
+    assert kubectl("get", "deployments", "-n", NAMESPACE, "-o", "name") == f"deployment.apps/{UPLOADED_XAPP}\n"
 
 
-def test_the_deployer_may_install_into_its_own_namespace_only(run: Run) -> None:
+def test_the_deployer_may_install_into_its_own_namespace_only(run: MakeRun) -> None:
     account = f"--as=system:serviceaccount:{NAMESPACE}:xapp-deployer"
     run.cluster.kubectl("auth", "can-i", "create", "deployments", account, "-n", NAMESPACE)
     everywhere = run.cluster.kubectl("auth", "can-i", "--list", account, "-n", "default")
@@ -111,29 +114,29 @@ def test_the_deployer_may_install_into_its_own_namespace_only(run: Run) -> None:
 
 
 @pytest.mark.parametrize("role", ["operator", "gateway"])
-def test_one_that_is_killed_is_started_again(run: Run, role: str) -> None:
-    before = run.children[role]
-    before.send(signal.SIGKILL)
-    wait_until(lambda: run.children.get(role, before) != before, timeout=DEADLINE_SECONDS, what=f"a new {role}")
-    wait_until(lambda: _answers(run), timeout=DEADLINE_SECONDS, what="the gateway")
+def test_a_killed_service_is_restarted(run: MakeRun, role: str) -> None:
+    before = run.services[role]
+    before.send_signal(signal.SIGKILL)
+    wait_until(lambda: run.services.get(role, before) != before, timeout=DEADLINE_SECONDS, what=f"a new {role}")
+    wait_until(lambda: _gateway_ready(run), timeout=DEADLINE_SECONDS, what="the gateway")
 
 
-def test_a_second_run_in_the_same_folder_says_that_one_is_running(run: Run) -> None:
-    second = refused(run.folder, run.port)
+def test_a_second_run_in_the_same_folder_says_that_one_is_running(run: MakeRun) -> None:
+    second = run_until_exit(run.folder, run.port)
     assert second.returncode == 1
     assert f"already running in this checkout (process {run.process.pid})" in second.stderr
-    assert _answers(run)
+    assert _gateway_ready(run)
 
 
-def test_a_taken_port_is_told_before_anything_is_started(run: Run, tmp_path: Path) -> None:
-    second = refused(tmp_path, run.port)
+def test_a_taken_port_is_told_before_anything_is_started(run: MakeRun, tmp_path: Path) -> None:
+    second = run_until_exit(tmp_path, run.port)
     assert second.returncode == 1
     assert f"port {run.port} on 127.0.0.1 is taken" in second.stderr
     assert not (tmp_path / "cluster.json").exists()
 
 
-def test_an_interrupt_ends_everything(run: Run) -> None:
-    processes = [*run.children.values(), *LocalCluster(run.folder).state().identities]
+def test_sigint_stops_every_process(run: MakeRun) -> None:
+    processes = [*run.services.values(), *LocalCluster(run.folder).state().identities]
     assert len(processes) > 5
     assert run.stop(signal.SIGINT) == 0
     assert [process for process in processes if process.alive] == []
@@ -141,20 +144,20 @@ def test_an_interrupt_ends_everything(run: Run) -> None:
     assert not (run.folder / "token").exists()
 
 
-def test_in_a_cluster_of_somebody_else_the_samples_go_and_the_cluster_stays(
+def test_in_an_existing_cluster_only_the_samples_are_removed(
     tmp_path: Path, private_cluster: Callable[[], LocalCluster]
 ) -> None:
-    cluster = private_cluster().access()
+    cluster = private_cluster().connect()
     environment = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig)}
-    with run_samples(tmp_path, "--cluster", "current", environment=environment) as run:
-        assert conditions(cluster, APPLIED, NAMESPACE)["Ready"] == "True"
-        assert f"the nodes need {IMAGE}, which is in no registry" in run.said
+    with start_make_run(tmp_path, "--cluster", "current", environment=environment) as run:
+        assert conditions(cluster, APPLIED_XAPP, NAMESPACE)["Ready"] == "True"
+        assert f"the nodes need {IMAGE}, which is in no registry" in run.output
         assert run.stop(signal.SIGTERM) == 0
     assert cluster.kubectl("get", "xapps", "--all-namespaces", "-o", "name") == ""
     assert cluster.kubectl("get", "deployments,statefulsets", "-n", NAMESPACE, "-o", "name") == ""
 
 
-def asked(run: Run, path: str) -> str:
+def get_via_apiserver(run: MakeRun, path: str) -> str:
     """Return what the API server answers as soon as it knows the way: Ready comes before that."""
 
     def answer() -> str | None:
@@ -166,7 +169,7 @@ def asked(run: Run, path: str) -> str:
     return wait_until(answer, timeout=DEADLINE_SECONDS, what=path, interval=0.5)
 
 
-def _answers(run: Run) -> bool:
+def _gateway_ready(run: MakeRun) -> bool:
     try:
         return httpx.get(f"{run.url}/readyz").is_success
     except httpx.TransportError:

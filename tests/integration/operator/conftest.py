@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from tests.localcluster import Binaries, Cluster
-from tests.localcluster.processes import Identity
+from tests.localcluster.processes import ProcessIdentity
 from tests.localcluster.providers import choose_provider
-from tests.localrun.provision import prepare_cluster
+from tests.localrun.cluster_setup import prepare_cluster
 from tests.support.operator import OperatorProcess
-from tests.support.xapps import XAppKit
+from tests.support.xapps import XAppClient
 
 ROOT = Path(__file__).parents[3]
 
@@ -26,7 +26,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, binaries: Binaries) -> Ite
     folder = tmp_path_factory.mktemp("cluster")
     provider = choose_provider(os.environ.get("CLUSTER", "local"))
     try:
-        yield provider.start(folder, owner=Identity.current())
+        yield provider.start(folder, owner=ProcessIdentity.current())
     finally:
         provider.stop(folder)
 
@@ -38,16 +38,18 @@ def operator(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
     process.start()
     yield process
     process.stop()
-    errors = [line for line in process.logged().splitlines() if '"level": "error"' in line or '"level":"error"' in line]
+    errors = [
+        line for line in process.log_text().splitlines() if '"level": "error"' in line or '"level":"error"' in line
+    ]
     if errors:
         sys.stderr.write("\n".join(errors[-20:]))
     assert not errors, "the operator logged errors"
 
 
 @pytest.fixture
-def xapps(operator: OperatorProcess, cluster: Cluster, namespace: str) -> Iterator[XAppKit]:
+def xapps(operator: OperatorProcess, cluster: Cluster, namespace: str) -> Iterator[XAppClient]:
     if not operator.running:
         operator.start()
-    kit = XAppKit(cluster, namespace)
+    kit = XAppClient(cluster, namespace)
     yield kit
     kit.kubectl("delete", "xapps", "--all", "--wait=false")

@@ -13,12 +13,12 @@ import pytest
 
 from tests.integration.gateway.conftest import settings_for
 from tests.localcluster import Cluster
-from tests.support.gateway import Serving, serving
+from tests.support.gateway import GatewayServer, serve_gateway
+from tests.support.helm_user import HelmUser
 from tests.support.operator import OperatorProcess
-from tests.support.person import Person
-from tests.support.styles import drax_chart
-from tests.support.workload import workload
-from tests.support.xapps import XAppKit
+from tests.support.vendor_charts import drax_chart
+from tests.support.workload import workload_chart
+from tests.support.xapps import XAppClient
 
 pytestmark = pytest.mark.integration
 
@@ -27,19 +27,21 @@ OWNER = "xapp-operator.io/xapp"
 
 
 @pytest.fixture(scope="module")
-def gateway(cluster: Cluster, operator: OperatorProcess, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+def gateway(
+    cluster: Cluster, operator: OperatorProcess, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[GatewayServer]:
     assert operator.running
-    with serving(settings_for(cluster, tmp_path_factory.mktemp("gateway"))) as one:
+    with serve_gateway(settings_for(cluster, tmp_path_factory.mktemp("gateway"))) as one:
         yield one
 
 
 @pytest.fixture
-def person(xapps: XAppKit, tmp_path: Path) -> Person:
-    return Person(xapps.cluster, xapps.namespace, tmp_path)
+def helm_user(xapps: XAppClient, tmp_path: Path) -> HelmUser:
+    return HelmUser(xapps.cluster, xapps.namespace, tmp_path)
 
 
 @contextmanager
-def _watched(gateway: Serving, namespace: str) -> Iterator[list[Seen]]:
+def _watched(gateway: GatewayServer, namespace: str) -> Iterator[list[Seen]]:
     """Read the list of the namespace over and over; yields what it showed each time."""
     shown: list[Seen] = []
     ended = threading.Event()
@@ -62,7 +64,7 @@ def _listed(page: dict[str, Any]) -> Seen:
     return [(each["name"], each["source"]) for each in page["content"]]
 
 
-def _uids(xapps: XAppKit) -> dict[str, str]:
+def _uids(xapps: XAppClient) -> dict[str, str]:
     """Return the uids of what runs, pods too."""
     kinds = "deployments,replicasets,pods,services,configmaps"
     found = json.loads(xapps.kubectl("get", kinds, "-o", "json"))["items"]
@@ -73,36 +75,38 @@ def _uids(xapps: XAppKit) -> dict[str, str]:
     }
 
 
-def _running(xapps: XAppKit) -> None:
+def _running(xapps: XAppClient) -> None:
     xapps.kubectl("rollout", "status", "deployment/by-hand", "--timeout=60s")
 
 
-def _record_labels(xapps: XAppKit, revision: int) -> dict[str, str]:
+def _record_labels(xapps: XAppClient, revision: int) -> dict[str, str]:
     found = xapps.get("secret", f"sh.helm.release.v1.by-hand.v{revision}")
     assert found is not None
     labels: dict[str, str] = found["metadata"]["labels"]
     return labels
 
 
-def _manifest(xapps: XAppKit, archive: bytes, **spec: Any) -> dict[str, Any]:
-    return xapps.uploaded("hello", archive, version="0.2.1", releaseName="by-hand", **spec)
+def _manifest(xapps: XAppClient, archive: bytes, **spec: Any) -> dict[str, Any]:
+    return xapps.uploaded_manifest("hello", archive, version="0.2.1", releaseName="by-hand", **spec)
 
 
-def test_what_agrees_becomes_ours_without_a_new_revision(xapps: XAppKit, person: Person, gateway: Serving) -> None:
+def test_what_agrees_becomes_ours_without_a_new_revision(
+    xapps: XAppClient, helm_user: HelmUser, gateway: GatewayServer
+) -> None:
     chart = drax_chart()
-    person.install("by-hand", chart, greeting="old")
-    person.upgrade("by-hand", chart, greeting="hi")
+    helm_user.install("by-hand", chart, greeting="old")
+    helm_user.upgrade("by-hand", chart, greeting="hi")
     _running(xapps)
     before = _uids(xapps)
     with _watched(gateway, xapps.namespace) as shown:
-        xapps.until(lambda: [("by-hand", "labels")] in shown, what="the chart to register itself")
+        xapps.wait_until(lambda: [("by-hand", "labels")] in shown, what="the chart to register itself")
         xapps.apply(_manifest(xapps, chart, adopt=True, values={"greeting": "hi"}))
-        status = xapps.ready("hello")
-        xapps.until(lambda: shown[-1] == [("hello", "xapp")], what="the record to turn")
+        status = xapps.wait_ready("hello")
+        xapps.wait_until(lambda: shown[-1] == [("hello", "xapp")], what="the record to turn")
     first = shown.index([("by-hand", "labels")])
     assert {tuple(each) for each in shown[first:]} == {(("by-hand", "labels"),), (("hello", "xapp"),)}
     assert _uids(xapps) == before
-    assert [(each["revision"], each["status"]) for each in person.history("by-hand")] == [
+    assert [(each["revision"], each["status"]) for each in helm_user.history("by-hand")] == [
         (1, "superseded"),
         (2, "deployed"),
     ]
@@ -119,31 +123,31 @@ def test_what_agrees_becomes_ours_without_a_new_revision(xapps: XAppKit, person:
 
 
 def test_after_adoption_it_is_upgraded_and_removed_like_any_other(
-    xapps: XAppKit, person: Person, gateway: Serving
+    xapps: XAppClient, helm_user: HelmUser, gateway: GatewayServer
 ) -> None:
     chart = drax_chart()
-    person.install("by-hand", chart)
+    helm_user.install("by-hand", chart)
     xapps.apply(_manifest(xapps, chart, adopt=True))
-    assert xapps.ready("hello")["release"]["revision"] == 1
+    assert xapps.wait_ready("hello")["release"]["revision"] == 1
     xapps.apply(_manifest(xapps, chart, adopt=True, values={"greeting": "new"}))
-    xapps.until(lambda: xapps.ready("hello")["release"]["revision"] == 2, what="the upgrade", about="hello")
+    xapps.wait_until(lambda: xapps.wait_ready("hello")["release"]["revision"] == 2, what="the upgrade", xapp="hello")
     with _watched(gateway, xapps.namespace) as shown:
         xapps.kubectl("delete", "xapp", "hello", "--timeout=60s")
-        xapps.until(lambda: bool(shown) and shown[-1] == [], what="the record to go")
-    assert xapps.releases() == {}
+        xapps.wait_until(lambda: bool(shown) and shown[-1] == [], what="the record to go")
+    assert xapps.helm_releases() == {}
     assert [("by-hand", "labels")] not in shown
 
 
-def test_what_differs_becomes_the_next_revision(xapps: XAppKit, person: Person, gateway: Serving) -> None:
+def test_what_differs_becomes_the_next_revision(xapps: XAppClient, helm_user: HelmUser, gateway: GatewayServer) -> None:
     chart = drax_chart()
-    person.install("by-hand", chart, greeting="theirs")
+    helm_user.install("by-hand", chart, greeting="theirs")
     _running(xapps)
     before = _uids(xapps)
     with _watched(gateway, xapps.namespace) as shown:
-        xapps.until(lambda: [("by-hand", "labels")] in shown, what="the chart to register itself")
+        xapps.wait_until(lambda: [("by-hand", "labels")] in shown, what="the chart to register itself")
         xapps.apply(_manifest(xapps, chart, adopt=True, values={"greeting": "ours"}))
-        status = xapps.ready("hello")
-        xapps.until(lambda: shown[-1] == [("hello", "xapp")], what="the record to turn")
+        status = xapps.wait_ready("hello")
+        xapps.wait_until(lambda: shown[-1] == [("hello", "xapp")], what="the record to turn")
     assert all(len(each) == 1 for each in shown[shown.index([("by-hand", "labels")]) :])
     assert status["release"]["revision"] == 2
     assert [each["revision"] for each in status["history"]] == [2, 1]
@@ -153,54 +157,58 @@ def test_what_differs_becomes_the_next_revision(xapps: XAppKit, person: Person, 
     assert config["data"] == {"greeting": "ours"}
 
 
-def test_another_version_of_the_chart_is_an_upgrade(xapps: XAppKit, person: Person) -> None:
-    person.install("by-hand", drax_chart(version="0.2.0"))
+def test_another_version_of_the_chart_is_an_upgrade(xapps: XAppClient, helm_user: HelmUser) -> None:
+    helm_user.install("by-hand", drax_chart(version="0.2.0"))
     xapps.apply(_manifest(xapps, drax_chart(), adopt=True))
-    assert xapps.ready("hello")["release"]["revision"] == 2
+    assert xapps.wait_ready("hello")["release"]["revision"] == 2
 
 
-def test_the_same_version_with_other_templates_is_an_upgrade(xapps: XAppKit, person: Person) -> None:
-    person.install("by-hand", drax_chart())
+def test_the_same_version_with_other_templates_is_an_upgrade(xapps: XAppClient, helm_user: HelmUser) -> None:
+    helm_user.install("by-hand", drax_chart())
     more = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more}\n"
     xapps.apply(_manifest(xapps, drax_chart(more=more), adopt=True))
-    assert xapps.ready("hello")["release"]["revision"] == 2
+    assert xapps.wait_ready("hello")["release"]["revision"] == 2
     assert "more" in xapps.names("configmap")
 
 
-def test_hooks_do_not_keep_what_agrees_from_being_taken_as_it_is(xapps: XAppKit, person: Person) -> None:
-    chart = workload()
-    person.install("by-hand", chart, hookSeconds="1s")
-    manifest = xapps.uploaded("hello", chart, releaseName="by-hand", adopt=True, values={"hookSeconds": "1s"})
+def test_adoption_ignores_hooks_when_the_manifest_is_equal(xapps: XAppClient, helm_user: HelmUser) -> None:
+    chart = workload_chart()
+    helm_user.install("by-hand", chart, hookSeconds="1s")
+    manifest = xapps.uploaded_manifest("hello", chart, releaseName="by-hand", adopt=True, values={"hookSeconds": "1s"})
     xapps.apply(manifest)
-    assert xapps.ready("hello")["release"]["revision"] == 1
+    assert xapps.wait_ready("hello")["release"]["revision"] == 1
 
 
-def test_without_adopt_nothing_is_touched_and_the_way_is_told(xapps: XAppKit, person: Person, gateway: Serving) -> None:
+def test_a_foreign_release_is_untouched_without_adopt_and_the_message_names_it(
+    xapps: XAppClient, helm_user: HelmUser, gateway: GatewayServer
+) -> None:
     chart = drax_chart()
-    person.install("by-hand", chart)
+    helm_user.install("by-hand", chart)
     xapps.apply(_manifest(xapps, chart))
-    stalled = xapps.stalled("hello")
+    stalled = xapps.wait_stalled("hello")
     assert stalled["reason"] == "AccessDenied"
     assert "adopt: true" in stalled["message"]
     assert OWNER not in _record_labels(xapps, 1)
     xapps.kubectl("delete", "xapp", "hello", "--timeout=60s")
     with _watched(gateway, xapps.namespace) as shown:
-        xapps.until(lambda: bool(shown) and shown[-1] == [("by-hand", "labels")], what="the labels to speak again")
-    assert xapps.releases()["by-hand"]["revision"] == "1"
+        xapps.wait_until(lambda: bool(shown) and shown[-1] == [("by-hand", "labels")], what="the labels to speak again")
+    assert xapps.helm_releases()["by-hand"]["revision"] == "1"
 
 
-def test_what_is_left_by_an_orphaning_deletion_is_found_by_its_labels(xapps: XAppKit, gateway: Serving) -> None:
+def test_objects_of_an_orphaned_release_are_registered_by_their_labels(
+    xapps: XAppClient, gateway: GatewayServer
+) -> None:
     """Also where the chart has no labels of its own: ours stay on the objects."""
-    xapps.apply(xapps.uploaded("hello", workload(), deletionPolicy="Orphan"))
-    xapps.ready("hello")
+    xapps.apply(xapps.uploaded_manifest("hello", workload_chart(), deletionPolicy="Orphan"))
+    xapps.wait_ready("hello")
     xapps.kubectl("delete", "xapp", "hello", "--timeout=60s")
     with _watched(gateway, xapps.namespace) as shown:
-        xapps.until(lambda: bool(shown) and shown[-1] == [("hello", "labels")], what="what was left to be found")
+        xapps.wait_until(lambda: bool(shown) and shown[-1] == [("hello", "labels")], what="what was left to be found")
     with gateway.client() as http:
         record = http.get(f"/api/xapps/{xapps.namespace}/hello").json()
         refusal = http.request("DELETE", "/api/deployment/xapp", json={"name": "hello", "namespace": xapps.namespace})
     assert (record["organization"], record["xAppName"], record["version"]) == ("ACME Corp", "hello", "0.1.0")
     assert refusal.status_code == 409
     assert "named hello" in refusal.json()["detail"]
-    xapps.apply(xapps.uploaded("hello", workload()))
-    assert xapps.ready("hello")["release"]["revision"] == 1
+    xapps.apply(xapps.uploaded_manifest("hello", workload_chart()))
+    assert xapps.wait_ready("hello")["release"]["revision"] == 1

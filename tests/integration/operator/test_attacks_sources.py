@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.operator import OperatorProcess
-from tests.support.workload import workload
-from tests.support.xapps import XAppKit
+from tests.support.workload import workload_chart
+from tests.support.xapps import XAppClient
 
 pytestmark = pytest.mark.integration
 
@@ -24,12 +24,12 @@ def hanging() -> Iterator[str]:
 
 
 def test_repository_that_hangs_does_not_hold_up_other_xapps(
-    xapps: XAppKit, hanging: str, operator: OperatorProcess
+    xapps: XAppClient, hanging: str, operator: OperatorProcess
 ) -> None:
     assert operator.running
-    stuck = [xapps.remote(f"stuck{number}", url=hanging, chart="workload") for number in range(WORKERS + 2)]
+    stuck = [xapps.remote_manifest(f"stuck{number}", url=hanging, chart="workload") for number in range(WORKERS + 2)]
     xapps.apply({"apiVersion": "v1", "kind": "List", "items": stuck})
-    xapps.until(lambda: "charts" in xapps.names("chartrepository"), what="the first to be worked on")
-    xapps.apply(xapps.uploaded("hello", workload()))
-    xapps.ready("hello", seconds=30)  # the hanging server is given up after 60 s
+    xapps.wait_until(lambda: "charts" in xapps.names("chartrepository"), what="the first to be worked on")
+    xapps.apply(xapps.uploaded_manifest("hello", workload_chart()))
+    xapps.wait_ready("hello", seconds=30)  # the hanging server is given up after 60 s
     xapps.kubectl("delete", "xapps", "--all", "--timeout=60s")

@@ -10,26 +10,26 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.support.styles import STATEFUL, drax_chart, sdran_chart
-from tests.support.workload import workload
-from tests.support.xapps import XAppKit
+from tests.support.vendor_charts import DRAX_STATEFULSET, drax_chart, sdran_chart
+from tests.support.workload import workload_chart
+from tests.support.xapps import XAppClient
 
 pytestmark = pytest.mark.integration
 
 XAPP = "xapp-operator.io/xapp"
 TEAM = "xapp-operator.io/team"
 COMPONENT = "xapp-operator.io/component"
-LOOKS = 5
+MAX_RECONCILES = 5
 
 
-def _label(xapps: XAppKit, kind: str, name: str, key: str) -> str | None:
+def _label(xapps: XAppClient, kind: str, name: str, key: str) -> str | None:
     found = xapps.get(kind, name)
     assert found is not None
     value: str | None = found["metadata"].get("labels", {}).get(key)
     return value
 
 
-def _take_off(xapps: XAppKit, kind: str, name: str, key: str) -> None:
+def _remove_label(xapps: XAppClient, kind: str, name: str, key: str) -> None:
     xapps.kubectl("label", kind, name, f"{key}-")
 
 
@@ -43,88 +43,88 @@ def _take_off(xapps: XAppKit, kind: str, name: str, key: str) -> None:
     ],
 )
 @pytest.mark.parametrize("mode", ["disabled"])
-def test_a_label_that_is_taken_off_is_put_back(xapps: XAppKit, kind: str, key: str, value: str, mode: str) -> None:
-    xapps.apply(xapps.uploaded("hello", workload(), driftDetection={"mode": mode}))
-    xapps.ready("hello")
-    _take_off(xapps, kind, "hello", key)
-    xapps.until(lambda: _label(xapps, kind, "hello", key) == value, what="the label to be put back", about="hello")
-    xapps.ready("hello")
+def test_a_removed_label_is_restored(xapps: XAppClient, kind: str, key: str, value: str, mode: str) -> None:
+    xapps.apply(xapps.uploaded_manifest("hello", workload_chart(), driftDetection={"mode": mode}))
+    xapps.wait_ready("hello")
+    _remove_label(xapps, kind, "hello", key)
+    xapps.wait_until(lambda: _label(xapps, kind, "hello", key) == value, what="the label to be put back", xapp="hello")
+    xapps.wait_ready("hello")
 
 
-def test_a_label_that_is_changed_is_put_back(xapps: XAppKit) -> None:
-    xapps.apply(xapps.uploaded("hello", workload()))
-    xapps.ready("hello")
+def test_a_changed_label_is_restored(xapps: XAppClient) -> None:
+    xapps.apply(xapps.uploaded_manifest("hello", workload_chart()))
+    xapps.wait_ready("hello")
     xapps.kubectl("label", "service", "hello", f"{XAPP}=somebody-else", "--overwrite")
-    xapps.until(lambda: _label(xapps, "service", "hello", XAPP) == "hello", what="the label to be put back")
+    xapps.wait_until(lambda: _label(xapps, "service", "hello", XAPP) == "hello", what="the label to be put back")
 
 
-def test_labels_of_an_object_that_another_release_owns_are_left(xapps: XAppKit) -> None:
-    xapps.apply(xapps.uploaded("hello", workload()))
-    xapps.ready("hello")
+def test_labels_of_a_foreign_releases_object_are_not_repaired(xapps: XAppClient) -> None:
+    xapps.apply(xapps.uploaded_manifest("hello", workload_chart()))
+    xapps.wait_ready("hello")
     other = "meta.helm.sh/release-name=other"
     xapps.kubectl("annotate", "configmap", "hello", other, "--overwrite")
     xapps.kubectl("label", "configmap", "hello", f"{XAPP}-")
-    _take_off(xapps, "service", "hello", XAPP)
-    xapps.until(lambda: _label(xapps, "service", "hello", XAPP) == "hello", what="the Service's label")
+    _remove_label(xapps, "service", "hello", XAPP)
+    xapps.wait_until(lambda: _label(xapps, "service", "hello", XAPP) == "hello", what="the Service's label")
     assert _label(xapps, "configmap", "hello", XAPP) is None
 
 
-def test_while_suspended_nothing_is_labelled(xapps: XAppKit) -> None:
-    manifest = xapps.uploaded("hello", workload())
+def test_labels_are_not_repaired_while_suspended(xapps: XAppClient) -> None:
+    manifest = xapps.uploaded_manifest("hello", workload_chart())
     xapps.apply(manifest)
-    xapps.ready("hello")
+    xapps.wait_ready("hello")
     manifest["spec"]["suspend"] = True
     xapps.apply(manifest)
-    xapps.until(lambda: xapps.status("hello")["phase"] == "Suspended", what="the suspension")
-    _take_off(xapps, "service", "hello", XAPP)
-    _take_off(xapps, "deployment", "hello", TEAM)
+    xapps.wait_until(lambda: xapps.status("hello")["phase"] == "Suspended", what="the suspension")
+    _remove_label(xapps, "service", "hello", XAPP)
+    _remove_label(xapps, "deployment", "hello", TEAM)
     xapps.kubectl("delete", "configmap", "hello")
     total = {"total": 3, "ready": 2}
-    xapps.until(lambda: xapps.status("hello")["resources"] == total, what="a later loss to be seen", about="hello")
+    xapps.wait_until(lambda: xapps.status("hello")["resources"] == total, what="a later loss to be seen", xapp="hello")
     assert "ConfigMap hello: is missing" in xapps.status("hello")["health"]["message"]
     assert _label(xapps, "service", "hello", XAPP) is None
     manifest["spec"]["suspend"] = False
     xapps.apply(manifest)
-    xapps.until(lambda: _label(xapps, "service", "hello", XAPP) == "hello", what="the label to be put back")
-    xapps.until(lambda: _label(xapps, "deployment", "hello", TEAM) == "ran", what="the other one")
+    xapps.wait_until(lambda: _label(xapps, "service", "hello", XAPP) == "hello", what="the label to be put back")
+    xapps.wait_until(lambda: _label(xapps, "deployment", "hello", TEAM) == "ran", what="the other one")
 
 
 @contextmanager
-def _foe(xapps: XAppKit) -> Iterator[list[float]]:
+def _competing_controller(xapps: XAppClient) -> Iterator[list[float]]:
     """Hold a controller that takes the label off the Service whenever it is there; yields the times when it did."""
-    taken: list[float] = []
+    removals: list[float] = []
     ended = threading.Event()
 
     def run() -> None:
         while not ended.wait(0.05):
             if _label(xapps, "service", "hello", XAPP) is not None:
-                _take_off(xapps, "service", "hello", XAPP)
-                taken.append(time.monotonic())
+                _remove_label(xapps, "service", "hello", XAPP)
+                removals.append(time.monotonic())
 
     thread = threading.Thread(target=run)
     thread.start()
     try:
-        yield taken
+        yield removals
     finally:
         ended.set()
         thread.join(60)
 
 
-def test_against_another_controller_it_waits_longer_each_time(xapps: XAppKit) -> None:
+def test_label_repair_backs_off_against_a_competing_controller(xapps: XAppClient) -> None:
     """Pauses of 1, 2 and 4 seconds lie between five losses."""
-    xapps.apply(xapps.uploaded("hello", workload()))
-    xapps.ready("hello")
-    with _foe(xapps) as taken:
-        xapps.until(lambda: len(taken) >= 5, what="five losses", about="hello")
+    xapps.apply(xapps.uploaded_manifest("hello", workload_chart()))
+    xapps.wait_ready("hello")
+    with _competing_controller(xapps) as taken:
+        xapps.wait_until(lambda: len(taken) >= 5, what="five losses", xapp="hello")
     assert taken[4] - taken[0] > 3
     status = xapps.status("hello")
     assert status["health"]["status"] == "Healthy", "the Service is there, though nobody may label it"
-    xapps.until(lambda: _label(xapps, "service", "hello", XAPP) == "hello", what="the label, once there is peace")
+    xapps.wait_until(lambda: _label(xapps, "service", "hello", XAPP) == "hello", what="the label, once there is peace")
 
 
-def test_nothing_is_written_while_all_labels_are_there(xapps: XAppKit) -> None:
-    xapps.apply(xapps.uploaded("hello", workload()))
-    xapps.ready("hello")
+def test_reconciling_intact_labels_writes_nothing(xapps: XAppClient) -> None:
+    xapps.apply(xapps.uploaded_manifest("hello", workload_chart()))
+    xapps.wait_ready("hello")
     kinds = "services,configmaps,deployments,xapps"
 
     def versions() -> str:
@@ -132,29 +132,33 @@ def test_nothing_is_written_while_all_labels_are_there(xapps: XAppKit) -> None:
 
     def look_again(wish: str) -> None:
         xapps.kubectl("annotate", "xapp", "hello", f"xapp-operator.io/reconcile-at={wish}", "--overwrite")
-        xapps.until(lambda: xapps.status("hello").get("handled", {}).get("reconcileAt") == wish, what="another look")
+        xapps.wait_until(
+            lambda: xapps.status("hello").get("handled", {}).get("reconcileAt") == wish, what="another look"
+        )
 
     # Controllers may still write the status of what has just become ready; an operator that writes does so each time.
-    for look in range(LOOKS):
+    for look in range(MAX_RECONCILES):
         before = versions()
         look_again(f"look-{look}")
         after = versions()
         if before.split()[:-1] == after.split()[:-1]:
             return
-    pytest.fail(f"each of {LOOKS} looks wrote something")
+    pytest.fail(f"each of {MAX_RECONCILES} looks wrote something")
 
 
-def test_claims_that_a_statefulset_makes_later_stay_as_they_are(xapps: XAppKit) -> None:
-    xapps.apply(xapps.uploaded("hello", drax_chart(store=STATEFUL), version="0.2.1"))
-    xapps.until(lambda: xapps.names("pvc") != [], what="the claim", about="hello")
-    xapps.until(lambda: _label(xapps, "statefulset", "hello", XAPP) == "hello", what="the label of the StatefulSet")
+def test_volume_claims_of_a_statefulset_are_not_labelled(xapps: XAppClient) -> None:
+    xapps.apply(xapps.uploaded_manifest("hello", drax_chart(store=DRAX_STATEFULSET), version="0.2.1"))
+    xapps.wait_until(lambda: xapps.names("pvc") != [], what="the claim", xapp="hello")
+    xapps.wait_until(
+        lambda: _label(xapps, "statefulset", "hello", XAPP) == "hello", what="the label of the StatefulSet"
+    )
     (claim,) = xapps.names("pvc")
     assert _label(xapps, "pvc", claim, XAPP) is None
 
 
-def test_a_chart_without_labels_gets_ours_so_that_its_services_are_found(xapps: XAppKit) -> None:
-    xapps.apply(xapps.uploaded("kpimon", sdran_chart()))
-    status = xapps.ready("kpimon")
+def test_a_chart_without_labels_gets_the_registration_labels(xapps: XAppClient) -> None:
+    xapps.apply(xapps.uploaded_manifest("kpimon", sdran_chart()))
+    status = xapps.wait_ready("kpimon")
     (service,) = status["services"]
     assert [port["name"] for port in service["ports"]] == ["grpc", "gnmi", "prometheus", "sctp"]
     assert service["ports"][0]["appProtocol"] == "grpc"

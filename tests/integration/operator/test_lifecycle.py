@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.support.operator import OperatorProcess
-from tests.support.workload import workload
-from tests.support.xapps import XAppKit
+from tests.support.workload import workload_chart
+from tests.support.xapps import XAppClient
 
 pytestmark = pytest.mark.integration
 
@@ -20,16 +20,16 @@ LABELS = {
 }
 
 
-def _greeting(xapps: XAppKit, name: str) -> str | None:
+def _greeting(xapps: XAppClient, name: str) -> str | None:
     found = xapps.get("configmap", name)
     return found["data"].get("greeting") if found else None
 
 
-def test_uploaded_chart_becomes_a_ready_xapp(xapps: XAppKit) -> None:
-    xapps.apply(xapps.uploaded("hello", workload(), values={"greeting": "hi"}))
-    status = xapps.ready("hello")
+def test_uploaded_chart_becomes_a_ready_xapp(xapps: XAppClient) -> None:
+    xapps.apply(xapps.uploaded_manifest("hello", workload_chart(), values={"greeting": "hi"}))
+    status = xapps.wait_ready("hello")
 
-    assert xapps.releases()["hello"]["status"] == "deployed"
+    assert xapps.helm_releases()["hello"]["status"] == "deployed"
     assert status["phase"] == "Deployed"
     assert status["health"]["status"] == "Healthy"
     assert status["release"]["chart"] == "workload"
@@ -41,15 +41,15 @@ def test_uploaded_chart_becomes_a_ready_xapp(xapps: XAppKit) -> None:
     (service,) = status["services"]
     assert [port["name"] for port in service["ports"]] == ["http", "metrics"]
     assert _greeting(xapps, "hello") == "hi"
-    xapps.until(
+    xapps.wait_until(
         lambda: "InstallSucceeded" in xapps.kubectl("get", "events", "-o", "jsonpath={.items[*].reason}"),
         what="the event that tells of it",
     )
 
 
-def test_every_object_of_the_release_carries_the_predefined_labels(xapps: XAppKit) -> None:
-    xapps.apply(xapps.uploaded("hello", workload()))
-    xapps.ready("hello")
+def test_every_object_of_the_release_carries_the_predefined_labels(xapps: XAppClient) -> None:
+    xapps.apply(xapps.uploaded_manifest("hello", workload_chart()))
+    xapps.wait_ready("hello")
     for kind in ("configmap", "deployment", "service"):
         found = xapps.get(kind, "hello")
         assert found is not None
@@ -60,23 +60,23 @@ def test_every_object_of_the_release_carries_the_predefined_labels(xapps: XAppKi
         assert ("xapp-operator.io/component" in labels) == (kind == "service")
 
 
-def test_archive_in_a_configmap_is_installed(xapps: XAppKit, tmp_path: Any) -> None:
+def test_archive_in_a_configmap_is_installed(xapps: XAppClient, tmp_path: Any) -> None:
     file = tmp_path / "chart.tgz"
-    file.write_bytes(workload())
+    file.write_bytes(workload_chart())
     xapps.kubectl("create", "configmap", "my-chart", f"--from-file=chart.tgz={file}")
-    manifest = xapps.uploaded("hello", workload())
+    manifest = xapps.uploaded_manifest("hello", workload_chart())
     manifest["spec"]["archive"] = {"configMapRef": {"name": "my-chart", "key": "chart.tgz"}}
     xapps.apply(manifest)
-    xapps.ready("hello")
+    xapps.wait_ready("hello")
 
 
-def test_change_of_values_is_an_upgrade(xapps: XAppKit) -> None:
-    manifest = xapps.uploaded("hello", workload(), values={"greeting": "one", "extra": {"old": "x"}})
+def test_change_of_values_is_an_upgrade(xapps: XAppClient) -> None:
+    manifest = xapps.uploaded_manifest("hello", workload_chart(), values={"greeting": "one", "extra": {"old": "x"}})
     xapps.apply(manifest)
-    xapps.ready("hello")
+    xapps.wait_ready("hello")
     manifest["spec"]["values"] = {"greeting": "two"}
     xapps.apply(manifest)
-    status = xapps.ready("hello")
+    status = xapps.wait_ready("hello")
 
     assert status["release"]["revision"] == 2
     assert [revision["revision"] for revision in status["history"]] == [2, 1]
@@ -86,20 +86,20 @@ def test_change_of_values_is_an_upgrade(xapps: XAppKit) -> None:
     assert "old" not in found["data"], "a value removed from the spec is gone after the upgrade"
 
 
-def test_change_of_archive_and_version_is_an_upgrade(xapps: XAppKit) -> None:
-    first = xapps.uploaded("hello", workload())
+def test_change_of_archive_and_version_is_an_upgrade(xapps: XAppClient) -> None:
+    first = xapps.uploaded_manifest("hello", workload_chart())
     xapps.apply(first)
-    xapps.ready("hello")
-    second = xapps.uploaded("hello", workload(version="0.2.0"), version="0.2.0")
+    xapps.wait_ready("hello")
+    second = xapps.uploaded_manifest("hello", workload_chart(version="0.2.0"), version="0.2.0")
     xapps.apply(second)
-    status = xapps.ready("hello")
+    status = xapps.wait_ready("hello")
 
     assert status["release"]["chartVersion"] == "0.2.0"
     deployment = xapps.get("deployment", "hello")
     assert deployment is not None
     assert deployment["metadata"]["labels"]["xapp-operator.io/version"] == "0.2.0"
     old = first["spec"]["archive"]["secretRef"]["name"]
-    xapps.until(
+    xapps.wait_until(
         lambda: not (xapps.get("secret", old) or {"metadata": {}})["metadata"].get("ownerReferences"),
         what="the old chart Secret to have no owner",
     )
@@ -108,129 +108,129 @@ def test_change_of_archive_and_version_is_an_upgrade(xapps: XAppKit) -> None:
     assert [owner["name"] for owner in new["metadata"]["ownerReferences"]] == ["hello"]
 
 
-def test_scaled_deployment_does_not_break_the_next_upgrade(xapps: XAppKit) -> None:
-    manifest = xapps.uploaded("hello", workload())
+def test_scaled_deployment_does_not_break_the_next_upgrade(xapps: XAppClient) -> None:
+    manifest = xapps.uploaded_manifest("hello", workload_chart())
     xapps.apply(manifest)
-    xapps.ready("hello")
+    xapps.wait_ready("hello")
     xapps.kubectl("scale", "deployment/hello", "--replicas=3")
     manifest["spec"]["values"] = {"greeting": "again"}
     xapps.apply(manifest)
-    xapps.ready("hello")
+    xapps.wait_ready("hello")
     deployment = xapps.get("deployment", "hello")
     assert deployment is not None
     assert deployment["spec"]["replicas"] == 1
 
 
-def test_resync_starts_no_helm_and_writes_nothing(xapps: XAppKit, operator: OperatorProcess) -> None:
-    xapps.apply(xapps.uploaded("hello", workload()))
-    xapps.ready("hello")
+def test_resync_starts_no_helm_and_writes_nothing(xapps: XAppClient, operator: OperatorProcess) -> None:
+    xapps.apply(xapps.uploaded_manifest("hello", workload_chart()))
+    xapps.wait_ready("hello")
     before = xapps.get("xapp", "hello")
-    acted = operator.logged().count('"acting"')
+    acted = operator.log_text().count('"action started"')
     secrets = xapps.names("secret")
     xapps.kubectl("annotate", "xapp/hello", "xapp-operator.io/reconcile-at=now")
-    xapps.until(
+    xapps.wait_until(
         lambda: xapps.status("hello").get("handled", {}).get("reconcileAt") == "now", what="reconcile-at to be handled"
     )
     after = xapps.get("xapp", "hello")
     assert before is not None
     assert after is not None
     assert after["status"] == {**before["status"], "handled": {"reconcileAt": "now"}}
-    assert operator.logged().count('"acting"') == acted
+    assert operator.log_text().count('"action started"') == acted
     assert xapps.names("secret") == secrets
 
 
-def test_restarted_operator_writes_nothing_about_what_is_settled(xapps: XAppKit, operator: OperatorProcess) -> None:
-    xapps.apply(xapps.uploaded("hello", workload()))
-    xapps.apply(xapps.uploaded("other", workload(), values={"greeting": "x"}))
+def test_restarted_operator_writes_nothing_about_what_is_settled(xapps: XAppClient, operator: OperatorProcess) -> None:
+    xapps.apply(xapps.uploaded_manifest("hello", workload_chart()))
+    xapps.apply(xapps.uploaded_manifest("other", workload_chart(), values={"greeting": "x"}))
     for name in ("hello", "other"):
-        xapps.ready(name)
+        xapps.wait_ready(name)
     versions = xapps.kubectl("get", "xapps", "-o", "jsonpath={.items[*].metadata.resourceVersion}")
-    acted = operator.logged().count('"acting"')
+    acted = operator.log_text().count('"action started"')
     operator.stop()
     operator.start()
-    manifest = xapps.uploaded("third", workload())
+    manifest = xapps.uploaded_manifest("third", workload_chart())
     xapps.apply(manifest)
-    xapps.ready("third")  # by then the first two have been looked at again
+    xapps.wait_ready("third")  # by then the first two have been looked at again
     kept = [item["metadata"]["resourceVersion"] for item in _items(xapps) if item["metadata"]["name"] != "third"]
     assert " ".join(kept) == versions
-    assert operator.logged().count('"acting"') == acted + 1
+    assert operator.log_text().count('"action started"') == acted + 1
 
 
-def _items(xapps: XAppKit) -> list[dict[str, Any]]:
+def _items(xapps: XAppClient) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = json.loads(xapps.kubectl("get", "xapps", "-o", "json"))["items"]
     return items
 
 
-def test_delete_leaves_no_object_no_secret_and_no_finalizer(xapps: XAppKit) -> None:
-    xapps.apply(xapps.uploaded("hello", workload()))
-    xapps.ready("hello")
+def test_delete_leaves_no_object_no_secret_and_no_finalizer(xapps: XAppClient) -> None:
+    xapps.apply(xapps.uploaded_manifest("hello", workload_chart()))
+    xapps.wait_ready("hello")
     xapps.kubectl("delete", "xapp", "hello", "--timeout=60s")
     assert xapps.get("xapp", "hello") is None
-    assert xapps.releases() == {}
-    xapps.until(lambda: xapps.names("secret") == [], what="no Secret to be left")
+    assert xapps.helm_releases() == {}
+    xapps.wait_until(lambda: xapps.names("secret") == [], what="no Secret to be left")
     for kind in ("deployment", "service"):
-        xapps.gone(kind, "hello")
+        xapps.wait_gone(kind, "hello")
 
 
-def test_delete_during_the_wait_for_health_ends_at_once(xapps: XAppKit) -> None:
-    xapps.apply(xapps.uploaded("hello", workload(), values={"fail": "NotReady"}))
-    xapps.until(lambda: "hello" in xapps.releases(), what="the release to be there")
+def test_delete_during_the_wait_for_health_ends_at_once(xapps: XAppClient) -> None:
+    xapps.apply(xapps.uploaded_manifest("hello", workload_chart(), values={"fail": "NotReady"}))
+    xapps.wait_until(lambda: "hello" in xapps.helm_releases(), what="the release to be there")
     xapps.kubectl("delete", "xapp", "hello", "--timeout=60s")
-    assert xapps.releases() == {}
+    assert xapps.helm_releases() == {}
 
 
-def test_orphaned_release_runs_on(xapps: XAppKit) -> None:
-    xapps.apply(xapps.uploaded("hello", workload(), deletionPolicy="Orphan"))
-    xapps.ready("hello")
+def test_orphaned_release_runs_on(xapps: XAppClient) -> None:
+    xapps.apply(xapps.uploaded_manifest("hello", workload_chart(), deletionPolicy="Orphan"))
+    xapps.wait_ready("hello")
     xapps.kubectl("delete", "xapp", "hello", "--timeout=60s")
-    assert xapps.releases()["hello"]["status"] == "deployed"
+    assert xapps.helm_releases()["hello"]["status"] == "deployed"
     assert xapps.get("deployment", "hello") is not None
 
 
-def test_values_of_300_kilobytes_install_upgrade_and_delete(xapps: XAppKit) -> None:
+def test_values_of_300_kilobytes_install_upgrade_and_delete(xapps: XAppClient) -> None:
     big = {f"key{number:05}": "x" * 80 for number in range(3_300)}
-    manifest = xapps.uploaded("hello", workload(), values={"greeting": "one", "unused": big})
+    manifest = xapps.uploaded_manifest("hello", workload_chart(), values={"greeting": "one", "unused": big})
     assert len(json.dumps(manifest)) > 300_000
     xapps.apply(manifest)
-    xapps.ready("hello")
+    xapps.wait_ready("hello")
     manifest["spec"]["values"]["greeting"] = "two"
     xapps.apply(manifest)
-    assert xapps.ready("hello")["release"]["revision"] == 2
+    assert xapps.wait_ready("hello")["release"]["revision"] == 2
     xapps.kubectl("delete", "xapp", "hello", "--timeout=60s")
 
 
-def test_release_removed_by_hand_is_installed_again(xapps: XAppKit) -> None:
-    xapps.apply(xapps.uploaded("hello", workload()))
-    xapps.ready("hello")
+def test_release_removed_by_hand_is_installed_again(xapps: XAppClient) -> None:
+    xapps.apply(xapps.uploaded_manifest("hello", workload_chart()))
+    xapps.wait_ready("hello")
     for secret in xapps.names("secret", "owner=helm"):
         xapps.kubectl("delete", "secret", secret)
-    xapps.until(
-        lambda: "hello" in xapps.releases() and xapps.status("hello")["lastAttempt"]["outcome"] == "Succeeded",
+    xapps.wait_until(
+        lambda: "hello" in xapps.helm_releases() and xapps.status("hello")["lastAttempt"]["outcome"] == "Succeeded",
         what="the release to be back",
     )
-    xapps.ready("hello")
+    xapps.wait_ready("hello")
 
 
-def test_suspended_xapp_is_not_changed_but_can_be_deleted(xapps: XAppKit) -> None:
-    manifest = xapps.uploaded("hello", workload())
+def test_suspended_xapp_is_not_changed_but_can_be_deleted(xapps: XAppClient) -> None:
+    manifest = xapps.uploaded_manifest("hello", workload_chart())
     xapps.apply(manifest)
-    xapps.ready("hello")
+    xapps.wait_ready("hello")
     manifest["spec"].update(suspend=True, values={"greeting": "later"})
     xapps.apply(manifest)
-    xapps.until(lambda: xapps.status("hello")["phase"] == "Suspended", what="the XApp to be suspended")
+    xapps.wait_until(lambda: xapps.status("hello")["phase"] == "Suspended", what="the XApp to be suspended")
     assert _greeting(xapps, "hello") == "hello"
     xapps.kubectl("delete", "xapp", "hello", "--timeout=60s")
-    assert xapps.releases() == {}
+    assert xapps.helm_releases() == {}
 
 
-def test_dependency_is_awaited(xapps: XAppKit) -> None:
-    xapps.apply(xapps.uploaded("second", workload(), dependsOn=[{"name": "first"}]))
-    xapps.until(
-        lambda: (xapps.condition("second", "Ready") or {}).get("reason") == "DependencyNotReady",
+def test_dependency_is_awaited(xapps: XAppClient) -> None:
+    xapps.apply(xapps.uploaded_manifest("second", workload_chart(), dependsOn=[{"name": "first"}]))
+    xapps.wait_until(
+        lambda: (xapps.current_condition("second", "Ready") or {}).get("reason") == "DependencyNotReady",
         what="the second to wait for the first",
-        about="second",
+        xapp="second",
     )
-    assert xapps.releases() == {}
-    xapps.apply(xapps.uploaded("first", workload()))
-    xapps.ready("first")
-    xapps.ready("second")
+    assert xapps.helm_releases() == {}
+    xapps.apply(xapps.uploaded_manifest("first", workload_chart()))
+    xapps.wait_ready("first")
+    xapps.wait_ready("second")

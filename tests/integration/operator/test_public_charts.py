@@ -11,9 +11,9 @@ import pytest
 
 from tests.localcluster import Binaries
 from tests.support.charts import chart_archive, tar_gz
-from tests.support.registry import LocalRegistry
-from tests.support.workload import FILES, workload
-from tests.support.xapps import XAppKit
+from tests.support.oci_registry import LocalRegistry
+from tests.support.workload import FILES, workload_chart
+from tests.support.xapps import XAppClient
 
 pytestmark = pytest.mark.integration
 
@@ -26,20 +26,20 @@ def registry(binaries: Binaries) -> Iterator[LocalRegistry]:
         yield one
 
 
-def test_chart_from_a_registry_becomes_ready_and_is_upgraded(xapps: XAppKit, registry: LocalRegistry) -> None:
+def test_chart_from_a_registry_becomes_ready_and_is_upgraded(xapps: XAppClient, registry: LocalRegistry) -> None:
     for version in ("0.1.0", "0.2.0"):
-        registry.push("acme/workload", version, workload(version=version))
-    manifest = xapps.remote("hello", url=f"{registry.url}/acme", chart="workload")
+        registry.push("acme/workload", version, workload_chart(version=version))
+    manifest = xapps.remote_manifest("hello", url=f"{registry.url}/acme", chart="workload")
     xapps.apply(manifest)
-    assert xapps.ready("hello")["release"]["chartVersion"] == "0.1.0"
+    assert xapps.wait_ready("hello")["release"]["chartVersion"] == "0.1.0"
     manifest["spec"]["version"] = "0.2.0"
     xapps.apply(manifest)
-    assert xapps.ready("hello")["release"]["chartVersion"] == "0.2.0"
-    xapps.apply(xapps.remote("other", url=f"{registry.url}/acme", chart="workload", version="7.0.0"))
-    assert "0.2.0" in xapps.stalled("other")["message"]
+    assert xapps.wait_ready("hello")["release"]["chartVersion"] == "0.2.0"
+    xapps.apply(xapps.remote_manifest("other", url=f"{registry.url}/acme", chart="workload", version="7.0.0"))
+    assert "0.2.0" in xapps.wait_stalled("other")["message"]
 
 
-def test_subchart_as_a_folder_and_as_an_archive(xapps: XAppKit) -> None:
+def test_subchart_as_a_folder_and_as_an_archive(xapps: XAppClient) -> None:
     files: dict[str, str | bytes] = {
         **FILES,
         "charts/inner/Chart.yaml": "apiVersion: v2\nname: inner\nversion: 0.1.0\n",
@@ -52,8 +52,8 @@ def test_subchart_as_a_folder_and_as_an_archive(xapps: XAppKit) -> None:
         ),
     }
     values = {"inner": {"word": "from above"}, "global": {"word": "to all"}}
-    xapps.apply(xapps.uploaded("hello", chart_archive(files, name="workload"), values=values))
-    assert xapps.ready("hello")["resources"]["total"] == 5
+    xapps.apply(xapps.uploaded_manifest("hello", chart_archive(files, name="workload"), values=values))
+    assert xapps.wait_ready("hello")["resources"]["total"] == 5
     inner, packed = xapps.get("configmap", "hello-inner"), xapps.get("configmap", "hello-packed")
     assert inner is not None
     assert packed is not None
@@ -61,7 +61,7 @@ def test_subchart_as_a_folder_and_as_an_archive(xapps: XAppKit) -> None:
     assert packed["data"] == {"global": "to all"}
 
 
-def test_chart_v1_with_vendored_requirements(xapps: XAppKit) -> None:
+def test_chart_v1_with_vendored_requirements(xapps: XAppClient) -> None:
     inner = {
         "old/charts/inner/Chart.yaml": "apiVersion: v1\nname: inner\nversion: 0.1.0\n",
         "old/charts/inner/templates/x.yaml": CONFIGMAP % ("{{ .Release.Name }}-inner", "{a: b}"),
@@ -74,36 +74,36 @@ def test_chart_v1_with_vendored_requirements(xapps: XAppKit) -> None:
             **inner,
         }
     )
-    xapps.apply(xapps.uploaded("hello", archive))
-    xapps.ready("hello")
+    xapps.apply(xapps.uploaded_manifest("hello", archive))
+    xapps.wait_ready("hello")
     assert xapps.get("configmap", "hello-inner") is not None
 
 
-def test_lookup_sees_the_cluster(xapps: XAppKit) -> None:
+def test_lookup_sees_the_cluster(xapps: XAppClient) -> None:
     xapps.kubectl("create", "configmap", "there", "--from-literal=word=found")
     seen = CONFIGMAP % (
         "{{ .Release.Name }}-seen",
         '{word: {{ (lookup "v1" "ConfigMap" .Release.Namespace "there").data.word | quote }}}',
     )
-    xapps.apply(xapps.uploaded("hello", workload(templates__seen=seen)))
-    xapps.ready("hello")
+    xapps.apply(xapps.uploaded_manifest("hello", workload_chart(templates__seen=seen)))
+    xapps.wait_ready("hello")
     found = xapps.get("configmap", "hello-seen")
     assert found is not None
     assert found["data"] == {"word": "found"}
 
 
-def test_required_value_that_is_missing_is_named(xapps: XAppKit) -> None:
+def test_required_value_that_is_missing_is_named(xapps: XAppClient) -> None:
     needs = CONFIGMAP % ("{{ .Release.Name }}-x", '{word: {{ required "set .Values.word" .Values.word }}}')
-    manifest = xapps.uploaded("hello", workload(templates__needs=needs), timeout="3s")
+    manifest = xapps.uploaded_manifest("hello", workload_chart(templates__needs=needs), timeout="3s")
     xapps.apply(manifest)
-    xapps.until(
-        lambda: "set .Values.word" in (xapps.condition("hello", "Ready") or {}).get("message", ""),
+    xapps.wait_until(
+        lambda: "set .Values.word" in (xapps.current_condition("hello", "Ready") or {}).get("message", ""),
         what="the chart's own words to show",
-        about="hello",
+        xapp="hello",
     )
     manifest["spec"]["values"] = {"word": "x"}
     xapps.apply(manifest)
-    xapps.ready("hello")
+    xapps.wait_ready("hello")
 
 
 CRD = """\
@@ -123,7 +123,7 @@ spec:
 """
 
 
-def test_custom_resource_of_the_chart_decides_ready_by_its_conditions(xapps: XAppKit) -> None:
+def test_custom_resource_of_the_chart_decides_ready_by_its_conditions(xapps: XAppClient) -> None:
     group = f"w{xapps.namespace[-6:]}.example.com"
     files = {
         **FILES,
@@ -131,23 +131,23 @@ def test_custom_resource_of_the_chart_decides_ready_by_its_conditions(xapps: XAp
         "templates/widget.yaml": f"apiVersion: {group}/v1\nkind: Widget\nmetadata: {{name: hello}}\n",
     }
     try:
-        xapps.apply(xapps.uploaded("hello", chart_archive(files, name="workload")))
-        xapps.ready("hello")
+        xapps.apply(xapps.uploaded_manifest("hello", chart_archive(files, name="workload")))
+        xapps.wait_ready("hello")
         _condition(xapps, group, "False")
-        xapps.until(
-            lambda: (xapps.condition("hello", "Ready") or {}).get("status") == "False",
+        xapps.wait_until(
+            lambda: (xapps.current_condition("hello", "Ready") or {}).get("status") == "False",
             what="the widget's trouble to show",
-            about="hello",
+            xapp="hello",
         )
         assert "Widget" in xapps.status("hello")["health"]["message"]
         _condition(xapps, group, "True")
-        xapps.ready("hello")
+        xapps.wait_ready("hello")
         xapps.kubectl("delete", "xapp", "hello", "--timeout=60s")
     finally:
         xapps.kubectl("delete", "crd", f"widgets.{group}", "--ignore-not-found", "--wait=false")
 
 
-def _condition(xapps: XAppKit, group: str, status: str) -> None:
+def _condition(xapps: XAppClient, group: str, status: str) -> None:
     condition = {
         "type": "Ready",
         "status": status,
@@ -159,11 +159,11 @@ def _condition(xapps: XAppKit, group: str, status: str) -> None:
     xapps.kubectl("patch", f"widgets.{group}", "hello", "--subresource=status", "--type=merge", "-p", patch)
 
 
-def test_cluster_scoped_object_goes_with_the_release(xapps: XAppKit) -> None:
+def test_cluster_scoped_object_goes_with_the_release(xapps: XAppClient) -> None:
     name = f"reader-{xapps.namespace[-6:]}"
     role = f"apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {{name: {name}}}\nrules: []\n"
-    xapps.apply(xapps.uploaded("hello", workload(templates__role=role)))
-    assert xapps.ready("hello")["resources"] == {"total": 4, "ready": 4}
+    xapps.apply(xapps.uploaded_manifest("hello", workload_chart(templates__role=role)))
+    assert xapps.wait_ready("hello")["resources"] == {"total": 4, "ready": 4}
     found = xapps.get("clusterrole", name)
     assert found is not None
     assert found["metadata"]["labels"]["xapp-operator.io/xapp"] == "hello"
@@ -171,14 +171,14 @@ def test_cluster_scoped_object_goes_with_the_release(xapps: XAppKit) -> None:
     assert xapps.get("clusterrole", name) is None
 
 
-def test_cluster_scoped_object_goes_when_the_namespace_went_first(xapps: XAppKit) -> None:
+def test_cluster_scoped_object_goes_when_the_namespace_went_first(xapps: XAppClient) -> None:
     other = f"x{xapps.namespace[-6:]}-going"
     name = f"reader-{other}"
     role = f"apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {{name: {name}}}\nrules: []\n"
     xapps.cluster.kubectl("create", "namespace", other)
-    kit = XAppKit(xapps.cluster, other)
-    kit.apply(kit.uploaded("hello", workload(templates__role=role), suspend=False))
-    kit.ready("hello")
+    kit = XAppClient(xapps.cluster, other)
+    kit.apply(kit.uploaded_manifest("hello", workload_chart(templates__role=role), suspend=False))
+    kit.wait_ready("hello")
     for secret in kit.names("secret", "owner=helm"):
         kit.kubectl("patch", "xapp", "hello", "--type=merge", "-p", '{"spec": {"suspend": true}}')
         kit.kubectl("delete", "secret", secret)
@@ -186,18 +186,18 @@ def test_cluster_scoped_object_goes_when_the_namespace_went_first(xapps: XAppKit
     assert xapps.get("clusterrole", name) is None
 
 
-def test_external_schema_reference_is_no_refusal_and_is_told(xapps: XAppKit) -> None:
+def test_external_schema_reference_is_no_refusal_and_is_told(xapps: XAppClient) -> None:
     schema = json.dumps({"$ref": "http://127.0.0.1:1/never-asked.json"})
     archive = chart_archive({**FILES, "values.schema.json": schema}, name="workload")
-    xapps.apply(xapps.uploaded("hello", archive))
-    xapps.ready("hello")
-    xapps.until(
+    xapps.apply(xapps.uploaded_manifest("hello", archive))
+    xapps.wait_ready("hello")
+    xapps.wait_until(
         lambda: "SchemaSkipped" in xapps.kubectl("get", "events", "-o", "jsonpath={.items[*].reason}"),
         what="the event that tells of it",
     )
 
 
-def test_archive_with_a_long_path_and_pax_headers(xapps: XAppKit) -> None:
+def test_archive_with_a_long_path_and_pax_headers(xapps: XAppClient) -> None:
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz", format=tarfile.PAX_FORMAT) as tar:
         long = "templates/" + "d" * 60 + "/" + "e" * 60 + ".yaml"
@@ -210,19 +210,19 @@ def test_archive_with_a_long_path_and_pax_headers(xapps: XAppKit) -> None:
             member = tarfile.TarInfo(f"w/{path}")
             member.size = len(content.encode())
             tar.addfile(member, io.BytesIO(content.encode()))
-    xapps.apply(xapps.uploaded("hello", packed.getvalue()))
-    xapps.ready("hello")
+    xapps.apply(xapps.uploaded_manifest("hello", packed.getvalue()))
+    xapps.wait_ready("hello")
     assert xapps.get("configmap", "long") is not None
 
 
-def test_release_whose_definition_was_removed_can_be_deleted(xapps: XAppKit) -> None:
+def test_release_whose_definition_was_removed_can_be_deleted(xapps: XAppClient) -> None:
     group = f"v{xapps.namespace[-6:]}.example.com"
     xapps.kubectl("apply", "-f", "-", input=CRD % {"group": group})
     xapps.kubectl("wait", "--for=condition=Established", f"crd/widgets.{group}", "--timeout=60s")
     widget = f"apiVersion: {group}/v1\nkind: Widget\nmetadata: {{name: hello}}\n"
-    xapps.apply(xapps.uploaded("hello", workload(templates__widget=widget)))
-    xapps.ready("hello")
+    xapps.apply(xapps.uploaded_manifest("hello", workload_chart(templates__widget=widget)))
+    xapps.wait_ready("hello")
     xapps.kubectl("delete", "crd", f"widgets.{group}", "--timeout=60s")
     xapps.kubectl("delete", "xapp", "hello", "--timeout=60s")
-    assert xapps.releases() == {}
+    assert xapps.helm_releases() == {}
     assert xapps.get("deployment", "hello") is None

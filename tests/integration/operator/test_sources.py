@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.support.chart_server import ChartServer
 from tests.support.charts import chart_archive, tar_gz
-from tests.support.chartserver import ChartServer
-from tests.support.workload import FILES, workload
-from tests.support.xapps import XAppKit
+from tests.support.workload import FILES, workload_chart
+from tests.support.xapps import XAppClient
 
 pytestmark = pytest.mark.integration
 
@@ -19,107 +19,107 @@ pytestmark = pytest.mark.integration
 def charts() -> Iterator[ChartServer]:
     with ChartServer() as server:
         for version in ("0.1.0", "0.2.0", "0.3.0"):
-            server.add("workload", version, workload(version=version))
+            server.add("workload", version, workload_chart(version=version))
         yield server
 
 
-def test_chart_from_a_repository_becomes_ready_and_the_address_is_saved(xapps: XAppKit, charts: ChartServer) -> None:
-    xapps.apply(xapps.remote("hello", url=charts.url, chart="workload", version="0.2.0"))
-    assert xapps.ready("hello")["release"]["chartVersion"] == "0.2.0"
+def test_chart_from_a_repository_becomes_ready_and_the_address_is_saved(xapps: XAppClient, charts: ChartServer) -> None:
+    xapps.apply(xapps.remote_manifest("hello", url=charts.url, chart="workload", version="0.2.0"))
+    assert xapps.wait_ready("hello")["release"]["chartVersion"] == "0.2.0"
     saved = xapps.get("chartrepository", "charts")
     assert saved is not None
     assert saved["spec"]["url"] == charts.url
-    xapps.until(
+    xapps.wait_until(
         lambda: (xapps.get("chartrepository", "charts") or {}).get("status", {}).get("charts") == 1,
         what="the repository to know its charts",
     )
 
 
-def test_range_takes_the_newest_version_that_fits(xapps: XAppKit, charts: ChartServer) -> None:
-    xapps.apply(xapps.remote("hello", url=charts.url, chart="workload", chartVersion=">=0.1 <0.3"))
-    assert xapps.ready("hello")["release"]["chartVersion"] == "0.2.0"
+def test_range_takes_the_newest_version_that_fits(xapps: XAppClient, charts: ChartServer) -> None:
+    xapps.apply(xapps.remote_manifest("hello", url=charts.url, chart="workload", chartVersion=">=0.1 <0.3"))
+    assert xapps.wait_ready("hello")["release"]["chartVersion"] == "0.2.0"
 
 
-def test_two_xapps_with_one_chart_download_it_once(xapps: XAppKit) -> None:
+def test_two_xapps_with_one_chart_download_it_once(xapps: XAppClient) -> None:
     with ChartServer() as charts:
-        charts.add("single", "0.1.0", workload(name="single", onlyhere="a: b"))
+        charts.add("single", "0.1.0", workload_chart(name="single", onlyhere="a: b"))
         for name in ("one", "two", "three"):
-            xapps.apply(xapps.remote(name, url=charts.url, chart="single"))
+            xapps.apply(xapps.remote_manifest(name, url=charts.url, chart="single"))
         for name in ("one", "two", "three"):
-            xapps.ready(name)
+            xapps.wait_ready(name)
         assert charts.requests["/single-0.1.0.tgz"] == 1
         assert charts.requests["/index.yaml"] == 1
 
 
-def test_delete_succeeds_when_the_chart_source_is_gone(xapps: XAppKit) -> None:
+def test_delete_succeeds_when_the_chart_source_is_gone(xapps: XAppClient) -> None:
     with ChartServer() as charts:
-        charts.add("workload", "0.1.0", workload())
-        xapps.apply(xapps.remote("hello", url=charts.url, chart="workload"))
-        xapps.ready("hello")
+        charts.add("workload", "0.1.0", workload_chart())
+        xapps.apply(xapps.remote_manifest("hello", url=charts.url, chart="workload"))
+        xapps.wait_ready("hello")
     xapps.kubectl("delete", "chartrepository", "charts")
     xapps.kubectl("delete", "xapp", "hello", "--timeout=60s")
-    assert xapps.releases() == {}
+    assert xapps.helm_releases() == {}
 
 
-def test_missing_version_is_stalled_and_names_those_that_exist(xapps: XAppKit, charts: ChartServer) -> None:
-    xapps.apply(xapps.remote("hello", url=charts.url, chart="workload", version="9.9.9"))
-    stalled = xapps.stalled("hello")
+def test_missing_version_is_stalled_and_names_those_that_exist(xapps: XAppClient, charts: ChartServer) -> None:
+    xapps.apply(xapps.remote_manifest("hello", url=charts.url, chart="workload", version="9.9.9"))
+    stalled = xapps.wait_stalled("hello")
     assert stalled["reason"] == "ChartPullFailed"
     for version in ("9.9.9", "0.1.0", "0.2.0", "0.3.0"):
         assert version in stalled["message"]
-    ready = xapps.condition("hello", "Ready")
+    ready = xapps.current_condition("hello", "Ready")
     assert ready is not None
     assert ready["status"] == "False"
     assert ready["message"] == stalled["message"]
 
 
-def test_new_version_in_the_index_ends_the_stall_when_reconcile_at_asks(xapps: XAppKit, charts: ChartServer) -> None:
-    xapps.apply(xapps.remote("hello", url=charts.url, chart="workload", version="0.4.0"))
-    xapps.stalled("hello")
-    charts.add("workload", "0.4.0", workload(version="0.4.0"))
+def test_new_version_in_the_index_ends_the_stall_when_reconcile_at_asks(xapps: XAppClient, charts: ChartServer) -> None:
+    xapps.apply(xapps.remote_manifest("hello", url=charts.url, chart="workload", version="0.4.0"))
+    xapps.wait_stalled("hello")
+    charts.add("workload", "0.4.0", workload_chart(version="0.4.0"))
     xapps.kubectl("annotate", "xapp/hello", "xapp-operator.io/reconcile-at=1")
-    assert xapps.ready("hello")["release"]["chartVersion"] == "0.4.0"
+    assert xapps.wait_ready("hello")["release"]["chartVersion"] == "0.4.0"
 
 
-def test_missing_chart_is_stalled(xapps: XAppKit, charts: ChartServer) -> None:
-    xapps.apply(xapps.remote("hello", url=charts.url, chart="nothing"))
-    assert "nothing" in xapps.stalled("hello")["message"]
+def test_missing_chart_is_stalled(xapps: XAppClient, charts: ChartServer) -> None:
+    xapps.apply(xapps.remote_manifest("hello", url=charts.url, chart="nothing"))
+    assert "nothing" in xapps.wait_stalled("hello")["message"]
 
 
-def test_repository_that_does_not_answer_is_tried_again(xapps: XAppKit) -> None:
+def test_repository_that_does_not_answer_is_tried_again(xapps: XAppClient) -> None:
     with ChartServer() as charts:
         url = charts.url
-    xapps.apply(xapps.remote("hello", url=url, chart="workload"))
-    xapps.until(
-        lambda: (xapps.condition("hello", "Reconciling") or {}).get("reason") == "ChartPullFailed",
+    xapps.apply(xapps.remote_manifest("hello", url=url, chart="workload"))
+    xapps.wait_until(
+        lambda: (xapps.current_condition("hello", "Reconciling") or {}).get("reason") == "ChartPullFailed",
         what="the failure to show",
-        about="hello",
+        xapp="hello",
     )
-    assert xapps.condition("hello", "Stalled") is None
+    assert xapps.current_condition("hello", "Stalled") is None
 
 
-def test_refused_address_is_stalled(xapps: XAppKit) -> None:
-    xapps.apply(xapps.remote("hello", url="http://169.254.169.254/charts", chart="workload"))
-    assert "169.254.169.254" in xapps.stalled("hello")["message"]
+def test_refused_address_is_stalled(xapps: XAppClient) -> None:
+    xapps.apply(xapps.remote_manifest("hello", url="http://169.254.169.254/charts", chart="workload"))
+    assert "169.254.169.254" in xapps.wait_stalled("hello")["message"]
 
 
-def test_repo_name_saved_with_another_url_is_stalled(xapps: XAppKit, charts: ChartServer) -> None:
-    xapps.apply(xapps.remote("first", url=charts.url, chart="workload"))
-    xapps.ready("first")
-    xapps.apply(xapps.remote("second", url=charts.url + "/other", chart="workload"))
-    stalled = xapps.stalled("second")
+def test_repo_name_saved_with_another_url_is_stalled(xapps: XAppClient, charts: ChartServer) -> None:
+    xapps.apply(xapps.remote_manifest("first", url=charts.url, chart="workload"))
+    xapps.wait_ready("first")
+    xapps.apply(xapps.remote_manifest("second", url=charts.url + "/other", chart="workload"))
+    stalled = xapps.wait_stalled("second")
     assert charts.url in stalled["message"]
     assert "repoName" in stalled["message"]
 
 
-def test_repository_with_credentials(xapps: XAppKit) -> None:
+def test_repository_with_credentials(xapps: XAppClient) -> None:
     with ChartServer(username="jane", password="s3cr3t-of-jane") as charts:
-        charts.add("workload", "0.1.0", workload())
-        xapps.apply(xapps.remote("hello", url=charts.url, chart="workload"))
-        xapps.until(
-            lambda: (xapps.condition("hello", "Ready") or {}).get("reason") == "ChartPullFailed",
+        charts.add("workload", "0.1.0", workload_chart())
+        xapps.apply(xapps.remote_manifest("hello", url=charts.url, chart="workload"))
+        xapps.wait_until(
+            lambda: (xapps.current_condition("hello", "Ready") or {}).get("reason") == "ChartPullFailed",
             what="the refusal to show",
-            about="hello",
+            xapp="hello",
         )
         xapps.kubectl(
             "create",
@@ -131,37 +131,37 @@ def test_repository_with_credentials(xapps: XAppKit) -> None:
         )
         patch = json.dumps({"spec": {"secretRef": {"name": "login"}}})
         xapps.kubectl("patch", "chartrepository", "charts", "--type=merge", "-p", patch)
-        xapps.ready("hello")
+        xapps.wait_ready("hello")
         everything = xapps.kubectl("get", "xapps,chartrepositories,events", "-o", "json")
         assert "s3cr3t-of-jane" not in everything
 
 
-def test_digest_that_does_not_match_is_stalled(xapps: XAppKit) -> None:
-    manifest = xapps.uploaded("hello", workload())
+def test_digest_that_does_not_match_is_stalled(xapps: XAppClient) -> None:
+    manifest = xapps.uploaded_manifest("hello", workload_chart())
     manifest["spec"]["archive"]["digest"] = "sha256:" + "0" * 64
     xapps.apply(manifest)
-    stalled = xapps.stalled("hello")
+    stalled = xapps.wait_stalled("hello")
     assert stalled["reason"] == "ChartPullFailed"
     assert "digest" in stalled["message"]
 
 
-def test_digest_that_is_changed_later_is_checked_too(xapps: XAppKit) -> None:
-    manifest = xapps.uploaded("hello", workload())
+def test_digest_that_is_changed_later_is_checked_too(xapps: XAppClient) -> None:
+    manifest = xapps.uploaded_manifest("hello", workload_chart())
     xapps.apply(manifest)
-    xapps.ready("hello")
+    xapps.wait_ready("hello")
     manifest["spec"]["archive"]["digest"] = "sha256:" + "0" * 64
     xapps.apply(manifest)
-    assert "digest" in xapps.stalled("hello")["message"]
+    assert "digest" in xapps.wait_stalled("hello")["message"]
 
 
-def test_archive_that_does_not_exist_is_stalled_until_it_does(xapps: XAppKit) -> None:
-    manifest = xapps.uploaded("hello", workload())
+def test_archive_that_does_not_exist_is_stalled_until_it_does(xapps: XAppClient) -> None:
+    manifest = xapps.uploaded_manifest("hello", workload_chart())
     name = manifest["spec"]["archive"]["secretRef"]["name"]
     xapps.kubectl("delete", "secret", name)
     xapps.apply(manifest)
-    assert name in xapps.stalled("hello")["message"]
-    xapps.uploaded("hello", workload())
-    xapps.ready("hello")
+    assert name in xapps.wait_stalled("hello")["message"]
+    xapps.uploaded_manifest("hello", workload_chart())
+    xapps.wait_ready("hello")
 
 
 BAD_ARCHIVES = {
@@ -176,34 +176,34 @@ BAD_ARCHIVES = {
 
 
 @pytest.mark.parametrize("case", sorted(BAD_ARCHIVES))
-def test_bad_archive_is_stalled_with_the_reason(xapps: XAppKit, case: str) -> None:
+def test_bad_archive_is_stalled_with_the_reason(xapps: XAppClient, case: str) -> None:
     archive, word = BAD_ARCHIVES[case]
-    xapps.apply(xapps.uploaded("hello", archive or b"\x00"[:0], digest=False))
-    stalled = xapps.stalled("hello")
+    xapps.apply(xapps.uploaded_manifest("hello", archive or b"\x00"[:0], digest=False))
+    stalled = xapps.wait_stalled("hello")
     assert stalled["reason"] in ("ChartInvalid", "ChartPullFailed")
     assert word in stalled["message"]
-    assert xapps.releases() == {}
+    assert xapps.helm_releases() == {}
 
 
-def test_values_against_the_schema_are_stalled_and_heal(xapps: XAppKit) -> None:
+def test_values_against_the_schema_are_stalled_and_heal(xapps: XAppClient) -> None:
     schema = json.dumps({"type": "object", "properties": {"replicas": {"type": "integer", "maximum": 3}}})
     archive = chart_archive({**FILES, "values.schema.json": schema}, name="workload")
-    manifest = xapps.uploaded("hello", archive, values={"replicas": 7})
+    manifest = xapps.uploaded_manifest("hello", archive, values={"replicas": 7})
     xapps.apply(manifest)
-    stalled = xapps.stalled("hello")
+    stalled = xapps.wait_stalled("hello")
     assert stalled["reason"] == "ValuesInvalid"
     assert "replicas" in stalled["message"]
     manifest["spec"]["values"] = {"replicas": 2}
     xapps.apply(manifest)
-    xapps.ready("hello")
+    xapps.wait_ready("hello")
 
 
-def test_values_from_secrets_and_configmaps_are_merged_and_watched(xapps: XAppKit) -> None:
+def test_values_from_secrets_and_configmaps_are_merged_and_watched(xapps: XAppClient) -> None:
     xapps.kubectl("create", "configmap", "base", "--from-literal=values.yaml=greeting: base\nextra: {a: base, b: base}")
     xapps.kubectl("create", "secret", "generic", "top", "--from-literal=my.yaml=extra: {b: top, c: 010}")
-    manifest = xapps.uploaded(
+    manifest = xapps.uploaded_manifest(
         "hello",
-        workload(),
+        workload_chart(),
         values={"extra": {"d": "own"}},
         valuesFrom=[
             {"kind": "ConfigMap", "name": "base"},
@@ -212,7 +212,7 @@ def test_values_from_secrets_and_configmaps_are_merged_and_watched(xapps: XAppKi
         ],
     )
     xapps.apply(manifest)
-    xapps.ready("hello")
+    xapps.wait_ready("hello")
     found = xapps.get("configmap", "hello")
     assert found is not None
     assert {key: found["data"][key] for key in ("greeting", "a", "b", "c", "d")} == {
@@ -224,25 +224,25 @@ def test_values_from_secrets_and_configmaps_are_merged_and_watched(xapps: XAppKi
     }
     patch = json.dumps({"data": {"values.yaml": "greeting: changed"}})
     xapps.kubectl("patch", "configmap", "base", "--type=merge", "-p", patch)
-    xapps.until(
+    xapps.wait_until(
         lambda: (xapps.get("configmap", "hello") or {"data": {}})["data"].get("greeting") == "changed",
         what="the change of the ConfigMap to reach the release",
-        about="hello",
+        xapp="hello",
     )
 
 
-def test_missing_values_object_is_stalled_until_it_is_there(xapps: XAppKit) -> None:
-    xapps.apply(xapps.uploaded("hello", workload(), valuesFrom=[{"kind": "Secret", "name": "later"}]))
-    stalled = xapps.stalled("hello")
+def test_missing_values_object_is_stalled_until_it_is_there(xapps: XAppClient) -> None:
+    xapps.apply(xapps.uploaded_manifest("hello", workload_chart(), valuesFrom=[{"kind": "Secret", "name": "later"}]))
+    stalled = xapps.wait_stalled("hello")
     assert stalled["reason"] == "ValuesInvalid"
     assert "later" in stalled["message"]
     xapps.kubectl("create", "secret", "generic", "later", "--from-literal=values.yaml=greeting: late")
-    xapps.ready("hello")
+    xapps.wait_ready("hello")
 
 
-def test_cluster_address_is_put_where_the_chart_declares_it(xapps: XAppKit) -> None:
-    xapps.apply(xapps.uploaded("hello", workload()))
-    xapps.ready("hello")
+def test_cluster_address_is_put_where_the_chart_declares_it(xapps: XAppClient) -> None:
+    xapps.apply(xapps.uploaded_manifest("hello", workload_chart()))
+    xapps.wait_ready("hello")
     found = xapps.get("configmap", "hello")
     assert found is not None
     addresses = xapps.kubectl("get", "nodes", "-o", "jsonpath={.items[*].status.addresses[*].address}").split()

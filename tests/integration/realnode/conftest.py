@@ -9,25 +9,25 @@ import pytest
 from tests.integration.realnode.pods import IMAGE
 from tests.localcluster import Binaries, Cluster, LocalCluster
 from tests.localcluster.images import write_image
-from tests.support.realnode import have_programs, why_no_real_node
+from tests.support.realnode import build_real_node_tools, real_node_unavailable
 
 NODES = {"simulated": 1, "real": 1}
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    have_programs(session, for_fixtures=("real_node", "real_cluster", "room"))
+    build_real_node_tools(session, for_fixtures=("real_node", "real_cluster", "real_node_supported"))
 
 
 @pytest.fixture(scope="session")
-def room(pytestconfig: pytest.Config) -> None:
+def real_node_supported(pytestconfig: pytest.Config) -> None:
     """A machine that can have a real node."""
-    reason = why_no_real_node(pytestconfig)
+    reason = real_node_unavailable(pytestconfig)
     if reason:
         pytest.skip(reason)
 
 
 @pytest.fixture(scope="module")
-def real_node(room: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+def real_node(real_node_supported: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     """A cluster with a real node, which knows the image of the tests."""
     folder = tmp_path_factory.mktemp("real")
     one = LocalCluster(folder / "cluster", nodes=NODES)
@@ -41,7 +41,7 @@ def real_node(room: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 @pytest.fixture
 def real_cluster(real_node: LocalCluster) -> Cluster:
     """The way into it."""
-    return real_node.access()
+    return real_node.connect()
 
 
 @pytest.fixture

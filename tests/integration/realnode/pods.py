@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tests.localcluster import Cluster
-from tests.localcluster.realnode.node import LABELS, TAINT
+from tests.localcluster.realnode.node import NODE_LABELS, NODE_TAINT
 from tests.localcluster.waiting import wait_until
 
 IMAGE = "localhost/testpod:1"
@@ -27,8 +27,8 @@ def pod(name: str, *arguments: str, image: str = IMAGE, memory: str | None = Non
         "kind": "Pod",
         "metadata": {"name": name, "labels": {"app": name}},
         "spec": {
-            "nodeSelector": LABELS,
-            "tolerations": [{"key": TAINT, "operator": "Exists", "effect": "NoSchedule"}],
+            "nodeSelector": NODE_LABELS,
+            "tolerations": [{"key": NODE_TAINT, "operator": "Exists", "effect": "NoSchedule"}],
             "containers": [container],
             "terminationGracePeriodSeconds": 5,
         },

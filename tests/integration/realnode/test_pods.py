@@ -16,7 +16,7 @@ from tests.integration.realnode.pods import (
     wait_state,
 )
 from tests.localcluster import Cluster, KubectlFailed, LocalCluster
-from tests.localcluster.realnode.node import LABELS, NAME, TAINT
+from tests.localcluster.realnode.node import NODE_LABELS, NODE_NAME, NODE_TAINT
 from tests.localcluster.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
@@ -24,16 +24,16 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
 def test_the_node_is_ready_tainted_labelled_and_has_the_address_of_the_cluster(real_cluster: Cluster) -> None:
     def only_tainted_as_real() -> dict[str, Any] | None:
-        node: dict[str, Any] = json.loads(real_cluster.kubectl("get", "node", NAME, "-o", "json"))
+        node: dict[str, Any] = json.loads(real_cluster.kubectl("get", "node", NODE_NAME, "-o", "json"))
         # the one for a node that is not ready goes some moments after it is
         taints = [(taint["key"], taint["effect"]) for taint in node["spec"]["taints"]]
-        return node if taints == [(TAINT, "NoSchedule")] else None
+        return node if taints == [(NODE_TAINT, "NoSchedule")] else None
 
     node = wait_until(only_tainted_as_real, timeout=60.0, what="the node's taints")
 
     conditions = {condition["type"]: condition["status"] for condition in node["status"]["conditions"]}
     assert conditions["Ready"] == "True"
-    assert node["metadata"]["labels"].items() >= LABELS.items()
+    assert node["metadata"]["labels"].items() >= NODE_LABELS.items()
     addresses = [item["address"] for item in node["status"]["addresses"] if item["type"] == "InternalIP"]
     assert addresses == [real_cluster.node_address]
 
@@ -89,7 +89,7 @@ def test_an_image_that_is_not_there_is_an_error_of_the_pull(real_cluster: Cluste
     )
 
 
-def test_a_crash_loop_shows_exit_code_last_words_and_its_back_off(real_cluster: Cluster, own_namespace: str) -> None:
+def test_a_crash_loop_shows_exit_code_last_log_line_and_back_off(real_cluster: Cluster, own_namespace: str) -> None:
     create(real_cluster, own_namespace, [pod("bad", "crash")])
 
     state = wait_state(real_cluster, own_namespace, "bad", lambda state: state.get("restartCount", 0) >= 2)
@@ -147,10 +147,10 @@ def test_containers_outlive_the_kubelet_and_it_takes_them_up_again(
     wait_ready(real_cluster, own_namespace, "web")
     before = wait_state(real_cluster, own_namespace, "web", lambda state: bool(state["ready"]))
 
-    real_node.hold("kubelet")
+    real_node.stop_process("kubelet")
     with pytest.raises(KubectlFailed):
         real_cluster.kubectl("logs", "web", "-n", own_namespace)
-    real_node.release("kubelet")
+    real_node.start_process("kubelet")
 
     def logs() -> str | None:
         try:
@@ -167,10 +167,10 @@ def test_containers_outlive_containerd(real_node: LocalCluster, real_cluster: Cl
     create(real_cluster, own_namespace, [pod("web", "serve", probe=True)])
     wait_ready(real_cluster, own_namespace, "web")
 
-    real_node.hold("containerd")
+    real_node.stop_process("containerd")
     with pytest.raises(KubectlFailed):
         real_cluster.kubectl("exec", "web", "-n", own_namespace, "--", "/testpod", "say", "back")
-    real_node.release("containerd")
+    real_node.start_process("containerd")
 
     def said() -> str | None:
         try:

@@ -7,39 +7,39 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.integration.samples.running import Running, running
+from tests.integration.samples.monitor_process import MonitorProcess, run_monitor
 from tests.localcluster.tools import KPI_MONITOR
-from tests.support.programs import build_programs
+from tests.support.tools import build_tools
 
-Start = Callable[..., Running]
+Start = Callable[..., MonitorProcess]
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    build_programs(session, [KPI_MONITOR.name], for_fixtures=("binaries", "http", "start"))
+    build_tools(session, [KPI_MONITOR.name], for_fixtures=("binaries", "http", "start_monitor"))
 
 
 @pytest.fixture(scope="module")
-def monitor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def monitor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MonitorProcess]:
     """A process that is ready."""
-    with running(tmp_path_factory.mktemp("monitor"), name="demo", greeting="Hello", cluster="192.0.2.1") as one:
+    with run_monitor(tmp_path_factory.mktemp("monitor"), name="demo", greeting="Hello", cluster="192.0.2.1") as one:
         with one.http() as http:
             one.wait_ready(http)
         yield one
 
 
 @pytest.fixture
-def http(monitor: Running) -> Iterator[httpx.Client]:
+def http(monitor: MonitorProcess) -> Iterator[httpx.Client]:
     """A client of it."""
     with monitor.http() as client:
         yield client
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[Start]:
+def start_monitor(tmp_path: Path) -> Iterator[Start]:
     """Start processes with settings of the test's own; they end with the test."""
     with ExitStack() as stack:
 
-        def start_one(**settings: object) -> Running:
-            return stack.enter_context(running(tmp_path, **settings))
+        def start_one(**settings: object) -> MonitorProcess:
+            return stack.enter_context(run_monitor(tmp_path, **settings))
 
         yield start_one

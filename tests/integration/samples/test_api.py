@@ -12,7 +12,7 @@ from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
 from tests.integration.samples.conftest import Start
-from tests.integration.samples.running import QUICK, Json, Running
+from tests.integration.samples.monitor_process import FAST_CONFIG, Json, MonitorProcess
 from tests.localcluster.cluster import ROOT
 from tests.localcluster.waiting import wait_until
 from tests.localrun.image import IMAGE
@@ -20,7 +20,7 @@ from tests.localrun.image import IMAGE
 pytestmark = pytest.mark.integration
 
 SECONDS = 60.0
-OTHER = {"periodMilliseconds": 30, "thresholdPercent": 12.5, "cells": ["c"]}
+OTHER_CONFIG = {"periodMilliseconds": 30, "thresholdPercent": 12.5, "cells": ["c"]}
 
 
 def test_it_greets_with_what_its_settings_say(http: httpx.Client) -> None:
@@ -38,31 +38,31 @@ def test_it_is_alive_and_ready(http: httpx.Client) -> None:
 
 
 def test_another_configuration_counts_at_once(http: httpx.Client) -> None:
-    assert http.get("/config").json() == QUICK
+    assert http.get("/config").json() == FAST_CONFIG
     try:
-        assert http.put("/config", json=OTHER).json() == OTHER
-        assert http.get("/config").json() == OTHER
+        assert http.put("/config", json=OTHER_CONFIG).json() == OTHER_CONFIG
+        assert http.get("/config").json() == OTHER_CONFIG
         assert next(samples(http))["cell"] == "c"
     finally:
-        assert http.put("/config", json=QUICK).is_success
+        assert http.put("/config", json=FAST_CONFIG).is_success
 
 
-def test_a_long_period_is_cut_short_by_a_short_one(start: Start) -> None:
-    one = start(config={**QUICK, "periodMilliseconds": 3_600_000})
+def test_a_long_period_is_cut_short_by_a_short_one(start_monitor: Start) -> None:
+    one = start_monitor(config={**FAST_CONFIG, "periodMilliseconds": 3_600_000})
     with one.http() as http:
         one.wait_ready(http)
-        http.put("/config", json=QUICK).raise_for_status()
-        wait_until(lambda: len(one.said("sample")) > 1, timeout=SECONDS, what="a second sample")
+        http.put("/config", json=FAST_CONFIG).raise_for_status()
+        wait_until(lambda: len(one.log_entries("sample")) > 1, timeout=SECONDS, what="a second sample")
 
 
 @pytest.mark.parametrize(
     ("wrong", "field"),
     [
-        ({**QUICK, "periodMilliseconds": 9}, "periodMilliseconds"),
-        ({**QUICK, "periodMilliseconds": "20"}, "periodMilliseconds"),
-        ({**QUICK, "thresholdPercent": 101}, "thresholdPercent"),
-        ({**QUICK, "cells": ["a", "no space"]}, "cells.1"),
-        ({**QUICK, "colour": "red"}, ""),
+        ({**FAST_CONFIG, "periodMilliseconds": 9}, "periodMilliseconds"),
+        ({**FAST_CONFIG, "periodMilliseconds": "20"}, "periodMilliseconds"),
+        ({**FAST_CONFIG, "thresholdPercent": 101}, "thresholdPercent"),
+        ({**FAST_CONFIG, "cells": ["a", "no space"]}, "cells.1"),
+        ({**FAST_CONFIG, "colour": "red"}, ""),
         ({"cells": ["a"]}, ""),
         ([], ""),
     ],
@@ -74,7 +74,7 @@ def test_a_wrong_configuration_is_refused_and_changes_nothing(http: httpx.Client
     assert [each["field"] for each in answer.json()["errors"]] == [field]
     assert all(each["message"] for each in answer.json()["errors"])
     assert not answer.json()["detail"].startswith(":")
-    assert http.get("/config").json() == QUICK
+    assert http.get("/config").json() == FAST_CONFIG
 
 
 @pytest.mark.parametrize(("content", "status"), [("{", 400), ("", 400), ("{} {}", 400), (" " * 70_000, 413)])
@@ -85,10 +85,10 @@ def test_a_body_that_is_no_configuration_is_refused(http: httpx.Client, content:
 def test_the_schema_is_one_and_the_charts_values_have_the_same(http: httpx.Client) -> None:
     schema = http.get("/config/schema").json()
     Draft202012Validator.check_schema(schema)
-    Draft202012Validator(schema).validate(QUICK)
+    Draft202012Validator(schema).validate(FAST_CONFIG)
     values = ROOT / "manifests" / "samples" / "charts" / "hello-world" / "values.schema.json"
     in_chart = json.loads(values.read_text())["properties"]["config"]
-    assert without_words(in_chart) == without_words({**schema, "$schema": None, "title": None})
+    assert without_descriptions(in_chart) == without_descriptions({**schema, "$schema": None, "title": None})
 
 
 def test_metadata_name_every_endpoint(http: httpx.Client) -> None:
@@ -100,7 +100,7 @@ def test_metadata_name_every_endpoint(http: httpx.Client) -> None:
         assert http.get(path).status_code == 200, path
 
 
-def test_metrics_tell_of_samples_and_requests(monitor: Running, http: httpx.Client) -> None:
+def test_metrics_tell_of_samples_and_requests(monitor: MonitorProcess, http: httpx.Client) -> None:
     http.get("/health/alive")
     alone = httpx.get(f"http://{monitor.address('metrics')}/", timeout=SECONDS, trust_env=False)
     for text in (http.get("/metrics").text, alone.text):
@@ -126,7 +126,7 @@ def test_events_resume_after_the_last_that_was_seen(http: httpx.Client) -> None:
     assert [next(resumed)["id"] for _ in range(newest - seen)] == list(range(seen + 1, newest + 1))
 
 
-def test_a_web_socket_echoes_frames_of_both_kinds(monitor: Running) -> None:
+def test_a_web_socket_echoes_frames_of_both_kinds(monitor: MonitorProcess) -> None:
     with connect(f"ws://{monitor.address()}/ws", proxy=None, subprotocols=[Subprotocol("kpi.v1")]) as channel:
         assert channel.subprotocol == "kpi.v1"
         for frame in ("text", b"\0binary", "", "x" * 100_000):
@@ -134,13 +134,13 @@ def test_a_web_socket_echoes_frames_of_both_kinds(monitor: Running) -> None:
             assert channel.recv(SECONDS) == frame
 
 
-def test_a_web_socket_sends_samples_when_asked_to(monitor: Running) -> None:
+def test_a_web_socket_sends_samples_when_asked_to(monitor: MonitorProcess) -> None:
     with connect(f"ws://{monitor.address()}/ws?samples=true", proxy=None) as channel:
         first, second = (json.loads(channel.recv(SECONDS)) for _ in range(2))
     assert second["id"] == first["id"] + 1
 
 
-def test_an_echo_begins_before_the_body_ends(monitor: Running, http: httpx.Client) -> None:
+def test_an_echo_begins_before_the_body_ends(monitor: MonitorProcess, http: httpx.Client) -> None:
     heard = threading.Event()
 
     def body() -> Iterator[bytes]:
@@ -195,7 +195,7 @@ def samples(http: httpx.Client, *, after: int | None = None) -> Iterator[Json]:
                 yield sample
 
 
-def raw_echo(address: str, body: Iterator[bytes], heard: threading.Event) -> bytes:
+def raw_echo(address: str, body: Iterator[bytes], first_chunk_received: threading.Event) -> bytes:
     """Send a chunked body piece by piece, and tell as soon as the first bytes of it came back."""
     host, _, port = address.rpartition(":")
     with socket.create_connection((host, int(port)), SECONDS) as connection:
@@ -209,23 +209,23 @@ def raw_echo(address: str, body: Iterator[bytes], heard: threading.Event) -> byt
             while line := received.readline():
                 answer += line
                 if b"first" in answer:
-                    heard.set()
+                    first_chunk_received.set()
 
         reader = threading.Thread(target=read)
         reader.start()
         for piece in body:
             connection.sendall(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
-        assert heard.is_set()
+        assert first_chunk_received.is_set()
         connection.sendall(b"0\r\n\r\n")
         reader.join(SECONDS)
     chunks = answer.partition(b"\r\n\r\n")[2].split(b"\r\n")
     return b"".join(chunks[1::2])
 
 
-def without_words(schema: Json) -> Json:
+def without_descriptions(schema: Json) -> Json:
     """Leave out what a schema says to people."""
     return {
-        key: without_words(value) if isinstance(value, dict) else value
+        key: without_descriptions(value) if isinstance(value, dict) else value
         for key, value in schema.items()
         if key != "description" and value is not None
     }

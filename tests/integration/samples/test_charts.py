@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from tests.integration.samples.conftest import Start
-from tests.integration.samples.running import command
+from tests.integration.samples.monitor_process import command
 from tests.localcluster import Binaries
 from tests.localcluster.cluster import ROOT
 from tests.localrun.image import IMAGE
@@ -23,13 +23,13 @@ Json = dict[str, Any]
 
 @pytest.mark.parametrize("chart", ["hello-world", "kpi-store"])
 def test_the_program_runs_with_the_settings_of_a_chart(
-    binaries: Binaries, start: Start, tmp_path: Path, chart: str
+    binaries: Binaries, start_monitor: Start, tmp_path: Path, chart: str
 ) -> None:
     found = settings(render(binaries, chart, {"global": {"kubeIp": "192.0.2.1"}}))
     if "storage" in found:
         found["storage"]["path"] = str(tmp_path / "samples.csv")
 
-    one = start(**found)
+    one = start_monitor(**found)
 
     with one.http() as http:
         one.wait_ready(http)
@@ -39,16 +39,18 @@ def test_the_program_runs_with_the_settings_of_a_chart(
 
 
 @pytest.mark.parametrize("chart", ["hello-world", "kpi-store"])
-def test_faults_of_the_values_reach_the_program(binaries: Binaries, start: Start, tmp_path: Path, chart: str) -> None:
+def test_faults_of_the_values_reach_the_program(
+    binaries: Binaries, start_monitor: Start, tmp_path: Path, chart: str
+) -> None:
     crash = {"exitCode": 9, "reason": "a value said so"}
     found = settings(render(binaries, chart, {"faults": {"crash": crash, "unready": True}}))
     if "storage" in found:
         found["storage"]["path"] = str(tmp_path / "samples.csv")
 
-    one = start(**found)
+    one = start_monitor(**found)
 
-    assert one.ended() == 9
-    assert one.said("crashed")[0]["reason"] == "a value said so"
+    assert one.wait_exit() == 9
+    assert one.log_entries("crashed")[0]["reason"] == "a value said so"
 
 
 def test_another_configuration_and_greeting_reach_the_program(binaries: Binaries) -> None:
@@ -57,7 +59,7 @@ def test_another_configuration_and_greeting_reach_the_program(binaries: Binaries
     assert (found["config"], found["greeting"]) == (config, 'Grüße, "you"')
 
 
-def test_the_hook_of_kpi_store_refuses_what_does_not_fit(binaries: Binaries) -> None:
+def test_the_kpi_store_hook_refuses_too_small_a_volume(binaries: Binaries) -> None:
     assert run_hook(render(binaries, "kpi-store", {})).returncode == 0
     refused = run_hook(render(binaries, "kpi-store", {"sampling": {"everySeconds": 1, "keepHours": 8760}}))
     assert refused.returncode == 1

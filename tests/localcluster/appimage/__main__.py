@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.localcluster.appimage import ImageFailed, build_image
 from tests.localcluster.gobuild import BuildFailed
-from tests.localcluster.progress import to_stderr
+from tests.localcluster.progress import print_progress
 
 
 def main(arguments: list[str]) -> int:
@@ -23,7 +23,7 @@ def main(arguments: list[str]) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     size = options.output.stat().st_size / 2**20
-    to_stderr(f"{options.name}: {size:.0f} MiB after {time.monotonic() - begin:.1f} s in {options.output}")
+    print_progress(f"{options.name}: {size:.0f} MiB after {time.monotonic() - begin:.1f} s in {options.output}")
     return 0
 
 

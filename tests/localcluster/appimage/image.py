@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
-from tests.localcluster.appimage import packages, runtime
-from tests.localcluster.appimage.compiling import compiled
-from tests.localcluster.appimage.failure import ImageFailed
-from tests.localcluster.appimage.layercache import LayerCache, contents, key_of, stamps
-from tests.localcluster.appimage.libraries import needs
-from tests.localcluster.appimage.runtime import CERTIFICATES, Runtime
+from tests.localcluster.appimage import interpreter, packages
+from tests.localcluster.appimage.bytecode import compile_tree
+from tests.localcluster.appimage.errors import ImageFailed
+from tests.localcluster.appimage.interpreter import CERTIFICATES, Interpreter
+from tests.localcluster.appimage.layer_cache import LayerCache, cache_key, file_digests, file_stats
+from tests.localcluster.appimage.libraries import find_shared_libraries
 from tests.localcluster.binaries import Binaries, cache_root
 from tests.localcluster.cluster import ROOT
-from tests.localcluster.images import Entry, Layer, Start, write_archive
+from tests.localcluster.images import ContainerConfig, Layer, LayerEntry, write_archive
 
 __all__ = ["ImageFailed", "build_image"]
 
@@ -24,9 +24,9 @@ def build_image(target: Path, *, name: str, root: Path = ROOT, binaries: Binarie
 
     Raises ImageFailed, BuildFailed (for helm).
     """
-    builder = _Builder(root, Runtime.own(), LayerCache(cache_root() / "layers"))
+    builder = _LayerBuilder(root, Interpreter.current(), LayerCache(cache_root() / "layers"))
     helm = (binaries or Binaries()).resolve(["helm"])["helm"]
-    start = Start(
+    start = ContainerConfig(
         entrypoint=["xapp-operator"],
         command=["run"],
         environment={
@@ -36,75 +36,75 @@ def build_image(target: Path, *, name: str, root: Path = ROOT, binaries: Binarie
             "PYTHONDONTWRITEBYTECODE": "1",
             "SSL_CERT_FILE": CERTIFICATES,
         },
-        folder="/tmp",
+        working_directory="/tmp",
         ports=_PORTS,
     )
-    layers = [builder.interpreter(), builder.locked(), builder.helm(helm), builder.own()]
+    layers = [builder.interpreter(), builder.locked_packages(), builder.helm(helm), builder.project()]
     write_archive(target, name=name, layers=layers, start=start)
 
 
-class _Builder:
+class _LayerBuilder:
     """Makes layers, each only when what it is made of has changed."""
 
-    def __init__(self, root: Path, python: Runtime, cache: LayerCache) -> None:
+    def __init__(self, root: Path, python: Interpreter, cache: LayerCache) -> None:
         self._root = root
         self._python = python
         self._cache = cache
         self._site = f"{_HOME}/lib/python{python.version}/site-packages"
-        self._needs = python.needs()
-        files = [python.program, *python.files(), *self._needs.files(), runtime.certificates()]
-        recipe = [digest for _, digest in contents([Path(__file__).parent])]
-        self._key = key_of(recipe, stamps({path.resolve() for path in files}))
+        self._needs = python.shared_libraries()
+        files = [python.program, *python.files(), *self._needs.files(), interpreter.ca_bundle()]
+        recipe = [digest for _, digest in file_digests([Path(__file__).parent])]
+        self._key = cache_key(recipe, file_stats({path.resolve() for path in files}))
 
     def interpreter(self) -> Layer:
         """Return the layer of the interpreter, with what makes /opt/xapp-operator a virtual environment of it."""
 
-        def make(scratch: Path) -> list[Entry]:
-            python = self._python.program_at
+        def make(scratch: Path) -> list[LayerEntry]:
+            python = self._python.image_path
             home = f"home = {Path(python).parent}\ninclude-system-site-packages = false\n"
             return [
                 *self._python.entries(scratch),
-                Entry(f"{_HOME}/pyvenv.cfg", home.encode()),
-                Entry(f"{_HOME}/bin/python3", link=python),
+                LayerEntry(f"{_HOME}/pyvenv.cfg", home.encode()),
+                LayerEntry(f"{_HOME}/bin/python3", link=python),
             ]
 
         return self._cache.layer("interpreter", self._key, make)
 
-    def locked(self) -> Layer:
+    def locked_packages(self) -> Layer:
         """Return the layer of the locked packages."""
 
-        def make(scratch: Path) -> list[Entry]:
-            packages.copy_locked(self._root, scratch)
-            entries = list(compiled(scratch, at=self._site))
-            if (scratch / packages.AUTHORITIES).parent.is_dir():
-                entries.append(Entry(f"{self._site}/{packages.AUTHORITIES}", link=CERTIFICATES))
-            found = needs(scratch.rglob("*.so"), inside=scratch)
-            return [*entries, *found.entries(without=self._needs.libraries)]
+        def make(scratch: Path) -> list[LayerEntry]:
+            packages.copy_locked_packages(self._root, scratch)
+            entries = list(compile_tree(scratch, at=self._site))
+            if (scratch / packages.CERTIFI_BUNDLE).parent.is_dir():
+                entries.append(LayerEntry(f"{self._site}/{packages.CERTIFI_BUNDLE}", link=CERTIFICATES))
+            found = find_shared_libraries(scratch.rglob("*.so"), exclude_folder=scratch)
+            return [*entries, *found.entries(exclude=self._needs.libraries)]
 
-        key = key_of(self._key, (self._root / packages.LOCK).read_text())
+        key = cache_key(self._key, (self._root / packages.LOCK).read_text())
         return self._cache.layer("packages", key, make)
 
     def helm(self, program: Path) -> Layer:
         """Return the layer of helm, a static program."""
-        key = key_of(_HELM, stamps([program]))
-        return self._cache.layer("helm", key, lambda _: [Entry(_HELM, program, executable=True)])
+        key = cache_key(_HELM, file_stats([program]))
+        return self._cache.layer("helm", key, lambda _: [LayerEntry(_HELM, program, executable=True)])
 
-    def own(self) -> Layer:
+    def project(self) -> Layer:
         """Return the layer of the checkout's own package and its command."""
 
-        def make(scratch: Path) -> list[Entry]:
+        def make(scratch: Path) -> list[LayerEntry]:
             site, wheel = scratch / "site", scratch / "wheel"
-            packages.unpack_own(self._root, site, scratch=wheel)
+            packages.unpack_project_wheel(self._root, site, scratch=wheel)
             command = (
                 f"#!{_HOME}/bin/python3 -I\nimport sys\n\nfrom xapp_operator.cli import main\n\nsys.exit(main())\n"
             )
             return [
-                *compiled(site, at=self._site),
-                Entry(f"{_HOME}/bin/xapp-operator", command.encode(), executable=True),
+                *compile_tree(site, at=self._site),
+                LayerEntry(f"{_HOME}/bin/xapp-operator", command.encode(), executable=True),
             ]
 
         sources = [
             (Path(name).relative_to(self._root).as_posix(), digest)
-            for name, digest in contents(self._root / source for source in packages.SOURCES)
+            for name, digest in file_digests(self._root / source for source in packages.SOURCES)
         ]
-        return self._cache.layer("own", key_of(self._key, sources), make)
+        return self._cache.layer("own", cache_key(self._key, sources), make)

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.localcluster.appimage.failure import ImageFailed
-from tests.localcluster.images import Entry
+from tests.localcluster.appimage.errors import ImageFailed
+from tests.localcluster.images import LayerEntry
 
 _FOUND = re.compile(r"^\s+(?P<name>\S+) => (?P<path>/\S+) \(0x")
 _LOADER = re.compile(r"^\s+(?P<path>/\S+) \(0x")
@@ -19,27 +19,27 @@ _OPENED_AT_RUN_TIME = ("libgcc_s.so.1", "libnss_files.so.2", "libnss_dns.so.2")
 
 
 @dataclass(frozen=True, slots=True)
-class Needs:
+class SharedLibraries:
     """What a set of files needs: libraries by name, the loader, and files whose own needs cannot be met here."""
 
     libraries: Mapping[str, Path]
     loader: Path | None
     unusable: frozenset[Path]
 
-    def entries(self, *, without: Iterable[str] = ()) -> Iterator[Entry]:
+    def entries(self, *, exclude: Iterable[str] = ()) -> Iterator[LayerEntry]:
         """Give the libraries, all beside libc: there the loader looks without being told."""
         folder = self.libraries[_LIBC].parent
-        for name in self.libraries.keys() - set(without):
-            yield Entry(f"{folder}/{name}", self.libraries[name].resolve(), executable=True)
+        for name in self.libraries.keys() - set(exclude):
+            yield LayerEntry(f"{folder}/{name}", self.libraries[name].resolve(), executable=True)
         if self.loader:
-            yield Entry(str(self.loader), self.loader.resolve(), executable=True)
+            yield LayerEntry(str(self.loader), self.loader.resolve(), executable=True)
 
     def files(self) -> list[Path]:
         """Return what would be copied."""
         return [path.resolve() for path in (*self.libraries.values(), *((self.loader,) if self.loader else ()))]
 
 
-def needs(files: Iterable[Path], *, inside: Path | None = None) -> Needs:
+def find_shared_libraries(files: Iterable[Path], *, exclude_folder: Path | None = None) -> SharedLibraries:
     """Find the libraries of programs and modules, but those that lie in the folder ``inside`` themselves.
 
     Raises ImageFailed where there is no ldd or no GNU C library.
@@ -63,8 +63,12 @@ def needs(files: Iterable[Path], *, inside: Path | None = None) -> Needs:
         path = libraries[_LIBC].with_name(name)
         if path.exists():
             libraries.setdefault(name, path)
-    outside = {name: path for name, path in libraries.items() if inside is None or not path.is_relative_to(inside)}
-    return Needs(outside, loaders[0] if loaders else None, frozenset(unusable))
+    outside = {
+        name: path
+        for name, path in libraries.items()
+        if exclude_folder is None or not path.is_relative_to(exclude_folder)
+    }
+    return SharedLibraries(outside, loaders[0] if loaders else None, frozenset(unusable))
 
 
 def _ldd(files: Iterable[Path]) -> list[str]:

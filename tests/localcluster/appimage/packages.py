@@ -16,24 +16,24 @@ from pathlib import Path, PurePath
 
 from packaging.requirements import Requirement
 
-from tests.localcluster.appimage.failure import ImageFailed
+from tests.localcluster.appimage.errors import ImageFailed
 
 LOCK = "requirements.lock"
 SOURCES = ("LICENSE", "README.md", "pyproject.toml", "operator/xapp_operator")
 """What the wheel is made of."""
-AUTHORITIES = "certifi/cacert.pem"
+CERTIFI_BUNDLE = "certifi/cacert.pem"
 """The authorities that certifi trusts. Machines add their own to it, so the image has those of the machine instead."""
-_TRACES = frozenset({"INSTALLER", "REQUESTED", "RECORD", "direct_url.json", "uv_cache.json"})
+_INSTALLER_FILES = frozenset({"INSTALLER", "REQUESTED", "RECORD", "direct_url.json", "uv_cache.json"})
 """What an installer writes for itself, and what names a folder of this machine."""
 
 
-def copy_locked(root: Path, folder: Path) -> None:
+def copy_locked_packages(root: Path, folder: Path) -> None:
     """Copy the packages of requirements.lock into ``folder``.
 
     Raises ImageFailed when one is not installed as it is locked, or was changed since.
     """
-    for requirement in locked(root):
-        for file in _files(_installed(requirement)):
+    for requirement in read_lock(root):
+        for file in _installed_files(_installed_distribution(requirement)):
             path = Path(str(file.locate()))
             content = path.read_bytes()
             if file.hash and _digest(content, file.hash.mode) != file.hash.value:
@@ -43,14 +43,14 @@ def copy_locked(root: Path, folder: Path) -> None:
             shutil.copyfile(path, target)
 
 
-def locked(root: Path) -> list[Requirement]:
+def read_lock(root: Path) -> list[Requirement]:
     """Return what requirements.lock asks for on this machine."""
     lines = (root / LOCK).read_text().replace("\\\n", " ").splitlines()
     named = [Requirement(line.partition("--hash")[0]) for line in lines if line.strip() and line.lstrip()[0] != "#"]
     return [each for each in named if each.marker is None or each.marker.evaluate()]
 
 
-def unpack_own(root: Path, folder: Path, *, scratch: Path) -> None:
+def unpack_project_wheel(root: Path, folder: Path, *, scratch: Path) -> None:
     """Build the wheel of this checkout in ``scratch`` and unpack it into ``folder``. Raises ImageFailed."""
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(scratch)]
     answer = subprocess.run(command, cwd=root, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
@@ -58,10 +58,10 @@ def unpack_own(root: Path, folder: Path, *, scratch: Path) -> None:
         raise ImageFailed(f"building the wheel: {(answer.stderr or answer.stdout).strip()}")
     (wheel,) = scratch.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(folder, [name for name in archive.namelist() if PurePath(name).name not in _TRACES])
+        archive.extractall(folder, [name for name in archive.namelist() if PurePath(name).name not in _INSTALLER_FILES])
 
 
-def _installed(requirement: Requirement) -> Distribution:
+def _installed_distribution(requirement: Requirement) -> Distribution:
     try:
         found = distribution(requirement.name)
     except PackageNotFoundError as error:
@@ -71,16 +71,16 @@ def _installed(requirement: Requirement) -> Distribution:
     return found
 
 
-def _files(package: Distribution) -> Iterator[PackagePath]:
+def _installed_files(package: Distribution) -> Iterator[PackagePath]:
     """Give the files that a package brought, without commands, byte code and tests."""
     for file in package.files or ():
-        left_out = (
+        excluded = (
             file.parts[0] == ".."
-            or file.as_posix() == AUTHORITIES
+            or file.as_posix() == CERTIFI_BUNDLE
             or "__pycache__" in file.parts
             or file.parts[1:2] == ("tests",)
         )
-        if not left_out and file.name not in _TRACES:
+        if not excluded and file.name not in _INSTALLER_FILES:
             yield file
 
 

@@ -7,11 +7,12 @@ import os
 import signal
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tests.localcluster.waiting import wait_until
 
-NEEDED = frozenset({"cpu", "cpuacct", "cpuset", "memory", "devices", "freezer", "blkio", "pids"})
+REQUIRED_CONTROLLERS = frozenset({"cpu", "cpuacct", "cpuset", "memory", "devices", "freezer", "blkio", "pids"})
 _REMOVE_SECONDS = 60.0
 
 
@@ -21,7 +22,7 @@ class Hierarchy:
 
     controllers: str
     """As mount options: "cpu", "cpu,cpuacct", "name=systemd"."""
-    own: Path
+    own_group: Path
 
 
 def hierarchies(
@@ -46,22 +47,24 @@ def hierarchies(
     return found
 
 
-def make(hierarchy: Hierarchy, name: str) -> None:
+def create_child_group(hierarchy: Hierarchy, name: str) -> None:
     """Make a child of the own group; in a cpuset, with what its parent may use."""
-    group = hierarchy.own / name
+    group = hierarchy.own_group / name
     group.mkdir(exist_ok=True)
     if "cpuset" in hierarchy.controllers.split(","):
         for file in ("cpuset.cpus", "cpuset.mems"):
-            (group / file).write_text((hierarchy.own / file).read_text())
+            (group / file).write_text((hierarchy.own_group / file).read_text())
 
 
-def remove(groups: Iterable[Path]) -> None:
+def remove_groups(groups: Iterable[Path]) -> None:
     """End what is in the groups and remove them, the innermost first. Raises DeadlineExceeded."""
     for group in groups:
-        wait_until(lambda: _gone(group), timeout=_REMOVE_SECONDS, what=f"the control group {group.name} to be empty")  # noqa: B023
+        wait_until(
+            partial(_try_remove, group), timeout=_REMOVE_SECONDS, what=f"the control group {group.name} to be empty"
+        )
 
 
-def _gone(group: Path) -> bool:
+def _try_remove(group: Path) -> bool:
     try:
         for folder, _, _ in os.walk(group, topdown=False):
             for pid in (Path(folder) / "cgroup.procs").read_text().split():

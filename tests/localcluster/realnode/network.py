@@ -29,12 +29,12 @@ class Subnet:
     network: ipaddress.IPv4Network
 
     @property
-    def machine(self) -> str:
+    def host_address(self) -> str:
         """The machine's address."""
         return str(self.network[1])
 
     @property
-    def node(self) -> str:
+    def node_address(self) -> str:
         """The node's address."""
         return str(self.network[2])
 
@@ -45,7 +45,7 @@ def reserve_subnet(seed: int) -> Iterator[Subnet]:
 
     The search begins at a place that ``seed`` decides. Raises NetworkFailed.
     """
-    taken = _routed()
+    taken = _routed_networks()
     total = 2 ** (_PREFIX - _RANGE.prefixlen)
     for offset in range(_CANDIDATES):
         first = int(_RANGE[0]) + ((seed + offset) % total) * 2 ** (32 - _PREFIX)
@@ -62,13 +62,13 @@ def reserve_subnet(seed: int) -> Iterator[Subnet]:
     raise NetworkFailed(f"no free addresses in {_RANGE} after {_CANDIDATES} tries; stop other local clusters")
 
 
-def make_link(name: str, *, subnet: Subnet, keeper: int) -> None:
+def create_link(name: str, *, subnet: Subnet, holder_pid: int) -> None:
     """Make the pair: ``name`` on the machine, ``eth0`` in the namespace of the process ``keeper``.
 
     Raises NetworkFailed.
     """
-    _ip("link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", str(keeper))
-    _ip("address", "add", f"{subnet.machine}/{_PREFIX}", "dev", name)
+    _ip("link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", str(holder_pid))
+    _ip("address", "add", f"{subnet.host_address}/{_PREFIX}", "dev", name)
     _ip("link", "set", name, "up")
 
 
@@ -83,7 +83,7 @@ def remove_link(name: str) -> None:
                 raise
 
 
-def _routed() -> list[ipaddress.IPv4Network]:
+def _routed_networks() -> list[ipaddress.IPv4Network]:
     routes = json.loads(_ip("-json", "-4", "route", "show", "table", "all"))
     return [
         ipaddress.IPv4Network(route["dst"], strict=False)

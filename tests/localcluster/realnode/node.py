@@ -9,18 +9,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.localcluster.client import ApiClient
+from tests.localcluster.api_client import ApiClient
 from tests.localcluster.controlplane import CLUSTER_DNS, ControlPlane
 from tests.localcluster.images import write_image
-from tests.localcluster.kubeconfig import write_private
-from tests.localcluster.layout import Layout
+from tests.localcluster.kubeconfig import write_private_file
+from tests.localcluster.layout import ClusterLayout
 from tests.localcluster.processes import ProcessSpec
-from tests.localcluster.realnode.enclosure import Enclosure
+from tests.localcluster.realnode.namespaces import NodeNamespaces
 
-NAME = "real-0"
-TAINT = "xapp-operator.io/real-node"
+NODE_NAME = "real-0"
+NODE_TAINT = "xapp-operator.io/real-node"
 """Only what tolerates it (effect NoSchedule) lands on the real node, which has no way to any registry."""
-LABELS = {"xapp-operator.io/node-kind": "real"}
+NODE_LABELS = {"xapp-operator.io/node-kind": "real"}
 POD_RANGE = "10.245.0.0/24"
 _SOCKET = "/run/containerd/containerd.sock"
 _PAUSE_IMAGE = "localhost/pause:1"
@@ -31,44 +31,44 @@ _CNI_PLUGINS = ("bridge", "loopback", "host-local", "portmap")
 class RealNode:
     """One kubelet with real containers."""
 
-    layout: Layout
+    layout: ClusterLayout
     plane: ControlPlane
     binaries: Mapping[str, Path]
-    enclosure: Enclosure
+    enclosure: NodeNamespaces
     address: str
 
     @property
     def names(self) -> Sequence[str]:
         """Name of the node."""
-        return [NAME]
+        return [NODE_NAME]
 
     def processes(self) -> Iterable[ProcessSpec]:
         """Describe containerd, kubelet and kube-proxy."""
         folders = dict.fromkeys(str(self.binaries[name].parent) for name in ("containerd-shim-runc-v2", "runc"))
         path = ":".join((*folders, "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"))
         environment = {"PATH": path, "TMPDIR": str(self.layout.node / "tmp")}
-        yield self.enclosure.spec(
+        yield self.enclosure.process_spec(
             "containerd",
-            [str(self.binaries["containerd"]), "--config", str(self._containerd())],
+            [str(self.binaries["containerd"]), "--config", str(self._write_containerd_config())],
             environment=environment,
         )
-        labels = ",".join(f"{key}={value}" for key, value in LABELS.items())
-        yield self.enclosure.spec(
+        labels = ",".join(f"{key}={value}" for key, value in NODE_LABELS.items())
+        yield self.enclosure.process_spec(
             "kubelet",
             [
                 str(self.binaries["kubelet"]),
-                f"--config={self._kubelet()}",
-                f"--kubeconfig={self.plane.kubeconfig_for(f'system:node:{NAME}', group='system:nodes')}",
-                f"--hostname-override={NAME}",
+                f"--config={self._write_kubelet_config()}",
+                f"--kubeconfig={self.plane.kubeconfig_for(f'system:node:{NODE_NAME}', group='system:nodes')}",
+                f"--hostname-override={NODE_NAME}",
                 f"--node-ip={self.address}",
                 f"--node-labels={labels}",
             ],
-            awaited=_SOCKET,
+            wait_for_path=_SOCKET,
             environment=environment,
         )
-        yield self.enclosure.spec(
+        yield self.enclosure.process_spec(
             "kube-proxy",
-            [str(self.binaries["kube-proxy"]), f"--config={self._kube_proxy()}"],
+            [str(self.binaries["kube-proxy"]), f"--config={self._write_kube_proxy_config()}"],
             environment=environment,
         )
 
@@ -78,15 +78,15 @@ class RealNode:
         write_image(archive, name=_PAUSE_IMAGE, files={"/pause": self.binaries["pause"]}, entrypoint=["/pause"])
         load_image(self.enclosure, archive, ctr=self.binaries["ctr"])
 
-    def _containerd(self) -> Path:
+    def _write_containerd_config(self) -> Path:
         plugins = self.layout.config / "cni" / "bin"
         plugins.mkdir(parents=True)
         for name in _CNI_PLUGINS:
             (plugins / name).symlink_to(self.binaries[name])
         network = self.layout.config / "cni" / "net.d"
-        write_private(network / "10-node.conflist", json.dumps(_network()))
+        write_private_file(network / "10-node.conflist", json.dumps(_cni_config()))
         path = self.layout.config / "containerd.toml"
-        write_private(
+        write_private_file(
             path,
             f"""\
 version = 3
@@ -114,10 +114,10 @@ SystemdCgroup = false
         )
         return path
 
-    def _kubelet(self) -> Path:
+    def _write_kubelet_config(self) -> Path:
         serving = self.plane.issue("kubelet")
         resolver = self.layout.config / "node-resolv.conf"
-        write_private(resolver, "# no name server: the node reaches nothing outside\n")
+        write_private_file(resolver, "# no name server: the node reaches nothing outside\n")
         config = {
             "apiVersion": "kubelet.config.k8s.io/v1beta1",
             "kind": "KubeletConfiguration",
@@ -148,16 +148,16 @@ SystemdCgroup = false
             "makeIPTablesUtilChains": False,
             "oomScoreAdj": 0,
             "readOnlyPort": 0,
-            "registerWithTaints": [{"key": TAINT, "value": "true", "effect": "NoSchedule"}],
+            "registerWithTaints": [{"key": NODE_TAINT, "value": "true", "effect": "NoSchedule"}],
             "resolvConf": str(resolver),
             "serializeImagePulls": False,
             "tlsCertFile": str(serving.certificate),
             "tlsPrivateKeyFile": str(serving.key),
             "volumePluginDir": "/var/lib/kubelet/volume-plugins",
         }
-        return self._write("kubelet.json", config)
+        return self._write_json("kubelet.json", config)
 
-    def _kube_proxy(self) -> Path:
+    def _write_kube_proxy_config(self) -> Path:
         kubeconfig = self.plane.kubeconfig_for("system:kube-proxy")
         zero = "0s"
         config = {
@@ -176,29 +176,30 @@ SystemdCgroup = false
             },
             "healthzBindAddress": "127.0.0.1:10256",
             "metricsBindAddress": "127.0.0.1:10249",
-            "hostnameOverride": NAME,
+            "hostnameOverride": NODE_NAME,
             "mode": "nftables",
             # without it, answers between two pods of one bridge would go round the translation of addresses
             "nftables": {"masqueradeAll": not Path("/proc/sys/net/bridge").exists()},
             "nodePortAddresses": [f"{self.address}/32"],
             "oomScoreAdj": 0,
         }
-        return self._write("kube-proxy.json", config)
+        return self._write_json("kube-proxy.json", config)
 
-    def _write(self, name: str, config: Mapping[str, object]) -> Path:
+    def _write_json(self, name: str, config: Mapping[str, object]) -> Path:
         path = self.layout.config / name
-        write_private(path, json.dumps(config, indent=2))
+        write_private_file(path, json.dumps(config, indent=2))
         return path
 
 
-def load_image(enclosure: Enclosure, archive: Path, *, ctr: Path) -> None:
+def load_image(enclosure: NodeNamespaces, archive: Path, *, ctr: Path) -> None:
     """Make the image in ``archive`` (the tar of an OCI layout) known to the node. Raises EnclosureFailed."""
     enclosure.run(
-        [str(ctr), "--address", _SOCKET, "-n", "k8s.io", "images", "import", "--local", str(archive)], awaited=_SOCKET
+        [str(ctr), "--address", _SOCKET, "-n", "k8s.io", "images", "import", "--local", str(archive)],
+        wait_for_path=_SOCKET,
     )
 
 
-def _network() -> dict[str, object]:
+def _cni_config() -> dict[str, object]:
     return {
         "cniVersion": "1.0.0",
         "name": "node",

@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
-from xapp_operator.api.crds import files, repository_crd, xapp_crd
+from xapp_operator.api.crds import chart_repository_crd, crd_files, xapp_crd
 from xapp_operator.api.models import parse_duration
 
 CRDS = Path(__file__).parents[3] / "crds"
 
 
-@pytest.mark.parametrize("name", sorted(files()))
+@pytest.mark.parametrize("name", sorted(crd_files()))
 def test_generated_file_is_not_stale(name: str) -> None:
-    assert (CRDS / name).read_text(encoding="utf-8") == files()[name], "run `make crds`"
+    assert (CRDS / name).read_text(encoding="utf-8") == crd_files()[name], "run `make crds`"
 
 
 def test_crds_folder_holds_nothing_else() -> None:
-    assert {path.name for path in CRDS.iterdir()} == set(files())
+    assert {path.name for path in CRDS.iterdir()} == set(crd_files())
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("5m", 300), ("1h30m", 5400), ("1.5s", 1.5), ("250ms", 0.25)])
@@ -41,7 +41,7 @@ def _undescribed(schema: dict[str, Any], path: str) -> list[str]:
     return found + (_undescribed({**schema["items"], "description": ""}, f"{path}[]") if "items" in schema else [])
 
 
-@pytest.mark.parametrize("crd", [xapp_crd(), repository_crd()])
+@pytest.mark.parametrize("crd", [xapp_crd(), chart_repository_crd()])
 def test_every_field_is_described(crd: dict[str, Any]) -> None:
     schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     assert _undescribed(schema, "") == []

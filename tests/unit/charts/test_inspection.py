@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.charts import chart_archive, tar_gz
-from tests.unit.charts.tars import CHART_YAML, chart_with, header, member, packed
-from xapp_operator.charts.info import ArchiveLimits, ChartInfo
-from xapp_operator.charts.inspection import MAX_NESTING, inspect_archive
+from tests.unit.charts.tar_archives import CHART_YAML, chart_with, header, member, packed
+from xapp_operator.charts.chart_info import ArchiveLimits, ChartInfo
+from xapp_operator.charts.inspection import MAX_SUBCHART_DEPTH, inspect_archive
 from xapp_operator.config import MIB
 from xapp_operator.errors import ChartInvalid
 
-LIMITS = ArchiveLimits(packed=MIB, unpacked=20 * MIB, files=5000, document=MIB)
+LIMITS = ArchiveLimits(packed_bytes=MIB, unpacked_bytes=20 * MIB, max_files=5000, document_bytes=MIB)
 EXTERNAL = json.dumps({"properties": {"a": {"$ref": "http://169.254.169.254/latest"}}})
 
 
@@ -155,7 +155,7 @@ def test_five_thousand_files_pass_and_one_more_is_refused() -> None:
 
 
 def test_files_in_nested_archives_count() -> None:
-    limits = ArchiveLimits(packed=MIB, unpacked=MIB, files=5, document=MIB)
+    limits = ArchiveLimits(packed_bytes=MIB, unpacked_bytes=MIB, max_files=5, document_bytes=MIB)
     nested = chart_archive({"a": "", "b": ""}, name="sub")
     assert inspected(chart_archive({"charts/sub-1.tgz": nested}), limits).files == 5
     assert "more than 5 files" in refusal(chart_archive({"charts/sub-1.tgz": nested, "c": ""}), limits)
@@ -171,7 +171,7 @@ def test_a_bomb_of_many_files_is_refused() -> None:
 
 
 def test_a_bomb_of_headers_alone_is_refused() -> None:
-    limits = ArchiveLimits(packed=MIB, unpacked=MIB, files=10, document=MIB)
+    limits = ArchiveLimits(packed_bytes=MIB, unpacked_bytes=MIB, max_files=10, document_bytes=MIB)
     folder = member("hello/folder", kind=tarfile.DIRTYPE)
     assert "unpacks to more than" in refusal(chart_with(*[folder] * 3000), limits)
 
@@ -183,9 +183,9 @@ def test_a_bomb_in_a_nested_archive_is_refused() -> None:
 
 def test_charts_nested_without_end_are_refused() -> None:
     archive = chart_archive()
-    for _ in range(MAX_NESTING + 1):
+    for _ in range(MAX_SUBCHART_DEPTH + 1):
         archive = chart_archive({"charts/sub-1.tgz": archive})
-    assert f"more than {MAX_NESTING} levels" in refusal(archive)
+    assert f"more than {MAX_SUBCHART_DEPTH} levels" in refusal(archive)
 
 
 def test_a_file_to_be_parsed_has_its_own_bound() -> None:

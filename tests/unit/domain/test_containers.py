@@ -98,7 +98,7 @@ def test_a_container_that_is_restarted_again_and_again_crash_loops(body: Object,
 )
 def test_its_state_and_how_it_ended_are_told(body: Object, state: str, code: int | None, history: str) -> None:
     (container,) = containers_of(body)
-    assert (container.state, container.exit_code, container.history) == (state, code, history)
+    assert (container.state, container.exit_code, container.termination_summary) == (state, code, history)
 
 
 def test_all_containers_are_told_those_of_the_start_first_whether_the_kubelet_knows_them_or_not() -> None:
@@ -112,7 +112,7 @@ def test_all_containers_are_told_those_of_the_start_first_whether_the_kubelet_kn
             "containerStatuses": [{**running(), "name": "metrics"}, {**running(), "name": "core"}],
         },
     }
-    told = [(each.name, each.told, each.word, each.runs_on, each.ready) for each in containers_of(body)]
+    told = [(each.name, each.has_status, each.role, each.long_running, each.ready) for each in containers_of(body)]
     assert told == [
         ("setup", False, "init container", False, False),
         ("proxy", True, "init container", True, True),

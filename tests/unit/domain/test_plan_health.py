@@ -4,60 +4,64 @@ from dataclasses import replace
 
 import pytest
 
-from tests.unit.domain.situations import (
-    GOOD_ONE,
+from tests.unit.domain.plan_inputs import (
+    DEPLOYED_BEFORE,
     LONG_AGO,
     NOW,
     OLD,
     OTHER,
-    STILL_THERE,
+    STILL_DEPLOYED,
     TIMEOUT,
     WANTED,
     attempt,
     case,
-    gist,
+    plan_input,
     release,
-    situation,
     spec,
     wait,
+    without_message,
 )
 from xapp_operator.api.conditions import Reason
 from xapp_operator.api.models import HealthStatus
 from xapp_operator.domain.actions import Action, Nothing, Rollback, Upgrade, Wait
 from xapp_operator.domain.plan import plan
-from xapp_operator.domain.situation import (
+from xapp_operator.domain.plan_input import (
     INSTALL,
     ROLLBACK,
     SUPERSEDED,
     UPGRADE,
-    Earlier,
-    Outcome,
-    Release,
-    Requests,
-    Situation,
+    AnnotationRequests,
+    AttemptOutcome,
+    ObservedRelease,
+    PastRevision,
+    PlanInput,
 )
 
 UNHEALTHY = [HealthStatus.PROGRESSING, HealthStatus.DEGRADED]
-UPGRADED = release(earlier=GOOD_ONE)
-UNDONE = release(revision=3, digests=OLD, earlier=(*GOOD_ONE, Earlier(2, SUPERSEDED, WANTED)))
+UPGRADED = release(earlier=DEPLOYED_BEFORE)
+UNDONE = release(revision=3, digests=OLD, earlier=(*DEPLOYED_BEFORE, PastRevision(2, SUPERSEDED, WANTED)))
 BROKEN_ROLLBACK = replace(UNDONE, status="failed")
-FORCED = release(revision=3, earlier=(Earlier(1, SUPERSEDED, OLD), Earlier(2, SUPERSEDED, WANTED)))
+FORCED = release(revision=3, earlier=(PastRevision(1, SUPERSEDED, OLD), PastRevision(2, SUPERSEDED, WANTED)))
 
 
-def there(situated: Situation, found: Release | None) -> Situation:
+def there(situated: PlanInput, found: ObservedRelease | None) -> PlanInput:
     return replace(situated, observed=replace(situated.observed, release=found))
 
 
-def awaited(outcome: Outcome = Outcome.RELEASED, *, for_seconds: float, action: str = UPGRADE) -> Situation:
+def awaited(
+    outcome: AttemptOutcome = AttemptOutcome.RELEASED, *, for_seconds: float, action: str = UPGRADE
+) -> PlanInput:
     last = attempt(outcome, action=action, first_at=LONG_AGO, last_at=NOW - for_seconds)
     there = UPGRADED if action == UPGRADE else release(revision=1)
-    return situation(there, last=last, health=HealthStatus.DEGRADED)
+    return plan_input(there, last=last, health=HealthStatus.DEGRADED)
 
 
-JUDGED = replace(awaited(for_seconds=TIMEOUT), attempt=attempt(Outcome.UNHEALTHY, reason=Reason.HEALTH_CHECK_FAILED))
+JUDGED = replace(
+    awaited(for_seconds=TIMEOUT), attempt=attempt(AttemptOutcome.UNHEALTHY, reason=Reason.HEALTH_CHECK_FAILED)
+)
 NEVER = replace(
     awaited(for_seconds=TIMEOUT, action=INSTALL),
-    attempt=attempt(Outcome.UNHEALTHY, action=INSTALL, reason=Reason.HEALTH_CHECK_FAILED),
+    attempt=attempt(AttemptOutcome.UNHEALTHY, action=INSTALL, reason=Reason.HEALTH_CHECK_FAILED),
 )
 OVERDUE = awaited(for_seconds=TIMEOUT)
 STALLED = wait(Reason.HEALTH_CHECK_FAILED, stalled=True)
@@ -69,36 +73,48 @@ NOT_HEALTHY = [
     case("released-not-known-yet", replace(OVERDUE, health=HealthStatus.UNKNOWN), wait(Reason.PROGRESSING)),
     case("released-healthy", replace(OVERDUE, health=HealthStatus.HEALTHY), Nothing()),
     case("released-on-failure-none", replace(OVERDUE, spec=NO_ROLLBACK), STALLED),
-    case("released-retry-at-goes-on-waiting", replace(OVERDUE, requests=Requests(retry=True)), Rollback(1)),
-    case("released-force-at", replace(OVERDUE, requests=Requests(force=True)), Upgrade()),
-    case("killed-before-it-was-noted", awaited(Outcome.RUNNING, for_seconds=TIMEOUT), Rollback(1)),
+    case("released-retry-at-goes-on-waiting", replace(OVERDUE, requests=AnnotationRequests(retry=True)), Rollback(1)),
+    case("released-force-at", replace(OVERDUE, requests=AnnotationRequests(force=True)), Upgrade()),
+    case("killed-before-it-was-noted", awaited(AttemptOutcome.RUNNING, for_seconds=TIMEOUT), Rollback(1)),
     case(
         "killed-before-it-was-noted-in-time",
-        awaited(Outcome.RUNNING, for_seconds=0.0),
+        awaited(AttemptOutcome.RUNNING, for_seconds=0.0),
         wait(Reason.PROGRESSING, until=NOW + TIMEOUT),
     ),
-    case("wait-ended-by-an-edit-of-the-same-digests", awaited(Outcome.INTERRUPTED, for_seconds=TIMEOUT), Rollback(1)),
-    case("succeeded-degraded-later", awaited(Outcome.SUCCEEDED, for_seconds=TIMEOUT), Nothing()),
-    case("failed-although-helm-had-deployed-degraded-later", awaited(Outcome.FAILED, for_seconds=TIMEOUT), Nothing()),
+    case(
+        "wait-ended-by-an-edit-of-the-same-digests",
+        awaited(AttemptOutcome.INTERRUPTED, for_seconds=TIMEOUT),
+        Rollback(1),
+    ),
+    case("succeeded-degraded-later", awaited(AttemptOutcome.SUCCEEDED, for_seconds=TIMEOUT), Nothing()),
+    case(
+        "failed-although-helm-had-deployed-degraded-later",
+        awaited(AttemptOutcome.FAILED, for_seconds=TIMEOUT),
+        Nothing(),
+    ),
     case("judged", JUDGED, Rollback(1)),
     case("judged-not-known-yet", replace(JUDGED, health=HealthStatus.UNKNOWN), wait(Reason.PROGRESSING)),
     case("judged-healthy-after-all", replace(JUDGED, health=HealthStatus.HEALTHY), Nothing()),
     case("judged-on-failure-none", replace(JUDGED, spec=NO_ROLLBACK), STALLED),
-    case("judged-retry-at-forgets", replace(JUDGED, requests=Requests(retry=True)), Nothing()),
-    case("judged-force-at", replace(JUDGED, requests=Requests(force=True)), Upgrade()),
+    case("judged-retry-at-forgets", replace(JUDGED, requests=AnnotationRequests(retry=True)), Nothing()),
+    case("judged-force-at", replace(JUDGED, requests=AnnotationRequests(force=True)), Upgrade()),
     case("no-earlier-revision-kept", there(JUDGED, release()), STALLED),
-    case("only-failed-ones-earlier", there(JUDGED, release(earlier=(Earlier(1, "failed", OLD),))), STALLED),
+    case("only-failed-ones-earlier", there(JUDGED, release(earlier=(PastRevision(1, "failed", OLD),))), STALLED),
     case(
         "passes-over-failed-tries",
         there(
-            JUDGED, release(revision=4, earlier=(*GOOD_ONE, Earlier(2, "failed", WANTED), Earlier(3, "failed", OLD)))
+            JUDGED,
+            release(
+                revision=4,
+                earlier=(*DEPLOYED_BEFORE, PastRevision(2, "failed", WANTED), PastRevision(3, "failed", OLD)),
+            ),
         ),
         Rollback(1),
     ),
     case("forced-over-the-same-chart-and-values", there(JUDGED, FORCED), STALLED),
     case("rolled-back", there(JUDGED, UNDONE), STALLED),
     case("rolled-back-and-degraded", replace(there(JUDGED, UNDONE), health=HealthStatus.DEGRADED), STALLED),
-    case("rolled-back-retry-at", replace(there(JUDGED, UNDONE), requests=Requests(retry=True)), Upgrade()),
+    case("rolled-back-retry-at", replace(there(JUDGED, UNDONE), requests=AnnotationRequests(retry=True)), Upgrade()),
     case("rolled-back-values-changed", replace(there(JUDGED, UNDONE), desired=OTHER), Upgrade()),
     case("rollback-left-behind", there(JUDGED, BROKEN_ROLLBACK), Rollback(1)),
     case("removed-by-hand", there(JUDGED, None), STALLED),
@@ -116,14 +132,14 @@ NOT_HEALTHY = [
 
 
 def rolling_back(
-    outcome: Outcome,
-    found: Release | None = BROKEN_ROLLBACK,
+    outcome: AttemptOutcome,
+    found: ObservedRelease | None = BROKEN_ROLLBACK,
     *,
     since: float = 2.0,
     count: int = 1,
     permanent: bool = False,
     health: HealthStatus = HealthStatus.DEGRADED,
-) -> Situation:
+) -> PlanInput:
     last = attempt(
         outcome,
         action=ROLLBACK,
@@ -133,65 +149,75 @@ def rolling_back(
         permanent=permanent,
         reason=Reason.ROLLBACK_FAILED,
     )
-    return situation(found, last=last, health=health)
+    return plan_input(found, last=last, health=health)
 
 
 GIVEN_UP = wait(Reason.ROLLBACK_FAILED, stalled=True)
 LEFT_UNDONE = wait(Reason.UPGRADE_FAILED, stalled=True)
 
 BROKEN = [
-    case("failed-just-now", rolling_back(Outcome.FAILED, count=3), wait(Reason.ROLLBACK_FAILED, until=NOW + 2.0)),
-    case("failed-and-due-passes-over-what-was-undone", rolling_back(Outcome.FAILED), Rollback(1)),
-    case("failed-for-good", rolling_back(Outcome.FAILED, permanent=True), GIVEN_UP),
-    case("failed-until-timeout", rolling_back(Outcome.FAILED, since=TIMEOUT), GIVEN_UP),
-    case("failed-before-a-revision-was-made", rolling_back(Outcome.FAILED, UPGRADED), Rollback(1)),
+    case(
+        "failed-just-now", rolling_back(AttemptOutcome.FAILED, count=3), wait(Reason.ROLLBACK_FAILED, until=NOW + 2.0)
+    ),
+    case("failed-and-due-passes-over-what-was-undone", rolling_back(AttemptOutcome.FAILED), Rollback(1)),
+    case("failed-for-good", rolling_back(AttemptOutcome.FAILED, permanent=True), GIVEN_UP),
+    case("failed-until-timeout", rolling_back(AttemptOutcome.FAILED, since=TIMEOUT), GIVEN_UP),
+    case("failed-before-a-revision-was-made", rolling_back(AttemptOutcome.FAILED, UPGRADED), Rollback(1)),
     case(
         "failed-before-a-revision-was-made-after-a-failed-upgrade",
-        rolling_back(Outcome.FAILED, release("failed", earlier=STILL_THERE)),
+        rolling_back(AttemptOutcome.FAILED, release("failed", earlier=STILL_DEPLOYED)),
         Rollback(1),
     ),
-    case("failed-but-got-there", rolling_back(Outcome.FAILED, UNDONE), LEFT_UNDONE),
-    case("failed-on-failure-none-since", replace(rolling_back(Outcome.FAILED), spec=NO_ROLLBACK), LEFT_UNDONE),
-    case("failed-and-healthy-since", rolling_back(Outcome.FAILED, UPGRADED, health=HealthStatus.HEALTHY), Nothing()),
-    case("failed-retry-at", replace(rolling_back(Outcome.FAILED), requests=Requests(retry=True)), Upgrade()),
-    case("failed-values-changed", replace(rolling_back(Outcome.FAILED), desired=OTHER), Upgrade()),
-    case("failed-removed-by-hand", rolling_back(Outcome.FAILED, None), LEFT_UNDONE),
-    case("killed-half-way", rolling_back(Outcome.RUNNING), Rollback(1)),
-    case("killed-before-it-began", rolling_back(Outcome.RUNNING, UPGRADED), Rollback(1)),
+    case("failed-but-got-there", rolling_back(AttemptOutcome.FAILED, UNDONE), LEFT_UNDONE),
+    case("failed-on-failure-none-since", replace(rolling_back(AttemptOutcome.FAILED), spec=NO_ROLLBACK), LEFT_UNDONE),
+    case(
+        "failed-and-healthy-since",
+        rolling_back(AttemptOutcome.FAILED, UPGRADED, health=HealthStatus.HEALTHY),
+        Nothing(),
+    ),
+    case(
+        "failed-retry-at",
+        replace(rolling_back(AttemptOutcome.FAILED), requests=AnnotationRequests(retry=True)),
+        Upgrade(),
+    ),
+    case("failed-values-changed", replace(rolling_back(AttemptOutcome.FAILED), desired=OTHER), Upgrade()),
+    case("failed-removed-by-hand", rolling_back(AttemptOutcome.FAILED, None), LEFT_UNDONE),
+    case("killed-half-way", rolling_back(AttemptOutcome.RUNNING), Rollback(1)),
+    case("killed-before-it-began", rolling_back(AttemptOutcome.RUNNING, UPGRADED), Rollback(1)),
     case(
         "killed-before-it-began-health-not-known-yet",
-        rolling_back(Outcome.RUNNING, UPGRADED, health=HealthStatus.UNKNOWN),
+        rolling_back(AttemptOutcome.RUNNING, UPGRADED, health=HealthStatus.UNKNOWN),
         wait(Reason.PROGRESSING),
     ),
-    case("killed-before-it-was-noted", rolling_back(Outcome.RUNNING, UNDONE), LEFT_UNDONE),
-    case("ended-by-us", rolling_back(Outcome.INTERRUPTED), Rollback(1)),
-    case("hold-ended-wanting-the-same-as-before", rolling_back(Outcome.RELEASED, UNDONE), Upgrade()),
-    case("succeeded-is-no-obstacle", rolling_back(Outcome.SUCCEEDED, UNDONE), Upgrade()),
+    case("killed-before-it-was-noted", rolling_back(AttemptOutcome.RUNNING, UNDONE), LEFT_UNDONE),
+    case("ended-by-us", rolling_back(AttemptOutcome.INTERRUPTED), Rollback(1)),
+    case("hold-ended-wanting-the-same-as-before", rolling_back(AttemptOutcome.RELEASED, UNDONE), Upgrade()),
+    case("succeeded-is-no-obstacle", rolling_back(AttemptOutcome.SUCCEEDED, UNDONE), Upgrade()),
     case(
         "rollback-to-failed-just-now",
-        replace(rolling_back(Outcome.FAILED, UNDONE, count=3), requests=Requests(rollback_to=1)),
+        replace(rolling_back(AttemptOutcome.FAILED, UNDONE, count=3), requests=AnnotationRequests(rollback_to=1)),
         wait(Reason.ROLLBACK_FAILED, until=NOW + 2.0),
     ),
     case(
         "rollback-to-failed-and-due",
-        replace(rolling_back(Outcome.FAILED, UNDONE), requests=Requests(rollback_to=1)),
+        replace(rolling_back(AttemptOutcome.FAILED, UNDONE), requests=AnnotationRequests(rollback_to=1)),
         Rollback(1, hold=True),
     ),
 ]
 
 
 @pytest.mark.parametrize(("situated", "expected"), NOT_HEALTHY)
-def test_upgrade_not_healthy_in_time_is_undone_once(situated: Situation, expected: Action) -> None:
-    assert gist(plan(situated)) == expected
+def test_upgrade_not_healthy_in_time_is_undone_once(situated: PlanInput, expected: Action) -> None:
+    assert without_message(plan(situated)) == expected
 
 
 @pytest.mark.parametrize(("situated", "expected"), BROKEN)
-def test_broken_rollback_is_finished_or_given_up(situated: Situation, expected: Action) -> None:
-    assert gist(plan(situated)) == expected
+def test_broken_rollback_is_finished_or_given_up(situated: PlanInput, expected: Action) -> None:
+    assert without_message(plan(situated)) == expected
 
 
 @pytest.mark.parametrize("situated", [NEVER, replace(OVERDUE, spec=NO_ROLLBACK)])
-def test_message_of_what_is_not_healthy_names_the_culprit(situated: Situation) -> None:
+def test_message_of_an_unhealthy_release_names_the_root_cause(situated: PlanInput) -> None:
     answer = plan(situated)
 
     assert isinstance(answer, Wait)

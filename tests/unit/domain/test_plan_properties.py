@@ -6,7 +6,7 @@ from typing import Literal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.domain.situations import GENERATION, NAME, NOW, OLD, OTHER, TIMEOUT, WANTED, spec
+from tests.unit.domain.plan_inputs import GENERATION, NAME, NOW, OLD, OTHER, TIMEOUT, WANTED, spec
 from xapp_operator.api.models import HealthStatus
 from xapp_operator.domain.actions import (
     Adopt,
@@ -21,7 +21,7 @@ from xapp_operator.domain.actions import (
     Wait,
 )
 from xapp_operator.domain.plan import plan
-from xapp_operator.domain.situation import (
+from xapp_operator.domain.plan_input import (
     DEPLOYED,
     FAILED,
     PENDING,
@@ -29,15 +29,15 @@ from xapp_operator.domain.situation import (
     SUPERSEDED,
     UNINSTALLED,
     UNINSTALLING,
+    AnnotationRequests,
     Attempt,
+    AttemptOutcome,
     Backoff,
     Digests,
-    Earlier,
-    Observed,
-    Outcome,
-    Release,
-    Requests,
-    Situation,
+    ObservedRelease,
+    ObservedState,
+    PastRevision,
+    PlanInput,
 )
 from xapp_operator.errors import ChartNotFound, SourceUnavailable, ValuesInvalid, XAppError
 
@@ -55,7 +55,7 @@ times = st.sampled_from(
     [NOW, NOW - 0.5, NOW - 2.0, NOW - 2.0, NOW - TIMEOUT, NOW - TIMEOUT + 1.0, NOW - 100 * TIMEOUT, NOW + 1.0]
 )
 numbers = st.integers(1, 6)
-earlier = st.builds(Earlier, revision=numbers, status=statuses, digests=st.none() | digests)
+earlier = st.builds(PastRevision, revision=numbers, status=statuses, digests=st.none() | digests)
 specs = st.sampled_from(
     [
         spec(adopt=adopt, suspend=suspend, orphan=orphan, on_failure=on_failure, drift=drift)
@@ -67,14 +67,14 @@ specs = st.sampled_from(
     ]
 )
 releases = st.builds(
-    Release,
+    ObservedRelease,
     revision=numbers,
     status=statuses,
     owner=st.sampled_from([NAME, NAME, NAME, *OTHERS]),
     digests=st.none() | digests,
-    attempt_is_ours=st.booleans(),
+    has_own_attempt=st.booleans(),
     modified_at=times,
-    earlier=st.lists(earlier, max_size=4).map(tuple),
+    past_revisions=st.lists(earlier, max_size=4).map(tuple),
 )
 
 
@@ -82,7 +82,7 @@ def attempts(wanted: st.SearchStrategy[Digests | None], actions: list[str]) -> s
     made = st.builds(
         Attempt,
         action=st.sampled_from(actions),
-        outcome=st.sampled_from(Outcome),
+        outcome=st.sampled_from(AttemptOutcome),
         digests=wanted,
         first_at=times,
         last_at=times,
@@ -91,51 +91,55 @@ def attempts(wanted: st.SearchStrategy[Digests | None], actions: list[str]) -> s
         permanent=seldom,
         message=st.just("helm's own error"),
     )
-    unended = (Outcome.RUNNING, Outcome.INTERRUPTED)
+    unended = (AttemptOutcome.RUNNING, AttemptOutcome.INTERRUPTED)
     return made.map(lambda each: replace(each, message="") if each.outcome in unended else each)
 
 
-wild = st.builds(
-    Situation,
+any_input = st.builds(
+    PlanInput,
     name=st.just(NAME),
     spec=specs,
     generation=st.just(GENERATION),
     deleting=seldom,
-    current=st.booleans(),
+    generation_observed=st.booleans(),
     held_revision=st.sampled_from([None, None, None, 1]),
     observed=st.builds(
-        Observed,
+        ObservedState,
         release=st.none() | releases,
         helm_running=seldom,
         namespace_terminating=st.booleans(),
-        waiting_for=st.sampled_from([(), (), (), ("b", "c")]),
+        unready_dependencies=st.sampled_from([(), (), (), ("b", "c")]),
     ),
     desired=st.none() | digests | st.sampled_from(ERRORS),
     health=st.sampled_from(HealthStatus),
-    culprit=st.sampled_from(["", "pod a-0: OOMKilled"]),
+    root_cause=st.sampled_from(["", "pod a-0: OOMKilled"]),
     drifted=st.booleans(),
     attempt=st.none() | attempts(st.none() | digests, [*STEPS, "Uninstall", ""]),
     requests=st.builds(
-        Requests, retry=seldom, force=seldom, test=seldom, rollback_to=st.sampled_from([None, None, None, None, 1, 2])
+        AnnotationRequests,
+        retry=seldom,
+        force=seldom,
+        test=seldom,
+        rollback_to=st.sampled_from([None, None, None, None, 1, 2]),
     ),
     now=st.just(NOW),
 )
-tried = st.builds(
-    Situation,
+after_attempt = st.builds(
+    PlanInput,
     name=st.just(NAME),
     spec=specs.filter(lambda each: not each.suspend),
     generation=st.just(GENERATION),
     observed=st.builds(
-        Observed,
+        ObservedState,
         release=st.builds(
-            Release,
+            ObservedRelease,
             revision=st.just(7),
             status=st.sampled_from([DEPLOYED, FAILED]),
             owner=st.just(NAME),
             digests=digests,
-            attempt_is_ours=st.just(True),
+            has_own_attempt=st.just(True),
             modified_at=times,
-            earlier=st.lists(earlier, min_size=1, max_size=4).map(tuple),
+            past_revisions=st.lists(earlier, min_size=1, max_size=4).map(tuple),
         ),
     ),
     desired=st.sampled_from([WANTED, WANTED, WANTED, WANTED, WANTED, *ERRORS]),
@@ -146,35 +150,37 @@ tried = st.builds(
 )
 """An install, upgrade or rollback was made, and now its outcome is looked at."""
 
-situations = st.one_of(wild, tried, tried)
-often = settings(max_examples=600)
-not_deleting = situations.map(lambda each: replace(each, deleting=False))
+plan_inputs = st.one_of(any_input, after_attempt, after_attempt)
+many_examples = settings(max_examples=600)
+not_deleting = plan_inputs.map(lambda each: replace(each, deleting=False))
 
 
-@often
-@given(situations)
-def test_every_situation_has_an_answer(now: Situation) -> None:
+@many_examples
+@given(plan_inputs)
+def test_every_situation_has_an_answer(now: PlanInput) -> None:
     verbs = Install | Upgrade | Adopt | Rollback | Uninstall | Unlock | CorrectDrift | Test | Wait | Nothing
 
     assert isinstance(plan(now), verbs)
 
 
-@given(situations)
-def test_uninstall_needs_a_deletion_or_an_uninstall_left_behind(now: Situation) -> None:
+@given(plan_inputs)
+def test_uninstall_needs_a_deletion_or_an_uninstall_left_behind(now: PlanInput) -> None:
     if isinstance(plan(now), Uninstall):
         assert now.release is not None
         assert now.deleting or now.release.status == UNINSTALLING
 
 
-@given(situations)
-def test_uninstall_for_a_deletion_is_of_our_own_release_only(now: Situation) -> None:
+@given(plan_inputs)
+def test_uninstall_for_a_deletion_is_of_our_own_release_only(now: PlanInput) -> None:
     if now.deleting and isinstance(plan(now), Uninstall):
         assert now.owned
         assert now.spec.deletion_policy == "Uninstall"
 
 
-@given(situations, releases, st.sampled_from(OTHERS))
-def test_release_of_others_without_adopt_is_never_touched(now: Situation, found: Release, owner: str | None) -> None:
+@given(plan_inputs, releases, st.sampled_from(OTHERS))
+def test_release_of_others_without_adopt_is_never_touched(
+    now: PlanInput, found: ObservedRelease, owner: str | None
+) -> None:
     theirs = replace(
         now,
         spec=now.spec.model_copy(update={"adopt": False}),
@@ -184,17 +190,17 @@ def test_release_of_others_without_adopt_is_never_touched(now: Situation, found:
     assert isinstance(plan(theirs), Wait | Nothing)
 
 
-@given(situations, releases)
-def test_release_of_another_xapp_is_never_touched_even_with_adopt(now: Situation, found: Release) -> None:
+@given(plan_inputs, releases)
+def test_release_of_another_xapp_is_never_touched_even_with_adopt(now: PlanInput, found: ObservedRelease) -> None:
     theirs = replace(now, observed=replace(now.observed, release=replace(found, owner="acme-ran-other")))
 
     assert isinstance(plan(theirs), Wait | Nothing)
 
 
 @given(not_deleting, releases, digests)
-def test_unchanged_deployed_release_needs_nothing(now: Situation, found: Release, wanted: Digests) -> None:
+def test_unchanged_deployed_release_needs_nothing(now: PlanInput, found: ObservedRelease, wanted: Digests) -> None:
     """Whatever its health, its dependencies, and however often it is looked at."""
-    attempt = Attempt("Upgrade", Outcome.SUCCEEDED, wanted, NOW - 10.0, NOW - 10.0, generation=GENERATION)
+    attempt = Attempt("Upgrade", AttemptOutcome.SUCCEEDED, wanted, NOW - 10.0, NOW - 10.0, generation=GENERATION)
     settled = replace(
         now,
         spec=now.spec.model_copy(update={"suspend": False}),
@@ -207,7 +213,7 @@ def test_unchanged_deployed_release_needs_nothing(now: Situation, found: Release
         attempt=attempt,
         held_revision=None,
         drifted=False,
-        requests=Requests(),
+        requests=AnnotationRequests(),
     )
 
     assert plan(settled) == Nothing()
@@ -216,36 +222,38 @@ def test_unchanged_deployed_release_needs_nothing(now: Situation, found: Release
 
 
 @given(not_deleting)
-def test_suspended_xapp_is_never_changed(now: Situation) -> None:
+def test_suspended_xapp_is_never_changed(now: PlanInput) -> None:
     assert isinstance(plan(replace(now, spec=now.spec.model_copy(update={"suspend": True}))), Wait)
 
 
-@given(situations)
-def test_nothing_is_begun_while_helm_is_at_work(now: Situation) -> None:
+@given(plan_inputs)
+def test_nothing_is_begun_while_helm_is_at_work(now: PlanInput) -> None:
     busy = replace(now, observed=replace(now.observed, helm_running=True))
 
     assert isinstance(plan(busy), Wait)
 
 
-@given(situations)
-def test_install_and_upgrade_have_something_to_deploy(now: Situation) -> None:
+@given(plan_inputs)
+def test_install_and_upgrade_have_something_to_deploy(now: PlanInput) -> None:
     if isinstance(plan(now), Install | Upgrade):
         assert isinstance(now.desired, Digests)
-        assert not now.observed.waiting_for
+        assert not now.observed.unready_dependencies
 
 
-@given(situations)
-def test_install_is_for_what_never_was_deployed_or_no_longer_is(now: Situation) -> None:
+@given(plan_inputs)
+def test_install_is_for_what_never_was_deployed_or_no_longer_is(now: PlanInput) -> None:
     action = plan(now)
     if isinstance(action, Install) and now.release is not None:
         assert action.replace
-        assert now.release.status == UNINSTALLED or (now.release.status == FAILED and not now.release.good)
+        assert now.release.status == UNINSTALLED or (
+            now.release.status == FAILED and not now.release.rollback_candidates
+        )
     elif isinstance(action, Install):
         assert not action.replace
 
 
-@given(situations)
-def test_adoption_is_asked_for_and_of_what_a_person_made_of_the_same(now: Situation) -> None:
+@given(plan_inputs)
+def test_adoption_is_asked_for_and_of_what_a_person_made_of_the_same(now: PlanInput) -> None:
     action = plan(now)
     if isinstance(action, Adopt):
         assert now.release is not None
@@ -254,44 +262,44 @@ def test_adoption_is_asked_for_and_of_what_a_person_made_of_the_same(now: Situat
         assert action == Adopt(now.release.revision, now.release.digests)  # type: ignore[arg-type]
 
 
-@given(situations)
-def test_unlock_is_for_the_newest_revision_when_it_is_pending(now: Situation) -> None:
+@given(plan_inputs)
+def test_unlock_is_for_the_newest_revision_when_it_is_pending(now: PlanInput) -> None:
     action = plan(now)
     if isinstance(action, Unlock):
         assert now.release is not None
         assert (now.release.status in PENDING, action.revision) == (True, now.release.revision)
 
 
-@often
-@given(situations)
-def test_remedy_goes_back_to_what_once_was_deployed_and_only_where_wanted(now: Situation) -> None:
+@many_examples
+@given(plan_inputs)
+def test_remediation_rolls_back_to_a_deployed_revision_only_when_enabled(now: PlanInput) -> None:
     action = plan(now)
     if isinstance(action, Rollback) and not action.hold:
         assert now.release is not None
         assert now.attempt is not None
         assert now.spec.upgrade.on_failure == "rollback"
-        target = [each for each in now.release.good if each.revision == action.revision]
+        target = [each for each in now.release.rollback_candidates if each.revision == action.revision]
         assert target
         if now.release.status == DEPLOYED:
             assert any(each.digests != now.attempt.digests for each in target)
 
 
-@given(situations)
-def test_rollback_is_to_a_revision_that_is_kept(now: Situation) -> None:
+@given(plan_inputs)
+def test_rollback_is_to_a_stored_revision(now: PlanInput) -> None:
     action = plan(now)
     if isinstance(action, Rollback):
         assert now.release is not None
         assert action.revision in now.release.revisions
 
 
-@often
-@given(situations, st.sampled_from(["Install", "Upgrade", ROLLBACK]))
-def test_health_that_is_not_known_never_undoes_a_release(now: Situation, action: str) -> None:
+@many_examples
+@given(plan_inputs, st.sampled_from(["Install", "Upgrade", ROLLBACK]))
+def test_health_that_is_not_known_never_undoes_a_release(now: PlanInput, action: str) -> None:
     if isinstance(now.desired, Digests) and now.attempt is not None and now.release is not None:
         unknown = replace(
             now,
             health=HealthStatus.UNKNOWN,
-            requests=Requests(),
+            requests=AnnotationRequests(),
             attempt=replace(now.attempt, action=action, digests=now.desired),
             observed=replace(now.observed, release=replace(now.release, status=DEPLOYED, digests=now.desired)),
         )
@@ -299,9 +307,9 @@ def test_health_that_is_not_known_never_undoes_a_release(now: Situation, action:
         assert not isinstance(plan(unknown), Rollback)
 
 
-@often
-@given(situations)
-def test_wait_is_for_the_future_or_for_a_change(now: Situation) -> None:
+@many_examples
+@given(plan_inputs)
+def test_wait_is_for_the_future_or_for_a_change(now: PlanInput) -> None:
     action = plan(now)
     if isinstance(action, Wait):
         assert action.reason
@@ -310,22 +318,22 @@ def test_wait_is_for_the_future_or_for_a_change(now: Situation) -> None:
 
 
 @given(
-    st.builds(Backoff, first=st.floats(0.001, 60.0), longest=st.floats(60.0, 3600.0)),
+    st.builds(Backoff, initial=st.floats(0.001, 60.0), maximum=st.floats(60.0, 3600.0)),
     st.integers(1, 100_000),
     st.integers(0, 100_000),
 )
 def test_back_off_grows_with_the_count_and_is_bounded(backoff: Backoff, count: int, more: int) -> None:
     def pause(attempts: int) -> float:
-        failed = Attempt("Install", Outcome.FAILED, WANTED, 0.0, 0.0, count=attempts)
-        return backoff.due(failed)
+        failed = Attempt("Install", AttemptOutcome.FAILED, WANTED, 0.0, 0.0, count=attempts)
+        return backoff.next_attempt_at(failed)
 
-    assert backoff.first == pause(1)
-    assert backoff.first <= pause(count) <= pause(count + more) <= backoff.longest
+    assert backoff.initial == pause(1)
+    assert backoff.initial <= pause(count) <= pause(count + more) <= backoff.maximum
 
 
 def test_back_off_doubles_from_one_second_to_five_minutes() -> None:
-    failed = [Attempt("Install", Outcome.FAILED, WANTED, NOW, NOW, count=count) for count in range(1, 12)]
+    failed = [Attempt("Install", AttemptOutcome.FAILED, WANTED, NOW, NOW, count=count) for count in range(1, 12)]
 
-    pauses = [Backoff().due(each) - NOW for each in failed]
+    pauses = [Backoff().next_attempt_at(each) - NOW for each in failed]
 
     assert pauses == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]

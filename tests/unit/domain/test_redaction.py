@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xapp_operator.api.json import Json, JsonObject
-from xapp_operator.domain.redaction import MASK, is_secret_key, redact, scrub, secrets_of, texts_of, unmask
+from xapp_operator.domain.redaction import MASK, is_secret_key, long_texts, redact, scrub, secret_texts, unmask
 from xapp_operator.errors import ValuesInvalid
 
 PEM = "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA\n-----END RSA PRIVATE KEY-----\n"
@@ -197,8 +197,8 @@ def test_all_unknown_masks_are_named() -> None:
 
 
 def test_the_secrets_of_values_are_what_is_hidden() -> None:
-    assert secrets_of(OLD) == {"old", "a", "b", "kx", "ky", "t1", "t2"}
-    assert secrets_of({"pin": 1234, "password": ""}) == {"1234"}
+    assert secret_texts(OLD) == {"old", "a", "b", "kx", "ky", "t1", "t2"}
+    assert secret_texts({"pin": 1234, "password": ""}) == {"1234"}
 
 
 @pytest.mark.parametrize(
@@ -234,4 +234,4 @@ def test_redaction_is_quick_on_hostile_texts() -> None:
 
 def test_texts_are_found_at_any_depth_and_words_are_left_out() -> None:
     values: JsonObject = {"a": {"b": ["long-enough", "short", 123456, None]}, "c": "another-text"}
-    assert set(texts_of(values)) == {"long-enough", "another-text"}
+    assert set(long_texts(values)) == {"long-enough", "another-text"}

@@ -12,7 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xapp_operator.api.json import Json, JsonObject
-from xapp_operator.domain.values import advertise_layer, digest, has_path, merge, patched, set_path
+from xapp_operator.domain.values import (
+    advertise_address_layer,
+    apply_merge_patch,
+    has_path,
+    merge_values,
+    values_digest,
+    with_value_at,
+)
 from xapp_operator.errors import ValuesInvalid
 
 SCALARS = (
@@ -53,24 +60,24 @@ def nested(levels: int) -> JsonObject:
     ],
 )
 def test_layers_merge(layers: list[JsonObject], expected: JsonObject) -> None:
-    assert merge(*layers) == expected
+    assert merge_values(*layers) == expected
 
 
 @given(VALUES, VALUES, VALUES)
 def test_merging_changes_no_layer_and_groups_freely(a: JsonObject, b: JsonObject, c: JsonObject) -> None:
     before = copy.deepcopy((a, b, c))
-    assert merge(merge(a, b), c) == merge(a, b, c)
-    assert merge(a, a) == a
-    assert merge({}, a) == merge(a, {}) == a
+    assert merge_values(merge_values(a, b), c) == merge_values(a, b, c)
+    assert merge_values(a, a) == a
+    assert merge_values({}, a) == merge_values(a, {}) == a
     assert (a, b, c) == before
 
 
 def test_values_deeper_than_the_bound_are_refused_before_python_gives_up() -> None:
-    assert merge(nested(100), nested(100)) == nested(100)
+    assert merge_values(nested(100), nested(100)) == nested(100)
     deep: JsonObject = nested(50_000)
     try:
         with pytest.raises(ValuesInvalid, match="more than 100 levels"):
-            merge({}, deep)
+            merge_values({}, deep)
     finally:
         while deep:  # taken apart by hand: freeing it at once would recurse
             inner = deep.pop("a")
@@ -79,7 +86,7 @@ def test_values_deeper_than_the_bound_are_refused_before_python_gives_up() -> No
 
 def test_the_digest_is_that_of_the_canonical_json() -> None:
     canonical = b'{"a":[1,null,"\\u00e4"],"b":0.5}'
-    assert digest({"b": 0.5, "a": [1.0, None, "\u00e4"]}) == hashlib.sha256(canonical).hexdigest()
+    assert values_digest({"b": 0.5, "a": [1.0, None, "\u00e4"]}) == hashlib.sha256(canonical).hexdigest()
 
 
 @pytest.mark.parametrize(
@@ -94,7 +101,7 @@ def test_the_digest_is_that_of_the_canonical_json() -> None:
     ],
 )
 def test_values_that_are_one_to_helm_have_one_digest(one: JsonObject, other: JsonObject) -> None:
-    assert digest(one) == digest(other)
+    assert values_digest(one) == values_digest(other)
 
 
 @pytest.mark.parametrize(
@@ -112,12 +119,12 @@ def test_values_that_are_one_to_helm_have_one_digest(one: JsonObject, other: Jso
     ],
 )
 def test_values_that_differ_to_helm_have_two_digests(one: JsonObject, other: JsonObject) -> None:
-    assert digest(one) != digest(other)
+    assert values_digest(one) != values_digest(other)
 
 
 @given(VALUES)
 def test_the_digest_survives_a_trip_through_json(values: JsonObject) -> None:
-    assert digest(json.loads(json.dumps(values))) == digest(values)
+    assert values_digest(json.loads(json.dumps(values))) == values_digest(values)
 
 
 @pytest.mark.parametrize(
@@ -139,8 +146,8 @@ def test_a_declared_path_is_found(values: JsonObject, path: str, expected: bool)
 
 def test_a_path_is_set_beside_what_is_there() -> None:
     values: JsonObject = {"global": {"a": 1}, "b": 2}
-    assert set_path(values, "global.kubeIp", "10.0.0.1") == {"global": {"a": 1, "kubeIp": "10.0.0.1"}, "b": 2}
-    assert set_path(values, "b.c", 3) == {"global": {"a": 1}, "b": {"c": 3}}
+    assert with_value_at(values, "global.kubeIp", "10.0.0.1") == {"global": {"a": 1, "kubeIp": "10.0.0.1"}, "b": 2}
+    assert with_value_at(values, "b.c", 3) == {"global": {"a": 1}, "b": {"c": 3}}
     assert values == {"global": {"a": 1}, "b": 2}
 
 
@@ -155,7 +162,7 @@ def test_a_path_is_set_beside_what_is_there() -> None:
     ],
 )
 def test_the_advertise_address_goes_only_where_the_chart_declares_it(chart: JsonObject, expected: Json) -> None:
-    assert advertise_layer(chart, ("global.kubeIp", "nodeIp"), "192.0.2.1") == expected
+    assert advertise_address_layer(chart, ("global.kubeIp", "nodeIp"), "192.0.2.1") == expected
 
 
 @pytest.mark.parametrize(
@@ -176,5 +183,5 @@ def test_the_advertise_address_goes_only_where_the_chart_declares_it(chart: Json
 )
 def test_a_merge_patch_changes_what_it_names(values: JsonObject, patch: JsonObject, expected: JsonObject) -> None:
     before = copy.deepcopy(values)
-    assert patched(values, patch) == expected
+    assert apply_merge_patch(values, patch) == expected
     assert values == before

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.support.gateway import Serving, offline, serving
+from tests.support.gateway import GatewayServer, offline_gateway, serve_gateway
 
 
 @pytest.fixture(scope="package")
@@ -18,15 +18,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="package")
-def gateway(folder: Path) -> Iterator[Serving]:
+def gateway(folder: Path) -> Iterator[GatewayServer]:
     """A gateway that thinks itself in sync."""
-    settings, opened = offline(folder)
-    with serving(settings, opened) as one:
+    settings, opened = offline_gateway(folder)
+    with serve_gateway(settings, opened) as one:
         yield one
 
 
 @pytest.fixture
-def http(gateway: Serving) -> Iterator[httpx.Client]:
+def http(gateway: GatewayServer) -> Iterator[httpx.Client]:
     """A client of it."""
     with gateway.client() as client:
         yield client

@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.support.gateway import KUBECONFIG_OF_NOBODY
+from tests.support.gateway import UNREACHABLE_KUBECONFIG
 
 PROGRAM = Path(sys.executable).parent / "xapp-operator"
 SECONDS = 60.0
@@ -23,7 +23,7 @@ SECONDS = 60.0
 
 def environment(folder: Path, **changes: str) -> dict[str, str]:
     kubeconfig = folder / "kubeconfig"
-    kubeconfig.write_text(KUBECONFIG_OF_NOBODY)
+    kubeconfig.write_text(UNREACHABLE_KUBECONFIG)
     return {
         "PATH": "/usr/bin:/bin",
         "KUBECONFIG": str(kubeconfig),

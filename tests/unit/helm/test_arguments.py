@@ -110,7 +110,10 @@ def test_an_upgrade_is_rendered_as_one() -> None:
 
 def test_the_environment_holds_private_folders_and_the_memory_bound() -> None:
     environment = arguments.environment(
-        folder=Path("/private/1"), discovery=Path("/private/discovery"), kubeconfig="/etc/kubeconfig", memory=1000
+        working_folder=Path("/private/1"),
+        discovery_cache=Path("/private/discovery"),
+        kubeconfig="/etc/kubeconfig",
+        memory_bytes=1000,
     )
     folders = {name for name, value in environment.items() if value.startswith("/private/1")}
     assert {"HOME", "TMPDIR", "HELM_PLUGINS", "HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME"} <= folders

@@ -3,7 +3,7 @@
 import pytest
 
 from xapp_operator.errors import HelmError
-from xapp_operator.helm.inventory import ObjectRef, inventory
+from xapp_operator.helm.inventory import ObjectRef, manifest_inventory
 
 
 def test_objects_are_listed_in_order_and_once() -> None:
@@ -25,7 +25,7 @@ apiVersion: v1
 kind: ConfigMap
 metadata: {name: a}
 """
-    assert inventory(manifest) == (
+    assert manifest_inventory(manifest) == (
         ObjectRef(api_version="apps/v1", kind="Deployment", namespace="other", name="b"),
         ObjectRef(api_version="v1", kind="ConfigMap", namespace="", name="a"),
     )
@@ -41,12 +41,12 @@ items:
   kind: SecretList
   items: [{apiVersion: v1, kind: Secret, metadata: {name: two}}]
 """
-    assert [(one.kind, one.name) for one in inventory(manifest)] == [("ConfigMap", "one"), ("Secret", "two")]
+    assert [(one.kind, one.name) for one in manifest_inventory(manifest)] == [("ConfigMap", "one"), ("Secret", "two")]
 
 
 def test_a_kind_that_only_sounds_like_a_list_is_an_object() -> None:
     manifest = "apiVersion: example.com/v1\nkind: AllowList\nmetadata: {name: x}\n"
-    assert [one.kind for one in inventory(manifest)] == ["AllowList"]
+    assert [one.kind for one in manifest_inventory(manifest)] == ["AllowList"]
 
 
 @pytest.mark.parametrize(("policy", "kept"), [("keep", True), (" Keep ", True), ("delete", False), ("", False)])
@@ -55,33 +55,33 @@ def test_the_resource_policy_is_noted_as_helm_reads_it(policy: str, *, kept: boo
         "apiVersion: v1\nkind: ConfigMap\n"
         f"metadata: {{name: a, annotations: {{helm.sh/resource-policy: '{policy}'}}}}\n"
     )
-    assert inventory(manifest)[0].kept is kept
+    assert manifest_inventory(manifest)[0].kept_on_uninstall is kept
 
 
 def test_odd_scalars_are_texts() -> None:
     manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: 2026-13-45}\ndata: {a: 0o99, b: 1e9999, c: =, d: ~}\n"
-    assert inventory(manifest)[0].name == "2026-13-45"
+    assert manifest_inventory(manifest)[0].name == "2026-13-45"
 
 
 def test_what_has_no_kind_or_name_is_no_object() -> None:
-    assert inventory("just text\n---\n- a list\n---\nkind: ConfigMap\n---\nmetadata: {name: x}\n") == ()
+    assert manifest_inventory("just text\n---\n- a list\n---\nkind: ConfigMap\n---\nmetadata: {name: x}\n") == ()
 
 
 @pytest.mark.parametrize("manifest", ["a: b: c", "a: [", "x: *unknown: y"])
 def test_a_document_that_is_no_yaml_is_an_error(manifest: str) -> None:
     with pytest.raises(HelmError, match=r"document 2 .* not YAML"):
-        inventory(f"a: b\n---\n{manifest}")
+        manifest_inventory(f"a: b\n---\n{manifest}")
 
 
 @pytest.mark.parametrize("manifest", ["x: " + "[" * 1_000_000, "- " * 1_000_000, "? " * 1_000_000])
 def test_endless_nesting_is_given_up_early(manifest: str) -> None:
     with pytest.raises(HelmError, match="nested"):
-        inventory(manifest)
+        manifest_inventory(manifest)
 
 
 def test_nesting_within_the_bound_does_not_matter() -> None:
     manifest = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a}}\nx: {'[' * 900}{']' * 900}\n"
-    assert inventory(manifest)[0].name == "a"
+    assert manifest_inventory(manifest)[0].name == "a"
 
 
 def test_a_list_that_aliases_multiply_is_bounded() -> None:
@@ -90,16 +90,16 @@ def test_a_list_that_aliases_multiply_is_bounded() -> None:
         below = ", ".join(f"*a{level - 1}" for _ in range(10))
         manifest += f"a{level}: &a{level} {{kind: List, items: [{below}]}}\n"
     with pytest.raises(HelmError, match="10000 objects"):
-        inventory(f"{manifest}kind: List\nitems: [*a8]\n")
+        manifest_inventory(f"{manifest}kind: List\nitems: [*a8]\n")
 
 
 def test_anchors_and_aliases_are_followed() -> None:
     manifest = "metadata: &m {name: a}\nkind: ConfigMap\n---\nx: &m {name: b}\nkind: Secret\nmetadata: *m\n"
-    assert [(one.kind, one.name) for one in inventory(manifest)] == [("ConfigMap", "a"), ("Secret", "b")]
+    assert [(one.kind, one.name) for one in manifest_inventory(manifest)] == [("ConfigMap", "a"), ("Secret", "b")]
 
 
 def test_a_document_that_holds_itself_is_no_trap() -> None:
-    assert inventory("&x\nkind: List\nitems: [*x]\n") == ()
+    assert manifest_inventory("&x\nkind: List\nitems: [*x]\n") == ()
 
 
 def test_lists_that_aliases_multiply_and_that_hold_nothing_are_bounded() -> None:
@@ -108,23 +108,23 @@ def test_lists_that_aliases_multiply_and_that_hold_nothing_are_bounded() -> None
         below = ", ".join(f"*a{level - 1}" for _ in range(10))
         manifest += f"a{level}: &a{level} {{kind: List, items: [{below}]}}\n"
     with pytest.raises(HelmError, match="100000 objects in lists"):
-        inventory(f"{manifest}kind: List\nitems: [*a11]\n")
+        manifest_inventory(f"{manifest}kind: List\nitems: [*a11]\n")
 
 
 def test_long_lists_of_long_lists_are_bounded() -> None:
     few, many = "a: &a {kind: List, items: []}\n", ", ".join(["*a"] * 50_000)
     manifest = f"{few}b: &b {{kind: List, items: [{many}]}}\n"
     with pytest.raises(HelmError, match="100000 objects in lists"):
-        inventory(f"{manifest}kind: List\nitems: [{', '.join(['*b'] * 50_000)}]\n")
+        manifest_inventory(f"{manifest}kind: List\nitems: [{', '.join(['*b'] * 50_000)}]\n")
 
 
 def test_lists_that_aliases_nest_are_followed_to_the_end() -> None:
     manifest = "a0: &a0 {kind: ConfigMap, metadata: {name: x}}\n"
     for level in range(1, 3000):
         manifest += f"a{level}: &a{level} {{kind: List, items: [*a{level - 1}]}}\n"
-    assert [one.name for one in inventory(f"{manifest}kind: List\nitems: [*a2999]\n")] == ["x"]
+    assert [one.name for one in manifest_inventory(f"{manifest}kind: List\nitems: [*a2999]\n")] == ["x"]
 
 
 def test_a_manifest_of_a_million_parts_is_given_up() -> None:
     with pytest.raises(HelmError, match="1,000,000 parts"):
-        inventory("kind: ConfigMap\nmetadata: {name: x}\ndata: [" + "1," * 1_200_000 + "]\n")
+        manifest_inventory("kind: ConfigMap\nmetadata: {name: x}\ndata: [" + "1," * 1_200_000 + "]\n")

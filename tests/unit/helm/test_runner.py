@@ -13,8 +13,8 @@ import pytest
 from tests.localcluster.waiting import wait_until
 from xapp_operator.config import MIB, Settings
 from xapp_operator.errors import ChartInvalid, HelmError, HelmTimeout
-from xapp_operator.helm.process import Outcome
-from xapp_operator.helm.runner import Call, Runner, find_helm
+from xapp_operator.helm.bounded_process import ProcessResult
+from xapp_operator.helm.runner import HelmCall, HelmRunner, find_helm
 from xapp_operator.helm.workspace import Workspace
 
 PROGRAM = """\
@@ -38,26 +38,30 @@ def marks(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def runner(tmp_path: Path, marks: Path) -> Iterator[Runner]:
+def runner(tmp_path: Path, marks: Path) -> Iterator[HelmRunner]:
     program = tmp_path / "helm"
     program.write_text(PROGRAM.format(python=sys.executable, marks=str(marks), gate=str(tmp_path / "gate")))
     program.chmod(0o755)
     workspace = Workspace(tmp_path / "work")
     settings = Settings(helm_concurrency=2, helm_memory=300 * MIB)
-    yield Runner(settings, program=find_helm(str(program)), workspace=workspace, kubeconfig="one:two", server=None)
+    yield HelmRunner(settings, program=find_helm(str(program)), workspace=workspace, kubeconfig="one:two", server=None)
     workspace.close()
 
 
-def call(**options: object) -> Call:
-    given: dict[str, object] = {"arguments": ("install", "--x"), "subject": "ric/hello", "seconds": 60.0, **options}
-    return Call(**given)  # type: ignore[arg-type]
+def call(**options: object) -> HelmCall:
+    given: dict[str, object] = {"arguments": ("install", "--x"), "subject": "ric/hello", "timeout_seconds": 60.0, **options}
+    return HelmCall(**given)  # type: ignore[arg-type]
 
 
-def ended(code: int, *, stderr: str = "", expired: bool = False, seconds: float = 1.0) -> Outcome:
-    return Outcome(code=code, stdout=b"", overflowed=False, stderr=stderr, expired=expired, seconds=seconds)
+def ended(code: int, *, stderr: str = "", expired: bool = False, seconds: float = 1.0) -> ProcessResult:
+    return ProcessResult(
+        exit_code=code, stdout=b"", stdout_truncated=False, stderr=stderr, timed_out=expired, duration_seconds=seconds
+    )
 
 
-async def test_no_more_processes_run_at_once_than_the_setting_says(runner: Runner, marks: Path, tmp_path: Path) -> None:
+async def test_no_more_processes_run_at_once_than_the_setting_says(
+    runner: HelmRunner, marks: Path, tmp_path: Path
+) -> None:
     running = [asyncio.create_task(runner.run(call())) for _ in range(6)]
     await asyncio.to_thread(wait_until, lambda: len(list(marks.iterdir())) == 2, timeout=60, what="two processes")
     (tmp_path / "gate").touch()
@@ -66,7 +70,7 @@ async def test_no_more_processes_run_at_once_than_the_setting_says(runner: Runne
 
 
 async def test_a_call_that_waits_for_its_turn_is_cancelled_without_a_process(
-    runner: Runner, marks: Path, tmp_path: Path
+    runner: HelmRunner, marks: Path, tmp_path: Path
 ) -> None:
     running = [asyncio.create_task(runner.run(call())) for _ in range(2)]
     await asyncio.to_thread(wait_until, lambda: len(list(marks.iterdir())) == 2, timeout=60, what="two processes")
@@ -76,15 +80,15 @@ async def test_a_call_that_waits_for_its_turn_is_cancelled_without_a_process(
     with pytest.raises(asyncio.CancelledError):
         await waiting
     (tmp_path / "gate").touch()
-    assert [outcome.code for outcome in await asyncio.gather(*running)] == [0, 0]
+    assert [outcome.exit_code for outcome in await asyncio.gather(*running)] == [0, 0]
 
 
 @pytest.mark.parametrize("cluster", [True, False])
 async def test_only_a_call_that_needs_the_cluster_is_told_where_it_is(
-    runner: Runner, tmp_path: Path, *, cluster: bool
+    runner: HelmRunner, tmp_path: Path, *, cluster: bool
 ) -> None:
     (tmp_path / "gate").touch()
-    told = json.loads((await runner.run(call(cluster=cluster))).stdout)
+    told = json.loads((await runner.run(call(needs_cluster=cluster))).stdout)
     expected = f"{Path.cwd()}/one:{Path.cwd()}/two"
     assert (told["environment"]["KUBECONFIG"] == expected) is cluster
     assert told["environment"]["GOMEMLIMIT"] == str(int(300 * MIB * 0.8))
@@ -104,14 +108,16 @@ async def test_only_a_call_that_needs_the_cluster_is_told_where_it_is(
         (ended(1, stderr="Error: no idea"), HelmError, "no idea"),
     ],
 )
-def test_each_way_to_end_has_its_error(runner: Runner, outcome: Outcome, kind: type[Exception], part: str) -> None:
-    error = runner.failure(call(), outcome)
+def test_each_way_to_end_has_its_error(
+    runner: HelmRunner, outcome: ProcessResult, kind: type[Exception], part: str
+) -> None:
+    error = runner.error_of(call(), outcome)
     assert type(error) is kind
     assert part in error.message
 
 
-def test_success_is_no_error(runner: Runner) -> None:
-    assert runner.failure(call(), ended(0)) is None
+def test_success_is_no_error(runner: HelmRunner) -> None:
+    assert runner.error_of(call(), ended(0)) is None
 
 
 def test_values_do_not_show_when_a_call_is_printed() -> None:

@@ -1,11 +1,11 @@
 """What is an error, what a warning, and what is left out."""
 
-from xapp_operator.helm.stderr import error_message, presentable, warnings
+from xapp_operator.helm.stderr import error_text, parse_warnings, presentable_message
 
 
 def test_log_lines_and_prefixes_are_no_part_of_the_error() -> None:
     stderr = 'level=WARN msg="upgrade failed" name=x error="no"\nError: UPGRADE FAILED: first line\nsecond line\n'
-    assert error_message(stderr) == "first line\nsecond line"
+    assert error_text(stderr) == "first line\nsecond line"
 
 
 def test_warnings_are_unquoted_and_told_once() -> None:
@@ -13,7 +13,7 @@ def test_warnings_are_unquoted_and_told_once() -> None:
         'level=WARN msg="this chart is deprecated"\nlevel=WARN msg="this chart is deprecated"\n'
         'level=WARN msg="said \\"so\\"" urn=urn:x\nlevel=INFO msg="something else"\nlevel=DEBUG msg=noise\n'
     )
-    assert warnings(stderr) == ("this chart is deprecated", 'said "so"')
+    assert parse_warnings(stderr) == ("this chart is deprecated", 'said "so"')
 
 
 def test_values_are_cut_from_warnings_about_them() -> None:
@@ -21,7 +21,7 @@ def test_values_are_cut_from_warnings_about_them() -> None:
         'level=INFO msg="warning: cannot overwrite table with non table for hello.t.a (map[b:s3cr3t])"\n'
         'level=INFO msg="warning: destination for hello.t.c is a table. Ignoring non-table value (a (b) c)"\n'
     )
-    assert warnings(stderr) == (
+    assert parse_warnings(stderr) == (
         "cannot overwrite table with non table for hello.t.a",
         "destination for hello.t.c is a table. Ignoring non-table value",
     )
@@ -29,26 +29,28 @@ def test_values_are_cut_from_warnings_about_them() -> None:
 
 def test_warnings_are_bounded() -> None:
     stderr = "".join(f'level=WARN msg="{n}{"x" * 900}"\n' for n in range(1000))
-    assert len(warnings(stderr)) == 20
-    assert max(len(warning) for warning in warnings(stderr)) == 500
+    assert len(parse_warnings(stderr)) == 20
+    assert max(len(warning) for warning in parse_warnings(stderr)) == 500
 
 
 def test_values_that_the_api_server_quotes_are_left_out() -> None:
     text = (
         'metadata.name: Invalid value: "my \\"s3cr3t\\" name": must be lower case, spec.x: Unsupported value: "s3": no'
     )
-    assert presentable(text) == "metadata.name: Invalid value: must be lower case, spec.x: Unsupported value: no"
+    assert (
+        presentable_message(text) == "metadata.name: Invalid value: must be lower case, spec.x: Unsupported value: no"
+    )
 
 
 def test_kinds_and_addresses_are_not_taken_for_local_paths() -> None:
     text = (
         "object ric/x apps/v1, Kind=Deployment: Get https://10.0.0.1:443/api/v1/x failed, see hello/templates/a.yaml:2"
     )
-    assert presentable(text) == text
+    assert presentable_message(text) == text
 
 
 def test_of_a_long_error_the_beginning_and_the_cause_at_the_end_are_kept() -> None:
-    text = presentable(f"template a.yaml:1: {'error calling include: ' * 5000}the cause")
+    text = presentable_message(f"template a.yaml:1: {'error calling include: ' * 5000}the cause")
     assert text.startswith("template a.yaml:1: error")
     assert text.endswith("error calling include: the cause")
     assert len(text) == 2000

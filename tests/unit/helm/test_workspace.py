@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.localcluster.waiting import wait_until
-from tests.unit.helm.test_process import alive
+from tests.unit.helm.test_bounded_process import alive
 from xapp_operator.helm.workspace import Workspace, reap_orphans
 
 OWNER = """
@@ -19,7 +19,7 @@ from pathlib import Path
 from xapp_operator.helm.workspace import Workspace
 base, ignore = Path(sys.argv[1]), sys.argv[2]
 workspace = Workspace(base)
-with workspace.call() as folder:
+with workspace.call_folder() as folder:
     child = "import signal, time\\n" + ("signal.signal(signal.SIGTERM, signal.SIG_IGN)\\n" if ignore == "yes" else "")
     child += "open('ready', 'w').close()\\ntime.sleep(600)"
     process = subprocess.Popen([sys.executable, "-c", child], cwd=folder, start_new_session=True)
@@ -100,7 +100,7 @@ async def test_reaping_where_nothing_ever_ran_is_nothing(tmp_path: Path) -> None
 
 def test_each_call_has_a_folder_of_its_own_that_goes_with_it(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
-    with workspace.call() as one, workspace.call() as other:
+    with workspace.call_folder() as one, workspace.call_folder() as other:
         (one / "file").write_text("x")
         assert one != other
         assert list(other.iterdir()) == []
@@ -113,7 +113,7 @@ def test_each_call_has_a_folder_of_its_own_that_goes_with_it(tmp_path: Path) -> 
 def test_the_folder_is_closed_to_others(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path / "deep" / "helm")
     try:
-        with workspace.call() as folder:
+        with workspace.call_folder() as folder:
             modes = {path.stat().st_mode & 0o777 for path in (folder, workspace.folder, tmp_path / "deep" / "helm")}
         assert modes == {0o700}
     finally:

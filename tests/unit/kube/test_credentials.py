@@ -58,7 +58,7 @@ async def tls(tmp_path: Path) -> AsyncIterator[TlsServer]:
 
 
 async def who(client: KubeClient) -> dict[str, object]:
-    answer: dict[str, object] = json.loads((await client.raw("GET", "/")).body)
+    answer: dict[str, object] = json.loads((await client.request_bytes("GET", "/")).body)
     return answer
 
 
@@ -70,9 +70,9 @@ async def test_another_persons_request_carries_that_token_and_nothing_of_ours(tl
         theirs = {"certificate": None, "Authorization": "Bearer theirs", "Impersonate-User": None}
         for _ in range(2):
             assert await who(client) == ours
-            assert await who(client.as_user("theirs")) == theirs
+            assert await who(client.with_token("theirs")) == theirs
             assert await who(client.impersonate("jane")) == {**ours, "Impersonate-User": "jane"}
-            assert await who(client.impersonate("jane").as_user("theirs")) == theirs
+            assert await who(client.impersonate("jane").with_token("theirs")) == theirs
 
 
 async def test_headers_passed_on_from_another_request_do_not_change_who_asks(tls: TlsServer, tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ async def test_headers_passed_on_from_another_request_do_not_change_who_asks(tls
     write_embedded(kubeconfig, server=await tls.start(), authority=tls.ca, credential=tls.client)
     foreign = {"authorization": "Bearer x", "impersonate-user": "system:admin", "Impersonate-Group": "system:masters"}
     async with await KubeClient.connect(Settings(KUBECONFIG=str(kubeconfig))) as client:
-        answer = json.loads((await client.raw("GET", "/", headers=foreign)).body)
+        answer = json.loads((await client.request_bytes("GET", "/", headers=foreign)).body)
     assert answer == {"certificate": "ours", "Authorization": None, "Impersonate-User": None}
 
 
@@ -103,7 +103,7 @@ async def test_another_library_can_connect_as_we_do(tls: TlsServer, tmp_path: Pa
     server = await tls.start()
     write_embedded(kubeconfig, server=server, authority=tls.ca, credential=tls.client)
     async with await KubeClient.connect(Settings(KUBECONFIG=str(kubeconfig))) as client:
-        connection = await client.connection()
+        connection = await client.connection_info()
     assert connection.server == server
     assert connection.ca_data == tls.ca.read_text()
     assert connection.certificate_data == tls.client.certificate.read_text()
@@ -139,7 +139,7 @@ async def test_a_server_of_another_authority_is_not_trusted(tls: TlsServer, tmp_
     write_embedded(kubeconfig, server=await tls.start(), authority=other, credential="ours")
     async with await KubeClient.connect(Settings(KUBECONFIG=str(kubeconfig))) as client:
         with pytest.raises(ApiUnavailable, match="not trusted"):
-            await client.version()
+            await client.server_version()
 
 
 async def test_a_token_file_is_read_again_when_the_server_refuses_the_token(connect: Connect, tmp_path: Path) -> None:
@@ -153,10 +153,10 @@ async def test_a_token_file_is_read_again_when_the_server_refuses_the_token(conn
         return web.json_response({"gitVersion": valid})
 
     client = await connect(handler, user={"tokenFile": str(token)})
-    assert await client.version() == "old"
+    assert await client.server_version() == "old"
     valid = "new"
     token.write_text("new\n")
-    assert await client.version() == "new"
+    assert await client.server_version() == "new"
 
 
 async def test_a_refused_token_of_a_person_is_an_error_at_once(connect: Connect) -> None:
@@ -168,7 +168,7 @@ async def test_a_refused_token_of_a_person_is_an_error_at_once(connect: Connect)
 
     client = await connect(handler)
     with pytest.raises(Unauthenticated, match="Unauthorized"):
-        await client.as_user("theirs").version()
+        await client.with_token("theirs").server_version()
     assert seen == ["Bearer theirs"]
 
 
@@ -199,9 +199,9 @@ async def test_an_exec_plugin_runs_once_and_again_only_when_its_token_is_refused
 
     user = write_plugin(tmp_path, expiry=expiry)
     client = await connect(handler, user=json.loads(json.dumps(user)))
-    assert [await client.version() for _ in range(3)] == ["t1"] * 3
+    assert [await client.server_version() for _ in range(3)] == ["t1"] * 3
     valid = "t2"
-    assert [await client.version() for _ in range(3)] == ["t2"] * 3
+    assert [await client.server_version() for _ in range(3)] == ["t2"] * 3
     assert (tmp_path / "runs").read_text() == "run\nrun\n"
 
 
@@ -239,7 +239,7 @@ async def test_a_pod_uses_its_service_account_and_reads_the_token_again(
     async with await KubeClient.connect(Settings()) as client:
         assert client.kubeconfig_path is None
         assert (await who(client))["Authorization"] == "Bearer first"
-        assert (await client.connection()).token == "first"
+        assert (await client.connection_info()).token == "first"
 
 
 async def test_no_cluster_at_all_is_an_error_that_names_the_mend(

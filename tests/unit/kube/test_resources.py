@@ -41,5 +41,5 @@ def test_an_object_of_a_namespaced_kind_needs_a_namespace() -> None:
 
 
 def test_names_are_those_of_manifests_and_of_rbac() -> None:
-    assert (PODS.api_version, PODS.full_name) == ("v1", "pods")
-    assert (XAPPS.api_version, XAPPS.full_name) == ("xapp-operator.io/v1alpha1", "xapps.xapp-operator.io")
+    assert (PODS.api_version, PODS.group_resource) == ("v1", "pods")
+    assert (XAPPS.api_version, XAPPS.group_resource) == ("xapp-operator.io/v1alpha1", "xapps.xapp-operator.io")

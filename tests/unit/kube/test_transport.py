@@ -96,7 +96,7 @@ async def test_a_long_retry_after_is_not_waited_for(connect: Connect) -> None:
     client = await connect(handler)
     async with asyncio.timeout(SOON):
         with pytest.raises(ApiUnavailable, match="slow down"):
-            await client.raw("GET", "/version", seconds=2)
+            await client.request_bytes("GET", "/version", timeout_seconds=2)
 
 
 async def test_a_server_that_never_answers_is_given_up(connect: Connect) -> None:
@@ -107,7 +107,7 @@ async def test_a_server_that_never_answers_is_given_up(connect: Connect) -> None
     client = await connect(handler)
     async with asyncio.timeout(SOON):
         with pytest.raises(ApiUnavailable, match="in time"):
-            await client.raw("GET", "/version", seconds=0.2)
+            await client.request_bytes("GET", "/version", timeout_seconds=0.2)
 
 
 async def test_no_server_is_unavailable_and_the_message_has_no_path(connect: Connect) -> None:
@@ -118,10 +118,10 @@ async def test_no_server_is_unavailable_and_the_message_has_no_path(connect: Con
     gone = await connect(handler)
     await gone.close()
     with pytest.raises(ApiUnavailable, match="this process is ending"):
-        await gone.version()
+        await gone.server_version()
     client._transport.credentials.server = "http://127.0.0.1:1"
     with pytest.raises(ApiUnavailable, match="the Kubernetes API does not answer: Connect") as caught:
-        await client.version()
+        await client.server_version()
     assert "/" not in caught.value.message
 
 
@@ -139,7 +139,7 @@ async def test_a_silent_watch_ends(connect: Connect, monkeypatch: pytest.MonkeyP
     names: list[object] = []
 
     async def follow() -> None:
-        async with aclosing(client.watch(PODS, seconds=1)) as events:
+        async with aclosing(client.watch(PODS, timeout_seconds=1)) as events:
             async for event in events:
                 names.append(event.object)
 
@@ -180,7 +180,7 @@ async def test_many_watches_leave_connections_for_calls(connect: Connect) -> Non
     tasks = [asyncio.create_task(follow()) for _ in range(120)]
     async with asyncio.timeout(SOON):
         while watching < len(tasks):
-            assert await client.version() == "v1"
+            assert await client.server_version() == "v1"
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
@@ -193,7 +193,7 @@ async def test_what_can_be_no_token_is_refused_before_it_is_sent(connect: Connec
 
     client = await connect(handler)
     with pytest.raises(Unauthenticated, match="malformed"):
-        client.as_user(token)
+        client.with_token(token)
 
 
 async def test_writes_name_their_manager_and_are_strict(connect: Connect) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import yaml
 
 from tests.localrun.image import IMAGE
-from tests.localrun.samples import APPLIED, NAMESPACE, ON_REAL_NODE, UPLOADED, Samples
+from tests.localrun.samples import APPLIED_XAPP, NAMESPACE, REAL_NODE_VALUES, UPLOADED_XAPP, Samples
 
 FOLDER = Path(__file__).parents[3] / "manifests" / "samples"
 
@@ -13,20 +13,20 @@ FOLDER = Path(__file__).parents[3] / "manifests" / "samples"
 def test_the_manifest_names_the_repository_that_was_started() -> None:
     manifest = yaml.safe_load(Samples.read(FOLDER).manifest_for("http://127.0.0.1:40000"))
     assert manifest["spec"]["url"] == "http://127.0.0.1:40000"
-    assert manifest["metadata"] == {"name": APPLIED, "namespace": NAMESPACE}
+    assert manifest["metadata"] == {"name": APPLIED_XAPP, "namespace": NAMESPACE}
 
 
 def test_form_and_manifest_ask_for_the_version_that_the_chart_has() -> None:
     samples = Samples.read(FOLDER)
     form = yaml.safe_load(samples.form)
     assert form["version"] == samples.hello_world.version
-    assert "-".join(form[part] for part in ("organization", "team", "xAppName")) == UPLOADED
+    assert "-".join(form[part] for part in ("organization", "team", "xAppName")) == UPLOADED_XAPP
     assert yaml.safe_load(samples.manifest)["spec"]["version"] == samples.kpi_store.version
 
 
 def test_for_the_real_node_both_get_the_same_values_besides_their_own() -> None:
     plain, real = Samples.read(FOLDER), Samples.read(FOLDER).on_real_node()
-    asked = dict(ON_REAL_NODE)
+    asked = dict(REAL_NODE_VALUES)
     assert yaml.safe_load(real.values) == {**yaml.safe_load(plain.values), **asked}
     before, after = (yaml.safe_load(each.manifest)["spec"] for each in (plain, real))
     assert after == {**before, "values": {**before["values"], **asked}}

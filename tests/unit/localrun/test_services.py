@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.localcluster.processes import Identity, ProcessSpec
+from tests.localcluster.processes import ProcessIdentity, ProcessSpec
 from tests.localcluster.waiting import wait_until
 from tests.localrun.services import ServiceFailed, Services
 
 DEADLINE_SECONDS = 60.0
-TELL_AND_WAIT = "import os, signal; print(os.getpid(), os.getcwd(), flush=True); signal.pause()"
+PRINT_PID_AND_WAIT = "import os, signal; print(os.getpid(), os.getcwd(), flush=True); signal.pause()"
 
 
 @contextmanager
@@ -27,24 +27,24 @@ def running(program: str, folder: Path, said: list[str]) -> Iterator[Services]:
         services.stop()
 
 
-def lives(services: Services, log: Path, count: int) -> list[tuple[int, str]]:
+def wait_started(services: Services, log: Path, count: int) -> list[tuple[int, str]]:
     """Wait until the program was started ``count`` times, and return the process id and folder of each life."""
 
     def probe() -> list[tuple[int, str]] | None:
-        services.tend()
+        services.restart_ended()
         lines = [line.split() for line in log.read_text().splitlines() if line.count(" ") == 1]
         return [(int(pid), folder) for pid, folder in lines] if len(lines) >= count else None
 
     return wait_until(probe, timeout=DEADLINE_SECONDS, what=f"{count} lives")
 
 
-def test_one_that_is_killed_is_started_again_in_the_same_folder(tmp_path: Path) -> None:
+def test_a_killed_service_is_restarted_in_the_same_folder(tmp_path: Path) -> None:
     said: list[str] = []
-    with running(TELL_AND_WAIT, tmp_path, said) as services:
-        services.settled = True
-        (first, _), *_ = lives(services, tmp_path / "thing.log", 1)
+    with running(PRINT_PID_AND_WAIT, tmp_path, said) as services:
+        services.all_started = True
+        (first, _), *_ = wait_started(services, tmp_path / "thing.log", 1)
         os.kill(first, signal.SIGKILL)
-        second, folder = lives(services, tmp_path / "thing.log", 2)[1]
+        second, folder = wait_started(services, tmp_path / "thing.log", 2)[1]
         assert second != first
         assert folder == "/"
         assert "started again" in said[-1]
@@ -54,20 +54,20 @@ def test_nothing_runs_after_the_stop_even_when_it_ignores_the_request(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tests.localrun.services._STOP_SECONDS", 0.2)
-    deaf = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + TELL_AND_WAIT
+    deaf = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + PRINT_PID_AND_WAIT
     with running(deaf, tmp_path, []) as services:
-        ((pid, _),) = lives(services, tmp_path / "thing.log", 1)
-    assert Identity.of(pid) is None
+        ((pid, _),) = wait_started(services, tmp_path / "thing.log", 1)
+    assert ProcessIdentity.of(pid) is None
 
 
-def test_one_that_never_comes_up_ends_the_start_with_its_last_words(
+def test_a_service_that_never_starts_fails_with_its_last_log_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tests.localrun.services.RESTART_SECONDS", (0.0,))
     with running("raise SystemExit('no such setting')", tmp_path, []) as services:
 
         def tend() -> None:
-            services.tend()
+            services.restart_ended()
 
         with pytest.raises(ServiceFailed, match=r"(?s)thing does not come up.*no such setting"):
             wait_until(tend, timeout=DEADLINE_SECONDS, what="the failure")

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from tests.unit.kube.apiserver import ListWatchServer
+from tests.unit.kube.list_watch_server import ListWatchServer
 from xapp_operator.api.json import JsonObject
 
 OURS: Final = "xapp-operator.io/xapp"
@@ -62,7 +62,7 @@ class LabelledObjects:
         server.version += 1
         known = key in server.objects
         server.objects[key] = {**body, "metadata": {**metadata, "resourceVersion": str(server.version)}}
-        await server.tell("MODIFIED" if known else "ADDED", server.objects[key])
+        await server.send_event("MODIFIED" if known else "ADDED", server.objects[key])
 
     async def drop(self, plural: str, selector: str, name: str) -> None:
         """Have an object deleted, or out of the selector."""

@@ -11,8 +11,8 @@ from tests.support.eventually import eventually
 from tests.unit.kube.conftest import Connect
 from tests.unit.monitor.objects import DRAX, NAMESPACE, OURS, LabelledObjects, drax_labels, labelled
 from xapp_operator.config import Settings
-from xapp_operator.monitor.marks import ReleaseKey
-from xapp_operator.monitor.registry import Registry
+from xapp_operator.monitor.object_labels import ReleaseKey
+from xapp_operator.monitor.registry import XAppRegistry
 
 
 class Setup:
@@ -21,12 +21,12 @@ class Setup:
     def __init__(self) -> None:
         self.server = LabelledObjects()
         self.told: list[ReleaseKey] = []
-        self.registry: Registry
+        self.registry: XAppRegistry
 
     def groups(self) -> dict[str, list[str]]:
         return {
             one.release: [f"{live.health.kind}/{live.health.name}" for live in one.objects]
-            for one in self.registry.registered()
+            for one in self.registry.registrations()
         }
 
     async def until(self, **wanted: list[str]) -> None:
@@ -39,7 +39,7 @@ async def setup(connect: Connect) -> AsyncIterator[Setup]:
     """A registry in sync with a server that has nothing."""
     one = Setup()
     kube = await connect(one.server.handle)
-    one.registry = Registry(kube, Settings(), on_change=one.told.append)
+    one.registry = XAppRegistry(kube, Settings(), on_change=one.told.append)
     one.registry.start()
     await asyncio.wait_for(one.registry.synced.wait(), 60)
     yield one
@@ -53,8 +53,8 @@ async def test_objects_of_one_release_are_one_xapp_whatever_their_labels_call_it
     await setup.until(r=["ConfigMap/c", "Deployment/b", "Service/a"])
     found = setup.registry.get(NAMESPACE, "r")
     assert found is not None
-    assert found.by_helm
-    assert found.runs
+    assert found.made_by_helm
+    assert found.has_workload_or_service
 
 
 async def test_without_helm_the_name_of_the_labels_is_the_key(setup: Setup) -> None:
@@ -64,7 +64,7 @@ async def test_without_helm_the_name_of_the_labels_is_the_key(setup: Setup) -> N
     await setup.until(one=["Service/a", "Service/b"], two=["Service/c"])
     found = setup.registry.get(NAMESPACE, "one")
     assert found is not None
-    assert not found.by_helm
+    assert not found.made_by_helm
 
 
 async def test_a_role_without_a_name_needs_a_release(setup: Setup) -> None:
@@ -108,10 +108,10 @@ async def test_claims_alone_are_no_xapp(setup: Setup) -> None:
     await setup.until(one=["PersistentVolumeClaim/data-a-0"])
     found = setup.registry.get(NAMESPACE, "one")
     assert found is not None
-    assert not found.runs
+    assert not found.has_workload_or_service
 
 
-async def test_an_object_speaks_for_its_own_namespace_only(setup: Setup) -> None:
+async def test_labels_register_an_object_in_its_own_namespace_only(setup: Setup) -> None:
     body = labelled("a", drax_labels("one"), release="r", release_namespace="somebody-else")
     await setup.server.put("services", DRAX, body)
     await setup.server.put("services", DRAX, labelled("b", drax_labels("two")))
@@ -141,7 +141,9 @@ async def test_a_kind_that_may_not_be_read_holds_up_nothing(connect: Connect) ->
     setup = Setup()
     setup.server.refused = {"horizontalpodautoscalers", "jobs"}
     await setup.server.put("services", DRAX, labelled("a", drax_labels("one")))
-    registry = setup.registry = Registry(await connect(setup.server.handle), Settings(), on_change=setup.told.append)
+    registry = setup.registry = XAppRegistry(
+        await connect(setup.server.handle), Settings(), on_change=setup.told.append
+    )
     registry.start()
     try:
         await asyncio.wait_for(registry.synced.wait(), 60)
@@ -154,7 +156,7 @@ async def test_recognised_sets_are_those_of_the_settings(connect: Connect) -> No
     setup = Setup()
     settings = Settings(label_sets='[{"selector": "acme.io/xapp", "name": "acme.io/xapp"}]')
     await setup.server.put("services", "acme.io/xapp", labelled("a", {"acme.io/xapp": "one"}))
-    registry = setup.registry = Registry(await connect(setup.server.handle), settings, on_change=setup.told.append)
+    registry = setup.registry = XAppRegistry(await connect(setup.server.handle), settings, on_change=setup.told.append)
     registry.start()
     try:
         await asyncio.wait_for(registry.synced.wait(), 60)

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from xapp_operator.errors import SourceUnavailable
-from xapp_operator.reconcile.patience import Patience
-from xapp_operator.reconcile.queue import Key
+from xapp_operator.reconcile.patience import DeferredResolver
+from xapp_operator.reconcile.work_queue import NamespacedName
 
 KEY = ("ns", "hello")
 
@@ -19,15 +19,15 @@ class Desk:
     def __init__(self) -> None:
         self.asked = 0
         self.answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self.answered: asyncio.Queue[Key] = asyncio.Queue()
-        self.patience: Patience[str] = Patience(seconds=0.01, on_answer=self.answered.put_nowait)
+        self.answered: asyncio.Queue[NamespacedName] = asyncio.Queue()
+        self.patience: DeferredResolver[str] = DeferredResolver(seconds=0.01, on_answer=self.answered.put_nowait)
 
     async def question(self) -> str:
         self.asked += 1
         return await asyncio.shield(self.answer)
 
     async def ask(self, about: int = 1) -> str | None:
-        return await self.patience.ask(KEY, self.question, about=about)
+        return await self.patience.resolve(KEY, self.question, version=about)
 
 
 async def test_quick_answer_is_returned_and_asked_for_again_the_next_time() -> None:

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from xapp_operator.reconcile.running import Interrupted, Running
+from xapp_operator.reconcile.running import RunningSteps, StepInterrupted
 
 KEY = ("ns", "a")
 
@@ -15,9 +15,9 @@ async def test_result_of_the_step_is_returned() -> None:
     async def step() -> int:
         return 7
 
-    running = Running()
+    running = RunningSteps()
     assert await running.run(KEY, step()) == 7
-    assert not running.active(KEY)
+    assert not running.is_running(KEY)
 
 
 async def test_interrupted_step_is_ended_and_named() -> None:
@@ -30,14 +30,14 @@ async def test_interrupted_step_is_ended_and_named() -> None:
         finally:
             ended.set()
 
-    running = Running()
+    running = RunningSteps()
     work = asyncio.create_task(running.run(KEY, step()))
     await begun.wait()
     running.interrupt(KEY)
-    with pytest.raises(Interrupted):
+    with pytest.raises(StepInterrupted):
         await work
     assert ended.is_set()
-    assert not running.active(KEY)
+    assert not running.is_running(KEY)
 
 
 async def test_cancellation_from_outside_is_no_interruption_and_ends_the_step() -> None:
@@ -50,7 +50,7 @@ async def test_cancellation_from_outside_is_no_interruption_and_ends_the_step() 
         finally:
             ended.set()
 
-    running = Running()
+    running = RunningSteps()
     work = asyncio.create_task(running.run(KEY, step()))
     await begun.wait()
     work.cancel()
@@ -63,6 +63,6 @@ async def test_interrupting_what_does_not_run_changes_nothing() -> None:
     async def step() -> str:
         return "done"
 
-    running = Running()
+    running = RunningSteps()
     running.interrupt(KEY)
     assert await running.run(KEY, step()) == "done"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import structlog
 
-from xapp_operator.telemetry.logs import TEXT_MAX, configure_logs, get_logger
+from xapp_operator.telemetry.logs import MAX_TEXT_LENGTH, configure_logs, get_logger
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def lines(stream: io.StringIO) -> list[dict[str, Any]]:
 
 
 def test_an_event_is_one_json_object_with_its_context(stream: io.StringIO) -> None:
-    configure_logs(level="INFO", style="json", stream=stream)
+    configure_logs(level="INFO", log_format="json", stream=stream)
     get_logger("xapp_operator.test").info("release installed", xapp="ns/hello", revision=1)
     [line] = lines(stream)
     assert line.pop("timestamp").endswith("Z")
@@ -47,36 +47,36 @@ def test_an_event_is_one_json_object_with_its_context(stream: io.StringIO) -> No
 
 def test_a_logger_taken_before_the_configuration_follows_it(stream: io.StringIO) -> None:
     logger = get_logger("early")
-    configure_logs(level="INFO", style="json", stream=stream)
+    configure_logs(level="INFO", log_format="json", stream=stream)
     logger.warning("late")
     assert [line["message"] for line in lines(stream)] == ["late"]
 
 
 def test_foreign_events_come_in_the_same_shape(stream: io.StringIO) -> None:
-    configure_logs(level="INFO", style="json", stream=stream)
+    configure_logs(level="INFO", log_format="json", stream=stream)
     logging.getLogger("kopf").warning("handler %s failed", "x")
     [line] = lines(stream)
     assert (line["message"], line["logger"], line["level"]) == ("handler x failed", "kopf", "warning")
 
 
 def test_events_below_the_level_are_left_out(stream: io.StringIO) -> None:
-    configure_logs(level="WARNING", style="json", stream=stream)
+    configure_logs(level="WARNING", log_format="json", stream=stream)
     get_logger("a").info("quiet")
     logging.getLogger("b").info("quiet too")
     assert stream.getvalue() == ""
 
 
 def test_a_multi_line_text_stays_on_one_line(stream: io.StringIO) -> None:
-    configure_logs(level="INFO", style="json", stream=stream)
+    configure_logs(level="INFO", log_format="json", stream=stream)
     get_logger("a").info("first\nsecond", detail="x\ny")
     assert [(line["message"], line["detail"]) for line in lines(stream)] == [("first\nsecond", "x\ny")]
 
 
 def test_long_texts_are_cut(stream: io.StringIO) -> None:
-    configure_logs(level="INFO", style="json", stream=stream)
+    configure_logs(level="INFO", log_format="json", stream=stream)
     get_logger("a").info("m" * 10_000, detail=["d" * 10_000])
     [line] = lines(stream)
-    assert len(line["message"]) == len(line["detail"]) == TEXT_MAX
+    assert len(line["message"]) == len(line["detail"]) == MAX_TEXT_LENGTH
     assert line["message"].endswith("…")
 
 
@@ -85,18 +85,18 @@ def unknown() -> None:
 
 
 def test_a_long_traceback_keeps_its_end(stream: io.StringIO) -> None:
-    configure_logs(level="INFO", style="json", stream=stream)
+    configure_logs(level="INFO", log_format="json", stream=stream)
     try:
         unknown(**{"x" * 10_000: 1})
     except TypeError:
         get_logger("a").exception("failed")
     [line] = lines(stream)
-    assert len(line["exception"]) == TEXT_MAX
+    assert len(line["exception"]) == MAX_TEXT_LENGTH
     assert line["exception"].endswith("xxx'")
 
 
 def test_context_variables_are_in_every_event(stream: io.StringIO) -> None:
-    configure_logs(level="INFO", style="json", stream=stream)
+    configure_logs(level="INFO", log_format="json", stream=stream)
     with structlog.contextvars.bound_contextvars(xapp="ns/a"):
         get_logger("a").info("ours")
         logging.getLogger("b").info("foreign")
@@ -104,14 +104,14 @@ def test_context_variables_are_in_every_event(stream: io.StringIO) -> None:
 
 
 def test_what_json_does_not_know_is_logged_as_text(stream: io.StringIO) -> None:
-    configure_logs(level="INFO", style="json", stream=stream)
+    configure_logs(level="INFO", log_format="json", stream=stream)
     get_logger("a").info("odd", big=2**70, error=ValueError("no"), pair=(1, object))
     [line] = lines(stream)
     assert line["error"] == "no"
 
 
 def test_warnings_are_logged(stream: io.StringIO) -> None:
-    configure_logs(level="INFO", style="json", stream=stream)
+    configure_logs(level="INFO", log_format="json", stream=stream)
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         logging.captureWarnings(capture=False)
@@ -122,7 +122,7 @@ def test_warnings_are_logged(stream: io.StringIO) -> None:
 
 
 def test_console_lines_are_for_people(stream: io.StringIO) -> None:
-    configure_logs(level="INFO", style="console", stream=stream)
+    configure_logs(level="INFO", log_format="console", stream=stream)
     get_logger("a").info("release installed", xapp="ns/hello")
     text = stream.getvalue()
     assert "release installed" in text
@@ -131,7 +131,7 @@ def test_console_lines_are_for_people(stream: io.StringIO) -> None:
 
 
 def test_configuring_twice_does_not_double_the_lines(stream: io.StringIO) -> None:
-    configure_logs(level="INFO", style="json", stream=stream)
-    configure_logs(level="INFO", style="json", stream=stream)
+    configure_logs(level="INFO", log_format="json", stream=stream)
+    configure_logs(level="INFO", log_format="json", stream=stream)
     get_logger("a").info("once")
     assert len(lines(stream)) == 1

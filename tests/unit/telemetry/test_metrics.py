@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from xapp_operator.telemetry.metrics import LABEL_VALUES, OTHER, Metrics
+from xapp_operator.telemetry.metrics import MAX_LABEL_VALUES, OTHER_LABEL, Metrics
 
 
 def samples(metrics: Metrics) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
@@ -18,13 +18,13 @@ def samples(metrics: Metrics) -> dict[tuple[str, tuple[tuple[str, str], ...]], f
 
 def test_what_happened_is_counted_under_its_labels() -> None:
     metrics = Metrics()
-    metrics.reconciled(action="install", outcome="succeeded", seconds=0.3)
-    metrics.helm_ran(command="install", outcome="succeeded", seconds=0.2)
-    metrics.chart_fetched(source="http", outcome="cached")
-    metrics.watch_restarted(resource="xapps")
-    metrics.request_served(method="GET", route="/api/xapps", status=200, seconds=0.002)
-    metrics.queued(depth=3)
-    metrics.leads(leading=True)
+    metrics.record_reconcile(action="install", outcome="succeeded", seconds=0.3)
+    metrics.record_helm(command="install", outcome="succeeded", seconds=0.2)
+    metrics.record_chart_fetch(source="http", outcome="cached")
+    metrics.record_watch_restart(resource="xapps")
+    metrics.record_request(method="GET", route="/api/xapps", status=200, seconds=0.002)
+    metrics.set_queue_depth(depth=3)
+    metrics.set_leading(leading=True)
     found = samples(metrics)
     assert found["xapp_operator_reconcile_seconds_count", (("action", "install"), ("outcome", "succeeded"))] == 1
     assert found["xapp_operator_helm_seconds_sum", (("command", "install"), ("outcome", "succeeded"))] == 0.2
@@ -38,27 +38,27 @@ def test_what_happened_is_counted_under_its_labels() -> None:
 
 def test_a_phase_without_xapps_goes_away() -> None:
     metrics = Metrics()
-    metrics.xapps({"Pending": 2, "Deployed": 1})
-    metrics.xapps({"Deployed": 3})
+    metrics.set_xapps_by_phase({"Pending": 2, "Deployed": 1})
+    metrics.set_xapps_by_phase({"Deployed": 3})
     found = {key: value for key, value in samples(metrics).items() if key[0] == "xapp_operator_xapps"}
     assert found == {("xapp_operator_xapps", (("phase", "Deployed"),)): 3}
 
 
 def test_a_label_never_takes_more_values_than_its_bound() -> None:
     metrics = Metrics()
-    for number in range(10 * LABEL_VALUES):
-        metrics.request_served(method="GET", route=f"/{number}", status=404, seconds=0.001)
+    for number in range(10 * MAX_LABEL_VALUES):
+        metrics.record_request(method="GET", route=f"/{number}", status=404, seconds=0.001)
     counts = {
         dict(labels)["route"]: value
         for (name, labels), value in samples(metrics).items()
         if name == "xapp_operator_http_request_seconds_count"
     }
-    assert len(counts) == LABEL_VALUES + 1
-    assert counts[OTHER] == 9 * LABEL_VALUES
+    assert len(counts) == MAX_LABEL_VALUES + 1
+    assert counts[OTHER_LABEL] == 9 * MAX_LABEL_VALUES
     assert counts["/0"] == 1
 
 
 def test_two_processes_in_one_do_not_share_metrics() -> None:
     first, second = Metrics(), Metrics()
-    first.queued(depth=5)
+    first.set_queue_depth(depth=5)
     assert samples(second)["xapp_operator_queue_depth", ()] == 0

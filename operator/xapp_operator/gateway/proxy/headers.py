@@ -18,7 +18,7 @@ _HOP_BY_HOP: Final = frozenset(
         *(b"proxy-authenticate", b"proxy-authorization", b"proxy-authentication-info", b"http2-settings"),
     }
 )
-_NOT_ASKED: Final = frozenset(
+_DROPPED_REQUEST_HEADERS: Final = frozenset(
     {
         *(b"host", b"expect", b"content-length"),
         *(b"authorization", b"cookie", b"cookie2"),
@@ -27,8 +27,8 @@ _NOT_ASKED: Final = frozenset(
         *(b"forwarded", b"x-real-ip", b"audit-id"),
     }
 )
-_NOT_ASKED_PREFIXES: Final = (b"x-forwarded-", b"impersonate-", b"x-remote-")
-_NOT_ANSWERED: Final = frozenset(
+_DROPPED_REQUEST_PREFIXES: Final = (b"x-forwarded-", b"impersonate-", b"x-remote-")
+_DROPPED_RESPONSE_HEADERS: Final = frozenset(
     {
         *(b"set-cookie", b"set-cookie2", b"service-worker-allowed", b"clear-site-data"),
         *(b"strict-transport-security", b"alt-svc", b"public-key-pins", b"public-key-pins-report-only", b"expect-ct"),
@@ -42,26 +42,26 @@ _NOT_ANSWERED: Final = frozenset(
         *(b"x-accel-redirect", b"x-accel-expires", b"x-sendfile", b"x-lighttpd-send-file", b"x-reproxy-url"),
     }
 )
-_NOT_ANSWERED_PREFIXES: Final = (b"access-control-",)
-_REFERENCES: Final = frozenset({b"location", b"content-location"})
-_NAME: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_NO_VALUE: Final = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+_DROPPED_RESPONSE_PREFIXES: Final = (b"access-control-",)
+_LOCATION_HEADERS: Final = frozenset({b"location", b"content-location"})
+_HEADER_NAME: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_CONTROL_CHARACTER: Final = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 
-SANDBOX: Final = (b"content-security-policy", b"sandbox")
+SANDBOX_HEADER: Final = (b"content-security-policy", b"sandbox")
 """A page of an xApp runs no script and has an origin of its own, though it comes from the gateway."""
 
 
-def forwarded(
+def forwarded_request_headers(
     headers: RawHeaders, *, host: str, client: str, scheme: str, public_host: str, prefix: str
 ) -> list[tuple[str, str]]:
     """Return the headers for the xApp; `host` is the Service's, the other arguments become X-Forwarded-*."""
-    dropped = _HOP_BY_HOP | _NOT_ASKED | _named_by_connection(headers)
+    dropped = _HOP_BY_HOP | _DROPPED_REQUEST_HEADERS | _connection_headers(headers)
     passed = [
         (name.decode("ascii"), value.decode("utf-8", "replace"))
         for name, value in headers
         if name.lower() not in dropped
-        and not name.lower().startswith((*_NOT_ASKED_PREFIXES, b"sec-websocket-"))
-        and _is_header(name, value)
+        and not name.lower().startswith((*_DROPPED_REQUEST_PREFIXES, b"sec-websocket-"))
+        and _is_valid_header(name, value)
     ]
     return [
         ("Host", host),
@@ -73,7 +73,7 @@ def forwarded(
     ]
 
 
-def body_length(headers: RawHeaders) -> int | None:
+def request_body_length(headers: RawHeaders) -> int | None:
     """Return how many bytes the body of a request has, or None when it comes in chunks."""
     known = {name.lower(): value for name, value in headers}
     if b"transfer-encoding" in known:
@@ -81,29 +81,29 @@ def body_length(headers: RawHeaders) -> int | None:
     return int(known.get(b"content-length", b"0"))
 
 
-def answered(headers: RawHeaders) -> list[tuple[bytes, bytes]]:
+def forwarded_response_headers(headers: RawHeaders) -> list[tuple[bytes, bytes]]:
     """Return the headers of an answer that pass, with what keeps its pages apart from the gateway's."""
-    dropped = _HOP_BY_HOP | _NOT_ANSWERED | _named_by_connection(headers)
+    dropped = _HOP_BY_HOP | _DROPPED_RESPONSE_HEADERS | _connection_headers(headers)
     passed = [
         (name.lower(), value)
         for name, value in headers
         if name.lower() not in dropped
-        and not name.lower().startswith(_NOT_ANSWERED_PREFIXES)
-        and _is_header(name, value)
+        and not name.lower().startswith(_DROPPED_RESPONSE_PREFIXES)
+        and _is_valid_header(name, value)
     ]
-    return [*passed, SANDBOX]
+    return [*passed, SANDBOX_HEADER]
 
 
-def is_reference(name: bytes) -> bool:
+def is_location_header(name: bytes) -> bool:
     """Tell whether the value of a header of an answer is a URL of what is answered."""
-    return name in _REFERENCES
+    return name in _LOCATION_HEADERS
 
 
-def _named_by_connection(headers: Iterable[tuple[bytes, bytes]]) -> set[bytes]:
+def _connection_headers(headers: Iterable[tuple[bytes, bytes]]) -> set[bytes]:
     return {
         each.strip().lower() for name, value in headers if name.lower() == b"connection" for each in value.split(b",")
     }
 
 
-def _is_header(name: bytes, value: bytes) -> bool:
-    return _NAME.fullmatch(name) is not None and _NO_VALUE.search(value) is None
+def _is_valid_header(name: bytes, value: bytes) -> bool:
+    return _HEADER_NAME.fullmatch(name) is not None and _CONTROL_CHARACTER.search(value) is None

@@ -15,39 +15,39 @@ from xapp_operator.errors import MalformedRequest
 
 PATH_MAX_BYTES: Final = 8192
 
-_VERSIONED: Final = b"/api/v1/"
-_DOTS: Final = frozenset({b".", b".."})
+_VERSIONED_PREFIX: Final = b"/api/v1/"
+_DOT_SEGMENTS: Final = frozenset({b".", b".."})
 _CONTROL: Final = re.compile(rb"[\x00-\x1f\x7f]")
-_NOT_PLAIN: Final = re.compile(rb"[^!-~]")
+_NOT_VISIBLE_ASCII: Final = re.compile(rb"[^!-~]")
 _BAD_ESCAPE: Final = re.compile(rb"%(?![0-9A-Fa-f]{2})")
-_OF_XAPP: Final = re.compile(r"(/api(?:/v1)?/xapps/[^/]*/[^/]*/(?:proxy/[^/]*/[^/]*|api)/).+", re.DOTALL)
+_PROXY_ROUTE: Final = re.compile(r"(/api(?:/v1)?/xapps/[^/]*/[^/]*/(?:proxy/[^/]*/[^/]*|api)/).+", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class ProxyPath:
     """A raw path in two: `prefix` up to the port or `api`, as the caller wrote it, and the `path` of the xApp."""
 
     prefix: str
     path: str
 
 
-def split_path(raw_path: bytes, *, segments: Sequence[str]) -> Split:
+def parse_proxy_path(raw_path: bytes, *, segments: Sequence[str]) -> ProxyPath:
     """Return where the path of the xApp begins in `raw_path`; `segments` is what stands before it, behind `/api`.
 
     Raises:
         MalformedRequest: for a path that means something else once it is decoded.
     """
-    first = 3 if raw_path.startswith(_VERSIONED) else 2
+    first = 3 if raw_path.startswith(_VERSIONED_PREFIX) else 2
     parts = raw_path.split(b"/")
     before, rest = parts[: first + len(segments)], parts[first + len(segments) :]
     if [unquote_to_bytes(part) for part in before[first:]] != [segment.encode() for segment in segments]:
         raise MalformedRequest(
             "namespace, name, service and port must stand in the path as they are: without an encoded slash"
         )
-    return Split(prefix=b"/".join(before).decode("ascii"), path=_checked(b"/" + b"/".join(rest)))
+    return ProxyPath(prefix=b"/".join(before).decode("ascii"), path=_validate_path(b"/" + b"/".join(rest)))
 
 
-def _checked(path: bytes) -> str:
+def _validate_path(path: bytes) -> str:
     if len(path) > PATH_MAX_BYTES:
         raise MalformedRequest(f"the path for the xApp is longer than {PATH_MAX_BYTES} bytes: send it as a body")
     if _BAD_ESCAPE.search(path):
@@ -61,12 +61,12 @@ def _checked(path: bytes) -> str:
         raise MalformedRequest("the path for the xApp has a backslash, which some programs take for a slash: use /")
     if decoded.startswith(b"//"):
         raise MalformedRequest("the path for the xApp begins with two slashes, as the name of a host does: use one")
-    if not _DOTS.isdisjoint(decoded.split(b"/")):
+    if not _DOT_SEGMENTS.isdisjoint(decoded.split(b"/")):
         raise MalformedRequest("the path for the xApp has a segment . or ..: write the path that it leads to")
-    return _plain(path)
+    return _percent_encode(path)
 
 
-def require_exact(path: str) -> None:
+def require_path_kept_by_api_server(path: str) -> None:
     """Refuse a path that the API server would change on the way: it decodes the path and joins its segments anew.
 
     Raises:
@@ -92,15 +92,15 @@ def require_no_query(query: str) -> None:
         )
 
 
-def logged(path: str) -> str:
+def redact_path(path: str) -> str:
     """Return a decoded path as a log may tell it: without the xApp's part, which may hold a secret of the caller."""
-    return _OF_XAPP.sub(r"\1…", path)
+    return _PROXY_ROUTE.sub(r"\1…", path)
 
 
-def query_of(query_string: bytes) -> str:
+def encoded_query(query_string: bytes) -> str:
     """Return the query as it was sent; bytes that no URL may hold are percent-encoded."""
-    return _plain(query_string)
+    return _percent_encode(query_string)
 
 
-def _plain(text: bytes) -> str:
-    return _NOT_PLAIN.sub(lambda found: b"%%%02X" % found[0][0], text).decode("ascii")
+def _percent_encode(text: bytes) -> str:
+    return _NOT_VISIBLE_ASCII.sub(lambda found: b"%%%02X" % found[0][0], text).decode("ascii")

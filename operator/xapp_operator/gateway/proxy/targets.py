@@ -11,30 +11,30 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from xapp_operator.api.models import ServicePort, ServiceStatus
-from xapp_operator.errors import NotFoundHere, RequestRefused
-from xapp_operator.gateway.query import shown
-from xapp_operator.monitor.live import LiveObject, LiveService
+from xapp_operator.errors import GatewayNotFound, RequestRefused
+from xapp_operator.gateway.http.query import quote_input
+from xapp_operator.monitor.live_objects import LiveObject, LiveService
 
-API_PORTS: Final = ("http", "rest", "api")
+API_PORT_NAMES: Final = ("http", "rest", "api")
 """Names by which a port is taken for the one of the REST API, the best first."""
 
-_HTTPS: Final = frozenset({"https", "kubernetes.io/wss"})
+_HTTPS_APP_PROTOCOLS: Final = frozenset({"https", "kubernetes.io/wss"})
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
-Address: TypeAlias = tuple[str, int]
+HostPort: TypeAlias = tuple[str, int]
 """An IP address or a name, and a port."""
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ProxyTarget:
     """One TCP port of one Service; `port` is what names it at the API server, `address` where to connect to."""
 
     namespace: str
     service: str
     port: str
-    number: int
+    port_number: int
     https: bool
-    address: Address | None
+    address: HostPort | None
     """None where only the API server can tell: a headless Service whose targetPort is a name."""
     cluster_ip: str
 
@@ -51,11 +51,11 @@ class Target:
     @property
     def authority(self) -> str:
         """Return what stands in the Host header."""
-        return self.host if self.number == _DEFAULT_PORTS[self.scheme] else f"{self.host}:{self.number}"
+        return self.host if self.port_number == _DEFAULT_PORTS[self.scheme] else f"{self.host}:{self.port_number}"
 
-    def is_named_by(self, host: str, port: int | None, *, scheme: str) -> bool:
+    def is_addressed_by(self, host: str, port: int | None, *, scheme: str) -> bool:
         """Tell whether a URL of an answer means this port: by a name of the Service, or by its address."""
-        if (port or _DEFAULT_PORTS.get(scheme)) != self.number:
+        if (port or _DEFAULT_PORTS.get(scheme)) != self.port_number:
             return False
         name = host.lower().rstrip(".")
         return name in {self.service, f"{self.service}.{self.namespace}", self.cluster_ip} or (
@@ -63,35 +63,36 @@ class Target:
         )
 
 
-def services_of(objects: Iterable[LiveObject], *, namespace: str) -> list[LiveService]:
+def services_in_namespace(objects: Iterable[LiveObject], *, namespace: str) -> list[LiveService]:
     """Return the Services among the objects of an xApp that lie in its namespace."""
     return [live.service for live in objects if live.service is not None and live.key[1] == namespace]
 
 
-def target_of(services: Sequence[LiveService], service: str, port: str, *, namespace: str) -> Target:
+def select_target(services: Sequence[LiveService], service: str, port: str, *, namespace: str) -> ProxyTarget:
     """Return what `service` and `port` (name or number) mean.
 
     Raises:
         NotFoundHere: when the xApp has no such Service or port; the message names those that it has.
         RequestRefused: for an ExternalName Service, which leads out of the cluster.
     """
-    offers = _offers(services)
-    offer = next((each for each in offers if each.status.name == service), None)
-    if offer is None:
-        names = ", ".join(sorted(each.status.name for each in offers)) or "none"
-        raise NotFoundHere(f"the xApp has no Service {shown(service)} in its namespace: it has {names}")
-    if offer.leads_out:
+    candidates = _tcp_services(services)
+    selected = next((each for each in candidates if each.status.name == service), None)
+    if selected is None:
+        names = ", ".join(sorted(each.status.name for each in candidates)) or "none"
+        raise GatewayNotFound(f"the xApp has no Service {quote_input(service)} in its namespace: it has {names}")
+    if selected.is_external:
         raise RequestRefused(
-            f"the Service {shown(service)} is of type ExternalName, which leads to another host: ask that host itself"
+            f"the Service {quote_input(service)} is of type ExternalName, which leads to another host: ask that "
+            "host itself"
         )
-    found = next((each for each in offer.ports if port in (each.name, str(each.port))), None)
+    found = next((each for each in selected.ports if port in (each.name, str(each.port))), None)
     if found is None:
-        known = ", ".join(_spelled(each) for each in offer.ports) or "none"
-        raise NotFoundHere(f"the Service {service} has no TCP port {shown(port)}: it has {known}")
-    return _target(offer, found, namespace=namespace)
+        known = ", ".join(_format_port(each) for each in selected.ports) or "none"
+        raise GatewayNotFound(f"the Service {service} has no TCP port {quote_input(port)}: it has {known}")
+    return _proxy_target(selected, found, namespace=namespace)
 
 
-def api_target(services: Sequence[LiveService], *, namespace: str, names: Sequence[str]) -> Target:
+def select_api_target(services: Sequence[LiveService], *, namespace: str, names: Sequence[str]) -> ProxyTarget:
     """Return the port of the xApp's REST API: the one named http, rest or api, or the only one.
 
     Where several Services have one, it is that of the Service which is called like the xApp (`names`).
@@ -99,67 +100,71 @@ def api_target(services: Sequence[LiveService], *, namespace: str, names: Sequen
     Raises:
         NotFoundHere: when none or more than one fits; the message names them.
     """
-    offers = [offer for offer in _offers(services) if not offer.leads_out]
+    candidates = [offer for offer in _tcp_services(services) if not offer.is_external]
     # A headless twin of a Service exists for the names of its pods.
-    offers = [offer for offer in offers if not offer.headless] or offers
-    every = [(offer, port) for offer in offers for port in offer.ports]
-    fitting = next((found for name in API_PORTS if (found := [each for each in every if each[1].name == name])), every)
-    if len(fitting) > 1:
-        own = ([each for each in fitting if each[0].status.name == name] for name in names)
-        fitting = next((found for found in own if found), fitting)
-    if len(fitting) == 1:
-        return _target(*fitting[0], namespace=namespace)
-    known = ", ".join(f"{offer.status.name}/{port.name or port.port}" for offer, port in every) or "none"
-    raise NotFoundHere(
+    candidates = [offer for offer in candidates if not offer.headless] or candidates
+    all_ports = [(offer, port) for offer in candidates for port in offer.ports]
+    matching = next(
+        (found for name in API_PORT_NAMES if (found := [each for each in all_ports if each[1].name == name])), all_ports
+    )
+    if len(matching) > 1:
+        same_name = ([each for each in matching if each[0].status.name == name] for name in names)
+        matching = next((found for found in same_name if found), matching)
+    if len(matching) == 1:
+        return _proxy_target(*matching[0], namespace=namespace)
+    known = ", ".join(f"{offer.status.name}/{port.name or port.port}" for offer, port in all_ports) or "none"
+    raise GatewayNotFound(
         "which port is the API of the xApp cannot be told: it must be the only one, or be named http, rest or api; "
         f"there are {known}: ask for one of them with …/proxy/{{service}}/{{port}}/"
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Offer:
+class _TcpService:
     """One Service with its TCP ports."""
 
     status: ServiceStatus
     ports: tuple[ServicePort, ...]
     headless: bool
-    leads_out: bool
+    is_external: bool
 
 
-def _offers(services: Iterable[LiveService]) -> list[_Offer]:
-    return [_offer(live, live.status) for live in services]
+def _tcp_services(services: Iterable[LiveService]) -> list[_TcpService]:
+    return [_tcp_service(live, live.status) for live in services]
 
 
-def _offer(live: LiveService, status: ServiceStatus) -> _Offer:
-    return _Offer(
+def _tcp_service(live: LiveService, status: ServiceStatus) -> _TcpService:
+    return _TcpService(
         status=status,
         ports=tuple(port for port in status.ports if (port.protocol or "TCP") == "TCP"),
         headless=live.headless,
-        leads_out=live.external_name is not None or status.type == "ExternalName",
+        is_external=live.external_name is not None or status.type == "ExternalName",
     )
 
 
-def _spelled(port: ServicePort) -> str:
+def _format_port(port: ServicePort) -> str:
     return f"{port.port} ({port.name})" if port.name else str(port.port)
 
 
-def _target(offer: _Offer, port: ServicePort, *, namespace: str) -> Target:
+def _proxy_target(service: _TcpService, port: ServicePort, *, namespace: str) -> ProxyTarget:
     name = port.name or ""
-    https = port.app_protocol in _HTTPS if port.app_protocol else name == "https" or name.startswith("https-")
-    return Target(
+    https = (
+        port.app_protocol in _HTTPS_APP_PROTOCOLS if port.app_protocol else name == "https" or name.startswith("https-")
+    )
+    return ProxyTarget(
         namespace=namespace,
-        service=offer.status.name,
+        service=service.status.name,
         port=name or str(port.port),
-        number=port.port,
+        port_number=port.port,
         https=https,
-        address=_address(offer, port, namespace=namespace),
-        cluster_ip=offer.status.cluster_ip or "",
+        address=_connect_address(service, port, namespace=namespace),
+        cluster_ip=service.status.cluster_ip or "",
     )
 
 
-def _address(offer: _Offer, port: ServicePort, *, namespace: str) -> Address | None:
-    if not offer.headless:
-        return (offer.status.cluster_ip, port.port) if offer.status.cluster_ip else None
+def _connect_address(service: _TcpService, port: ServicePort, *, namespace: str) -> HostPort | None:
+    if not service.headless:
+        return (service.status.cluster_ip, port.port) if service.status.cluster_ip else None
     # Nobody translates ports for a headless Service: its name leads to the pods themselves.
     target = port.target_port if port.target_port is not None else port.port
-    return (f"{offer.status.name}.{namespace}.svc", int(target)) if str(target).isdecimal() else None
+    return (f"{service.status.name}.{namespace}.svc", int(target)) if str(target).isdecimal() else None

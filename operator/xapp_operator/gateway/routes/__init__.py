@@ -9,7 +9,7 @@ from xapp_operator.gateway.routes import (
     deployment,
     discovery,
     docs,
-    health,
+    health_report,
     logs,
     probes,
     proxy,
@@ -23,7 +23,7 @@ from xapp_operator.gateway.routes import (
 ROUTERS: Final = (
     xapps.router,
     config.router,
-    health.router,
+    health_report.router,
     releases.router,
     logs.router,
     proxy.router,

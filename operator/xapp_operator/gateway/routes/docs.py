@@ -12,19 +12,19 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from xapp_operator.errors import NotFoundHere
-from xapp_operator.gateway.responses import json_response, wants_pretty
-from xapp_operator.gateway.routes.plain import PlainRoute
+from xapp_operator.errors import GatewayNotFound
+from xapp_operator.gateway.http.responses import json_response, wants_pretty
+from xapp_operator.gateway.http.routing import RequestRoute
 
-router = APIRouter(include_in_schema=False, route_class=PlainRoute)
+router = APIRouter(include_in_schema=False, route_class=RequestRoute)
 
-_POLICY: Final = (
+_CONTENT_SECURITY_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 _ASSETS: Final = {"swagger-ui-bundle.js": "text/javascript", "swagger-ui.css": "text/css"}
-_STARTER_NAME: Final = "start.js"
-_STARTER: Final = """\
+_START_SCRIPT_NAME: Final = "start.js"
+_START_SCRIPT: Final = """\
 window.ui = SwaggerUIBundle({
   url: "openapi.json",
   dom_id: "#docs",
@@ -34,7 +34,7 @@ window.ui = SwaggerUIBundle({
   presets: [SwaggerUIBundle.presets.apis],
 });
 """
-_DOCS_PAGE: Final = """\
+_DOCS_HTML: Final = """\
 <!doctype html>
 <html lang="en">
 <head>
@@ -51,7 +51,7 @@ _DOCS_PAGE: Final = """\
 </body>
 </html>
 """
-_FRONT_PAGE: Final = """\
+_FRONT_HTML: Final = """\
 <!doctype html>
 <html lang="en">
 <head>
@@ -75,26 +75,26 @@ _FRONT_PAGE: Final = """\
 
 
 @router.get("/", response_model=None)
-async def front(_request: Request) -> Response:
+async def front_page(_request: Request) -> Response:
     """Say what is here."""
-    return _page(_FRONT_PAGE)
+    return _html_response(_FRONT_HTML)
 
 
 @router.get("/api/docs", response_model=None)
-async def docs(_request: Request) -> Response:
+async def docs_page(_request: Request) -> Response:
     """Answer with the page to read and try the API."""
-    return _page(_DOCS_PAGE)
+    return _html_response(_DOCS_HTML)
 
 
 @router.get("/api/docs/{asset}", response_model=None)
 async def docs_asset(request: Request) -> Response:
     """Answer with a script or a style of that page."""
     name = request.path_params["asset"]
-    if name == _STARTER_NAME:
-        return _asset(_STARTER.encode(), "text/javascript")
+    if name == _START_SCRIPT_NAME:
+        return _asset_response(_START_SCRIPT.encode(), "text/javascript")
     if name not in _ASSETS:
-        raise NotFoundHere("there is no such file: open /api/v1/docs")
-    return _asset(files("fastapi_offline").joinpath("static", name).read_bytes(), _ASSETS[name])
+        raise GatewayNotFound("there is no such file: open /api/v1/docs")
+    return _asset_response(files("fastapi_offline").joinpath("static", name).read_bytes(), _ASSETS[name])
 
 
 @router.get("/api/openapi.json", response_model=None)
@@ -104,13 +104,17 @@ async def openapi(request: Request) -> Response:
     return json_response(document, pretty=wants_pretty(request), headers={"Cache-Control": "no-cache"})
 
 
-def _page(html: str) -> Response:
+def _html_response(html: str) -> Response:
     return Response(
         html,
         media_type="text/html",
-        headers={"Content-Security-Policy": _POLICY, "Cache-Control": "no-cache", "Referrer-Policy": "no-referrer"},
+        headers={
+            "Content-Security-Policy": _CONTENT_SECURITY_POLICY,
+            "Cache-Control": "no-cache",
+            "Referrer-Policy": "no-referrer",
+        },
     )
 
 
-def _asset(content: bytes, media_type: str) -> Response:
+def _asset_response(content: bytes, media_type: str) -> Response:
     return Response(content, media_type=media_type, headers={"Cache-Control": "public, max-age=3600"})

@@ -11,130 +11,143 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from xapp_operator.gateway import paging
-from xapp_operator.gateway.asked import asked_xapp
-from xapp_operator.gateway.documented import (
-    NOT_CHANGED,
-    ONE_XAPP,
-    PAGED,
-    PLAIN_PAGE,
-    UNAUTHENTICATED,
-    answers,
-    parameter,
+from xapp_operator.gateway.http import pagination
+from xapp_operator.gateway.http.list_responses import list_response, parse_list_request
+from xapp_operator.gateway.http.openapi import (
+    NOT_MODIFIED,
+    PAGE_HEADERS,
+    PAGE_PARAMETER_DOCS,
+    UNAUTHENTICATED_PROBLEM,
+    XAPP_PATH_PARAMETERS,
+    document_parameter,
+    document_responses,
 )
-from xapp_operator.gateway.eventreading import events_about
-from xapp_operator.gateway.logstream import LOGS_MAX, LogEvents, LogText, going_on, opened_log, position_in
-from xapp_operator.gateway.pages import asked_page, sliced_answer
-from xapp_operator.gateway.podlogs import (
+from xapp_operator.gateway.http.routing import RequestRoute
+from xapp_operator.gateway.schemas.logs import EventModel
+from xapp_operator.gateway.schemas.records import Page
+from xapp_operator.gateway.xapps.context import get_xapp_context
+from xapp_operator.gateway.xapps.event_reader import read_xapp_events
+from xapp_operator.gateway.xapps.events import event_json
+from xapp_operator.gateway.xapps.log_responses import (
+    OPEN_LOGS_MAX,
+    EventLogResponse,
+    TextLogResponse,
+    open_log,
+    parse_event_id,
+    resume_options,
+)
+from xapp_operator.gateway.xapps.log_target import (
     LOG_MAX_BYTES,
-    PARAMETERS,
-    PODS_NAMED_MAX,
+    LOG_PARAMETERS,
+    PODS_HEADER_MAX,
     TAIL_DEFAULT,
     TAIL_MAX,
     LogRequest,
-    chosen_log,
+    find_log_target,
 )
-from xapp_operator.gateway.routes.plain import PlainRoute
-from xapp_operator.gateway.schemas.logs import EventShape
-from xapp_operator.gateway.schemas.records import Page
-from xapp_operator.gateway.xappevents import event_json
 from xapp_operator.kube.resources import EVENTS, PODS
 
-router = APIRouter(prefix="/api/xapps", tags=["xApps"], route_class=PlainRoute)
+router = APIRouter(prefix="/api/xapps", tags=["xApps"], route_class=RequestRoute)
 
-LIST_NAME: Final = "events"
+EVENTS_LIST_NAME: Final = "events"
 
-_LOG_DOCS: Final = (
-    parameter("pod", "One of its pods. Default: the newest that is ready, else the newest; X-Pod names it."),
-    parameter("container", "One of the pod's containers. Default: its main one; X-Container names it."),
-    parameter(
+_LOG_PARAMETER_DOCS: Final = (
+    document_parameter("pod", "One of its pods. Default: the newest that is ready, else the newest; X-Pod names it."),
+    document_parameter("container", "One of the pod's containers. Default: its main one; X-Container names it."),
+    document_parameter(
         "tail",
         "So many lines from the end.",
         schema={"type": "integer", "minimum": 0, "maximum": TAIL_MAX, "default": TAIL_DEFAULT},
     ),
-    parameter("since", "Only lines since: a duration (`10m`), seconds, or a time (RFC 3339)."),
-    parameter("previous", "Of the container before its last restart.", schema={"type": "boolean", "default": False}),
-    parameter(
+    document_parameter("since", "Only lines since: a duration (`10m`), seconds, or a time (RFC 3339)."),
+    document_parameter(
+        "previous", "Of the container before its last restart.", schema={"type": "boolean", "default": False}
+    ),
+    document_parameter(
         "follow",
         "Server-Sent Events, one for each line, ids to go on with Last-Event-ID, `end` when the container ends.",
         schema={"type": "boolean", "default": False},
     ),
-    parameter("Last-Event-ID", "Go on after this line; for `follow`.", where="header"),
+    document_parameter("Last-Event-ID", "Go on after this line; for `follow`.", location="header"),
 )
-_LOG_ANSWERS: Final[dict[int | str, dict[str, Any]]] = answers(
+_LOG_RESPONSES: Final[dict[int | str, dict[str, Any]]] = document_responses(
     (200, f"The log, at most {LOG_MAX_BYTES:,} bytes; or its lines as events (`follow`).", None),
     problems={
-        **UNAUTHENTICATED,
+        **UNAUTHENTICATED_PROBLEM,
         400: "A parameter that is unknown, repeated or out of its bounds.",
         404: "No such xApp, pod or container; or it has no log (yet), in the words of the API server.",
         502: "The pod's node does not answer, or the Kubernetes API failed.",
-        503: f"Not ready, or {LOGS_MAX} logs are being read: see Retry-After.",
+        503: f"Not ready, or {OPEN_LOGS_MAX} logs are being read: see Retry-After.",
     },
     headers={
         200: {
             "X-Pod": "The pod.",
             "X-Container": "Its container.",
-            "X-Pods": f"The pods there are, where none was named, {PODS_NAMED_MAX} at most.",
+            "X-Pods": f"The pods there are, where none was named, {PODS_HEADER_MAX} at most.",
         },
     },
 )
-_LOG_ANSWERS[200]["content"] = {"text/event-stream": {"schema": {"type": "string"}}}
+_LOG_RESPONSES[200]["content"] = {"text/event-stream": {"schema": {"type": "string"}}}
 
 
 @router.get(
     "/{namespace}/{name}/events",
     summary="List the events about an xApp",
-    openapi_extra={"parameters": [*ONE_XAPP, *PLAIN_PAGE]},
-    responses=answers(
-        (200, "One page, newest first. A bare array where pagination is turned off.", Page[EventShape]),
-        NOT_CHANGED,
+    openapi_extra={"parameters": [*XAPP_PATH_PARAMETERS, *PAGE_PARAMETER_DOCS]},
+    responses=document_responses(
+        (200, "One page, newest first. A bare array where pagination is turned off.", Page[EventModel]),
+        NOT_MODIFIED,
         problems={
-            **UNAUTHENTICATED,
+            **UNAUTHENTICATED_PROBLEM,
             400: "A parameter that is unknown, repeated or out of its bounds.",
             404: "No such xApp.",
             410: "The events changed too fast to be read as a whole: ask again.",
         },
-        headers=PAGED,
+        headers=PAGE_HEADERS,
     ),
     response_model=None,
 )
 async def events(request: Request) -> Response:
     """Answer with the events about the XApp, its objects, and the pods and other objects that these made."""
-    asked = await asked_xapp(request, verb="list", resource=EVENTS, parameters=paging.PLAIN_PAGE_PARAMETERS)
-    page = asked_page(asked.query, asked.gateway.settings, name=LIST_NAME)
-    found = await events_about(asked)
-    return sliced_answer(request, asked.query, page, found, packed=lambda each: orjson.dumps(event_json(each)))
+    context = await get_xapp_context(request, verb="list", resource=EVENTS, parameters=pagination.LIST_PARAMETERS)
+    page_request = parse_list_request(context.query, context.gateway.settings, name=EVENTS_LIST_NAME)
+    xapp_events = await read_xapp_events(context)
+    return list_response(
+        request, context.query, page_request, xapp_events, to_json=lambda each: orjson.dumps(event_json(each))
+    )
 
 
 @router.get(
     "/{namespace}/{name}/logs",
     summary="Read or follow a log",
-    openapi_extra={"parameters": [*ONE_XAPP, *_LOG_DOCS]},
-    responses=_LOG_ANSWERS,
+    openapi_extra={"parameters": [*XAPP_PATH_PARAMETERS, *_LOG_PARAMETER_DOCS]},
+    responses=_LOG_RESPONSES,
     response_class=PlainTextResponse,
     response_model=None,
 )
 async def logs(request: Request) -> Response:
     """Answer with the log of a container, read with the caller's token."""
-    asked = await asked_xapp(request, resource=PODS, subresource="log", parameters=PARAMETERS)
-    wanted = LogRequest.of(asked.query)
-    last = request.headers.get("last-event-id") if wanted.follow else None
-    after = position_in(last) if last else None
-    chosen = await chosen_log(asked, wanted)
-    options = wanted.options(chosen.container)
-    if after is not None:
-        options = going_on(options, after)
-    client, namespace = asked.caller.client, asked.entry.namespace
+    context = await get_xapp_context(request, resource=PODS, subresource="log", parameters=LOG_PARAMETERS)
+    log_request = LogRequest.from_query(context.query)
+    last_event_id = request.headers.get("last-event-id") if log_request.follow else None
+    last_position = parse_event_id(last_event_id) if last_event_id else None
+    target = await find_log_target(context, log_request)
+    options = log_request.log_options(target.container)
+    if last_position is not None:
+        options = resume_options(options, last_position)
+    client, namespace = context.caller.client, context.entry.namespace
     async with AsyncExitStack() as stack:
-        stack.enter_context(asked.gateway.logs.taken())
-        log = await opened_log(client, chosen.pod, options, namespace=namespace, stack=stack)
-        if not wanted.follow:
-            return LogText(log, stack.pop_all(), headers=chosen.headers)
-        return LogEvents(
+        stack.enter_context(context.gateway.log_limit.acquire())
+        log = await open_log(client, target.pod, options, namespace=namespace, stack=stack)
+        if not log_request.follow:
+            return TextLogResponse(log, stack.pop_all(), headers=target.headers)
+        return EventLogResponse(
             log,
             stack.pop_all(),
-            headers=chosen.headers,
-            after=after,
-            goes_on=partial(asked.caller.may, "get", namespace=namespace, resource=PODS, subresource="log"),
-            is_closing=lambda: asked.gateway.feed.closed,
+            headers=target.headers,
+            after=last_position,
+            may_continue=partial(
+                context.caller.is_allowed, "get", namespace=namespace, resource=PODS, subresource="log"
+            ),
+            is_closing=lambda: context.gateway.feed.closed,
         )

@@ -6,21 +6,21 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from xapp_operator.gateway.documented import NOBODY_SIGNS_IN, answers
-from xapp_operator.gateway.responses import json_response, wants_pretty
-from xapp_operator.gateway.routes.plain import PlainRoute
-from xapp_operator.gateway.runtime import gateway_of
-from xapp_operator.gateway.schemas.records import Alive
+from xapp_operator.gateway.http.openapi import NO_AUTHENTICATION, document_responses
+from xapp_operator.gateway.http.responses import json_response, wants_pretty
+from xapp_operator.gateway.http.routing import RequestRoute
+from xapp_operator.gateway.schemas.records import ProbeStatus
+from xapp_operator.gateway.state import get_gateway
 from xapp_operator.telemetry.metrics import CONTENT_TYPE, METRICS
 
-router = APIRouter(tags=["Gateway"], route_class=PlainRoute)
+router = APIRouter(tags=["Gateway"], route_class=RequestRoute)
 
 
 @router.get(
     "/healthz",
     summary="Is the process alive?",
-    openapi_extra=NOBODY_SIGNS_IN,
-    responses=answers((200, "It is.", Alive), problems={}),
+    openapi_extra=NO_AUTHENTICATION,
+    responses=document_responses((200, "It is.", ProbeStatus), problems={}),
     response_model=None,
 )
 async def healthz(request: Request) -> Response:
@@ -31,26 +31,26 @@ async def healthz(request: Request) -> Response:
 @router.get(
     "/readyz",
     summary="Are the caches filled?",
-    openapi_extra=NOBODY_SIGNS_IN,
-    responses=answers((200, "They are.", Alive), problems={}),
+    openapi_extra=NO_AUTHENTICATION,
+    responses=document_responses((200, "They are.", ProbeStatus), problems={}),
     response_model=None,
 )
 async def readyz(request: Request) -> Response:
     """Answer 503 until every xApp of the cluster is known."""
-    gateway_of(request).require_synced()
+    get_gateway(request).require_synced()
     return json_response({"status": "ok"}, pretty=wants_pretty(request))
 
 
 @router.get(
     "/metrics",
     summary="Metrics in Prometheus' text format",
-    openapi_extra=NOBODY_SIGNS_IN,
-    responses=answers((200, "The metrics.", None), problems={}),
+    openapi_extra=NO_AUTHENTICATION,
+    responses=document_responses((200, "The metrics.", None), problems={}),
     response_class=PlainTextResponse,
     response_model=None,
 )
 async def metrics(request: Request) -> Response:
     """Answer with the metrics of this process."""
-    store = gateway_of(request).store
-    METRICS.xapps(store.counted("phase"))
+    store = get_gateway(request).store
+    METRICS.set_xapps_by_phase(store.count_by("phase"))
     return Response(METRICS.render(), media_type=CONTENT_TYPE)

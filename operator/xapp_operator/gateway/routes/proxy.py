@@ -14,21 +14,26 @@ from starlette.websockets import WebSocket
 from websockets.exceptions import InvalidStatus
 
 from xapp_operator.errors import XAppError
-from xapp_operator.gateway.asked import asked_xapp
-from xapp_operator.gateway.documented import ONE_XAPP, UNAUTHENTICATED, answers, parameter
-from xapp_operator.gateway.entrance import ASKED_METHOD
-from xapp_operator.gateway.problems import problem_of
-from xapp_operator.gateway.proxy.lookup import api_of, port_of
-from xapp_operator.gateway.proxy.paths import split_path
-from xapp_operator.gateway.proxy.service import Errand
-from xapp_operator.gateway.proxy.sockets import refusal_of
-from xapp_operator.gateway.routes.plain import PlainRoute
-from xapp_operator.gateway.runtime import gateway_of
+from xapp_operator.gateway.http.middleware import ORIGINAL_METHOD
+from xapp_operator.gateway.http.openapi import (
+    UNAUTHENTICATED_PROBLEM,
+    XAPP_PATH_PARAMETERS,
+    document_parameter,
+    document_responses,
+)
+from xapp_operator.gateway.http.problems import problem_response
+from xapp_operator.gateway.http.routing import RequestRoute
+from xapp_operator.gateway.proxy.paths import parse_proxy_path
+from xapp_operator.gateway.proxy.target_lookup import find_api_target, find_port_target
+from xapp_operator.gateway.proxy.websocket_bridge import denial_response
+from xapp_operator.gateway.proxy.xapp_proxy import ProxyCall
+from xapp_operator.gateway.state import get_gateway
+from xapp_operator.gateway.xapps.context import get_xapp_context
 from xapp_operator.kube.resources import SERVICES
 
-router = APIRouter(prefix="/api/xapps", tags=["xApps"], route_class=PlainRoute)
+router = APIRouter(prefix="/api/xapps", tags=["xApps"], route_class=RequestRoute)
 
-VERBS: Final = {
+RBAC_VERBS: Final = {
     "GET": "get",
     "HEAD": "get",
     "OPTIONS": "get",
@@ -39,13 +44,13 @@ VERBS: Final = {
 }
 """The right on services/proxy that each method needs, as the API server maps them."""
 
-_TO_SERVICE: Final = "/{namespace}/{name}/proxy/{service}/{port}"
-_TO_API: Final = "/{namespace}/{name}/api"
-_BELOW: Final = "/{path:path}"
-_METHODS: Final = [method for method in VERBS if method != "HEAD"]
+_SERVICE_PATH: Final = "/{namespace}/{name}/proxy/{service}/{port}"
+_API_PATH: Final = "/{namespace}/{name}/api"
+_PATH_SUFFIX: Final = "/{path:path}"
+_METHODS: Final = [method for method in RBAC_VERBS if method != "HEAD"]
 
 _PROBLEMS: Final = {
-    **UNAUTHENTICATED,
+    **UNAUTHENTICATED_PROBLEM,
     400: "A path with `..`, a backslash, a control character or an encoded slash where the xApp's part begins.",
     403: "The right on services/proxy (or to get the xApp) is missing, or the Service leads out of the cluster.",
     404: "No such xApp, or no such Service or port of it; the problem names those that there are.",
@@ -53,81 +58,83 @@ _PROBLEMS: Final = {
     503: "Not ready, or too many requests are being passed on: see Retry-After.",
     504: "The xApp did not begin to answer within `XAPP_PROXY_TIMEOUT`.",
 }
-_ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
+_RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
     200: {"description": "What the xApp answers."},
     **{
         status: {**answer, "content": {**answer["content"], "*/*": {}}}  # an xApp says such a thing in its own way
-        for status, answer in answers(problems=_PROBLEMS).items()
+        for status, answer in document_responses(problems=_PROBLEMS).items()
     },
     "default": {"description": "What the xApp answers, whatever it is."},
 }
-_PATH: Final = parameter("path", "Path of the xApp's API, with slashes; the query passes as it is.", where="path")
-_SERVICE: Final = (
-    parameter("service", "A Service of the xApp.", where="path"),
-    parameter("port", "Name or number of one of its TCP ports.", where="path"),
+_PATH_PARAMETER: Final = document_parameter(
+    "path", "Path of the xApp's API, with slashes; the query passes as it is.", location="path"
+)
+_SERVICE_PARAMETERS: Final = (
+    document_parameter("service", "A Service of the xApp.", location="path"),
+    document_parameter("port", "Name or number of one of its TCP ports.", location="path"),
 )
 
 
-async def pass_to_service(request: Request) -> Response:
+async def forward_to_service(request: Request) -> Response:
     """Pass a request on to a port of a Service."""
-    return await _passed(request)
+    return await _forward(request)
 
 
-async def pass_to_api(request: Request) -> Response:
+async def forward_to_api(request: Request) -> Response:
     """Pass a request on to the port named http, rest or api, or the only one."""
-    return await _passed(request)
+    return await _forward(request)
 
 
-async def socket(websocket: WebSocket) -> None:
+async def forward_websocket(websocket: WebSocket) -> None:
     """Join the caller's WebSocket and one to the xApp."""
     try:
-        errand = await _errand(websocket, verb=VERBS["GET"])
-        await gateway_of(websocket).proxy.bridge(websocket, errand)
+        call = await _get_proxy_call(websocket, verb=RBAC_VERBS["GET"])
+        await get_gateway(websocket).proxy.forward_websocket(websocket, call)
     except InvalidStatus as error:
-        await websocket.send_denial_response(refusal_of(error))
+        await websocket.send_denial_response(denial_response(error))
     except XAppError as error:
-        await websocket.send_denial_response(problem_of(error, websocket))
+        await websocket.send_denial_response(problem_response(error, websocket))
 
 
-async def _passed(request: Request) -> Response:
-    method = request.scope.get(ASKED_METHOD, request.method)
-    errand = await _errand(request, verb=VERBS[method])
-    return await gateway_of(request).proxy.answer(request, errand, method=method)
+async def _forward(request: Request) -> Response:
+    method = request.scope.get(ORIGINAL_METHOD, request.method)
+    call = await _get_proxy_call(request, verb=RBAC_VERBS[method])
+    return await get_gateway(request).proxy.forward_request(request, call, method=method)
 
 
-async def _errand(connection: HTTPConnection, *, verb: str) -> Errand:
-    asked = await asked_xapp(connection, verb=verb, resource=SERVICES, subresource="proxy", parameters=None)
-    entry, named = asked.entry, connection.path_params
-    if "service" in named:
-        segments = ["proxy", named["service"], named["port"]]
-        target = port_of(asked.gateway, entry, named["service"], named["port"])
+async def _get_proxy_call(connection: HTTPConnection, *, verb: str) -> ProxyCall:
+    context = await get_xapp_context(connection, verb=verb, resource=SERVICES, subresource="proxy", parameters=None)
+    entry, path_params = context.entry, connection.path_params
+    if "service" in path_params:
+        segments = ["proxy", path_params["service"], path_params["port"]]
+        target = find_port_target(context.gateway, entry, path_params["service"], path_params["port"])
     else:
         segments = ["api"]
-        target = api_of(asked.gateway, entry)
-    split = split_path(connection.scope["raw_path"], segments=["xapps", entry.namespace, entry.name, *segments])
-    return Errand(caller=asked.caller, target=target, split=split)
+        target = find_api_target(context.gateway, entry)
+    path = parse_proxy_path(connection.scope["raw_path"], segments=["xapps", entry.namespace, entry.name, *segments])
+    return ProxyCall(caller=context.caller, target=target, path=path)
 
 
-def _serve() -> None:
+def _add_routes() -> None:
     for base, parameters, handler, what in (
-        (_TO_SERVICE, _SERVICE, pass_to_service, "a Service of an xApp"),
-        (_TO_API, (), pass_to_api, "the API of an xApp"),
+        (_SERVICE_PATH, _SERVICE_PARAMETERS, forward_to_service, "a Service of an xApp"),
+        (_API_PATH, (), forward_to_api, "the API of an xApp"),
     ):
         for method in _METHODS:
             router.add_api_route(
-                base + _BELOW,
+                base + _PATH_SUFFIX,
                 handler,
                 methods=[method],
                 name=f"{method.lower()}_{'service' if parameters else 'api'}_of_xapp",
                 summary=f"{method} from {what}",
-                openapi_extra={"parameters": [*ONE_XAPP, *parameters, _PATH]},
-                responses=_ANSWERS,
+                openapi_extra={"parameters": [*XAPP_PATH_PARAMETERS, *parameters, _PATH_PARAMETER]},
+                responses=_RESPONSES,
                 response_class=Response,
                 response_model=None,
             )
         router.add_api_route(base, handler, methods=_METHODS, include_in_schema=False, response_model=None)
-        for path in (base, base + _BELOW):
-            router.add_api_websocket_route(path, socket)
+        for path in (base, base + _PATH_SUFFIX):
+            router.add_api_websocket_route(path, forward_websocket)
 
 
-_serve()
+_add_routes()

@@ -11,35 +11,48 @@ from starlette.responses import Response
 
 from xapp_operator.api.json import Json, JsonObject, obj, text
 from xapp_operator.config import Settings
-from xapp_operator.errors import FieldError, TooLarge
-from xapp_operator.gateway.bodies import checked_body, read_object
-from xapp_operator.gateway.documented import NOBODY_SIGNS_IN, PRETTY, UNAUTHENTICATED, answers
-from xapp_operator.gateway.query import Query
-from xapp_operator.gateway.responses import json_response
-from xapp_operator.gateway.routes.plain import PlainRoute
-from xapp_operator.gateway.runtime import gateway_of
-from xapp_operator.gateway.schemas.session import Identity, SignIn
-from xapp_operator.gateway.session import TOKEN_MAX_BYTES, clear_cookie, expiry_of, set_cookie
+from xapp_operator.errors import ContentTooLarge, FieldError
+from xapp_operator.gateway.auth.session_cookies import (
+    TOKEN_MAX_BYTES,
+    clear_session_cookie,
+    jwt_expiry,
+    set_session_cookie,
+)
+from xapp_operator.gateway.http.bodies import read_json_object, validate_body
+from xapp_operator.gateway.http.openapi import (
+    NO_AUTHENTICATION,
+    PRETTY_PARAMETER,
+    UNAUTHENTICATED_PROBLEM,
+    document_responses,
+)
+from xapp_operator.gateway.http.query import StrictQuery
+from xapp_operator.gateway.http.responses import json_response
+from xapp_operator.gateway.http.routing import RequestRoute
+from xapp_operator.gateway.schemas.session import CallerIdentity, SignInRequest
+from xapp_operator.gateway.state import get_gateway
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import SELF_SUBJECT_REVIEWS
 
-router = APIRouter(prefix="/api/session", tags=["Session"], route_class=PlainRoute)
+router = APIRouter(prefix="/api/session", tags=["Session"], route_class=RequestRoute)
 
-NO_STORE: Final = {"Cache-Control": "no-store"}
+NO_STORE_HEADERS: Final = {"Cache-Control": "no-store"}
 
-_NOBODY: Final[JsonObject] = {"user": None, "groups": [], "auth": "none"}
+_ANONYMOUS: Final[JsonObject] = {"user": None, "groups": [], "auth": "none"}
 
 
 @router.post(
     "",
     summary="Sign in",
     openapi_extra={
-        **NOBODY_SIGNS_IN,
-        "parameters": [PRETTY],
-        "requestBody": {"required": True, "content": {"application/json": {"schema": SignIn.model_json_schema()}}},
+        **NO_AUTHENTICATION,
+        "parameters": [PRETTY_PARAMETER],
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": SignInRequest.model_json_schema()}},
+        },
     },
-    responses=answers(
-        (201, "Signed in: the answer sets the session cookie (none where nobody has to sign in).", Identity),
+    responses=document_responses(
+        (201, "Signed in: the answer sets the session cookie (none where nobody has to sign in).", CallerIdentity),
         problems={
             400: "The body is no JSON, or an unknown or repeated parameter.",
             401: "The cluster does not know the token.",
@@ -52,58 +65,58 @@ _NOBODY: Final[JsonObject] = {"user": None, "groups": [], "auth": "none"}
 )
 async def sign_in(request: Request) -> Response:
     """Keep a bearer token of the cluster in a sealed cookie."""
-    gateway = gateway_of(request)
-    query = Query(request.scope["query_string"]).only(("pretty",))
-    pretty, token = query.boolean("pretty"), _token_in(await read_object(request, what="body"))
+    gateway = get_gateway(request)
+    query = StrictQuery(request.scope["query_string"]).allow_only(("pretty",))
+    pretty, token = query.boolean("pretty"), _read_token(await read_json_object(request, what="body"))
     if gateway.settings.auth == "none":
-        return json_response(_NOBODY, status=201, pretty=pretty, headers=NO_STORE)
-    identity = await _identity(gateway.kube.as_user(token))
+        return json_response(_ANONYMOUS, status=201, pretty=pretty, headers=NO_STORE_HEADERS)
+    identity = await _get_identity(gateway.kube.with_token(token))
     seconds = _seconds_left(token, gateway.settings)
-    cookie = await gateway.authenticator.keys.seal(token, expires=int(time.time()) + seconds)
-    answer = json_response(identity, status=201, pretty=pretty, headers=NO_STORE)
-    set_cookie(answer, cookie, seconds=seconds, secure=_came_by_https(request, gateway.settings))
-    return answer
+    cookie = await gateway.authenticator.session_keys.seal(token, expires=int(time.time()) + seconds)
+    response = json_response(identity, status=201, pretty=pretty, headers=NO_STORE_HEADERS)
+    set_session_cookie(response, cookie, seconds=seconds, secure=_is_https(request, gateway.settings))
+    return response
 
 
 @router.get(
     "",
     summary="Who am I?",
-    openapi_extra={"parameters": [PRETTY]},
-    responses=answers(
-        (200, "Name and groups as the cluster knows them.", Identity),
-        problems={**UNAUTHENTICATED, 400: "An unknown or repeated parameter."},
+    openapi_extra={"parameters": [PRETTY_PARAMETER]},
+    responses=document_responses(
+        (200, "Name and groups as the cluster knows them.", CallerIdentity),
+        problems={**UNAUTHENTICATED_PROBLEM, 400: "An unknown or repeated parameter."},
     ),
     response_model=None,
 )
 async def who_am_i(request: Request) -> Response:
     """Answer with whom the cluster takes the caller for."""
-    caller = gateway_of(request).caller(request)
-    await caller.sign_in()
-    query = Query(request.scope["query_string"]).only(("pretty",))
-    identity = _NOBODY if caller.mode == "none" else await _identity(caller.client)
-    return json_response(identity, pretty=query.boolean("pretty"), headers=NO_STORE)
+    caller = get_gateway(request).get_caller(request)
+    await caller.authenticate()
+    query = StrictQuery(request.scope["query_string"]).allow_only(("pretty",))
+    identity = _ANONYMOUS if caller.mode == "none" else await _get_identity(caller.client)
+    return json_response(identity, pretty=query.boolean("pretty"), headers=NO_STORE_HEADERS)
 
 
 @router.delete(
     "",
     summary="Sign out",
-    responses=answers(
+    responses=document_responses(
         (204, "The cookie is cleared.", None),
-        problems={**UNAUTHENTICATED, 400: "An unknown or repeated parameter."},
+        problems={**UNAUTHENTICATED_PROBLEM, 400: "An unknown or repeated parameter."},
     ),
     status_code=204,
     response_model=None,
 )
 async def sign_out(request: Request) -> Response:
     """Have the browser forget its session; the token itself stays valid until it ends."""
-    await gateway_of(request).caller(request).sign_in()
-    Query(request.scope["query_string"]).only(())
-    answer = Response(status_code=204, headers=NO_STORE)
-    clear_cookie(answer)
-    return answer
+    await get_gateway(request).get_caller(request).authenticate()
+    StrictQuery(request.scope["query_string"]).allow_only(())
+    response = Response(status_code=204, headers=NO_STORE_HEADERS)
+    clear_session_cookie(response)
+    return response
 
 
-async def _identity(client: KubeClient) -> JsonObject:
+async def _get_identity(client: KubeClient) -> JsonObject:
     review = await client.create(
         SELF_SUBJECT_REVIEWS, {"apiVersion": SELF_SUBJECT_REVIEWS.api_version, "kind": SELF_SUBJECT_REVIEWS.kind}
     )
@@ -113,24 +126,24 @@ async def _identity(client: KubeClient) -> JsonObject:
     return {"user": text(info, "username"), "groups": known, "auth": "kubernetes"}
 
 
-def _token_in(body: JsonObject) -> str:
-    token = checked_body(body, SignIn, ask='send {"token": …} and nothing else').token
+def _read_token(body: JsonObject) -> str:
+    token = validate_body(body, SignInRequest, remedy='send {"token": …} and nothing else').token
     if len(token.encode("utf-8", "surrogatepass")) > TOKEN_MAX_BYTES:
         message = (
             f"has more than {TOKEN_MAX_BYTES:,} bytes, the most that a cookie can hold: send it as Authorization: "
             "Bearer with each request instead"
         )
-        raise TooLarge(f"token {message}", errors=(FieldError("token", message),))
+        raise ContentTooLarge(f"token {message}", errors=(FieldError("token", message),))
     return token
 
 
 def _seconds_left(token: str, settings: Settings) -> int:
-    expiry = expiry_of(token)
+    expiry = jwt_expiry(token)
     left = settings.session_max_seconds if expiry is None else expiry - int(time.time())
     return max(1, min(left, settings.session_max_seconds))
 
 
-def _came_by_https(request: Request, settings: Settings) -> bool:
+def _is_https(request: Request, settings: Settings) -> bool:
     """Tell whether the browser is on https, as far as that is known for sure: a cookie marked so is sent there only."""
     if request.url.scheme == "https" or request.headers.get("origin", "").lower().startswith("https://"):
         return True

@@ -8,17 +8,17 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from xapp_operator.gateway.documented import UNAUTHENTICATED, answers, parameter
-from xapp_operator.gateway.query import Query
-from xapp_operator.gateway.routes.plain import PlainRoute
-from xapp_operator.gateway.runtime import gateway_of
-from xapp_operator.gateway.stream import EventStream
+from xapp_operator.gateway.http.openapi import UNAUTHENTICATED_PROBLEM, document_parameter, document_responses
+from xapp_operator.gateway.http.query import StrictQuery
+from xapp_operator.gateway.http.routing import RequestRoute
+from xapp_operator.gateway.state import get_gateway
+from xapp_operator.gateway.xapps.change_stream import ChangeStreamResponse
 
-router = APIRouter(prefix="/api", tags=["xApps"], route_class=PlainRoute)
+router = APIRouter(prefix="/api", tags=["xApps"], route_class=RequestRoute)
 
-_PARAMETERS: Final = [
-    parameter("namespace", "Only xApps of this namespace."),
-    parameter("Last-Event-ID", "Go on after the event with this id.", where="header"),
+_STREAM_PARAMETERS: Final = [
+    document_parameter("namespace", "Only xApps of this namespace."),
+    document_parameter("Last-Event-ID", "Go on after the event with this id.", location="header"),
 ]
 
 
@@ -35,22 +35,22 @@ class ServerSentEvents(Response):
         "Server-Sent Events: `added`, `modified` and `deleted` with the record, `reset` when changes were missed or "
         "what the caller may see has changed (list again), and a comment every 15 seconds. Listen first, then list."
     ),
-    openapi_extra={"parameters": _PARAMETERS},
-    responses=answers(
+    openapi_extra={"parameters": _STREAM_PARAMETERS},
+    responses=document_responses(
         (200, "Events, until the client leaves.", None),
-        problems={**UNAUTHENTICATED, 400: "An unknown or repeated parameter."},
+        problems={**UNAUTHENTICATED_PROBLEM, 400: "An unknown or repeated parameter."},
     ),
     response_class=ServerSentEvents,
     response_model=None,
 )
 async def stream(request: Request) -> Response:
     """Answer with the changes of the xApps that the caller may list."""
-    gateway = gateway_of(request)
-    query = Query(request.scope["query_string"])
-    caller, named = gateway.caller(request), query.text("namespace")
-    await caller.require_list(namespace=named)
-    query.only(("namespace",))
+    gateway = get_gateway(request)
+    query = StrictQuery(request.scope["query_string"])
+    caller, namespace = gateway.get_caller(request), query.text("namespace")
+    await caller.require_list_allowed(namespace=namespace)
+    query.allow_only(("namespace",))
     gateway.require_synced()
-    return EventStream(
-        gateway.feed, caller, namespace=named, last_event_id=request.headers.get("last-event-id") or None
+    return ChangeStreamResponse(
+        gateway.feed, caller, namespace=namespace, last_event_id=request.headers.get("last-event-id") or None
     )

@@ -9,32 +9,32 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from xapp_operator.api.models import HealthStatus, Phase
-from xapp_operator.gateway import paging
-from xapp_operator.gateway.asked import asked_xapp
-from xapp_operator.gateway.documented import (
-    CACHED,
-    NOT_CHANGED,
-    ONE_XAPP,
-    PAGED,
-    PRETTY,
-    UNAUTHENTICATED,
-    answers,
-    parameter,
-    sorted_page,
+from xapp_operator.gateway.catalog.records import FACETS, SOURCES, XAPP_SORTS
+from xapp_operator.gateway.catalog.xapp_store import XAppFilters
+from xapp_operator.gateway.http import pagination
+from xapp_operator.gateway.http.list_responses import page_response, parse_list_request
+from xapp_operator.gateway.http.openapi import (
+    ETAG_HEADERS,
+    NOT_MODIFIED,
+    PAGE_HEADERS,
+    PRETTY_PARAMETER,
+    UNAUTHENTICATED_PROBLEM,
+    XAPP_PATH_PARAMETERS,
+    document_parameter,
+    document_responses,
+    sorted_page_parameter_docs,
 )
-from xapp_operator.gateway.pages import asked_page, page_answer
-from xapp_operator.gateway.query import Query
-from xapp_operator.gateway.records import FACETS, SORTS, SOURCES
-from xapp_operator.gateway.responses import cacheable
-from xapp_operator.gateway.routes.plain import PlainRoute
-from xapp_operator.gateway.runtime import gateway_of
-from xapp_operator.gateway.schemas.records import OneRecord, Page, Record
-from xapp_operator.gateway.store import Filters
+from xapp_operator.gateway.http.query import StrictQuery
+from xapp_operator.gateway.http.responses import etag_response
+from xapp_operator.gateway.http.routing import RequestRoute
+from xapp_operator.gateway.schemas.records import Page, XAppDetails, XAppRecord
+from xapp_operator.gateway.state import get_gateway
+from xapp_operator.gateway.xapps.context import get_xapp_context
 
-router = APIRouter(prefix="/api/xapps", tags=["xApps"], route_class=PlainRoute)
+router = APIRouter(prefix="/api/xapps", tags=["xApps"], route_class=RequestRoute)
 
-LIST_NAME: Final = "xapps"
-PARAMETERS: Final = (*paging.PAGE_PARAMETERS, *FACETS, "search")
+XAPPS_LIST_NAME: Final = "xapps"
+XAPP_LIST_PARAMETERS: Final = (*pagination.SORTED_LIST_PARAMETERS, *FACETS, "search")
 
 _CHOICES: Final = {
     "phase": tuple(phase.value for phase in Phase),
@@ -43,65 +43,73 @@ _CHOICES: Final = {
 }
 _FILTER_DOCS: Final = (
     *(
-        parameter(
+        document_parameter(
             facet,
             f"Only xApps of this {facet}.",
             schema={"type": "string"} | ({"enum": list(_CHOICES[facet])} if facet in _CHOICES else {}),
         )
         for facet in FACETS
     ),
-    parameter("search", "Only xApps with this text in name, xAppName, organization or team; case is ignored."),
+    document_parameter("search", "Only xApps with this text in name, xAppName, organization or team; case is ignored."),
 )
 
 
 @router.get(
     "",
     summary="List xApps",
-    openapi_extra={"parameters": [*sorted_page(SORTS), *_FILTER_DOCS]},
-    responses=answers(
-        (200, "One page. A bare array of records where pagination is turned off.", Page[Record]),
-        NOT_CHANGED,
-        problems={**UNAUTHENTICATED, 400: "A parameter that is unknown, repeated or out of its bounds."},
-        headers=PAGED,
+    openapi_extra={"parameters": [*sorted_page_parameter_docs(XAPP_SORTS), *_FILTER_DOCS]},
+    responses=document_responses(
+        (200, "One page. A bare array of records where pagination is turned off.", Page[XAppRecord]),
+        NOT_MODIFIED,
+        problems={**UNAUTHENTICATED_PROBLEM, 400: "A parameter that is unknown, repeated or out of its bounds."},
+        headers=PAGE_HEADERS,
     ),
     response_model=None,
 )
 async def list_xapps(request: Request) -> Response:
     """Answer with one page of the xApps that the caller may list."""
-    gateway = gateway_of(request)
-    query = Query(request.scope["query_string"])
-    caller, named = gateway.caller(request), query.text("namespace")
-    await caller.require_list(namespace=named)
-    query.only(PARAMETERS)
-    asked = asked_page(query, gateway.settings, name=LIST_NAME, sorts=SORTS)
-    filters = _filters(query)
+    gateway = get_gateway(request)
+    query = StrictQuery(request.scope["query_string"])
+    caller, namespace = gateway.get_caller(request), query.text("namespace")
+    await caller.require_list_allowed(namespace=namespace)
+    query.allow_only(XAPP_LIST_PARAMETERS)
+    page_request = parse_list_request(query, gateway.settings, name=XAPPS_LIST_NAME, sorts=XAPP_SORTS)
+    filters = _read_filters(query)
     gateway.require_synced()
-    within = None if named is not None else await caller.namespaces("list", among=gateway.store.namespaces)
-    view = gateway.store.view(filters, sort=asked.sort, descending=asked.descending, within=within)
-    at = paging.bounds(asked, total_count=len(view))
-    return page_answer(request, query, asked, at, [entry.record for entry in view[at.start : at.stop]])
+    namespaces = (
+        None if namespace is not None else await caller.allowed_namespaces("list", among=gateway.store.namespaces)
+    )
+    view = gateway.store.select(filters, sort=page_request.sort, descending=page_request.descending, within=namespaces)
+    page_bounds = pagination.compute_page_bounds(page_request, total_count=len(view))
+    return page_response(
+        request,
+        query,
+        page_request,
+        page_bounds,
+        [entry.record_json for entry in view[page_bounds.start : page_bounds.stop]],
+    )
 
 
 @router.get(
     "/{namespace}/{name}",
     summary="Show one xApp",
-    openapi_extra={"parameters": [*ONE_XAPP, PRETTY]},
-    responses=answers(
-        (200, "The xApp with its conditions, history and resources.", OneRecord),
-        NOT_CHANGED,
-        problems={**UNAUTHENTICATED, 400: "An unknown or repeated parameter.", 404: "No such xApp."},
-        headers={200: CACHED},
+    openapi_extra={"parameters": [*XAPP_PATH_PARAMETERS, PRETTY_PARAMETER]},
+    responses=document_responses(
+        (200, "The xApp with its conditions, history and resources.", XAppDetails),
+        NOT_MODIFIED,
+        problems={**UNAUTHENTICATED_PROBLEM, 400: "An unknown or repeated parameter.", 404: "No such xApp."},
+        headers={200: ETAG_HEADERS},
     ),
     response_model=None,
 )
 async def show_xapp(request: Request) -> Response:
     """Answer with one xApp."""
-    asked = await asked_xapp(request, parameters=("pretty",))
-    return cacheable(request, asked.entry.one(), pretty=asked.query.boolean("pretty"))
+    context = await get_xapp_context(request, parameters=("pretty",))
+    return etag_response(request, context.entry.detailed_record_json(), pretty=context.query.boolean("pretty"))
 
 
-def _filters(query: Query) -> Filters:
+def _read_filters(query: StrictQuery) -> XAppFilters:
     values = {
         facet: query.choice(facet, _CHOICES[facet]) if facet in _CHOICES else query.text(facet) for facet in FACETS
     }
-    return Filters(**values, search=query.text("search"))
+    return XAppFilters(**values, search=query.text("search"))

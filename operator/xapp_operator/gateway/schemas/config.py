@@ -6,26 +6,26 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from xapp_operator.gateway.schemas.records import ServiceShape, Shape
+from xapp_operator.gateway.schemas.records import ResponseModel, ServiceModel
 
 
-class Address(Shape):
+class ServiceAddress(ResponseModel):
     """One way to a port of a Service."""
 
     url: str = Field(description="Absolute, or for proxy a path of this gateway.")
     via: Literal["nodePort", "loadBalancer", "ingress", "clusterDNS", "proxy"]
 
 
-class AddressedService(ServiceShape):
+class ServiceWithAddresses(ServiceModel):
     """One Service with the addresses at which its ports can be reached."""
 
-    addresses: list[Address]
+    addresses: list[ServiceAddress]
 
 
-class Configuration(Shape):
+class XAppConfiguration(ResponseModel):
     """Where an xApp can be reached, and what it is configured with."""
 
-    services: list[AddressedService]
+    services: list[ServiceWithAddresses]
     values: dict[str, Any] | None = Field(
         description="The user's values, secrets masked. Of an xApp known by its labels null without the right to get "
         "Secrets."
@@ -43,7 +43,7 @@ class Configuration(Shape):
     )
 
 
-class NewValues(BaseModel):
+class ValuesRequest(BaseModel):
     """Values that replace the present ones."""
 
     model_config = ConfigDict(extra="forbid")
@@ -51,7 +51,7 @@ class NewValues(BaseModel):
     values: dict[str, Any] = Field(description="All of the user's values; a mask keeps the value behind it.")
 
 
-class ConfigDryRun(Shape):
+class ConfigDryRun(ResponseModel):
     """What a change of values would do; nothing has been changed."""
 
     diff: str | None = Field(

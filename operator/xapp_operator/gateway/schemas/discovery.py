@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from xapp_operator.gateway.schemas.records import ServiceShape, Shape
+from xapp_operator.gateway.schemas.records import ResponseModel, ServiceModel
 
 
-class XAppReference(Shape):
+class XAppReference(ResponseModel):
     """Names one xApp."""
 
     namespace: str
     name: str
 
 
-class DiscoveredService(ServiceShape):
+class DiscoveredService(ServiceModel):
     """One Service of the cluster, of an xApp or not."""
 
     namespace: str

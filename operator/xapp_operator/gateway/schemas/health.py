@@ -7,11 +7,11 @@ from typing import Literal
 from pydantic import Field
 
 from xapp_operator.api.models import HealthStatus
-from xapp_operator.gateway.schemas.logs import EventShape
-from xapp_operator.gateway.schemas.records import Shape
+from xapp_operator.gateway.schemas.logs import EventModel
+from xapp_operator.gateway.schemas.records import ResponseModel
 
 
-class ResourceHealthShape(Shape):
+class ResourceHealthModel(ResponseModel):
     """The verdict on one object."""
 
     kind: str
@@ -21,7 +21,7 @@ class ResourceHealthShape(Shape):
     message: str | None = Field(description="Why; of a healthy object, what is to be known of it nevertheless.")
 
 
-class ContainerShape(Shape):
+class ContainerModel(ResponseModel):
     """One container of a pod; sidecars and those of its start come first."""
 
     name: str
@@ -34,7 +34,7 @@ class ContainerShape(Shape):
     message: str | None
 
 
-class PodShape(Shape):
+class PodModel(ResponseModel):
     """One pod."""
 
     name: str
@@ -42,14 +42,14 @@ class PodShape(Shape):
     ready: bool
     restarts: int = Field(description="Of all its containers.")
     node: str | None
-    containers: list[ContainerShape]
+    containers: list[ContainerModel]
 
 
-class HealthReport(Shape):
+class HealthReport(ResponseModel):
     """How an xApp fares."""
 
     status: HealthStatus
     message: str | None = Field(description="The root cause where something is wrong.")
-    resources: list[ResourceHealthShape]
-    pods: list[PodShape] = Field(description="At most 100; empty for who may not list pods.")
-    events: list[EventShape] = Field(description="At most 50, newest first; empty for who may not list events.")
+    resources: list[ResourceHealthModel]
+    pods: list[PodModel] = Field(description="At most 100; empty for who may not list pods.")
+    events: list[EventModel] = Field(description="At most 50, newest first; empty for who may not list events.")

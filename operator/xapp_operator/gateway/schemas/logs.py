@@ -6,22 +6,22 @@ from datetime import datetime
 
 from pydantic import Field
 
-from xapp_operator.gateway.schemas.records import Shape
+from xapp_operator.gateway.schemas.records import ResponseModel
 
 
-class EventObject(Shape):
+class EventObjectModel(ResponseModel):
     """What an event is about."""
 
     kind: str | None
     name: str | None
 
 
-class EventShape(Shape):
+class EventModel(ResponseModel):
     """One event of Kubernetes."""
 
     type: str | None = Field(description="Normal or Warning.")
     reason: str | None
     message: str | None
-    object: EventObject
+    object: EventObjectModel
     count: int = Field(description="How often it happened.")
     last_seen: datetime | None

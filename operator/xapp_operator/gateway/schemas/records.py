@@ -16,7 +16,7 @@ from xapp_operator.api.models import HealthStatus, Phase
 T = TypeVar("T")
 
 
-class Shape(BaseModel):
+class ResponseModel(BaseModel):
     """Base of the shapes: camelCase on the wire, every member there, absent values null."""
 
     model_config = ConfigDict(
@@ -27,7 +27,7 @@ class Shape(BaseModel):
     )
 
 
-class PortShape(Shape):
+class PortModel(ResponseModel):
     """One port of a Service."""
 
     name: str | None
@@ -38,16 +38,16 @@ class PortShape(Shape):
     app_protocol: str | None
 
 
-class ServiceShape(Shape):
+class ServiceModel(ResponseModel):
     """One Service of an xApp."""
 
     name: str
     type: str | None
     cluster_ip: str | None = Field(alias="clusterIP")
-    ports: list[PortShape]
+    ports: list[PortModel]
 
 
-class ReleaseShape(Shape):
+class ReleaseModel(ResponseModel):
     """The Helm release in force; all null before the first one."""
 
     name: str | None
@@ -58,7 +58,7 @@ class ReleaseShape(Shape):
     last_deployed: datetime | None
 
 
-class ChartShape(Shape):
+class ChartModel(ResponseModel):
     """The chart that is asked for; of an uploaded one, name and version are known once it is deployed."""
 
     name: str | None
@@ -67,7 +67,7 @@ class ChartShape(Shape):
     url: str | None
 
 
-class Record(Shape):
+class XAppRecord(ResponseModel):
     """One xApp as lists show it."""
 
     name: str = Field(description="metadata.name of the XApp; used in every path.")
@@ -84,14 +84,14 @@ class Record(Shape):
     ready: bool = Field(description="Deployed and healthy, as of the newest spec.")
     health: HealthStatus
     message: str | None = Field(description="Why it is as it is: the root cause where something is wrong.")
-    release: ReleaseShape
-    chart: ChartShape
-    services: list[ServiceShape]
+    release: ReleaseModel
+    chart: ChartModel
+    services: list[ServiceModel]
     created_at: datetime | None
     updated_at: datetime | None
 
 
-class ConditionShape(Shape):
+class ConditionModel(ResponseModel):
     """A condition by the conventions of Kubernetes."""
 
     type: str
@@ -102,7 +102,7 @@ class ConditionShape(Shape):
     observed_generation: int | None
 
 
-class RevisionShape(Shape):
+class RevisionModel(ResponseModel):
     """One revision of a release."""
 
     revision: int
@@ -117,19 +117,19 @@ class RevisionShape(Shape):
     description: str | None
 
 
-class ResourcesShape(Shape):
+class ResourceCountModel(ResponseModel):
     """How many objects of the release there are, and how many of them are healthy."""
 
     total: int
     ready: int
 
 
-class OneRecord(Record):
+class XAppDetails(XAppRecord):
     """One xApp with its conditions, its history (newest first) and its resources."""
 
-    conditions: list[ConditionShape]
-    history: list[RevisionShape]
-    resources: ResourcesShape
+    conditions: list[ConditionModel]
+    history: list[RevisionModel]
+    resources: ResourceCountModel
 
 
 class Page(BaseModel, Generic[T]):
@@ -144,7 +144,7 @@ class Page(BaseModel, Generic[T]):
     content: list[T]
 
 
-class DryRun(Shape):
+class DeploymentDryRun(ResponseModel):
     """What would be deployed; nothing has been changed."""
 
     manifest: str = Field(description="The rendered objects, as YAML documents.")
@@ -153,7 +153,7 @@ class DryRun(Shape):
     warnings: list[str]
 
 
-class ProblemField(BaseModel):
+class ProblemFieldError(BaseModel):
     """One refused field."""
 
     field: str
@@ -170,10 +170,10 @@ class Problem(BaseModel):
     status: int
     detail: str = Field(description="What was refused, the rule or bound, and what mends it.")
     instance: str = Field(description="The path that was asked for.")
-    errors: list[ProblemField] = Field(description="The fields that were refused, if it was fields.")
+    errors: list[ProblemFieldError] = Field(description="The fields that were refused, if it was fields.")
 
 
-class Deletion(BaseModel):
+class DeletionRequest(BaseModel):
     """Which xApp to delete."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -182,7 +182,7 @@ class Deletion(BaseModel):
     namespace: str = Field(max_length=63, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")
 
 
-class Alive(BaseModel):
+class ProbeStatus(BaseModel):
     """The answer of a probe."""
 
     status: Literal["ok"]

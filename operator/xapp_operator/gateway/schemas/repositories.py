@@ -8,14 +8,14 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from xapp_operator.gateway.schemas.records import Shape
+from xapp_operator.gateway.schemas.records import ResponseModel
 
 CREDENTIAL_MAX = 8192
 CA_BUNDLE_MAX = 60_000
 """So that a whole request stays below the cap of JSON bodies."""
 
 
-class NewRepository(BaseModel):
+class RepositoryRequest(BaseModel):
     """A repository to save; credentials go into a Secret of the same namespace and never come back."""
 
     model_config = ConfigDict(alias_generator=to_camel, extra="forbid", strict=True, hide_input_in_errors=True)
@@ -40,7 +40,7 @@ class NewRepository(BaseModel):
     )
 
 
-class RepositoryRecord(Shape):
+class RepositoryRecord(ResponseModel):
     """One saved repository."""
 
     name: str
@@ -53,7 +53,7 @@ class RepositoryRecord(Shape):
     message: str | None = Field(description="What the operator found; null before its first look.")
 
 
-class ChartRecord(Shape):
+class ChartRecord(ResponseModel):
     """One chart of a repository, as its newest release describes it."""
 
     name: str
@@ -64,7 +64,7 @@ class ChartRecord(Shape):
     icon: str | None = Field(description="An http(s) URL.")
 
 
-class VersionRecord(Shape):
+class ChartVersionRecord(ResponseModel):
     """One version of a chart; of a chart in a registry only `version` is known."""
 
     version: str

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 
-class SignIn(BaseModel):
+class SignInRequest(BaseModel):
     """A bearer token of the cluster."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -15,7 +15,7 @@ class SignIn(BaseModel):
     token: str = Field(min_length=1, description="Of at most 3,000 bytes, to fit a cookie.")
 
 
-class Identity(BaseModel):
+class CallerIdentity(BaseModel):
     """Who the caller is to the cluster."""
 
     model_config = ConfigDict(extra="forbid")

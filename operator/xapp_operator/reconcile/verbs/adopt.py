@@ -12,31 +12,33 @@ from dataclasses import replace
 
 from xapp_operator.api.json import obj
 from xapp_operator.domain.actions import Adopt
-from xapp_operator.domain.situation import INSTALL, Outcome
-from xapp_operator.helm.storage import secret_name
+from xapp_operator.domain.plan_input import INSTALL, AttemptOutcome
+from xapp_operator.helm.release_storage import release_secret_name
 from xapp_operator.kube.resources import SECRETS
-from xapp_operator.reconcile.draft import begun
-from xapp_operator.reconcile.tools import Tools, Work
-from xapp_operator.reconcile.verbs.deploy import ownership_labels
+from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
+from xapp_operator.reconcile.status_draft import start_attempt
+from xapp_operator.reconcile.verbs.deploy import release_labels
 
 
-async def adopt(action: Adopt, work: Work, tools: Tools) -> None:
+async def adopt(action: Adopt, work: ReconcileRequest, tools: ReconcilerContext) -> None:
     """Label the record of the release as ours.
 
     Raises:
         Conflict: when the record changed meanwhile; the next reconcile sees what it is then.
     """
-    kube, name = tools.identities.client_of(work.xapp), work.xapp.release_name
-    secret = await kube.get(SECRETS, secret_name(name, action.revision), namespace=work.namespace)
+    kube, name = tools.impersonation.client_for(work.xapp), work.xapp.release_name
+    secret = await kube.get(SECRETS, release_secret_name(name, action.revision), namespace=work.namespace)
     metadata = {key: value for key, value in obj(secret, "metadata").items() if key != "managedFields"}
-    metadata["labels"] = {**obj(metadata, "labels"), **ownership_labels(work.xapp.metadata.name, action.digests)}
+    metadata["labels"] = {**obj(metadata, "labels"), **release_labels(work.xapp.metadata.name, action.digests)}
     await kube.replace(SECRETS, {**secret, "metadata": metadata}, namespace=work.namespace)
     now = time.time()
-    attempt = begun(None, action=INSTALL, digests=action.digests, generation=work.xapp.metadata.generation, now=now)
-    work.draft.attempt = replace(attempt, outcome=Outcome.RELEASED)
+    attempt = start_attempt(
+        None, action=INSTALL, digests=action.digests, generation=work.xapp.metadata.generation, now=now
+    )
+    work.draft.attempt = replace(attempt, outcome=AttemptOutcome.RELEASED)
     tools.events.record(
         work.raw,
         reason="Adopted",
         message=f"revision {action.revision} of {name}, made by a person of this chart and these values, is taken over",
     )
-    await tools.releases.refresh(work.namespace, name)
+    await tools.release_watch.refresh(work.namespace, name)

@@ -13,20 +13,26 @@ from typing import Any, TypeAlias
 
 from xapp_operator.api.models import ReleaseStatus
 from xapp_operator.api.names import LABEL_ATTEMPT, LABEL_CHART_DIGEST, LABEL_VALUES_DIGEST, LABEL_XAPP
-from xapp_operator.domain.situation import Attempt, Digests, Outcome
+from xapp_operator.domain.plan_input import Attempt, AttemptOutcome, Digests
 from xapp_operator.errors import XAppError
 from xapp_operator.helm.requests import ReleaseRequest, ReleaseResult
-from xapp_operator.reconcile.desired import Materials
 from xapp_operator.reconcile.labels import label_objects
-from xapp_operator.reconcile.report import FAILED, SUCCEEDED, describe
-from xapp_operator.reconcile.running import Interrupted
-from xapp_operator.reconcile.tools import Tools, Work
+from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
+from xapp_operator.reconcile.release_inputs import ReleaseInputs
+from xapp_operator.reconcile.running import StepInterrupted
+from xapp_operator.reconcile.status_rendering import FAILURE_REASONS, SUCCESS_REASONS, describe_release
 
-Step: TypeAlias = Callable[[ReleaseRequest], Coroutine[Any, Any, ReleaseResult]]
+HelmStep: TypeAlias = Callable[[ReleaseRequest], Coroutine[Any, Any, ReleaseResult]]
 
 
 async def deploy(
-    work: Work, tools: Tools, attempt: Attempt, *, step: Step, take_ownership: bool, over_failed: bool = False
+    work: ReconcileRequest,
+    tools: ReconcilerContext,
+    attempt: Attempt,
+    *,
+    step: HelmStep,
+    take_ownership: bool,
+    over_failed: bool = False,
 ) -> None:
     """Run `step` (install or upgrade) and record how it ended; a failure is recorded, not raised.
 
@@ -39,32 +45,34 @@ async def deploy(
         over_failed: replace a failed record of the same release name.
     """
 
-    async def run() -> tuple[Materials, ReleaseResult]:
-        materials = await tools.desired.materials(work.xapp)
-        _warn_of_skipped_schema(work, tools, materials)
-        request = _request(work, tools, materials, take_ownership=take_ownership, over_failed=over_failed)
+    async def run() -> tuple[ReleaseInputs, ReleaseResult]:
+        materials = await tools.inputs.load(work.xapp)
+        _warn_schema_skipped(work, tools, materials)
+        request = _release_request(work, tools, materials, take_ownership=take_ownership, over_failed=over_failed)
         return materials, await step(request)
 
     try:
-        materials, result = await tools.running.run(work.key, run())
-        work.draft.release = _released(work, materials, result)
-        await _label(work, tools, result.manifest)
-    except Interrupted:
-        work.draft.attempt = replace(attempt, outcome=Outcome.INTERRUPTED, last_at=time.time())
+        materials, result = await tools.running_steps.run(work.key, run())
+        work.draft.release = _release_status(work, materials, result)
+        await _label_release_objects(work, tools, result.manifest)
+    except StepInterrupted:
+        work.draft.attempt = replace(attempt, outcome=AttemptOutcome.INTERRUPTED, last_at=time.time())
     except XAppError as error:
-        work.draft.attempt = failed(attempt, error)
-        tools.events.record(work.raw, kind="Warning", reason=work.draft.attempt.reason, message=error.message)
+        work.draft.attempt = failed_attempt(attempt, error)
+        tools.events.record(work.raw, event_type="Warning", reason=work.draft.attempt.reason, message=error.message)
     else:
-        work.draft.attempt = replace(attempt, outcome=Outcome.RELEASED, last_at=time.time())
+        work.draft.attempt = replace(attempt, outcome=AttemptOutcome.RELEASED, last_at=time.time())
         work.draft.unlocked = False
-        tools.events.record(work.raw, reason=SUCCEEDED[attempt.action], message=describe(work.draft))
-    await tools.releases.refresh(work.namespace, work.xapp.release_name)
-    if work.draft.attempt is not None and work.draft.attempt.outcome is Outcome.FAILED:
-        client, name = tools.identities.client_of(work.xapp), work.xapp.release_name
-        await tools.releases.trim(client, work.namespace, name, keep=work.xapp.spec.max_history)
+        tools.events.record(work.raw, reason=SUCCESS_REASONS[attempt.action], message=describe_release(work.draft))
+    await tools.release_watch.refresh(work.namespace, work.xapp.release_name)
+    if work.draft.attempt is not None and work.draft.attempt.outcome is AttemptOutcome.FAILED:
+        client, name = tools.impersonation.client_for(work.xapp), work.xapp.release_name
+        await tools.release_watch.delete_failed_surplus(
+            client, work.namespace, name, max_revisions=work.xapp.spec.max_history
+        )
 
 
-async def _label(work: Work, tools: Tools, manifest: str) -> None:
+async def _label_release_objects(work: ReconcileRequest, tools: ReconcilerContext, manifest: str) -> None:
     """Label what helm made; a passing failure leaves the step a success, the labels follow at the next look."""
     try:
         await label_objects(work, tools, manifest)
@@ -73,20 +81,25 @@ async def _label(work: Work, tools: Tools, manifest: str) -> None:
             raise
 
 
-def failed(attempt: Attempt, error: XAppError) -> Attempt:
+def failed_attempt(attempt: Attempt, error: XAppError) -> Attempt:
     """Return `attempt` as ended by `error`."""
     return replace(
         attempt,
-        outcome=Outcome.FAILED,
+        outcome=AttemptOutcome.FAILED,
         last_at=time.time(),
         permanent=error.permanent,
-        reason=error.reason or FAILED[attempt.action],
+        reason=error.reason or FAILURE_REASONS[attempt.action],
         message=error.message,
     )
 
 
-def _request(
-    work: Work, tools: Tools, materials: Materials, *, take_ownership: bool, over_failed: bool
+def _release_request(
+    work: ReconcileRequest,
+    tools: ReconcilerContext,
+    materials: ReleaseInputs,
+    *,
+    take_ownership: bool,
+    over_failed: bool,
 ) -> ReleaseRequest:
     spec = work.xapp.spec
     return ReleaseRequest(
@@ -94,18 +107,18 @@ def _request(
         namespace=work.namespace,
         chart=materials.chart.path,
         values=materials.values,
-        labels=ownership_labels(work.xapp.metadata.name, materials.digests),
-        user=tools.identities.user_of(work.xapp),
+        labels=release_labels(work.xapp.metadata.name, materials.digests),
+        user=tools.impersonation.user_for(work.xapp),
         timeout=spec.timeout_seconds,
         replace=over_failed,
         take_ownership=take_ownership,
         skip_schema=materials.chart.info.external_refs,
         history_max=spec.max_history,
-        secrets=materials.secrets,
+        secrets=materials.secret_values,
     )
 
 
-def ownership_labels(xapp: str, digests: Digests) -> dict[str, str]:
+def release_labels(xapp: str, digests: Digests) -> dict[str, str]:
     """Return the labels of a release record that tell whose it is and what it was made of, with a new attempt."""
     return {
         LABEL_XAPP: xapp,
@@ -115,7 +128,7 @@ def ownership_labels(xapp: str, digests: Digests) -> dict[str, str]:
     }
 
 
-def _released(work: Work, materials: Materials, result: ReleaseResult) -> ReleaseStatus:
+def _release_status(work: ReconcileRequest, materials: ReleaseInputs, result: ReleaseResult) -> ReleaseStatus:
     return ReleaseStatus(
         name=work.xapp.release_name,
         namespace=work.namespace,
@@ -130,11 +143,11 @@ def _released(work: Work, materials: Materials, result: ReleaseResult) -> Releas
     )
 
 
-def _warn_of_skipped_schema(work: Work, tools: Tools, materials: Materials) -> None:
+def _warn_schema_skipped(work: ReconcileRequest, tools: ReconcilerContext, materials: ReleaseInputs) -> None:
     if materials.chart.info.external_refs:
         tools.events.record(
             work.raw,
-            kind="Warning",
+            event_type="Warning",
             reason="SchemaSkipped",
             message="the chart's values schema refers to documents outside the chart: the values are not checked "
             "against it, because following such references is not allowed",

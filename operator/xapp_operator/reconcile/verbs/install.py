@@ -6,12 +6,12 @@ Draft: attempt, release, history (see `deploy`). Never used on a release that on
 from __future__ import annotations
 
 from xapp_operator.domain.actions import Install
-from xapp_operator.domain.situation import Attempt
-from xapp_operator.reconcile.tools import Tools, Work
+from xapp_operator.domain.plan_input import Attempt
+from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.verbs.deploy import deploy
 
 
-async def install(action: Install, work: Work, tools: Tools, attempt: Attempt) -> None:
+async def install(action: Install, work: ReconcileRequest, tools: ReconcilerContext, attempt: Attempt) -> None:
     """Run `helm install`; with `replace` over a failed record of the same name."""
     await deploy(
         work,

@@ -18,18 +18,18 @@ from tests.integration.gateway.conftest import settings_for
 from tests.localcluster import Cluster
 from tests.localcluster.waiting import wait_until
 from tests.support.apiserver import NAMESPACES, XAPPS, ApiServer
-from tests.support.gateway import Serving, serving
-from tests.support.proxying import NAME, PORT, SERVICE, Behind, behind_service, service_object
-from tests.support.xappapi import XAppApi, xapp_api
-from tests.unit.gateway.xapps import raw_xapp
+from tests.support.gateway import GatewayServer, serve_gateway
+from tests.support.proxied_xapp import NAME, PORT, SERVICE, ProxiedXApp, proxy_to_service, service_object
+from tests.support.xapp_server import XAppServer, serve_xapp
+from tests.unit.gateway.xapp_objects import raw_xapp
 
 SERVICES: Final = "/api/v1/namespaces/{}/services"
 PODS: Final = "/api/v1/namespaces/{}/pods"
 ENDPOINTS: Final = "/api/v1/namespaces/{}/endpoints"
-WAYS: Final = ("service", "apiserver")
+PROXY_MODES: Final = ("service", "apiserver")
 
 
-def own_address() -> str:
+def non_loopback_address() -> str:
     """Return an address of this machine that is not loopback; nothing is sent to find it."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
@@ -42,7 +42,7 @@ def own_address() -> str:
     return address
 
 
-def publish(api: ApiServer, namespace: str, *, address: str, port: int, name: str = SERVICE) -> None:
+def create_service(api: ApiServer, namespace: str, *, address: str, port: int, name: str = SERVICE) -> None:
     """Make a Service of the xApp whose one pod is at `address` and `port`, whatever controllers run."""
     service = service_object(name, namespace=namespace)
     metadata = {key: service["metadata"][key] for key in ("name", "labels", "annotations")}
@@ -63,28 +63,28 @@ def publish(api: ApiServer, namespace: str, *, address: str, port: int, name: st
     api.create(SERVICES.format(namespace), {"metadata": metadata, "spec": {"ports": ports}})
 
 
-def publish_xapp(api: ApiServer, namespace: str) -> None:
+def create_xapp(api: ApiServer, namespace: str) -> None:
     """Make the XApp; nothing deploys it."""
     body = raw_xapp(NAME, namespace=namespace)
     api.create(XAPPS.format(namespace), {**body, "metadata": {"name": NAME}})
 
 
 @pytest.fixture(scope="package")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[XAppApi]:
+def reachable_xapp(tmp_path_factory: pytest.TempPathFactory) -> Iterator[XAppServer]:
     """The API of the xApp, at an address that an API server connects to."""
-    with xapp_api(own_address()) as one:
+    with serve_xapp(non_loopback_address()) as one:
         yield one
 
 
 @pytest.fixture(scope="package")
-def at_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Behind]:
+def via_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxiedXApp]:
     """The xApp behind a gateway that connects to its Service."""
-    with xapp_api() as one, behind_service(one, tmp_path_factory.mktemp("service")) as behind:
+    with serve_xapp() as one, proxy_to_service(one, tmp_path_factory.mktemp("service")) as behind:
         yield behind
 
 
 @pytest.fixture(scope="package")
-def room(api: ApiServer) -> Iterator[str]:
+def proxy_namespace(api: ApiServer) -> Iterator[str]:
     """A namespace of the package."""
     name = f"proxy-{secrets.token_hex(4)}"
     api.create(NAMESPACES, {"metadata": {"name": name}})
@@ -93,37 +93,41 @@ def room(api: ApiServer) -> Iterator[str]:
 
 
 @pytest.fixture(scope="package")
-def through_apiserver(
-    cluster: Cluster, api: ApiServer, room: str, served: XAppApi, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Behind]:
+def via_apiserver(
+    cluster: Cluster,
+    api: ApiServer,
+    proxy_namespace: str,
+    reachable_xapp: XAppServer,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[ProxiedXApp]:
     """The xApp behind a gateway that goes through the API server."""
-    publish_xapp(api, room)
-    publish(api, room, address=served.host, port=served.port)
+    create_xapp(api, proxy_namespace)
+    create_service(api, proxy_namespace, address=reachable_xapp.host, port=reachable_xapp.port)
     settings = settings_for(cluster, tmp_path_factory.mktemp("apiserver"), proxy="apiserver")
-    with serving(settings) as gateway:
-        behind = Behind(gateway, served, namespace=room, inner=True)
-        wait_known(gateway, behind)
+    with serve_gateway(settings) as gateway:
+        behind = ProxiedXApp(gateway, reachable_xapp, namespace=proxy_namespace, via_apiserver=True)
+        wait_proxied(gateway, behind)
         yield behind
 
 
-def wait_known(gateway: Serving, behind: Behind) -> None:
+def wait_proxied(gateway: GatewayServer, proxied: ProxiedXApp) -> None:
     """Wait until the gateway knows xApp and Service."""
-    with behind.client() as http:
+    with proxied.client() as http:
         wait_until(lambda: http.get("/json").status_code == 200, timeout=60, what="the Service of the xApp")
 
 
-@pytest.fixture(params=WAYS)
-def behind(request: pytest.FixtureRequest) -> Behind:
+@pytest.fixture(params=PROXY_MODES)
+def proxied(request: pytest.FixtureRequest) -> ProxiedXApp:
     """The xApp behind a gateway, in each of the two ways."""
-    name = "at_service" if request.param == "service" else "through_apiserver"
-    found: Behind = request.getfixturevalue(name)
-    found.api.seen.clear()
-    found.api.gone.clear()
+    name = "via_service" if request.param == "service" else "via_apiserver"
+    found: ProxiedXApp = request.getfixturevalue(name)
+    found.api.requests.clear()
+    found.api.disconnects.clear()
     return found
 
 
 @pytest.fixture
-def http(behind: Behind) -> Iterator[httpx.Client]:
+def http(proxied: ProxiedXApp) -> Iterator[httpx.Client]:
     """A client of the xApp through the gateway."""
-    with behind.client() as client:
+    with proxied.client() as client:
         yield client

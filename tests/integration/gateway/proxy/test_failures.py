@@ -13,13 +13,13 @@ import httpx
 import pytest
 
 from tests.integration.gateway.conftest import settings_for
-from tests.integration.gateway.proxy.conftest import own_address, publish, publish_xapp, wait_known
+from tests.integration.gateway.proxy.conftest import create_service, create_xapp, non_loopback_address, wait_proxied
 from tests.localcluster import Cluster
 from tests.localcluster.waiting import wait_until
 from tests.support.apiserver import NAMESPACES, ApiServer
-from tests.support.gateway import serving
-from tests.support.proxying import SERVICE, Behind, behind_service, service_object
-from tests.support.xappapi import XAppApi, xapp_api
+from tests.support.gateway import serve_gateway
+from tests.support.proxied_xapp import SERVICE, ProxiedXApp, proxy_to_service, service_object
+from tests.support.xapp_server import XAppServer, serve_xapp
 
 
 def problem(answer: httpx.Response) -> str:
@@ -69,31 +69,31 @@ def test_an_answer_that_breaks_off_does_not_look_whole(http: httpx.Client, query
     assert answer.status_code == 502
 
 
-def test_a_service_or_port_of_nobody_is_not_found_and_says_what_there_is(behind: Behind) -> None:
-    with behind.gateway.client() as http:
-        service = http.get(f"{behind.xapp}/proxy/kubernetes/443/")
-        port = http.get(f"{behind.xapp}/proxy/{SERVICE}/8080/")
-        xapp = http.get(f"/api/xapps/{behind.namespace}/nobody/api/")
+def test_an_unknown_service_or_port_is_404_and_lists_the_known_ones(proxied: ProxiedXApp) -> None:
+    with proxied.gateway.client() as http:
+        service = http.get(f"{proxied.xapp_path}/proxy/kubernetes/443/")
+        port = http.get(f"{proxied.xapp_path}/proxy/{SERVICE}/8080/")
+        xapp = http.get(f"/api/xapps/{proxied.namespace}/nobody/api/")
 
     assert [answer.status_code for answer in (service, port, xapp)] == [404, 404, 404]
     assert problem(service).endswith("it has hello")
     assert problem(port).endswith("it has 80 (http)")
-    assert behind.api.seen == []
+    assert proxied.api.requests == []
 
 
-def test_a_method_that_is_not_passed_is_refused(behind: Behind, http: httpx.Client) -> None:
+def test_a_method_that_is_not_passed_is_refused(proxied: ProxiedXApp, http: httpx.Client) -> None:
     answer = http.request("PROPFIND", "/echo")
 
     assert answer.status_code == 405
-    assert behind.api.seen == []
+    assert proxied.api.requests == []
 
 
 def test_an_xapp_that_is_slow_to_answer_is_a_time_out(tmp_path: Path) -> None:
-    with xapp_api() as api, behind_service(api, tmp_path, proxy_timeout=1.0) as behind, behind.client() as http:
+    with serve_xapp() as api, proxy_to_service(api, tmp_path, proxy_timeout=1.0) as behind, behind.client() as http:
         answer = http.get("/slow")
         upload = http.post("/stall", content=bytes(100_000))
         wait_until(lambda: http.get("/echo").is_success, timeout=60, what="an answer in time")
-        wait_until(lambda: "/slow" in api.gone, timeout=60, what="the xApp to be told that nobody waits")
+        wait_until(lambda: "/slow" in api.disconnects, timeout=60, what="the xApp to be told that nobody waits")
 
     assert [answer.status_code, upload.status_code] == [504, 504]
     assert "XAPP_PROXY_TIMEOUT" in problem(answer)
@@ -101,8 +101,8 @@ def test_an_xapp_that_is_slow_to_answer_is_a_time_out(tmp_path: Path) -> None:
 
 def test_an_answer_that_has_begun_may_last(tmp_path: Path) -> None:
     with (
-        xapp_api() as api,
-        behind_service(api, tmp_path, proxy_timeout=0.5) as behind,
+        serve_xapp() as api,
+        proxy_to_service(api, tmp_path, proxy_timeout=0.5) as behind,
         behind.client() as http,
     ):
         # On a machine that is busy it may begin too late.
@@ -125,15 +125,15 @@ def _first_events(http: httpx.Client) -> str:
 
 
 @contextmanager
-def nobody_at(address: str) -> Iterator[XAppApi]:
+def nobody_at(address: str) -> Iterator[XAppServer]:
     """Keep a port at which nothing listens, so that nobody else takes it."""
     with socket.socket() as holder:
         holder.bind((address, 0))
-        yield XAppApi(address, holder.getsockname()[1])
+        yield XAppServer(address, holder.getsockname()[1])
 
 
-def test_nothing_that_listens_is_a_bad_gateway(tmp_path: Path) -> None:
-    with nobody_at("127.0.0.1") as api, behind_service(api, tmp_path) as behind, behind.client() as http:
+def test_a_closed_port_is_502(tmp_path: Path) -> None:
+    with nobody_at("127.0.0.1") as api, proxy_to_service(api, tmp_path) as behind, behind.client() as http:
         answer = http.get("/")
 
     assert answer.status_code == 502
@@ -142,21 +142,21 @@ def test_nothing_that_listens_is_a_bad_gateway(tmp_path: Path) -> None:
 
 def test_what_does_not_speak_http_is_a_bad_gateway(tmp_path: Path) -> None:
     service = service_object(ports=[{"name": "https", "port": 80, "protocol": "TCP"}])
-    with xapp_api() as api, behind_service(api, tmp_path, service=service) as behind, behind.client() as http:
+    with serve_xapp() as api, proxy_to_service(api, tmp_path, service=service) as behind, behind.client() as http:
         answer = http.get("/")
 
     assert answer.status_code == 502
     assert problem(answer)
 
 
-def test_more_than_so_many_at_a_time_are_told_to_come_again(tmp_path: Path) -> None:
+def test_requests_over_the_concurrency_limit_get_retry_after(tmp_path: Path) -> None:
     with (
-        xapp_api() as api,
-        behind_service(api, tmp_path, proxy_concurrency=2) as behind,
+        serve_xapp() as api,
+        proxy_to_service(api, tmp_path, proxy_concurrency=2) as behind,
         behind.client() as http,
         ThreadPoolExecutor(1) as threads,
     ):
-        with http.stream("GET", "/events"), behind.socket("/ws"):
+        with http.stream("GET", "/events"), behind.open_websocket("/ws"):
             answer = http.get("/echo")
             with behind.gateway.client() as other:
                 rest = other.get("/api/xapps")
@@ -181,28 +181,31 @@ def empty(api: ApiServer) -> Iterator[str]:
 
 
 def test_pods_that_are_not_there_or_do_not_listen_are_bad_gateways(
-    cluster: Cluster, api: ApiServer, empty: str, tmp_path: Path, served: XAppApi
+    cluster: Cluster, api: ApiServer, empty: str, tmp_path: Path, reachable_xapp: XAppServer
 ) -> None:
-    publish_xapp(api, empty)
-    publish(api, empty, address=served.host, port=served.port)
-    publish(api, empty, address=served.host, port=served.port, name="unready")
+    create_xapp(api, empty)
+    create_service(api, empty, address=reachable_xapp.host, port=reachable_xapp.port)
+    create_service(api, empty, address=reachable_xapp.host, port=reachable_xapp.port, name="unready")
     api.patch(f"/api/v1/namespaces/{empty}/endpoints/unready", {"subsets": None})
-    publish(api, empty, address=served.host, port=served.port, name="nothing-behind")
+    create_service(api, empty, address=reachable_xapp.host, port=reachable_xapp.port, name="nothing-behind")
     api.delete(f"/api/v1/namespaces/{empty}/endpoints/nothing-behind")
-    with nobody_at(own_address()) as gone, serving(settings_for(cluster, tmp_path, proxy="apiserver")) as gateway:
-        publish(api, empty, address=gone.host, port=gone.port, name="crashed")
-        behind = Behind(gateway, served, namespace=empty, inner=True)
-        wait_known(gateway, behind)
+    with (
+        nobody_at(non_loopback_address()) as gone,
+        serve_gateway(settings_for(cluster, tmp_path, proxy="apiserver")) as gateway,
+    ):
+        create_service(api, empty, address=gone.host, port=gone.port, name="crashed")
+        behind = ProxiedXApp(gateway, reachable_xapp, namespace=empty, via_apiserver=True)
+        wait_proxied(gateway, behind)
         with gateway.client() as http:
             # The API server learns of Services and their pods in its own time.
             expected = {"crashed": "refuses connections", "unready": "pod", "nothing-behind": "has no endpoints"}
             for service, said in expected.items():
                 wait_until(
-                    lambda path=f"{behind.xapp}/proxy/{service}/80/", said=said: refused(http.get(path), said),  # type: ignore[misc]
+                    lambda path=f"{behind.xapp_path}/proxy/{service}/80/", said=said: refused(http.get(path), said),  # type: ignore[misc]
                     timeout=60,
                     what=f"the pod of {service} to be told of",
                 )
-            dry_run = http.get(f"{behind.base}/echo?dryRun=All")
+            dry_run = http.get(f"{behind.proxy_path}/echo?dryRun=All")
 
     assert dry_run.status_code == 400
     assert "dryRun" in problem(dry_run)

@@ -10,51 +10,51 @@ import pytest
 from structlog.testing import capture_logs
 
 from tests.localcluster.waiting import wait_until
-from tests.support.proxying import NAME, PORT, SERVICE, Behind
+from tests.support.proxied_xapp import NAME, PORT, SERVICE, ProxiedXApp
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
-def test_every_method_passes_with_its_body_and_query(behind: Behind, http: httpx.Client, method: str) -> None:
+def test_every_method_passes_with_its_body_and_query(proxied: ProxiedXApp, http: httpx.Client, method: str) -> None:
     answer = http.request(method, "/echo/some/thing/?a=1&a=2&b=%20x%2Fy&c", content=b"hello")
 
     assert (answer.status_code, answer.content, answer.headers["x-method"]) == (200, b"hello", method)
-    assert behind.api.seen[-1].target == "/echo/some/thing/?a=1&a=2&b=%20x%2Fy&c"
+    assert proxied.api.requests[-1].target == "/echo/some/thing/?a=1&a=2&b=%20x%2Fy&c"
 
 
-def test_a_query_is_the_xapps_whatever_is_in_it(behind: Behind, http: httpx.Client) -> None:
+def test_a_query_is_the_xapps_whatever_is_in_it(proxied: ProxiedXApp, http: httpx.Client) -> None:
     query = "pretty=true&path=/other&timeout=1s&watch=true&follow=1&namespace=x&limit=500&x=;y&z=%FF&=&&"
 
     assert http.get(f"/echo?{query}").status_code == 200
-    assert behind.api.seen[-1].target == f"/echo?{query}"
+    assert proxied.api.requests[-1].target == f"/echo?{query}"
 
 
-def test_head_passes_as_head(behind: Behind, http: httpx.Client) -> None:
+def test_head_passes_as_head(proxied: ProxiedXApp, http: httpx.Client) -> None:
     answer = http.head("/bytes/1000")
 
     assert (answer.status_code, answer.headers["content-length"], answer.content) == (200, "1000", b"")
-    assert behind.api.seen[-1].method == "HEAD"
+    assert proxied.api.requests[-1].method == "HEAD"
 
 
 @pytest.mark.parametrize("path", ["", "/"])
-def test_the_root_is_reached_with_and_without_a_slash(behind: Behind, path: str) -> None:
-    with behind.gateway.client() as http:
-        assert http.get(behind.base + path).status_code == 200
+def test_the_root_is_reached_with_and_without_a_slash(proxied: ProxiedXApp, path: str) -> None:
+    with proxied.gateway.client() as http:
+        assert http.get(proxied.proxy_path + path).status_code == 200
 
-    assert behind.api.seen[-1].target == "/"
+    assert proxied.api.requests[-1].target == "/"
 
 
 @pytest.mark.parametrize("way", ["/api/json", f"/proxy/{SERVICE}/http/json", f"/proxy/{SERVICE}/{PORT}/json"])
 @pytest.mark.parametrize("version", ["", "/v1"])
-def test_the_port_has_a_number_a_name_and_a_convention(behind: Behind, way: str, version: str) -> None:
-    path = (behind.xapp + way).replace("/api/xapps", f"/api{version}/xapps")
-    with behind.gateway.client() as http:
+def test_the_port_has_a_number_a_name_and_a_convention(proxied: ProxiedXApp, way: str, version: str) -> None:
+    path = (proxied.xapp_path + way).replace("/api/xapps", f"/api{version}/xapps")
+    with proxied.gateway.client() as http:
         answer = http.get(path)
 
     assert answer.json() == {"kind": "sample", "n": 1}
-    assert behind.api.seen[-1].header("x-forwarded-prefix") == path.removesuffix("/json")
+    assert proxied.api.requests[-1].header("x-forwarded-prefix") == path.removesuffix("/json")
 
 
-def test_what_says_who_the_caller_is_stays_at_the_gateway(behind: Behind, http: httpx.Client) -> None:
+def test_credentials_are_not_forwarded_to_the_xapp(proxied: ProxiedXApp, http: httpx.Client) -> None:
     secret = {
         "Authorization": "Bearer secret-token",
         "Cookie": "xapp-session=secret; other=secret",
@@ -75,15 +75,15 @@ def test_what_says_who_the_caller_is_stays_at_the_gateway(behind: Behind, http: 
     }
     assert http.get("/echo", headers=secret).status_code == 200
 
-    seen = behind.api.seen[-1]
+    seen = proxied.api.requests[-1]
     assert "secret" not in repr(seen.headers)
     assert "203.0.113.9" not in repr(seen.headers)
     assert seen.header("x-custom") == "kept"
-    assert seen.header("host") == f"{SERVICE}.{behind.namespace}.svc"
+    assert seen.header("host") == f"{SERVICE}.{proxied.namespace}.svc"
     assert (seen.header("x-forwarded-for") or "").startswith("127.0.0.1")
     assert seen.header("x-forwarded-proto") == "http"
-    assert seen.header("x-forwarded-host") == f"127.0.0.1:{behind.gateway.port}"
-    assert seen.header("x-forwarded-prefix") == behind.base
+    assert seen.header("x-forwarded-host") == f"127.0.0.1:{proxied.gateway.port}"
+    assert seen.header("x-forwarded-prefix") == proxied.proxy_path
     for name in ("te", "keep-alive", "upgrade", "proxy-connection"):
         assert seen.header(name) is None
 
@@ -107,11 +107,11 @@ def test_an_answer_loses_what_would_act_on_the_gateways_origin(http: httpx.Clien
     assert len(answer.headers.get_list("date", split_commas=False)) == 1
 
 
-def test_no_log_tells_what_an_xapp_was_asked_for(behind: Behind, http: httpx.Client) -> None:
+def test_proxied_paths_are_not_logged(proxied: ProxiedXApp, http: httpx.Client) -> None:
     with capture_logs() as logs:
         assert http.post("/reset/hunter2?token=hunter2").status_code == 200
-        assert http.post(behind.gateway.url + f"{behind.xapp}/api/v1/reset/hunter2").status_code == 200
-        assert http.post(behind.gateway.url + f"{behind.xapp}/proxy/nobody/80/hunter2").status_code == 404
+        assert http.post(proxied.gateway.url + f"{proxied.xapp_path}/api/v1/reset/hunter2").status_code == 200
+        assert http.post(proxied.gateway.url + f"{proxied.xapp_path}/proxy/nobody/80/hunter2").status_code == 404
         assert http.get("/drop").status_code == 502
         begun = breaks_off(http)
         failed, broken = (1, 1) if begun else (2, 0)
@@ -177,31 +177,35 @@ def test_html_has_the_links_that_the_xapp_wrote(http: httpx.Client) -> None:
     ],
 )
 def test_a_redirect_stays_behind_the_proxy_and_is_not_followed(
-    behind: Behind, http: httpx.Client, location: str, outward: str
+    proxied: ProxiedXApp, http: httpx.Client, location: str, outward: str
 ) -> None:
-    names = {"base": behind.base, "namespace": behind.namespace, "port": str(behind.gateway.port)}
+    names = {"base": proxied.proxy_path, "namespace": proxied.namespace, "port": str(proxied.gateway.port)}
 
     answer = http.get("/location", params={"to": location.format(**names)}, follow_redirects=False)
 
     assert answer.status_code == 302
     assert answer.headers.get("location", "") == outward.format(**names)
-    assert len(behind.api.seen) == 1
+    assert len(proxied.api.requests) == 1
 
 
 @pytest.mark.parametrize(
     "location", ["/a/../../../%2e%2e/b/", "/..\\..\\..\\x", "/%2E%2E/%2e%2e/x", "..\\..\\..\\..\\x", "/\\evil/x"]
 )
-def test_no_redirect_climbs_out(behind: Behind, http: httpx.Client, location: str) -> None:
+def test_no_redirect_climbs_out(proxied: ProxiedXApp, http: httpx.Client, location: str) -> None:
     answer = http.get("/location", params={"to": location}, follow_redirects=False)
 
     # As a browser resolves it: a backslash is a slash, an encoded dot is a dot.
     led_to = answer.headers["location"].replace("\\", "/").replace("%2e", ".").replace("%2E", ".")
-    assert httpx.URL(behind.gateway.url + behind.base + "/location").join(led_to).path.startswith(behind.base + "/")
+    assert (
+        httpx.URL(proxied.gateway.url + proxied.proxy_path + "/location")
+        .join(led_to)
+        .path.startswith(proxied.proxy_path + "/")
+    )
 
 
-def test_where_the_content_lies_is_told_as_seen_from_outside(behind: Behind, http: httpx.Client) -> None:
+def test_content_location_is_rewritten_to_the_gateways_address(proxied: ProxiedXApp, http: httpx.Client) -> None:
     answer = http.get("/location", params={"to": "/made", "content": "/made/1", "code": "201"})
 
-    assert (answer.status_code, answer.headers["location"]) == (201, f"{behind.base}/made")
-    assert answer.headers["content-location"] == f"{behind.base}/made/1"
+    assert (answer.status_code, answer.headers["location"]) == (201, f"{proxied.proxy_path}/made")
+    assert answer.headers["content-location"] == f"{proxied.proxy_path}/made/1"
     assert NAME in answer.headers["location"]

@@ -13,8 +13,8 @@ import aiohttp
 import httpx
 
 from tests.localcluster.waiting import DeadlineExceeded, wait_until
-from tests.support.proxying import Behind
-from tests.support.xappapi import CHUNK
+from tests.support.proxied_xapp import ProxiedXApp
+from tests.support.xapp_server import CHUNK
 
 LARGE: Final = 100 * 1024 * 1024
 GROWTH_MAX: Final = 48 * 1024 * 1024
@@ -72,14 +72,14 @@ def test_a_large_upload_passes_in_constant_memory(http: httpx.Client) -> None:
     assert most - before < GROWTH_MAX
 
 
-def test_a_body_in_chunks_passes_without_a_length(behind: Behind, http: httpx.Client) -> None:
+def test_a_body_in_chunks_passes_without_a_length(proxied: ProxiedXApp, http: httpx.Client) -> None:
     answer = http.post("/digest", content=pieces(1_000_000))
 
     assert answer.json()["size"] == 1_000_000
-    assert behind.api.seen[-1].header("content-length") is None
+    assert proxied.api.requests[-1].header("content-length") is None
 
 
-async def test_a_body_goes_up_while_its_answer_comes_down(behind: Behind) -> None:
+async def test_a_body_goes_up_while_its_answer_comes_down(proxied: ProxiedXApp) -> None:
     async def sent() -> AsyncIterator[bytes]:
         for piece in pieces(LARGE):
             yield piece
@@ -88,7 +88,7 @@ async def test_a_body_goes_up_while_its_answer_comes_down(behind: Behind) -> Non
     async with (
         asyncio.timeout(120),
         aiohttp.ClientSession() as session,
-        session.post(behind.gateway.url + behind.base + "/duplex", data=sent()) as answer,
+        session.post(proxied.gateway.url + proxied.proxy_path + "/duplex", data=sent()) as answer,
     ):
         try:
             async for piece in answer.content.iter_any():
@@ -96,17 +96,17 @@ async def test_a_body_goes_up_while_its_answer_comes_down(behind: Behind) -> Non
                 size += len(piece)
         except aiohttp.ClientPayloadError:
             # Through the API server the end may be lost on the way; then nobody takes the answer for the whole.
-            assert behind.inner
+            assert proxied.via_apiserver
             return
 
     assert (answer.status, size) == (200, LARGE)
     assert whole.hexdigest() == digest_of(LARGE)
 
 
-def test_an_upload_that_the_xapp_does_not_take_stops_the_caller(behind: Behind) -> None:
+def test_an_upload_that_the_xapp_does_not_take_stops_the_caller(proxied: ProxiedXApp) -> None:
     sent = 0
-    with socket.create_connection(("127.0.0.1", behind.gateway.port), timeout=3) as caller:
-        head = f"POST {behind.base}/stall HTTP/1.1\r\nHost: localhost\r\nContent-Length: {LARGE * 10}\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", proxied.gateway.port), timeout=3) as caller:
+        head = f"POST {proxied.proxy_path}/stall HTTP/1.1\r\nHost: localhost\r\nContent-Length: {LARGE * 10}\r\n\r\n"
         caller.sendall(head.encode())
         try:
             while sent < LARGE:
@@ -117,28 +117,30 @@ def test_an_upload_that_the_xapp_does_not_take_stops_the_caller(behind: Behind) 
     assert sent < LARGE
 
 
-def test_a_download_that_the_caller_does_not_take_stops_the_xapp(behind: Behind) -> None:
-    behind.api.taken = 0
-    with socket.create_connection(("127.0.0.1", behind.gateway.port), timeout=60) as caller:
-        caller.sendall(f"GET {behind.base}/flood HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+def test_a_download_that_the_caller_does_not_take_stops_the_xapp(proxied: ProxiedXApp) -> None:
+    proxied.api.bytes_read = 0
+    with socket.create_connection(("127.0.0.1", proxied.gateway.port), timeout=60) as caller:
+        caller.sendall(f"GET {proxied.proxy_path}/flood HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         caller.recv(1)
 
-        wait_until(lambda: behind.api.taken > 0 and _unchanged(behind), timeout=60, what="the xApp to be stopped")
+        wait_until(
+            lambda: proxied.api.bytes_read > 0 and _unchanged(proxied), timeout=60, what="the xApp to be stopped"
+        )
 
-    assert behind.api.taken < LARGE
-    wait_until(lambda: "/flood" in behind.api.gone, timeout=60, what="the xApp to be told that nobody reads")
+    assert proxied.api.bytes_read < LARGE
+    wait_until(lambda: "/flood" in proxied.api.disconnects, timeout=60, what="the xApp to be told that nobody reads")
 
 
-def _unchanged(behind: Behind) -> bool:
-    before = behind.api.taken
+def _unchanged(proxied: ProxiedXApp) -> bool:
+    before = proxied.api.bytes_read
     try:
-        wait_until(lambda: behind.api.taken != before, timeout=1, what="more to be taken")
+        wait_until(lambda: proxied.api.bytes_read != before, timeout=1, what="more to be taken")
     except DeadlineExceeded:
         return True
     return False
 
 
-def test_events_pass_as_they_come_and_end_when_the_caller_leaves(behind: Behind, http: httpx.Client) -> None:
+def test_events_pass_as_they_come_and_end_when_the_caller_leaves(proxied: ProxiedXApp, http: httpx.Client) -> None:
     with http.stream("GET", "/events") as answer:
         assert answer.headers["content-type"] == "text/event-stream"
         text = ""
@@ -148,15 +150,17 @@ def test_events_pass_as_they_come_and_end_when_the_caller_leaves(behind: Behind,
                 break
 
     assert text.startswith("id: 0\ndata: 0\n\n")
-    wait_until(lambda: "/events" in behind.api.gone, timeout=60, what="the xApp to be told that the caller left")
+    wait_until(
+        lambda: "/events" in proxied.api.disconnects, timeout=60, what="the xApp to be told that the caller left"
+    )
 
 
-def test_a_caller_who_leaves_before_the_answer_ends_the_request(behind: Behind) -> None:
-    with socket.create_connection(("127.0.0.1", behind.gateway.port), timeout=60) as caller:
-        caller.sendall(f"GET {behind.base}/slow HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-        wait_until(lambda: behind.api.seen, timeout=60, what="the request to arrive")
+def test_a_caller_who_leaves_before_the_answer_ends_the_request(proxied: ProxiedXApp) -> None:
+    with socket.create_connection(("127.0.0.1", proxied.gateway.port), timeout=60) as caller:
+        caller.sendall(f"GET {proxied.proxy_path}/slow HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        wait_until(lambda: proxied.api.requests, timeout=60, what="the request to arrive")
 
-    wait_until(lambda: "/slow" in behind.api.gone, timeout=60, what="the xApp to be told that the caller left")
+    wait_until(lambda: "/slow" in proxied.api.disconnects, timeout=60, what="the xApp to be told that the caller left")
 
 
 def test_an_answer_before_the_end_of_the_upload_reaches_the_caller(http: httpx.Client) -> None:
@@ -165,23 +169,23 @@ def test_an_answer_before_the_end_of_the_upload_reaches_the_caller(http: httpx.C
     assert (answer.status_code, answer.text) == (413, "too much")
 
 
-def test_a_caller_who_waits_to_be_asked_for_the_body_is_asked(behind: Behind) -> None:
-    with socket.create_connection(("127.0.0.1", behind.gateway.port), timeout=60) as caller:
+def test_a_caller_who_waits_to_be_asked_for_the_body_is_asked(proxied: ProxiedXApp) -> None:
+    with socket.create_connection(("127.0.0.1", proxied.gateway.port), timeout=60) as caller:
         caller.sendall(
-            f"POST {behind.base}/digest HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"
+            f"POST {proxied.proxy_path}/digest HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"
             "Content-Length: 5\r\n\r\n".encode()
         )
         assert caller.recv(1000).startswith(b"HTTP/1.1 100 ")
         caller.sendall(b"hello")
         assert caller.recv(1000).startswith(b"HTTP/1.1 200 ")
 
-    assert behind.api.seen[-1].header("expect") is None
+    assert proxied.api.requests[-1].header("expect") is None
 
 
-def test_a_caller_who_waits_is_refused_without_being_asked(behind: Behind) -> None:
-    with socket.create_connection(("127.0.0.1", behind.gateway.port), timeout=60) as caller:
+def test_a_caller_who_waits_is_refused_without_being_asked(proxied: ProxiedXApp) -> None:
+    with socket.create_connection(("127.0.0.1", proxied.gateway.port), timeout=60) as caller:
         caller.sendall(
-            f"POST {behind.xapp}/proxy/none/80/ HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"
+            f"POST {proxied.xapp_path}/proxy/none/80/ HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"
             "Content-Length: 5\r\n\r\n".encode()
         )
         assert caller.recv(1000).startswith(b"HTTP/1.1 404 ")

@@ -1,0 +1,96 @@
+"""The `ChartRepository` resource: a saved address of charts, with where its credentials lie."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import ConfigDict, Field
+
+from xapp_operator.api.base_model import CelRule, Model, cel_rules
+from xapp_operator.api.models import URL_RULES, Condition, Metadata, ObjectName, parse_duration
+
+DEFAULT_INTERVAL = "5m"
+
+
+class SecretRef(Model):
+    """A Secret in the same namespace."""
+
+    name: ObjectName = Field(description="Name of the Secret.")
+
+
+class CaSecretRef(SecretRef):
+    """A Secret that holds a CA bundle."""
+
+    key: ObjectName = Field("ca.crt", description="Key that holds the PEM bundle. Default ca.crt.")
+
+
+class ChartRepositorySpec(Model):
+    """Where the charts are, and how to be let in."""
+
+    model_config = ConfigDict(
+        json_schema_extra=cel_rules(
+            CelRule(
+                "!(has(self.insecureSkipTLSVerify) && self.insecureSkipTLSVerify && has(self.caSecretRef))",
+                "insecureSkipTLSVerify and caSecretRef exclude each other: remove one of them",
+            )
+        )
+    )
+
+    url: str = Field(
+        description="Address of the repository: http://, https:// or oci://.",
+        min_length=1,
+        max_length=2048,
+        json_schema_extra=cel_rules(*URL_RULES),
+    )
+    secret_ref: SecretRef | None = Field(
+        None, description="Secret with the keys username and password, or token, in this namespace."
+    )
+    ca_secret_ref: CaSecretRef | None = Field(None, description="Secret with a CA bundle, in this namespace.")
+    insecure_skip_tls_verify: bool = Field(
+        False,  # noqa: FBT003
+        alias="insecureSkipTLSVerify",
+        description="true: accept any certificate. Default false.",
+    )
+    interval: str = Field(
+        DEFAULT_INTERVAL,
+        description="How often the index is looked at again. Default 5m.",
+        max_length=32,
+        json_schema_extra=cel_rules(
+            CelRule(
+                "self.matches('^([0-9]+(\\\\.[0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('10s')"
+                " && duration(self) <= duration('168h')",
+                "must be a duration between 10s and 168h, such as 5m or 1h",
+            )
+        ),
+    )
+
+    @property
+    def interval_seconds(self) -> float:
+        """Return `interval` in seconds."""
+        return parse_duration(self.interval)
+
+
+class ChartRepositoryStatus(Model):
+    """What the last look at the repository found."""
+
+    observed_generation: int = Field(-1, description="Generation of the spec that this status is about.")
+    charts: int | None = Field(None, description="Number of charts in the index; absent for oci.")
+    last_fetched: datetime | None = Field(None, description="When the index was last read or found unchanged.")
+    conditions: list[Condition] | None = Field(
+        None,
+        description="Ready; Stalled and Reconciling only while True.",
+        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
+    )
+
+
+class ChartRepository(Model):
+    """A saved chart repository: its address, and where its credentials lie."""
+
+    metadata: Metadata
+    spec: ChartRepositorySpec
+    status: ChartRepositoryStatus = Field(default_factory=ChartRepositoryStatus)
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Return (namespace, name)."""
+        return self.metadata.namespace, self.metadata.name

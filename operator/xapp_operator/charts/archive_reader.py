@@ -1,0 +1,194 @@
+"""The files of a packed chart, read under bounds and never written anywhere.
+
+What an archive must not have is refused here, while it is unpacked in memory: wrong names, links that lead out,
+devices, too many bytes or files. What the files must say is `inspection.py`'s. Names are taken exactly as Helm takes
+them (the first folder is dropped, whatever it is called): a file that Helm sees and this module does not would be one
+that nobody has checked. Only the files that have to be looked into are kept.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import zlib
+from dataclasses import dataclass, field
+from typing import Final
+
+from xapp_operator.charts.chart_info import ArchiveLimits
+from xapp_operator.charts.formatting import format_bytes, quote_text
+from xapp_operator.charts.tar_reader import ByteStream, InvalidTar, TarEntry, TarEntryKind, TarReader
+from xapp_operator.errors import ChartInvalid
+
+CHART_YAML: Final = "Chart.yaml"
+VALUES_YAML: Final = "values.yaml"
+VALUES_SCHEMA: Final = "values.schema.json"
+REQUIREMENTS: Final = "requirements.yaml"
+
+_GZIP_MAGIC: Final = b"\x1f\x8b"
+_HEADER_BYTES_PER_FILE: Final = 2048  # bytes of tar headers that a file may bring along
+_HEADER_BYTES_BASE: Final = 64 * 1024
+_CHUNK_BYTES: Final = 64 * 1024
+_PARSED_FILES: Final = re.compile(
+    r"(?:charts/[^/]+/)*(?:Chart\.yaml|values\.schema\.json|requirements\.yaml|charts/[^/]+\.tgz)"
+)
+_DRIVE_LETTER: Final = re.compile(r"[a-zA-Z]:")
+_PACK_HINT: Final = "Pack the chart with 'helm package'."
+
+
+@dataclass(slots=True)
+class ArchiveBudget:
+    """What is left for an archive and all archives nested in it: bytes unpacked, files, and bytes to parse."""
+
+    limits: ArchiveLimits
+    unpacked: int = 0
+    files: int = 0
+    parsed: int = field(default=0)
+
+    def count_file(self, entry: TarEntry) -> None:
+        """Count one file of the unpacked chart; raises ChartInvalid beyond a bound."""
+        self.files += 1
+        if self.files > self.limits.max_files:
+            raise archive_refused(
+                f"it has more than {self.limits.max_files:,} files. Leave out what the chart does not need."
+            )
+        self.unpacked += entry.size
+        if self.unpacked > self.limits.unpacked_bytes:
+            raise unpacked_too_large(self.limits)
+
+    def count_document(self, name: str, size: int) -> None:
+        """Count a file that will be parsed; raises ChartInvalid beyond a bound."""
+        if size > self.limits.document_bytes:
+            raise archive_refused(
+                f"{quote_text(name)} has {format_bytes(size)}; at most "
+                f"{format_bytes(self.limits.document_bytes)} are allowed. "
+                "Make it smaller."
+            )
+        self.parsed += size
+        limit = 4 * self.limits.document_bytes
+        if self.parsed > limit:
+            raise archive_refused(
+                f"the {CHART_YAML}, values and schema files of the chart and its subcharts have more than "
+                f"{format_bytes(limit)} together. Make them smaller."
+            )
+
+
+def read_chart_files(archive: bytes, *, budget: ArchiveBudget, read_values: bool) -> dict[str, bytes | None]:
+    """Return the files of a packed chart, path inside the chart → content; None where the content is not needed.
+
+    `with_values` says whether the content of values.yaml is. A link counts as an empty file, as it does for Helm.
+    Raises ChartInvalid.
+    """
+    if not archive:
+        raise archive_refused(f"it is empty (0 bytes). {_PACK_HINT}")
+    if not archive.startswith(_GZIP_MAGIC):
+        raise archive_refused(f"it is not compressed with gzip. {_PACK_HINT}")
+    unpacked = _BoundedStream(gzip.GzipFile(fileobj=io.BytesIO(archive), mode="rb"), budget.limits)
+    try:
+        files = _read_entries(TarReader(unpacked), budget, read_values=read_values)
+        while unpacked.read(_CHUNK_BYTES):
+            pass  # to the end, where the checksum of the compression stands
+    except InvalidTar:
+        raise archive_refused(f"what it unpacks to is no tar archive, or breaks off. {_PACK_HINT}") from None
+    except (OSError, EOFError, zlib.error):
+        raise archive_refused(f"its gzip compression is damaged or breaks off. {_PACK_HINT}") from None
+    return files
+
+
+def _read_entries(tar: TarReader, budget: ArchiveBudget, *, read_values: bool) -> dict[str, bytes | None]:
+    files: dict[str, bytes | None] = {}
+    for entry in tar:
+        if entry.kind is TarEntryKind.FOLDER:
+            _path_in_chart(entry.name)
+            continue
+        path = _path_in_chart(entry.name)
+        if path is None:
+            raise archive_refused(f"{quote_text(entry.name)} lies outside the chart's folder. {_PACK_HINT}")
+        _check_entry_kind(entry, path)
+        budget.count_file(entry)
+        is_parsed = _PARSED_FILES.fullmatch(path) is not None or (read_values and path == VALUES_YAML)
+        if is_parsed and path in files:
+            raise archive_refused(f"it has {quote_text(path)} twice. {_PACK_HINT}")
+        if is_parsed and not path.endswith(".tgz"):
+            budget.count_document(path, entry.size)
+        files[path] = tar.read() if is_parsed else None
+    if not files:
+        raise archive_refused(f"it has no files. {_PACK_HINT}")
+    return files
+
+
+def _path_in_chart(name: str) -> str | None:
+    """Return the path inside the chart's folder, None for the folder itself or a file beside it."""
+    if "\\" in name and "/" in name:
+        raise archive_refused(f"{quote_text(name)} mixes '/' and '\\' in its path. {_PACK_HINT}")
+    parts = name.replace("\\", "/").split("/")
+    if not parts[0] or (len(parts) > 2 and not parts[1]) or any(_DRIVE_LETTER.match(part) for part in parts[:2]):  # noqa: PLR2004
+        raise archive_refused(f"{quote_text(name)} is an absolute path. {_PACK_HINT}")
+    if ".." in parts:
+        raise archive_refused(f"{quote_text(name)} has '..' in its path. {_PACK_HINT}")
+    return "/".join(part for part in parts[1:] if part not in ("", ".")) or None
+
+
+def _check_entry_kind(entry: TarEntry, path: str) -> None:
+    if entry.kind is TarEntryKind.FILE:
+        return
+    if entry.kind is TarEntryKind.SYMBOLIC_LINK:
+        inside = _is_inside_chart(start=path.split("/")[:-1], target=entry.target)
+    elif entry.kind is TarEntryKind.HARD_LINK:
+        # The target of a hard link is a path from the archive's root, the chart's folder first.
+        inside = _path_in_chart(entry.target) is not None
+    else:
+        raise archive_refused(
+            f"{quote_text(entry.name)} is {entry.kind.value}; only files, folders and links inside the chart "
+            "are allowed. "
+            "Leave it out."
+        )
+    if not inside:
+        raise archive_refused(
+            f"{quote_text(entry.name)} is {entry.kind.value} to {quote_text(entry.target)}, outside the chart. "
+            "Replace it by the file itself."
+        )
+
+
+def _is_inside_chart(*, start: list[str], target: str) -> bool:
+    path = target.replace("\\", "/")
+    if not path or path.startswith("/") or _DRIVE_LETTER.match(path):
+        return False
+    depth = len(start)
+    for part in path.split("/"):
+        if part == "..":
+            depth -= 1
+        elif part not in ("", "."):
+            depth += 1
+        if depth < 0:
+            return False
+    return True
+
+
+class _BoundedStream:
+    """A stream that ends in ChartInvalid instead of going on for ever."""
+
+    def __init__(self, stream: ByteStream, limits: ArchiveLimits) -> None:
+        self._stream = stream
+        self._limits = limits
+        self._left = limits.unpacked_bytes + limits.max_files * _HEADER_BYTES_PER_FILE + _HEADER_BYTES_BASE
+
+    def read(self, size: int) -> bytes:
+        data = self._stream.read(size)
+        self._left -= len(data)
+        if self._left < 0:
+            raise unpacked_too_large(self._limits)
+        return data
+
+
+def unpacked_too_large(limits: ArchiveLimits) -> ChartInvalid:
+    """Return the refusal of an archive that unpacks to more than its bound."""
+    return archive_refused(
+        f"it unpacks to more than {format_bytes(limits.unpacked_bytes)}. Leave out what is not needed to "
+        "install the chart."
+    )
+
+
+def archive_refused(reason: str) -> ChartInvalid:
+    """Return the refusal of an archive; `what` is a clause and a sentence with the mend."""
+    return ChartInvalid(f"the chart archive is refused: {reason}")

@@ -1,0 +1,97 @@
+"""What is known of a chart archive once it has been looked into, and the bounds that it was held against."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Final, Self
+
+from xapp_operator.api.json import Json, JsonObject, encode_json, integer, obj, text
+from xapp_operator.config import Settings
+
+RECORD_FORMAT: Final = 1
+"""Raise it when inspection becomes stricter or learns more, so that stored results of an older one are not used."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveLimits:
+    """Bounds of an archive: sizes in bytes; `unpacked` and `files` count nested archives too."""
+
+    packed_bytes: int
+    unpacked_bytes: int
+    max_files: int
+    document_bytes: int
+    """For each file that is parsed: Chart.yaml, values.yaml, values.schema.json, requirements.yaml."""
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> Self:
+        """Return the bounds that the settings give."""
+        return cls(
+            packed_bytes=settings.chart_max_bytes,
+            unpacked_bytes=settings.chart_max_unpacked_bytes,
+            max_files=settings.chart_max_files,
+            document_bytes=settings.values_max_bytes,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChartInfo:
+    """A chart whose archive passed every check.
+
+    `digest` is the sha256 of the archive (64 hex digits), `size` its bytes; `external_refs` says that a values schema
+    in it refers to something outside itself, so that helm must not use the schemas.
+    """
+
+    name: str
+    version: str
+    app_version: str
+    api_version: str
+    description: str
+    digest: str
+    size: int
+    unpacked: int
+    files: int
+    values: JsonObject = field(repr=False)
+    schema: JsonObject | None = field(repr=False)
+    external_refs: bool
+    dependencies: tuple[str, ...]
+
+    def is_within(self, limits: ArchiveLimits) -> bool:
+        """Return whether the archive keeps the bounds, which may have been other ones when it was inspected."""
+        return (
+            self.size <= limits.packed_bytes
+            and self.unpacked <= limits.unpacked_bytes
+            and self.files <= limits.max_files
+        )
+
+    def to_json(self) -> bytes:
+        """Return the record for the cache."""
+        record: JsonObject = {name: getattr(self, name) for name in self.__slots__}
+        record["dependencies"] = list(self.dependencies)
+        return encode_json({"format": RECORD_FORMAT, **record})
+
+    @classmethod
+    def from_json(cls, data: bytes) -> ChartInfo | None:
+        """Return the record read back, or None when it is damaged or of another format."""
+        try:
+            record: Json = json.loads(data)
+        except ValueError:
+            return None
+        if not isinstance(record, dict) or integer(record, "format") != RECORD_FORMAT:
+            return None
+        dependencies = record.get("dependencies")
+        return cls(
+            name=text(record, "name"),
+            version=text(record, "version"),
+            app_version=text(record, "app_version"),
+            api_version=text(record, "api_version"),
+            description=text(record, "description"),
+            digest=text(record, "digest"),
+            size=integer(record, "size"),
+            unpacked=integer(record, "unpacked"),
+            files=integer(record, "files"),
+            values=obj(record, "values"),
+            schema=obj(record, "schema") if record.get("schema") is not None else None,
+            external_refs=record.get("external_refs") is not False,
+            dependencies=tuple(map(str, dependencies)) if isinstance(dependencies, list) else (),
+        )

@@ -1,0 +1,109 @@
+"""What is asked for, and by whom: a chart, in a repository, with these credentials."""
+
+from __future__ import annotations
+
+import base64
+import re
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from yarl import URL
+
+from xapp_operator.charts.formatting import display_url, quote_text
+from xapp_operator.errors import AddressRefused, DigestMismatch
+
+OCI: Final = "oci"
+_DIGEST_PATTERN: Final = re.compile("(?:sha256:)?([0-9a-f]{64})")
+SCHEMES: Final = ("http", "https", OCI)
+
+
+@dataclass(frozen=True, slots=True)
+class BasicCredentials:
+    """A user name and a password."""
+
+    username: str
+    password: str = field(repr=False)
+
+    @property
+    def authorization(self) -> str:
+        """Return the value of an Authorization header (RFC 7617)."""
+        return "Basic " + base64.b64encode(f"{self.username}:{self.password}".encode()).decode()
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCredentials:
+    """A bearer token."""
+
+    token: str = field(repr=False)
+
+    @property
+    def authorization(self) -> str:
+        """Return the value of an Authorization header (RFC 6750)."""
+        return f"Bearer {self.token}"
+
+
+RepositoryCredentials: TypeAlias = BasicCredentials | TokenCredentials
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repository:
+    """An address of charts and how to be let in; equal ones share an index.
+
+    `ca_bundle` is PEM and is trusted besides the machine's own CAs; `interval_seconds` is how long an index counts as
+    current, and the setting XAPP_INDEX_TTL_SECONDS when it is None.
+    """
+
+    url: str
+    credentials: RepositoryCredentials | None = None
+    ca_bundle: str | None = field(default=None, repr=False)
+    insecure_skip_tls_verify: bool = False
+    interval_seconds: float | None = field(default=None, compare=False)
+
+    @property
+    def is_oci(self) -> bool:
+        """Return whether the address is a registry's."""
+        return self.url.startswith(f"{OCI}://")
+
+    @property
+    def location(self) -> URL:
+        """Return the parsed address. Raises AddressRefused when it cannot be one of a repository."""
+        return parse_repository_url(self.url)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChartRequest:
+    """A chart by name, and the version or range of versions that is wanted."""
+
+    repository: Repository
+    chart: str
+    version: str
+
+
+def parse_repository_url(text: str) -> URL:
+    """Return the URL of a repository or an archive.
+
+    Raises AddressRefused unless it is http, https or oci, with a host and without user name and password.
+    """
+    try:
+        url = URL(text)
+        host, _ = url.host, url.port
+    except ValueError:
+        raise AddressRefused(f"{quote_text(text)} is no URL. Write it like https://charts.example.com.") from None
+    if url.scheme not in SCHEMES or not host:
+        raise AddressRefused(
+            f"{quote_text(display_url(url))} is refused: it must begin with http://, https:// or oci://."
+        )
+    if url.user is not None or url.password is not None:
+        raise AddressRefused(
+            f"{quote_text(display_url(url))} is refused: it carries a user name or a password. "
+            "Put them into a Secret and name it in secretRef of the ChartRepository."
+        )
+    return url
+
+
+def parse_digest(text: str) -> str:
+    """Return the 64 hex digits of `sha256:<hex>` or `<hex>`. Raises DigestMismatch for anything else."""
+    match = _DIGEST_PATTERN.fullmatch(text.lower())
+    if match is None:
+        raise DigestMismatch(f"{quote_text(text)} is no digest of an archive. Write sha256: and 64 hex digits.")
+    return match.group(1)

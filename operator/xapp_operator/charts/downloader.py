@@ -1,0 +1,266 @@
+"""The one downloader: every byte of a chart, an index or a manifest comes through here, under the same rules.
+
+Addresses are checked when the socket is made (`addresses.py`), for each redirect anew. Credentials and a switched-off
+certificate check belong to the origin (scheme, host, port) that they were given for and end at the first redirect that
+leaves it. Bodies are counted while they stream, whatever Content-Length says, and one deadline holds for the whole,
+redirects included. Nothing is taken from the environment: no proxy, no .netrc; no cookie is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.metadata import version
+from types import TracebackType
+from typing import IO, Final, Self
+
+import aiohttp
+from aiohttp.abc import AbstractResolver
+from aiohttp.resolver import ThreadedResolver
+from multidict import CIMultiDictProxy
+from yarl import URL
+
+from xapp_operator.charts.address_rule import (
+    AddressRule,
+    GuardedResolver,
+    SocketFactory,
+    SocketRefused,
+    address_refused,
+)
+from xapp_operator.charts.formatting import display_url
+from xapp_operator.errors import AddressRefused, ChartNotFound, ChartSourceError, SourceTimeout, SourceUnavailable
+
+MAX_REDIRECTS: Final = 5
+_CHUNK_BYTES: Final = 64 * 1024
+_REDIRECT_STATUSES: Final = frozenset((301, 302, 303, 307, 308))
+_CONNECTIONS_PER_HOST: Final = 8
+_MAX_TLS_CONTEXTS: Final = 32
+_OK: Final = 200
+_ACCESS_DENIED_STATUSES: Final = (401, 403)
+_NOT_FOUND_STATUSES: Final = (404, 410)
+_RETRYABLE_STATUSES: Final = (408, 425, 429)
+_SERVER_ERROR: Final = 500
+_USER_AGENT: Final = f"xapp-operator/{version('xapp-operator')}"
+
+
+class BodyTooLarge(Exception):
+    """The body is larger than the caller allows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OriginAccess:
+    """Who asks and how TLS is checked, for one origin: that of `home`."""
+
+    origin_url: URL
+    authorization: str | None = field(default=None, repr=False)
+    ca_bundle: str | None = field(default=None, repr=False)
+    insecure: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DownloadResponse:
+    """What a server said; `body` only for 200 and when it was not written to a file, `url` after redirects."""
+
+    status: int
+    url: URL
+    headers: CIMultiDictProxy[str]
+    body: bytes
+
+
+class Downloader:
+    """Owns the one HTTP session of the charts."""
+
+    def __init__(
+        self, *, timeout_seconds: float, allow_loopback: bool, resolver: AbstractResolver | None = None
+    ) -> None:
+        self._timeout = timeout_seconds
+        self._rule = AddressRule(allow_loopback=allow_loopback)
+        self._resolver = resolver
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        connector = aiohttp.TCPConnector(
+            resolver=GuardedResolver(self._resolver or ThreadedResolver(), rule=self._rule),
+            socket_factory=SocketFactory(self._rule),
+            limit_per_host=_CONNECTIONS_PER_HOST,
+        )
+        self._session = aiohttp.ClientSession(
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            trust_env=False,
+            timeout=aiohttp.ClientTimeout(total=None),
+            headers={"User-Agent": _USER_AGENT},
+        )
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._session:
+            await self._session.close()
+            self._session = None
+
+    async def get(
+        self,
+        url: URL,
+        *,
+        access: OriginAccess,
+        max_bytes: int,
+        headers: Mapping[str, str] | None = None,
+        output: IO[bytes] | None = None,
+    ) -> DownloadResponse:
+        """Return the answer to a GET, after redirects, whatever its status.
+
+        Raises CapExceeded for a body of more than `max_bytes`, AddressRefused, and SourceUnavailable for what went
+        wrong on the way.
+        """
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await self._get_with_redirects(
+                    url, access=access, max_bytes=max_bytes, headers=headers or {}, output=output
+                )
+        except TimeoutError:
+            raise SourceTimeout(
+                f"{display_url(url)} did not deliver within {self._timeout:g} s. It is tried again; "
+                "raise XAPP_FETCH_TIMEOUT_SECONDS if the repository is slow."
+            ) from None
+
+    async def _get_with_redirects(
+        self, url: URL, *, access: OriginAccess, max_bytes: int, headers: Mapping[str, str], output: IO[bytes] | None
+    ) -> DownloadResponse:
+        same_origin = True
+        for _ in range(MAX_REDIRECTS + 1):
+            same_origin = same_origin and origin(url) == origin(access.origin_url)
+            response = await self._get_once(url, access, headers, max_bytes, output, same_origin=same_origin)
+            if response.status not in _REDIRECT_STATUSES:
+                return response
+            url = _redirect_target(response)
+        raise ChartSourceError(
+            f"{display_url(url)} is the redirect after {MAX_REDIRECTS} others, which is one too many. "
+            "Give the address that they lead to.",
+            permanent=True,
+        )
+
+    async def _get_once(
+        self,
+        url: URL,
+        access: OriginAccess,
+        headers: Mapping[str, str],
+        max_bytes: int,
+        output: IO[bytes] | None,
+        *,
+        same_origin: bool,
+    ) -> DownloadResponse:
+        if self._session is None:
+            raise RuntimeError("the downloader is used outside its context")
+        request_headers = {"Accept-Encoding": "identity", **headers}
+        if same_origin and access.authorization:
+            request_headers["Authorization"] = access.authorization
+        tls = await _tls_option(access.ca_bundle, insecure=access.insecure and same_origin)
+        try:
+            async with self._session.get(url, headers=request_headers, allow_redirects=False, ssl=tls) as response:
+                body = await _read_body(response, max_bytes, output) if response.status == _OK else b""
+                return DownloadResponse(status=response.status, url=url, headers=response.headers, body=body)
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            if isinstance(error, TimeoutError):
+                raise
+            raise _download_error(url, error) from None
+
+
+async def _read_body(response: aiohttp.ClientResponse, max_bytes: int, output: IO[bytes] | None) -> bytes:
+    if (response.content_length or 0) > max_bytes:
+        raise BodyTooLarge
+    parts = bytearray()
+    received = 0
+    async for chunk in response.content.iter_chunked(_CHUNK_BYTES):
+        received += len(chunk)
+        if received > max_bytes:
+            raise BodyTooLarge
+        if output is None:
+            parts += chunk
+        else:
+            output.write(chunk)
+    return bytes(parts)
+
+
+def origin(url: URL) -> tuple[str, str | None, int | None]:
+    """Return scheme, host and port: what credentials belong to."""
+    return url.scheme, url.host, url.port
+
+
+def unexpected_status(response: DownloadResponse) -> ChartSourceError:
+    """Return the error for an answer whose status is none of those that the caller can use."""
+    where = f"{display_url(response.url)} answered {response.status}"
+    if response.status in _ACCESS_DENIED_STATUSES:
+        return ChartSourceError(
+            f"{where}: access is denied. Give credentials that may read it in secretRef of the ChartRepository.",
+            permanent=True,
+        )
+    if response.status in _NOT_FOUND_STATUSES:
+        return ChartNotFound(f"{where}: it is not there. Check the address, or whether the chart was removed.")
+    if response.status >= _SERVER_ERROR or response.status in _RETRYABLE_STATUSES:
+        return SourceUnavailable(f"{where}: it cannot deliver now. It is tried again.")
+    return ChartSourceError(f"{where}, which is no chart. Check the address of the repository.", permanent=True)
+
+
+def _redirect_target(response: DownloadResponse) -> URL:
+    target = response.headers.get("Location", "")
+    try:
+        # A signed address must arrive byte for byte, so only what is no URL as it stands is quoted.
+        is_encoded = target.isascii() and target.isprintable() and " " not in target
+        url = response.url.join(URL(target, encoded=is_encoded)).with_user(None).with_fragment(None)
+    except ValueError:
+        url = URL()
+    if not target or url.scheme not in ("http", "https") or not url.host:
+        raise SourceUnavailable(f"{display_url(response.url)} redirects to no http address. It is tried again.")
+    if response.url.scheme == "https" and url.scheme == "http":
+        raise AddressRefused(
+            f"{display_url(response.url)} redirects from https to http, which anybody on the way could read and "
+            "change. "
+            "Give an address that stays with https."
+        )
+    return url
+
+
+async def _tls_option(ca_bundle: str | None, *, insecure: bool) -> ssl.SSLContext | bool:
+    if insecure:
+        return False
+    return await asyncio.to_thread(_tls_context, ca_bundle) if ca_bundle else True
+
+
+@lru_cache(maxsize=_MAX_TLS_CONTEXTS)
+def _tls_context(ca_bundle: str) -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    try:
+        context.load_verify_locations(cadata=ca_bundle)
+    except (ssl.SSLError, ValueError, TypeError):
+        raise ChartSourceError(
+            "the CA bundle of the repository is no PEM certificate. Correct the Secret that caSecretRef names.",
+            permanent=True,
+        ) from None
+    return context
+
+
+def _download_error(url: URL, error: Exception) -> ChartSourceError:
+    where = display_url(url)
+    if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, SocketRefused):
+        return address_refused(url.host or "", str(error.os_error))
+    if isinstance(error, aiohttp.InvalidURL):
+        return AddressRefused(f"{where} is no URL that can be fetched. Correct it.")
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        problem = "its host name cannot be resolved. Check the name"
+    elif isinstance(error, aiohttp.ClientConnectorCertificateError):
+        problem = "its certificate is not trusted. Give its CA in caSecretRef of the ChartRepository"
+    elif isinstance(error, aiohttp.ClientSSLError):
+        problem = "TLS failed. Check that the port speaks https"
+    elif isinstance(error, aiohttp.ClientConnectorError):
+        problem = f"no connection ({(error.os_error.strerror or 'failed').lower()}). Check host and port"
+    elif isinstance(error, aiohttp.ClientPayloadError):
+        problem = "the answer broke off. Check the server"
+    else:
+        problem = "the server does not answer as HTTP demands. Check host and port"
+    return SourceUnavailable(f"{where} is not available: {problem}; it is tried again.")

@@ -1,0 +1,173 @@
+"""How a registry lets one in: its challenges (RFC 7235) and the token flow of the distribution specification.
+
+A registry answers 401 with either `Basic` or `Bearer realm=…`. For Bearer, a token is fetched from the realm with the
+user's name and password. The realm is often another host than the registry (auth.docker.io for registry-1.docker.io),
+and only the registry can name it; whoever controls the registry could ask for the password itself, so following it
+gives nothing away as long as nobody on the way can forge the challenge. Hence the rules: the challenge counts only when
+it comes from the registry itself, not from a place that it redirects to; the realm of a registry behind https must be
+https; that of a plain registry on loopback must be on the same host. The address rule holds for the realm as for every
+request. A ready-made bearer token goes to the registry alone, never to a realm.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from yarl import URL
+
+from xapp_operator.api.json import Json, integer, text
+from xapp_operator.charts.chart_request import BasicCredentials, Repository, TokenCredentials, parse_repository_url
+from xapp_operator.charts.downloader import (
+    BodyTooLarge,
+    Downloader,
+    DownloadResponse,
+    OriginAccess,
+    origin,
+    unexpected_status,
+)
+from xapp_operator.charts.formatting import display_url
+from xapp_operator.errors import AddressRefused, SourceUnavailable
+
+_MAX_TOKEN_BYTES: Final = 256 * 1024
+_DEFAULT_TOKEN_SECONDS: Final = 60  # seconds, when the answer does not say
+_EXPIRY_MARGIN_SECONDS: Final = 5.0  # seconds before its end in which a token is not used any more
+_MAX_TOKENS: Final = 1024
+_OK: Final = 200
+_UNAUTHORIZED: Final = 401
+_SCHEME_PATTERN: Final = re.compile(r"(?:^|,)\s*(basic|bearer)(?=\s|,|$)", re.IGNORECASE)
+_PARAMETER_PATTERN: Final = re.compile(r'([a-z_]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))', re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class _CachedToken:
+    authorization: str = field(repr=False)
+    expires_at: float
+
+
+class RegistryAuthenticator:
+    """Sends requests to registries, answers their challenges, and keeps the tokens for as long as they hold."""
+
+    def __init__(self, downloader: Downloader, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._downloader = downloader
+        self._clock = clock
+        self._tokens: OrderedDict[tuple[Repository, str], _CachedToken] = OrderedDict()
+
+    async def get(
+        self, url: URL, *, repository: Repository, name: str, max_bytes: int, headers: Mapping[str, str] | None = None
+    ) -> DownloadResponse:
+        """Return the answer to a GET for the repository `name` of a registry, with what it asks to be let in.
+
+        Raises what `Downloader.get` raises, and ChartSourceError when the registry denies access.
+        """
+        access = OriginAccess(
+            origin_url=url.origin(), ca_bundle=repository.ca_bundle, insecure=repository.insecure_skip_tls_verify
+        )
+        key = (repository, name)
+        token = self._usable_token(key)
+        for is_last in (False, True):
+            response = await self._downloader.get(
+                url,
+                access=replace(access, authorization=token.authorization if token else None),
+                max_bytes=max_bytes,
+                headers=headers,
+            )
+            if response.status != _UNAUTHORIZED or is_last or origin(response.url) != origin(url):
+                return response
+            token = await self._answer_challenge(response, access, repository, name)
+            self._tokens[key] = token
+            if len(self._tokens) > _MAX_TOKENS:
+                self._tokens.popitem(last=False)
+        raise AssertionError("the second answer has been returned")
+
+    def _usable_token(self, key: tuple[Repository, str]) -> _CachedToken | None:
+        token = self._tokens.get(key)
+        if token and self._clock() < token.expires_at:
+            return token
+        credentials = key[0].credentials
+        return (
+            _CachedToken(credentials.authorization, expires_at=0) if isinstance(credentials, TokenCredentials) else None
+        )
+
+    async def _answer_challenge(
+        self, response: DownloadResponse, access: OriginAccess, repository: Repository, name: str
+    ) -> _CachedToken:
+        challenges = _parse_challenges(response.headers.getall("WWW-Authenticate", []))
+        credentials = repository.credentials
+        if isinstance(credentials, TokenCredentials):
+            raise unexpected_status(response)
+        if "bearer" in challenges:
+            return await self._fetch_token(challenges["bearer"], access, credentials, name)
+        if "basic" in challenges and credentials:
+            return _CachedToken(credentials.authorization, expires_at=float("inf"))
+        raise unexpected_status(response)
+
+    async def _fetch_token(
+        self, challenge: Mapping[str, str], access: OriginAccess, credentials: BasicCredentials | None, name: str
+    ) -> _CachedToken:
+        realm = _parse_realm(challenge.get("realm", ""), registry=access.origin_url)
+        query = {"scope": challenge.get("scope") or f"repository:{name}:pull"}
+        if service := challenge.get("service"):
+            query["service"] = service
+        started = self._clock()
+        try:
+            response = await self._downloader.get(
+                realm.update_query(query),
+                access=replace(
+                    access,
+                    origin_url=realm.origin(),
+                    authorization=credentials.authorization if credentials else None,
+                    insecure=access.insecure and origin(realm) == origin(access.origin_url),
+                ),
+                max_bytes=_MAX_TOKEN_BYTES,
+            )
+        except BodyTooLarge:
+            raise _invalid_token_response(realm) from None
+        if response.status != _OK:
+            raise unexpected_status(response)
+        try:
+            body: Json = json.loads(response.body)
+        except ValueError:
+            raise _invalid_token_response(realm) from None
+        token = text(body, "token") or text(body, "access_token")
+        if not token or not token.isascii() or not token.isprintable():
+            raise _invalid_token_response(realm)
+        lifetime = max(integer(body, "expires_in"), _DEFAULT_TOKEN_SECONDS)
+        return _CachedToken(
+            TokenCredentials(token).authorization, expires_at=started + lifetime - _EXPIRY_MARGIN_SECONDS
+        )
+
+
+def _parse_challenges(values: list[str]) -> dict[str, dict[str, str]]:
+    """Return the parameters of each challenge by its scheme, in lower case."""
+    found: dict[str, dict[str, str]] = {}
+    for value in values:
+        schemes = list(_SCHEME_PATTERN.finditer(value))
+        ends = [*(match.start() for match in schemes[1:]), len(value)]
+        for match, end in zip(schemes, ends, strict=False):
+            parameters = {
+                name.lower(): plain or re.sub(r"\\(.)", r"\1", quoted_text)
+                for name, quoted_text, plain in _PARAMETER_PATTERN.findall(value[match.end() : end])
+            }
+            found.setdefault(match.group(1).lower(), parameters)
+    return found
+
+
+def _parse_realm(realm_text: str, *, registry: URL) -> URL:
+    realm = parse_repository_url(realm_text)
+    same_plain_host = registry.scheme == "http" and realm.scheme in ("http", "https") and realm.host == registry.host
+    if realm.scheme != "https" and not same_plain_host:
+        raise AddressRefused(
+            f"the registry {display_url(registry)} sends to {display_url(realm)} for a token, which is not https. "
+            "Configure the token realm of the registry with https."
+        )
+    return realm
+
+
+def _invalid_token_response(realm: URL) -> SourceUnavailable:
+    return SourceUnavailable(f"{display_url(realm)} gave no token that can be used. It is tried again.")

@@ -1,0 +1,257 @@
+"""The index.yaml of a chart repository, read event by event into the little that is needed of it.
+
+An index of several MB has hundreds of thousands of YAML nodes. Loading it whole takes four times as long and over 20
+times its size in memory; here libyaml's events are looked at once and dropped, and what is kept per version is one
+small record. The file is read as a stream and may be compressed.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import IO, Final
+
+import yaml
+from yaml.events import (
+    AliasEvent,
+    CollectionStartEvent,
+    Event,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+    StreamEndEvent,
+)
+
+from xapp_operator.charts.formatting import format_bytes
+from xapp_operator.charts.versions import SemanticVersion, parse_version
+from xapp_operator.errors import ChartSourceError
+
+MAX_NAME_LENGTH: Final = 253  # of spec.chartName
+
+_GZIP_MAGIC: Final = b"\x1f\x8b"
+_KEPT_KEYS: Final = frozenset(("version", "appVersion", "description", "icon", "created", "digest"))
+_NULL_SCALARS: Final = frozenset(("", "~", "null", "Null", "NULL"))
+_CHUNK_BYTES: Final = 64 * 1024
+_DIGEST: Final = re.compile("(?:sha256:)?([0-9a-f]{64})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChartVersion:
+    """One version of a chart as the index describes it; `digest` as written there, `url` possibly relative."""
+
+    version: str
+    url: str
+    digest: str = ""
+    app_version: str = ""
+    description: str = ""
+    icon: str = ""
+    created: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChartIndex:
+    """The charts of a repository; `digest` tells two states of it apart, `fetched_at` is when it was last current."""
+
+    digest: str
+    fetched_at: datetime
+    charts: dict[str, tuple[ChartVersion, ...]] = field(repr=False)
+    """By name; each newest first."""
+    names: tuple[str, ...] = field(default=(), repr=False)
+    """Of the charts that have versions, sorted; without those that are longer than any `chartName` may be."""
+
+    def versions(self, chart: str) -> tuple[ChartVersion, ...]:
+        """Return the versions of a chart, newest first; none for a chart that is not there."""
+        return self.charts.get(chart, ())
+
+    def latest(self, chart: str) -> ChartVersion:
+        """Return the newest release of one of `names`, as `helm search repo` does, or else its newest pre-release."""
+        versions = self.charts[chart]
+        return next((entry for entry in versions if "-" not in entry.version.partition("+")[0]), versions[0])
+
+    def search(self, text: str) -> list[str]:
+        """Return those of `names` with `search` in name or description, case ignored; takes some µs for each chart."""
+        needle = text.casefold()
+        return [
+            name
+            for name in self.names
+            if needle in name.casefold() or needle in self.latest(name).description.casefold()
+        ]
+
+
+def read_index(stream: IO[bytes], *, max_bytes: int, cached: ChartIndex | None = None) -> ChartIndex:
+    """Return the index that a seekable stream of at most `max_bytes` unpacked bytes holds. Call it in a thread.
+
+    When the bytes are those of the `known` index, that one is returned as current, and nothing is parsed.
+    Raises ChartSourceError (permanent) when they are no index.
+    """
+    digest = hashlib.sha256()
+    stream.seek(0)
+    while chunk := stream.read(_CHUNK_BYTES):
+        digest.update(chunk)
+    if cached and cached.digest == digest.hexdigest():
+        return replace(cached, fetched_at=datetime.now(UTC))
+    stream.seek(0)
+    magic = stream.read(len(_GZIP_MAGIC))
+    stream.seek(0)
+    text = gzip.GzipFile(fileobj=stream, mode="rb") if magic == _GZIP_MAGIC else stream
+    try:
+        charts = _IndexParser(_CappedStream(text, max_bytes)).charts()
+    except yaml.MarkedYAMLError as error:
+        line = f"line {error.problem_mark.line + 1}" if error.problem_mark else "the end"
+        raise _invalid_index(f"it is not YAML ({line})") from None
+    except yaml.YAMLError:
+        raise _invalid_index("it is not YAML") from None
+    except (OSError, EOFError, zlib.error):
+        raise _invalid_index("its gzip compression is damaged") from None
+    names = sorted(name for name, versions in charts.items() if versions and len(name) <= MAX_NAME_LENGTH)
+    return ChartIndex(digest.hexdigest(), datetime.now(UTC), charts, tuple(names))
+
+
+def archive_digest(entry: ChartVersion) -> str | None:
+    """Return the 64 hex digits of the archive's digest, or None when the index gives none.
+
+    Raises ChartSourceError (permanent) for a digest of another kind, as Helm 4 does.
+    """
+    if not entry.digest:
+        return None
+    match = _DIGEST.fullmatch(entry.digest.lower())
+    if match is None:
+        raise _invalid_index(f"the digest of version {entry.version} is no sha256")
+    return match.group(1)
+
+
+class _IndexParser:
+    """Walks through the events and keeps what lies at entries.<chart>[].<key>."""
+
+    def __init__(self, stream: _CappedStream) -> None:
+        self._parser = yaml.CSafeLoader(stream)
+        self._texts: dict[str, str] = {}
+
+    def charts(self) -> dict[str, tuple[ChartVersion, ...]]:
+        found: dict[str, tuple[ChartVersion, ...]] = {}
+        known = False
+        for _ in range(2):  # the starts of stream and document
+            self._next_event()
+        if not isinstance(self._next_event(), MappingStartEvent):
+            raise _invalid_index("it is no object")
+        for key, value in self._mapping_items():
+            if key == "entries" and isinstance(value, MappingStartEvent):
+                known = True
+                found = {name: self._versions(entry) for name, entry in self._mapping_items()}
+            else:
+                known = known or key == "apiVersion"
+                self._skip(value)
+        if not known:
+            raise _invalid_index("it has neither entries nor an apiVersion")
+        return found
+
+    def _versions(self, start: Event) -> tuple[ChartVersion, ...]:
+        if not isinstance(start, SequenceStartEvent):
+            self._skip(start)
+            return ()
+        found: list[tuple[SemanticVersion, ChartVersion]] = []
+        while not isinstance(event := self._next_event(), SequenceEndEvent):
+            if not isinstance(event, MappingStartEvent):
+                self._skip(event)
+                continue
+            entry = self._version()
+            version = parse_version(entry.version)
+            if version is not None and entry.url:
+                found.append((version, entry))
+        found.sort(key=lambda pair: pair[0], reverse=True)
+        return tuple(entry for _, entry in found)
+
+    def _version(self) -> ChartVersion:
+        texts: dict[str, str] = {}
+        for key, value in self._mapping_items():
+            if key == "urls" and isinstance(value, SequenceStartEvent):
+                texts["url"] = self._first_text()
+            elif key in _KEPT_KEYS and isinstance(value, ScalarEvent):
+                texts[key] = self._text(value)
+            else:
+                self._skip(value)
+        return ChartVersion(
+            version=texts.get("version", ""),
+            url=texts.get("url", ""),
+            digest=texts.get("digest", ""),
+            app_version=texts.get("appVersion", ""),
+            description=texts.get("description", ""),
+            icon=texts.get("icon", ""),
+            created=texts.get("created", ""),
+        )
+
+    def _mapping_items(self) -> Iterator[tuple[str, Event]]:
+        while not isinstance(key := self._next_event(), MappingEndEvent):
+            if isinstance(key, ScalarEvent):
+                yield key.value, self._next_event()
+            else:
+                self._skip(key)
+                self._skip(self._next_event())
+
+    def _first_text(self) -> str:
+        first = ""
+        while not isinstance(event := self._next_event(), SequenceEndEvent):
+            if isinstance(event, ScalarEvent):
+                first = first or event.value
+            else:
+                self._skip(event)
+        return first
+
+    def _text(self, event: ScalarEvent) -> str:
+        """Return the text, the same object for the same text: versions repeat their descriptions."""
+        text = "" if event.implicit[0] and event.value in _NULL_SCALARS else event.value
+        return self._texts.setdefault(text, text)
+
+    def _skip(self, event: Event) -> None:
+        depth = int(isinstance(event, CollectionStartEvent))
+        while depth:
+            inner = self._next_event()
+            depth += isinstance(inner, CollectionStartEvent) - isinstance(inner, (MappingEndEvent, SequenceEndEvent))
+
+    def _next_event(self) -> Event:
+        event: Event | None = self._parser.get_event()
+        if event is None or isinstance(event, StreamEndEvent):
+            raise _invalid_index("it is empty")
+        if isinstance(event, AliasEvent):
+            raise _invalid_index("it uses YAML aliases")
+        return event
+
+
+class _CappedStream:
+    """A stream that must end before a bound."""
+
+    def __init__(self, stream: IO[bytes] | gzip.GzipFile, max_bytes: int) -> None:
+        self._stream = stream
+        self._left = max_bytes
+        self._max = max_bytes
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._stream.read(size if size >= 0 else self._left + 1)
+        self._left -= len(data)
+        if self._left < 0:
+            raise index_too_large(self._max)
+        return data
+
+
+def index_too_large(max_bytes: int) -> ChartSourceError:
+    """Return the refusal of an index that is larger than its bound."""
+    return ChartSourceError(
+        f"the index.yaml of the repository has more than {format_bytes(max_bytes)}. "
+        "Raise XAPP_INDEX_MAX_BYTES or use a smaller repository.",
+        permanent=True,
+    )
+
+
+def _invalid_index(reason: str) -> ChartSourceError:
+    return ChartSourceError(
+        f"the index.yaml of the repository is refused: {reason}. Check the address, and write the index with "
+        "'helm repo index'.",
+        permanent=True,
+    )

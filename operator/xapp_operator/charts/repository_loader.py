@@ -1,0 +1,65 @@
+"""From a saved repository to one that can be asked: its credentials and its CA bundle, read where they are needed.
+
+Lives in `charts`, above `kube`, because operator and gateway both ask repositories, each with a client of its own.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+
+from xapp_operator.api.chart_repository import ChartRepositorySpec
+from xapp_operator.api.json import obj, text
+from xapp_operator.charts.chart_request import BasicCredentials, Repository, RepositoryCredentials, TokenCredentials
+from xapp_operator.errors import ChartSourceError, NotFound
+from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.resources import SECRETS
+
+
+async def load_repository(client: KubeClient, spec: ChartRepositorySpec, *, namespace: str) -> Repository:
+    """Return the repository that `spec` describes, with what its Secrets in `namespace` hold.
+
+    Raises:
+        ChartSourceError: when a Secret is missing or incomplete (permanent).
+        KubeError: when `client` may not read it.
+    """
+    secret_names = {reference.name for reference in (spec.secret_ref, spec.ca_secret_ref) if reference is not None}
+    secrets = {name: await _read_secret(client, name, namespace=namespace) for name in sorted(secret_names)}
+    credentials = bundle = None
+    if spec.secret_ref is not None:
+        credentials = _credentials(secrets[spec.secret_ref.name], spec.secret_ref.name)
+    if spec.ca_secret_ref is not None:
+        name, key = spec.ca_secret_ref.name, spec.ca_secret_ref.key
+        bundle = secrets[name].get(key)
+        if bundle is None:
+            raise _unusable_repository(f"Secret {name} has no key {key}: add the CA bundle")
+    return Repository(
+        url=spec.url,
+        credentials=credentials,
+        ca_bundle=bundle,
+        insecure_skip_tls_verify=spec.insecure_skip_tls_verify,
+        interval_seconds=spec.interval_seconds,
+    )
+
+
+async def _read_secret(client: KubeClient, name: str, *, namespace: str) -> dict[str, str]:
+    try:
+        data = obj(await client.get(SECRETS, name, namespace=namespace), "data")
+    except NotFound:
+        raise _unusable_repository(f"Secret {name} does not exist: create it, or remove the reference") from None
+    try:
+        return {key: base64.b64decode(text(data, key)).decode() for key in data}
+    except (binascii.Error, UnicodeDecodeError):
+        raise _unusable_repository(f"Secret {name} is not text: write it again") from None
+
+
+def _credentials(data: dict[str, str], name: str) -> RepositoryCredentials:
+    if token := data.get("token"):
+        return TokenCredentials(token)
+    if "username" in data and "password" in data:
+        return BasicCredentials(data["username"], data["password"])
+    raise _unusable_repository(f"Secret {name} needs the keys username and password, or token")
+
+
+def _unusable_repository(reason: str) -> ChartSourceError:
+    return ChartSourceError(f"the ChartRepository cannot be used: {reason}", permanent=True)

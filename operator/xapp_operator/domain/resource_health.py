@@ -1,0 +1,228 @@
+"""Is it healthy: one verdict for any live object, and one for all objects of an xApp.
+
+The rules are those of kstatus (sigs.k8s.io/cli-utils/pkg/kstatus: Current, InProgress, Failed, Terminating), in the
+four words of our status, with what kstatus leaves out and a person needs: why. Kinds with replicas and Jobs are in
+`workloads`, pods in `podhealth`. Lives in `domain` because operator and gateway must judge alike; there is no clock, so
+nothing here becomes unhealthy by waiting (the reconciler's timeout does that).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from xapp_operator.api.json import JsonObject, integer, items, obj, text
+from xapp_operator.api.models import HealthStatus
+from xapp_operator.domain import pod_health, workload_health
+from xapp_operator.domain.health_result import (
+    HEALTHY,
+    HealthResult,
+    degraded,
+    find_condition,
+    healthy,
+    progressing,
+    shorten,
+)
+
+HEALTH_MESSAGE_MAX: Final = 1000
+"""Characters of the message for a whole xApp."""
+
+UNHEALTHY_NAMED_MAX: Final = 5
+
+_SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
+_RESIZE_CONDITIONS: Final = (
+    *("ControllerResizeError", "NodeResizeError", "ModifyVolumeError"),
+    *("FileSystemResizePending", "Resizing", "ModifyingVolume"),
+)
+
+_WORST_FIRST: Final = (HealthStatus.DEGRADED, HealthStatus.PROGRESSING, HealthStatus.UNKNOWN, HealthStatus.HEALTHY)
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceHealth:
+    """The verdict on one object; `message` says why, without naming the object, and is empty when all is said.
+
+    A healthy object may have one too: that it is suspended, scaled to zero, not scaling.
+    """
+
+    kind: str
+    name: str
+    namespace: str
+    status: HealthStatus
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class OverallHealth:
+    """The verdict on a whole xApp; `message` names the culprits, and is empty when it is healthy."""
+
+    status: HealthStatus
+    message: str
+
+
+def assess(resource: JsonObject) -> ResourceHealth:
+    """Return the verdict on a live object, as the API server shows it (apiVersion, kind, metadata, spec, status)."""
+    metadata = obj(resource, "metadata")
+    kind = text(resource, "kind")
+    group, _, _ = text(resource, "apiVersion").rpartition("/")
+    rule = _HEALTH_RULES.get((group, kind), _assess_by_conditions)
+    if text(metadata, "deletionTimestamp"):
+        result = progressing("is being deleted")
+    elif rule is not pod_health.assess_pod and workload_health.observed_older_spec(
+        resource
+    ):  # what ails a pod is told at once
+        result = workload_health.SPEC_NOT_OBSERVED
+    else:
+        result = rule(resource)
+    return ResourceHealth(
+        kind=kind,
+        name=text(metadata, "name"),
+        namespace=text(metadata, "namespace"),
+        status=result.status,
+        message=shorten(result.message),
+    )
+
+
+def missing_resource(*, kind: str, name: str, namespace: str) -> ResourceHealth:
+    """Return the verdict on an object that should be there and is not."""
+    return ResourceHealth(kind=kind, name=name, namespace=namespace, status=HealthStatus.DEGRADED, message="is missing")
+
+
+def overall_health(resources: Iterable[ResourceHealth]) -> OverallHealth:
+    """Return the verdict on an xApp: the worst of its objects decides, the message names the worst first.
+
+    An xApp without objects is healthy. The message has at most MESSAGE_MAX characters.
+    """
+    unhealthy = sorted(
+        (each for each in resources if each.status is not HealthStatus.HEALTHY),
+        key=lambda each: (_WORST_FIRST.index(each.status), each.kind, each.namespace, each.name),
+    )
+    if not unhealthy:
+        return OverallHealth(status=HealthStatus.HEALTHY, message="")
+    named = [
+        f"{each.kind} {each.name}: {each.message or each.status.value}" for each in unhealthy[:UNHEALTHY_NAMED_MAX]
+    ]
+    more = len(unhealthy) - len(named)
+    message = "; ".join(named) + (f"; and {more} more" if more else "")
+    return OverallHealth(status=unhealthy[0].status, message=shorten(message, HEALTH_MESSAGE_MAX))
+
+
+def _assess_by_conditions(resource: JsonObject) -> HealthResult:
+    """Judge any kind by the conditions that kstatus and Kubernetes' API conventions define.
+
+    No status, or none of these conditions: healthy, since most such kinds (ConfigMap, Role, …) never have any.
+    """
+    generation = integer(obj(resource, "metadata"), "generation")
+    for kind in ("Stalled", "Failed", "Degraded"):
+        if (found := find_condition(resource, kind)) and found.is_true:
+            return degraded(found.explanation)
+    for kind in ("Reconciling", "InProgress"):
+        if (found := find_condition(resource, kind)) and found.is_true:
+            return progressing(found.explanation)
+    for kind in ("Ready", "Available"):
+        if found := find_condition(resource, kind):
+            if not found.is_true:
+                return progressing(found.explanation)
+            return progressing("its condition is of an older spec") if 0 < found.generation < generation else HEALTHY
+    found = find_condition(resource, "Progressing")
+    return progressing(found.explanation) if found and found.is_true else HEALTHY
+
+
+def _assess_volume_claim(resource: JsonObject) -> HealthResult:
+    """Judge a claim: it must be bound, also one that waits for its first consumer, as kstatus and helm have it."""
+    phase = text(obj(resource, "status"), "phase")
+    if phase == "Lost":
+        return degraded("its volume is lost")
+    if phase == "Bound":
+        return _assess_bound_claim(resource)
+    node = text(obj(obj(resource, "metadata"), "annotations"), _SELECTED_NODE)
+    return progressing("no volume is bound to it yet" + (f", one is being made for node {node}" if node else ""))
+
+
+def _assess_bound_claim(resource: JsonObject) -> HealthResult:
+    """Judge a bound claim: it can be used, whatever becomes of a change of its size, which is told only."""
+    for kind in _RESIZE_CONDITIONS:
+        if (found := find_condition(resource, kind)) and found.is_true:
+            return healthy(f"{kind}: {found.message or found.reason}".rstrip(": "))
+    return HEALTHY
+
+
+def _assess_service(resource: JsonObject) -> HealthResult:
+    """Judge as helm does: a load balancer must have given an address, unless external IPs are set by hand."""
+    spec = obj(resource, "spec")
+    if text(spec, "type") != "LoadBalancer" or spec.get("externalIPs"):
+        return HEALTHY
+    if items(obj(obj(resource, "status"), "loadBalancer"), "ingress"):
+        return HEALTHY
+    return progressing("no load balancer has given it an address yet")
+
+
+def _assess_ingress(resource: JsonObject) -> HealthResult:
+    """Many controllers never publish an address, so a missing one is told and not held against it."""
+    published = items(obj(obj(resource, "status"), "loadBalancer"), "ingress")
+    return HEALTHY if published else healthy("its controller has published no address")
+
+
+def _assess_autoscaler(resource: JsonObject) -> HealthResult:
+    """Without metrics an autoscaler leaves the replicas as they are: told, and not held against it."""
+    able_to_scale = find_condition(resource, "AbleToScale")
+    if able_to_scale and able_to_scale.is_false:
+        return degraded(able_to_scale.explanation)
+    scaling_active = find_condition(resource, "ScalingActive")
+    if scaling_active and scaling_active.is_false and scaling_active.reason != "ScalingDisabled":
+        return healthy(f"does not scale: {scaling_active.explanation}")
+    return HEALTHY
+
+
+def _assess_disruption_budget(resource: JsonObject) -> HealthResult:
+    if not workload_health.observed_newest_spec(resource):
+        return progressing("the allowed disruptions are not computed yet")
+    allowed = find_condition(resource, "DisruptionAllowed")
+    failed = allowed is not None and allowed.is_false and allowed.reason == "SyncFailed"
+    return healthy(allowed.explanation) if allowed and failed else HEALTHY
+
+
+def _assess_custom_resource_definition(resource: JsonObject) -> HealthResult:
+    names = find_condition(resource, "NamesAccepted")
+    if names and names.is_false:
+        return degraded(names.explanation)
+    established = find_condition(resource, "Established")
+    if established and established.is_true:
+        return HEALTHY
+    if established and established.is_false and established.reason != "Installing":
+        return degraded(established.explanation)
+    return progressing("is not established yet")
+
+
+def _assess_api_service(resource: JsonObject) -> HealthResult:
+    available = find_condition(resource, "Available")
+    if available and available.is_true:
+        return HEALTHY
+    return progressing(available.explanation if available else "its server has not been asked yet")
+
+
+def _assess_namespace(resource: JsonObject) -> HealthResult:
+    return progressing("is being deleted") if text(obj(resource, "status"), "phase") == "Terminating" else HEALTHY
+
+
+_HealthRule: TypeAlias = Callable[[JsonObject], HealthResult]
+
+_HEALTH_RULES: Final[dict[tuple[str, str], _HealthRule]] = {
+    ("", "Pod"): pod_health.assess_pod,
+    ("", "PersistentVolumeClaim"): _assess_volume_claim,
+    ("", "Service"): _assess_service,
+    ("", "Namespace"): _assess_namespace,
+    ("", "ReplicationController"): workload_health.assess_replica_set,
+    ("apps", "Deployment"): workload_health.assess_deployment,
+    ("apps", "StatefulSet"): workload_health.assess_stateful_set,
+    ("apps", "DaemonSet"): workload_health.assess_daemon_set,
+    ("apps", "ReplicaSet"): workload_health.assess_replica_set,
+    ("batch", "Job"): workload_health.assess_job,
+    ("batch", "CronJob"): workload_health.assess_cron_job,
+    ("networking.k8s.io", "Ingress"): _assess_ingress,
+    ("autoscaling", "HorizontalPodAutoscaler"): _assess_autoscaler,
+    ("policy", "PodDisruptionBudget"): _assess_disruption_budget,
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): _assess_custom_resource_definition,
+    ("apiregistration.k8s.io", "APIService"): _assess_api_service,
+}

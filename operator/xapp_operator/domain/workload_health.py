@@ -1,0 +1,196 @@
+"""Verdicts on the kinds that run pods: Deployment, StatefulSet, DaemonSet, ReplicaSet, Job, CronJob.
+
+The rules of kstatus, in its order: has the controller seen the spec, has it failed, are there enough replicas, updated,
+ready and available, are the old ones gone. What kstatus leaves out is added where a person would miss it: a replica
+failure (quota, admission), a paused rollout, a Job whose pods do not come up.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from xapp_operator.api.json import JsonObject, integer, obj, text
+from xapp_operator.domain.health_result import HEALTHY, HealthResult, degraded, find_condition, healthy, progressing
+
+SPEC_NOT_OBSERVED: Final = progressing("its controller has not seen the newest spec yet")
+
+_ROLLED_OUT: Final = "NewReplicaSetAvailable"
+_SCALED_TO_ZERO: Final = healthy("is scaled to zero")
+_PAUSED: Final = healthy("its rollout is paused")
+_SUSPENDED: Final = healthy("is suspended")
+
+
+def observed_older_spec(resource: JsonObject) -> bool:
+    """Tell whether the controller of any kind says that it has seen an older spec only; one that is silent has not."""
+    status = obj(resource, "status")
+    newest = integer(obj(resource, "metadata"), "generation")
+    return "observedGeneration" in status and integer(status, "observedGeneration") < newest
+
+
+def observed_newest_spec(resource: JsonObject) -> bool:
+    """Tell whether the controller of a built-in kind has seen the newest spec."""
+    seen = integer(obj(resource, "status"), "observedGeneration", default=-1)
+    return seen >= integer(obj(resource, "metadata"), "generation")
+
+
+def assess_deployment(resource: JsonObject) -> HealthResult:
+    """Judge a Deployment.
+
+    Beyond kstatus: one that was rolled out and has lost all its ready replicas is broken, not on its way.
+    """
+    if early_result := _replica_failure(resource) if observed_newest_spec(resource) else SPEC_NOT_OBSERVED:
+        return early_result
+    rollout = find_condition(resource, "Progressing")
+    wanted = integer(obj(resource, "spec"), "replicas", default=1)
+    shortfall = _rollout_shortfall(resource, wanted)
+    if rollout and rollout.reason == "ProgressDeadlineExceeded":
+        return degraded(f"{shortfall}: {rollout.explanation}" if shortfall else rollout.explanation)
+    available = find_condition(resource, "Available")
+    if (
+        shortfall
+        and rollout
+        and rollout.reason == _ROLLED_OUT
+        and available
+        and available.is_false
+        and _none_ready(resource)
+    ):
+        return degraded(shortfall)
+    if shortfall:
+        paused = obj(resource, "spec").get("paused") is True
+        return progressing(f"{shortfall}, and the rollout is paused" if paused else shortfall)
+    if available and not available.is_true:
+        return progressing(available.explanation)
+    return _assess_complete_rollout(resource, wanted)
+
+
+def _assess_complete_rollout(resource: JsonObject, wanted: int) -> HealthResult:
+    if obj(resource, "spec").get("paused") is True:
+        return _PAUSED
+    return HEALTHY if wanted else _SCALED_TO_ZERO
+
+
+def _none_ready(resource: JsonObject) -> bool:
+    return not integer(obj(resource, "status"), "readyReplicas")
+
+
+def _rollout_shortfall(resource: JsonObject, wanted: int) -> str | None:
+    """Return what a Deployment still lacks."""
+    status = obj(resource, "status")
+    total, updated = integer(status, "replicas"), integer(status, "updatedReplicas")
+    if updated < wanted:
+        return f"{updated} of {wanted} replicas updated"
+    if total > updated:
+        return f"{total - updated} old replicas are still there"
+    if total > wanted:
+        return f"{total - wanted} surplus replicas are still there"
+    return _unready_replicas(status, wanted)
+
+
+def _unready_replicas(status: JsonObject, wanted: int) -> str | None:
+    for key, word in (("readyReplicas", "ready"), ("availableReplicas", "available")):
+        if integer(status, key) < wanted:
+            return f"{integer(status, key)} of {wanted} replicas {word}"
+    return None
+
+
+def assess_replica_set(resource: JsonObject) -> HealthResult:
+    """Judge a ReplicaSet or a ReplicationController."""
+    if not observed_newest_spec(resource):
+        return SPEC_NOT_OBSERVED
+    if failure := _replica_failure(resource):
+        return failure
+    status = obj(resource, "status")
+    wanted = integer(obj(resource, "spec"), "replicas", default=1)
+    total = integer(status, "replicas")
+    if total > wanted:
+        return progressing(f"{total - wanted} surplus replicas are still there")
+    if total < wanted:
+        return progressing(f"{total} of {wanted} replicas created")
+    unready = _unready_replicas(status, wanted)
+    return progressing(unready) if unready else HEALTHY
+
+
+def _replica_failure(resource: JsonObject) -> HealthResult | None:
+    failure = find_condition(resource, "ReplicaFailure")
+    return degraded(failure.explanation) if failure and failure.is_true else None
+
+
+def assess_stateful_set(resource: JsonObject) -> HealthResult:
+    """Judge a StatefulSet; with OnDelete or a partition, pods of the old revision may stay."""
+    if not observed_newest_spec(resource):
+        return SPEC_NOT_OBSERVED
+    spec, status = obj(resource, "spec"), obj(resource, "status")
+    wanted = integer(spec, "replicas", default=1)
+    total = integer(status, "replicas")
+    if total < wanted:
+        return progressing(f"{total} of {wanted} replicas created")
+    if integer(status, "readyReplicas") < wanted:
+        return progressing(f"{integer(status, 'readyReplicas')} of {wanted} replicas ready")
+    if integer(spec, "minReadySeconds") and integer(status, "availableReplicas") < wanted:
+        return progressing(f"{integer(status, 'availableReplicas')} of {wanted} replicas available")
+    if total > wanted:
+        return progressing(f"{total - wanted} surplus replicas are still there")
+    return _assess_update_revision(resource, wanted) if wanted else _SCALED_TO_ZERO
+
+
+def _assess_update_revision(resource: JsonObject, wanted: int) -> HealthResult:
+    status, strategy = obj(resource, "status"), obj(obj(resource, "spec"), "updateStrategy")
+    settled = text(status, "updateRevision") == text(status, "currentRevision")
+    if settled or text(strategy, "type") == "OnDelete":
+        return HEALTHY
+    partition = integer(obj(strategy, "rollingUpdate"), "partition")
+    to_update, updated = max(wanted - partition, 0), integer(status, "updatedReplicas")
+    if updated < to_update or not partition:
+        return progressing(f"{updated} of {to_update} replicas updated")
+    return HEALTHY
+
+
+def assess_daemon_set(resource: JsonObject) -> HealthResult:
+    """Judge a DaemonSet: a pod of the newest revision, available, on every node it selects."""
+    status = obj(resource, "status")
+    if not observed_newest_spec(resource) or "desiredNumberScheduled" not in status:
+        return SPEC_NOT_OBSERVED
+    wanted = integer(status, "desiredNumberScheduled")
+    on_delete = text(obj(obj(resource, "spec"), "updateStrategy"), "type") == "OnDelete"
+    counts = [("currentNumberScheduled", "scheduled"), ("updatedNumberScheduled", "updated")]
+    counts += [("numberReady", "ready"), ("numberAvailable", "available")]
+    for key, word in counts:
+        if integer(status, key) < wanted and not (on_delete and word == "updated"):
+            return progressing(f"{integer(status, key)} of {wanted} pods {word}")
+    return HEALTHY if wanted else healthy("no node is to run it")
+
+
+def assess_job(resource: JsonObject) -> HealthResult:
+    """Judge a Job: complete or suspended is well, failed is not; a running one is well while its pods are up.
+
+    kstatus calls every started Job current; one whose pods cannot start would pass for healthy.
+    """
+    for kind in ("Failed", "FailureTarget"):
+        if (failed := find_condition(resource, kind)) and failed.is_true:
+            return degraded(failed.explanation)
+    for kind in ("Complete", "SuccessCriteriaMet"):
+        if (ended := find_condition(resource, kind)) and ended.is_true:
+            return HEALTHY
+    spec, status = obj(resource, "spec"), obj(resource, "status")
+    suspended = find_condition(resource, "Suspended")
+    if spec.get("suspend") is True or (suspended and suspended.is_true):
+        return _SUSPENDED
+    return _assess_running_job(spec, status) if text(status, "startTime") else progressing("is not started yet")
+
+
+def _assess_running_job(spec: JsonObject, status: JsonObject) -> HealthResult:
+    parallelism = integer(spec, "parallelism", default=1)
+    open_completions = integer(spec, "completions", default=parallelism) - integer(status, "succeeded")
+    wanted = max(min(parallelism, open_completions), 0)
+    if not wanted:
+        return progressing("all its pods have ended, it is not yet marked complete")
+    up = integer(status, "ready", default=integer(status, "active"))
+    if up >= wanted:
+        return HEALTHY
+    tries = integer(status, "failed")
+    return progressing(f"{up} of {wanted} pods up" + (f", {tries} failed" if tries else ""))
+
+
+def assess_cron_job(resource: JsonObject) -> HealthResult:
+    """Judge a CronJob: always well, what it starts are Jobs."""
+    return _SUSPENDED if obj(resource, "spec").get("suspend") is True else HEALTHY

@@ -1,0 +1,200 @@
+"""Who asks, and what they may do: every handler gets a `Caller`, and every write goes through that caller's client.
+
+With `XAPP_AUTH=kubernetes` a request is what its bearer token, or that in its session cookie, is to the API server:
+writes carry the token, so that RBAC, admission and the audit log see the person, and reads from the cache are allowed
+by a SelfSubjectAccessReview with it, whose answer is kept for some seconds. With `XAPP_AUTH=none` everybody who reaches
+the gateway (on loopback only) is the gateway itself. Lives in the gateway, the only place that knows requests.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from starlette.requests import HTTPConnection
+
+from xapp_operator.config import Settings
+from xapp_operator.errors import AccessDenied, RequestRefused, Unauthenticated, XAppError
+from xapp_operator.gateway.auth.access_reviews import AccessReviews
+from xapp_operator.gateway.auth.session_cookies import read_session_cookie
+from xapp_operator.gateway.auth.session_keys import SessionKeys
+from xapp_operator.gateway.http.origins import SAFE_METHODS, proves_same_origin
+from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.resources import XAPPS, Resource
+
+_AUTHORIZATION: Final = "authorization"
+_SCHEME: Final = "bearer"
+_SESSION: Final = "xapp_operator.session"
+"""Where in its scope a request carries the token of its session, or the error that there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks; `client` acts as them."""
+
+    client: KubeClient
+    mode: Literal["kubernetes", "none"]
+    access_reviews: AccessReviews
+    token: str = ""
+
+    async def is_allowed(
+        self, verb: str, *, namespace: str | None, resource: Resource = XAPPS, subresource: str | None = None
+    ) -> bool:
+        """Tell whether they may `verb` the resource (`pods`, `log`) in a namespace, or in all of them."""
+        if self.mode == "none":
+            return True
+        return await self.access_reviews.is_allowed(
+            self.client, self.token, verb, resource=resource, namespace=namespace, subresource=subresource
+        )
+
+    async def require_allowed(
+        self, verb: str, *, namespace: str | None, resource: Resource = XAPPS, subresource: str | None = None
+    ) -> None:
+        """Refuse what they may not do, whether the namespace exists or not.
+
+        Raises:
+            AccessDenied: naming the right that is missing.
+        """
+        if await self.is_allowed(verb, namespace=namespace, resource=resource, subresource=subresource):
+            return
+        what = f"{resource.group_resource}/{subresource}" if subresource is not None else resource.group_resource
+        where = f"in the namespace {namespace}" if namespace is not None else "in all namespaces"
+        raise AccessDenied(f"you may not {verb} {what} {where}: ask an administrator for a role with that right")
+
+    async def allowed_namespaces(
+        self, verb: str, *, among: frozenset[str], resource: Resource = XAPPS
+    ) -> frozenset[str] | None:
+        """Return in which of the namespaces `among` they may `verb` the resource; None when in all that there are.
+
+        For lists that name no namespace: they leave out what the caller may not see. `among` should be the very same
+        set while nothing comes or goes, as `RecordStore.namespaces` is.
+
+        Raises:
+            Unauthenticated: when the API server does not know the token.
+        """
+        if self.mode == "none":
+            return None
+        return await self.access_reviews.allowed_namespaces(
+            self.client, self.token, verb, resource=resource, among=among
+        )
+
+    async def require_list_allowed(self, *, namespace: str | None, resource: Resource = XAPPS) -> None:
+        """Refuse a list of a namespace that they may not list; one of no namespace only asks who they are.
+
+        Such a list leaves out what they may not see: `namespaces` tells.
+
+        Raises:
+            Unauthenticated: when the API server does not know the token.
+            AccessDenied: naming the right that is missing.
+        """
+        await (
+            self.authenticate()
+            if namespace is None
+            else self.require_allowed("list", namespace=namespace, resource=resource)
+        )
+
+    async def authenticate(self) -> None:
+        """Have the token checked before anything of the request is read.
+
+        Raises:
+            Unauthenticated: when the API server does not know it.
+        """
+        await self.is_allowed("list", namespace=None)
+
+
+class Authenticator:
+    """Makes the caller of a request."""
+
+    def __init__(self, settings: Settings, kube: KubeClient) -> None:
+        self._kube = kube
+        self._access_reviews = AccessReviews()
+        self._gateway_caller = (
+            Caller(client=kube, mode="none", access_reviews=self._access_reviews) if settings.auth == "none" else None
+        )
+        self.session_keys = SessionKeys(kube, settings)
+
+    async def load_session(self, connection: HTTPConnection) -> None:
+        """Open the session cookie of a request that has no Authorization header, for `caller` to use or refuse."""
+        if self._gateway_caller is not None or _AUTHORIZATION in connection.headers:
+            return
+        try:
+            cookie = read_session_cookie(connection.headers)
+            if cookie is not None:
+                connection.scope[_SESSION] = await self.session_keys.unseal(cookie)
+        except XAppError as error:
+            connection.scope[_SESSION] = error
+
+    def get_caller(self, connection: HTTPConnection) -> Caller:
+        """Return who asks, by the Authorization header or else by the session cookie.
+
+        With `XAPP_AUTH=none` neither is looked at.
+
+        Raises:
+            Unauthenticated: without a bearer token, or when the session has ended.
+            RequestRefused: when a cookie signs in what changes something, and nothing proves that the request comes
+                from a page of this gateway (CSRF).
+        """
+        if self._gateway_caller is not None:
+            return self._gateway_caller
+        token = self._header_token(connection) or self._session_token(connection)
+        return Caller(
+            client=self._kube.with_token(token), mode="kubernetes", access_reviews=self._access_reviews, token=token
+        )
+
+    def _header_token(self, connection: HTTPConnection) -> str | None:
+        header = connection.headers.get(_AUTHORIZATION)
+        if header is None:
+            return None
+        scheme, _, token = header.partition(" ")
+        if scheme.lower() != _SCHEME or not token.strip():
+            raise _missing_token_error()
+        return token.strip()
+
+    def _session_token(self, connection: HTTPConnection) -> str:
+        found = connection.scope.get(_SESSION)
+        if isinstance(found, XAppError):
+            raise found
+        if not isinstance(found, str):
+            raise _missing_token_error()
+        if connection.scope.get("method") not in SAFE_METHODS and not proves_same_origin(connection.headers):
+            raise RequestRefused(
+                "a session cookie alone may not change anything: send the request from this gateway's own pages, with "
+                "the header X-Requested-With, or with a bearer token instead of the cookie"
+            )
+        return found
+
+
+def _missing_token_error() -> Unauthenticated:
+    return Unauthenticated("send a bearer token of the cluster: Authorization: Bearer <token>")
+
+
+class UnsafeBindAddress(XAppError):
+    """`XAPP_AUTH=none` on an address that others can reach."""
+
+    title = "Unsafe configuration"
+    permanent = True
+
+
+def check_bind_address(settings: Settings) -> None:
+    """Refuse to serve everybody as ourselves where others can reach us.
+
+    Raises:
+        UnsafeBinding: for `XAPP_AUTH=none` with an `XAPP_HOST` that is not loopback.
+    """
+    if settings.auth == "none" and not is_loopback(settings.host):
+        raise UnsafeBindAddress(
+            "XAPP_AUTH=none lets everybody act as the gateway, so XAPP_HOST must be a loopback address such as "
+            "127.0.0.1: change one of the two"
+        )
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether a host is a loopback name or address, by its text alone."""
+    name = host.lower().rstrip(".").removeprefix("[").removesuffix("]")
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,154 @@
+"""The keys of session cookies, which all replicas share by a Secret in the gateway's own namespace.
+
+Lives in the gateway, which alone needs it, and reads and creates the Secret as itself: no tenant has rights in that
+namespace. The Secret's entries are keys under the second since 1970 in which they were made; the youngest seals, all
+of them open. To rotate, add an entry, and remove the old one when no session can be left of it; to end every session
+at once, delete the Secret.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from xapp_operator.api.json import JsonObject, obj
+from xapp_operator.config import Settings
+from xapp_operator.errors import AccessDenied, AlreadyExists, ApiUnavailable, KubeError, NotFound, Unauthenticated
+from xapp_operator.gateway.auth.session_cookies import KEY_BYTES, SessionKey, seal, sealing_key_id, unseal
+from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.resources import SECRETS
+from xapp_operator.telemetry.logs import get_logger
+
+KEY_REFRESH_SECONDS: Final = 30.0
+"""So long a key that was removed may still open, and the one before the youngest still seal."""
+KEY_READ_INTERVAL_SECONDS_MIN: Final = 1.0
+"""Cookies with unknown keys, which anybody can make up, cost at most one request in this time."""
+SECRET_TYPE: Final = "xapp-operator.io/session-keys"  # noqa: S105 - the type of a Secret
+
+_log = get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _KeyRing:
+    keys: Mapping[bytes, SessionKey]
+    newest: SessionKey
+    read_at: float
+
+
+class SessionKeys:
+    """Seals and opens session cookies with the keys of the Secret, which it creates if it is missing."""
+
+    def __init__(
+        self, kube: KubeClient, settings: Settings, *, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._kube = kube
+        self._namespace = settings.session_namespace
+        self._name = settings.session_secret
+        self._monotonic = monotonic
+        self._key_ring: _KeyRing | None = None
+        self._read_task: asyncio.Task[_KeyRing] | None = None
+
+    async def seal(self, token: str, *, expires: int) -> str:
+        """Return the cookie's value that holds `token` until `expires` (seconds since 1970).
+
+        Raises:
+            KubeError: when the keys cannot be read or made.
+        """
+        key_ring = await self._get_key_ring(KEY_REFRESH_SECONDS)
+        return seal(token, key=key_ring.newest, expires=expires)
+
+    async def unseal(self, cookie: str) -> str:
+        """Return the token in a cookie.
+
+        Raises:
+            SessionEnded: when it is garbled, expired, or sealed with a key that is no more.
+            KubeError: when the keys cannot be read and were not read before.
+        """
+        key_id, received_at = sealing_key_id(cookie), self._monotonic()
+        key_ring = await self._get_key_ring(KEY_REFRESH_SECONDS)
+        if key_id not in key_ring.keys:
+            # Another replica may have sealed it with a key that has just been added.
+            await asyncio.sleep(max(0.0, key_ring.read_at + KEY_READ_INTERVAL_SECONDS_MIN - self._monotonic()))
+            key_ring = await self._get_key_ring(self._monotonic() - received_at)
+        return unseal(cookie, keys=key_ring.keys, now=time.time())
+
+    async def _get_key_ring(self, max_age_seconds: float) -> _KeyRing:
+        key_ring = self._key_ring
+        if key_ring is not None and self._monotonic() - key_ring.read_at < max_age_seconds:
+            return key_ring
+        if self._read_task is None:
+            self._read_task = asyncio.create_task(self._read_key_ring(), name="read session keys")
+            self._read_task.add_done_callback(self._on_read_done)
+        try:
+            return await asyncio.shield(self._read_task)
+        except ApiUnavailable:
+            if key_ring is None:
+                raise
+            return key_ring
+        except (AccessDenied, Unauthenticated) as error:
+            raise KubeError(
+                f"the gateway may not get or create the Secret {self._namespace}/{self._name}, which holds the keys of "
+                "sessions: give its service account that right, or send a bearer token with each request"
+            ) from error
+
+    def _on_read_done(self, done: asyncio.Task[_KeyRing]) -> None:
+        self._read_task = None
+        if not done.cancelled():
+            done.exception()  # seen here too, should everybody who waited have left
+
+    async def _read_key_ring(self) -> _KeyRing:
+        started_at = self._monotonic()
+        try:
+            secret = await self._kube.get(SECRETS, self._name, namespace=self._namespace)
+        except NotFound:
+            secret = await self._create_secret()
+        keys = [SessionKey.from_secret(each) for each in _decode_keys(secret)]
+        if not keys:
+            raise KubeError(
+                f"the Secret {self._namespace}/{self._name} holds no session key: each entry must be named by a number "
+                f"and hold {KEY_BYTES} bytes; delete it, and a new one is made"
+            )
+        self._key_ring = _KeyRing(keys={key.id: key for key in keys}, newest=keys[-1], read_at=started_at)
+        return self._key_ring
+
+    async def _create_secret(self) -> JsonObject:
+        key = base64.b64encode(secrets.token_bytes(KEY_BYTES)).decode()
+        body: JsonObject = {
+            "apiVersion": SECRETS.api_version,
+            "kind": SECRETS.kind,
+            "metadata": {"name": self._name, "namespace": self._namespace},
+            "type": SECRET_TYPE,
+            "data": {str(int(time.time())): key},
+        }
+        try:
+            created = await self._kube.create(SECRETS, body)
+        except AlreadyExists:
+            return await self._kube.get(SECRETS, self._name, namespace=self._namespace)
+        except NotFound as error:
+            raise KubeError(
+                f"no session can be kept: there is no namespace {self._namespace}; create it, or name another in "
+                "XAPP_SESSION_NAMESPACE",
+            ) from error
+        _log.info("session keys created", namespace=self._namespace, name=self._name)
+        return created
+
+
+def _decode_keys(secret: JsonObject) -> list[bytes]:
+    """Return the keys of a Secret, the youngest last."""
+    found: dict[int, bytes] = {}
+    for name, value in obj(secret, "data").items():
+        if not (name.isascii() and name.isdecimal() and isinstance(value, str)):
+            continue
+        try:
+            key = base64.b64decode(value, validate=True)
+        except (ValueError, binascii.Error):
+            continue
+        if len(key) == KEY_BYTES:
+            found[int(name)] = key
+    return [found[at] for at in sorted(found)]

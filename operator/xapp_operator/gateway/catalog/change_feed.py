@@ -1,0 +1,169 @@
+"""The last changes of xApps, each as the bytes of a Server-Sent Event, made once however many listen.
+
+Lives in the gateway between the store and its streams. All streams read from one ring, each at its own position, so
+nothing is queued for a listener: who falls behind the ring has lost changes and is told to list again. An event's id
+says nothing about other events; it is known to this process only, and for as long as the ring goes back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections import Counter
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+
+from xapp_operator.gateway.catalog.records import XAppEntry
+from xapp_operator.gateway.catalog.xapp_store import XAppRecordStore
+from xapp_operator.gateway.http.limits import ConcurrencyLimit
+
+RING_EVENTS_MAX: Final = 10_000
+RING_BYTES_MAX: Final = 16 * 1024 * 1024
+BATCH_BYTES: Final = 64 * 1024
+LISTENERS_MAX: Final = 4096
+
+_EVENT_ID_BYTES: Final = 9
+
+
+@dataclass(frozen=True, slots=True)
+class FeedChange:
+    """One change: `text` is the whole event."""
+
+    id: str
+    namespace: str
+    event: bytes
+
+
+class ChangeFeed:
+    """The ring of changes. A position counts changes since the process began; 0 is before the first."""
+
+    def __init__(
+        self,
+        store: XAppRecordStore,
+        *,
+        is_synced: Callable[[], bool],
+        max_events: int = RING_EVENTS_MAX,
+        max_bytes: int = RING_BYTES_MAX,
+    ) -> None:
+        """Listen to `store`; what comes before `is_synced` is its filling, of which nobody is told."""
+        self._store = store
+        self._is_synced = is_synced
+        self._max_events = max_events
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._first = 1
+        self._changes: dict[int, FeedChange] = {}
+        self._preceding_id = secrets.token_urlsafe(_EVENT_ID_BYTES)
+        self._positions = {self._preceding_id: 0}
+        self._changes_by_namespace: Counter[str] = Counter()
+        self._known_namespaces: tuple[frozenset[str], frozenset[str]] | None = None
+        self._changed = asyncio.Event()
+        self._listener_limit = ConcurrencyLimit(
+            LISTENERS_MAX,
+            message=f"{LISTENERS_MAX:,} streams of changes are open, the most that are served: ask again later",
+        )
+        self.closed = False
+        self._unsubscribe = store.subscribe(self._append)
+
+    def close(self) -> None:
+        """End every stream, so that the process can end."""
+        if not self.closed:
+            self._unsubscribe()
+            self.closed = True
+            self._wake_listeners()
+
+    @property
+    def position(self) -> int:
+        """Return the position of the latest change."""
+        return self._first + len(self._changes) - 1
+
+    @property
+    def namespaces(self) -> frozenset[str]:
+        """Return the namespaces that hold an xApp or have just lost one: the same set while none comes or goes."""
+        held = self._store.namespaces
+        if self._known_namespaces is None or self._known_namespaces[0] is not held:
+            self._known_namespaces = held, held | self._changes_by_namespace.keys()
+        return self._known_namespaces[1]
+
+    def id_at(self, position: int) -> str:
+        """Return the id after which a stream goes on at `position`, which the ring still reaches."""
+        return self._preceding_id if position == self._first - 1 else self._changes[position].id
+
+    def count_listener(self) -> AbstractContextManager[None]:
+        """Count a listener for as long as the block lasts.
+
+        Raises:
+            TooManyAtOnce: when there are LISTENERS_MAX already.
+        """
+        return self._listener_limit.acquire()
+
+    def position_of(self, event_id: str) -> int | None:
+        """Return the position of an event, or None when it is too old or of another process."""
+        return self._positions.get(event_id)
+
+    def changes_after(self, position: int) -> list[FeedChange] | None:
+        """Return the changes after `position`, some at a time; None when the ring does not go back so far."""
+        at, size, found = position + 1, 0, list[FeedChange]()
+        if at < self._first:
+            return None
+        while size < BATCH_BYTES and (change := self._changes.get(at)) is not None:
+            found.append(change)
+            size += len(change.event)
+            at += 1
+        return found
+
+    async def wait_for_change(self, position: int, *, seconds: float) -> bool:
+        """Wait until there is a change after `position` or the feed is closed; False when `seconds` passed before."""
+        if self.closed or self.position > position:
+            return True
+        try:
+            async with asyncio.timeout(seconds):
+                await self._changed.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def _append(self, change: str, entry: XAppEntry) -> None:
+        if not self._is_synced():
+            return
+        event_id = secrets.token_urlsafe(_EVENT_ID_BYTES)
+        event = format_event(change, event_id, entry.record_json)
+        position = self.position + 1
+        self._changes[position] = FeedChange(event_id, entry.namespace, event)
+        self._positions[event_id] = position
+        self._bytes += len(event)
+        if not self._changes_by_namespace[entry.namespace]:
+            self._known_namespaces = None
+        self._changes_by_namespace[entry.namespace] += 1
+        while len(self._changes) > self._max_events or (self._bytes > self._max_bytes and len(self._changes) > 1):
+            self._drop_oldest()
+        self._wake_listeners()
+
+    def _drop_oldest(self) -> None:
+        dropped = self._changes.pop(self._first)
+        self._first += 1
+        del self._positions[self._preceding_id]
+        self._preceding_id = dropped.id
+        self._bytes -= len(dropped.event)
+        self._changes_by_namespace[dropped.namespace] -= 1
+        if not self._changes_by_namespace[dropped.namespace]:
+            del self._changes_by_namespace[dropped.namespace]
+            self._known_namespaces = None
+
+    def _wake_listeners(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+
+def format_event(name: str, event_id: str, data: bytes) -> bytes:
+    """Return a Server-Sent Event (WHATWG HTML, 9.2.6); `data` is JSON in one line."""
+    return b"event: %b\nid: %b\ndata: %b\n\n" % (name.encode(), event_id.encode(), data)
+
+
+def format_reset(event_id: str, reason: str) -> bytes:
+    """Return the event that tells a listener to list again, and to go on after `event_id`."""
+    return format_event("reset", event_id, orjson.dumps({"detail": f"{reason}: list the xApps again"}))

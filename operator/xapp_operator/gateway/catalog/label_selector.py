@@ -1,0 +1,90 @@
+"""Label selectors of Kubernetes, read strictly and matched in memory. Pure.
+
+Lives in the gateway beside the other readers of queries: a list that comes from memory cannot leave the selector to the
+API server. https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final, NamedTuple, TypeAlias
+
+from xapp_operator.config import LABEL_KEY, LABEL_VALUE
+from xapp_operator.errors import MalformedRequest
+from xapp_operator.gateway.http.query import parameter_error, quote_input
+
+LABEL_SELECTOR_MAX: Final = 2000
+"""Characters of a selector."""
+
+_TERM: Final = re.compile(
+    r"\s*(?:!\s*(?P<absent>[\w./-]+)"
+    r"|(?P<key>[\w./-]+)(?:\s*(?P<sign>==?|!=)\s*(?P<value>[\w.-]*)"
+    r"|\s+(?P<word>in|notin)\s*\((?P<values>[\w.\s,-]*)\))?)\s*(?:,|\Z)",
+    re.ASCII,
+)
+_NEGATIONS: Final = ("!=", "notin")
+_EXPECTED: Final = "a label selector such as app=ric,tier!=test,zone in (a,b),stage notin (dev),managed,!legacy"
+
+
+class LabelRequirement(NamedTuple):
+    """One term: the label is there and, unless `values` is None, has one of them; or the opposite of that."""
+
+    key: str
+    values: frozenset[str] | None
+    negated: bool
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Tell whether labels fulfil it; as in Kubernetes, what has no such label is never equal."""
+        found = labels.get(self.key)
+        return (found is not None and (self.values is None or found in self.values)) != self.negated
+
+
+LabelSelector: TypeAlias = tuple[LabelRequirement, ...]
+"""All of these must match."""
+
+
+def parse_label_selector(name: str, value: str) -> LabelSelector:
+    """Return what the query parameter `name` selects.
+
+    Raises:
+        MalformedRequest: for what is no selector by the rules of Kubernetes, or longer than SELECTOR_MAX.
+    """
+    if len(value) > LABEL_SELECTOR_MAX:
+        raise parameter_error(
+            name, f"may have at most {LABEL_SELECTOR_MAX} characters, not {len(value)}: select by fewer labels"
+        )
+    found: list[LabelRequirement] = []
+    at, ends_in_comma = 0, True
+    while ends_in_comma:
+        term = _TERM.match(value, at)
+        if term is None:
+            rest = value[at:].strip()
+            where = f"at {quote_input(rest)} it is not" if rest else "a term is missing at its end"
+            raise parameter_error(name, f"must be {_EXPECTED}: {where}")
+        found.append(_build_requirement(name, term))
+        at, ends_in_comma = term.end(), term[0].endswith(",")
+    return tuple(found)
+
+
+def _build_requirement(name: str, term: re.Match[str]) -> LabelRequirement:
+    key = term["absent"] or term["key"]
+    if LABEL_KEY.fullmatch(key) is None:
+        raise _term_error(name, key, "is no key of a label")
+    if term["sign"] is not None:
+        values = [term["value"]]
+    elif term["word"] is not None:
+        values = [each.strip() for each in term["values"].split(",")]
+    else:
+        return LabelRequirement(key, None, negated=term["absent"] is not None)
+    for value in values:
+        if LABEL_VALUE.fullmatch(value) is None:
+            raise _term_error(name, value, f"is no value of a label ({quote_input(key)})")
+    return LabelRequirement(key, frozenset(values), negated=(term["sign"] or term["word"]) in _NEGATIONS)
+
+
+def _term_error(name: str, part: str, what: str) -> MalformedRequest:
+    rule = "at most 63 letters, digits, '-', '_' and '.', the first and the last a letter or digit"
+    return parameter_error(
+        name, f"must be {_EXPECTED}: {quote_input(part)} {what}, which has {rule}; a key may have a DNS prefix and '/'"
+    )

@@ -1,0 +1,205 @@
+"""Feeds the store from its two sources, XApps and what registers itself by labels, so that every xApp is in it once.
+
+Lives in the gateway, between the watches and the store. An xApp is the same one when it has the same Helm release: as
+long as an XApp stands for a release, its labels say nothing in a list; when the XApp goes and the objects stay, the
+labels speak again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from types import TracebackType
+from typing import Final, Self
+
+import orjson
+
+from xapp_operator.api.json import JsonObject
+from xapp_operator.api.models import SERVICES_MAX, HealthStatus, Phase
+from xapp_operator.config import Settings
+from xapp_operator.gateway.catalog.records import SOURCE_LABELS, XAppEntry, build_entry
+from xapp_operator.gateway.catalog.xapp_store import XAppRecordStore
+from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.watch_cache import ChangeType, ObjectKey
+from xapp_operator.monitor.live_objects import LiveObject
+from xapp_operator.monitor.object_labels import ReleaseKey
+from xapp_operator.monitor.registry import Registration, XAppRegistry
+
+OBJECT_REMOVAL_SECONDS: Final = 1.0
+"""How long the objects of an XApp that is gone are taken for going too: their watches may lag behind its own."""
+BATCH_SECONDS: Final = 0.05
+"""How long changes are gathered: a helm step changes many objects of a release at once."""
+
+_CHART_LABEL: Final = re.compile(r"(?P<name>.+?)-(?P<version>v?[0-9]+\.[0-9]+.*)", re.ASCII)
+_PHASE_BY_HEALTH: Final = {
+    HealthStatus.HEALTHY: Phase.DEPLOYED,
+    HealthStatus.PROGRESSING: Phase.DEPLOYING,
+    HealthStatus.DEGRADED: Phase.DEGRADED,
+    HealthStatus.UNKNOWN: Phase.DEPLOYED,
+}
+
+
+class XAppSources:
+    """Decides which source speaks for a release; `async with` runs the registry."""
+
+    def __init__(
+        self,
+        kube: KubeClient,
+        settings: Settings,
+        *,
+        store: XAppRecordStore,
+        removal_seconds: float = OBJECT_REMOVAL_SECONDS,
+    ) -> None:
+        self.registry = XAppRegistry(kube, settings, on_change=self._on_objects_change)
+        self._store = store
+        self._removal_seconds = removal_seconds
+        self._release_by_xapp: dict[ObjectKey, ReleaseKey] = {}
+        self._xapps_by_release: dict[ReleaseKey, set[ObjectKey]] = {}
+        self._label_entries: dict[ReleaseKey, XAppEntry] = {}
+        self._changed_releases: set[ReleaseKey] = set()
+        self._batch_timer: asyncio.TimerHandle | None = None
+        self._removal_timers: dict[ReleaseKey, asyncio.TimerHandle] = {}
+
+    async def __aenter__(self) -> Self:
+        self.registry.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.registry.stop()
+        for timer in (self._batch_timer, *self._removal_timers.values()):
+            if timer is not None:
+                timer.cancel()
+
+    def on_xapp_change(self, change: ChangeType, key: ObjectKey, entry: XAppEntry) -> None:
+        """Take in a change of an XApp; what its labels said until now gives way in the same step."""
+        if change == "DELETED":
+            self._store.remove(*key)
+            self._forget_xapp(key)
+            return
+        release = entry.namespace, entry.release
+        if self._release_by_xapp.get(key) != release:
+            self._forget_xapp(key)
+            self._release_by_xapp[key] = release
+            self._xapps_by_release.setdefault(release, set()).add(key)
+            for duplicate in (release, (key.namespace, key.name)):
+                self._remove_label_entry(duplicate)
+        self._store.put(entry)
+
+    def find_xapp(self, release: ReleaseKey, *, by_helm: bool) -> ObjectKey | None:
+        """Return the xApp that an object belongs to, or None.
+
+        Args:
+            release: what `release_of` tells of the object.
+            by_helm: whether Helm named that release; otherwise it is the name in the object's labels.
+        """
+        owners = self._xapps_by_release.get(release)
+        if owners:
+            return min(owners)
+        named = ObjectKey(*release)
+        return named if release in self._label_entries or (not by_helm and named in self._release_by_xapp) else None
+
+    def _forget_xapp(self, key: ObjectKey) -> None:
+        release = self._release_by_xapp.pop(key, None)
+        if release is None:
+            return
+        owners = self._xapps_by_release[release]
+        owners.discard(key)
+        if not owners:
+            del self._xapps_by_release[release]
+        for each in {release, (key.namespace, key.name)}:
+            self._refresh_later(each)
+
+    def _refresh_later(self, release: ReleaseKey) -> None:
+        def refresh() -> None:
+            del self._removal_timers[release]
+            self._refresh_label_entry(release)
+
+        if release not in self._removal_timers:
+            self._removal_timers[release] = asyncio.get_running_loop().call_later(self._removal_seconds, refresh)
+
+    def _on_objects_change(self, release: ReleaseKey) -> None:
+        """Note that objects of a release changed; many changes at once are looked at together."""
+        if release in self._xapps_by_release or release in self._removal_timers:
+            return
+        if not self._changed_releases:
+            self._batch_timer = asyncio.get_running_loop().call_later(BATCH_SECONDS, self._refresh_changed)
+        self._changed_releases.add(release)
+
+    def _refresh_changed(self) -> None:
+        changed, self._changed_releases = self._changed_releases, set()
+        for release in changed:
+            self._refresh_label_entry(release)
+
+    def _refresh_label_entry(self, release: ReleaseKey) -> None:
+        registration = None if self._has_xapp(release) else self.registry.get(*release)
+        if registration is None or not registration.has_workload_or_service:
+            self._remove_label_entry(release)
+            return
+        entry = build_label_entry(registration)
+        self._label_entries[release] = entry
+        self._store.put(entry)
+
+    def _has_xapp(self, release: ReleaseKey) -> bool:
+        # An object without Helm's annotation belongs to the XApp that our label names; and a path names one xApp only.
+        return release in self._xapps_by_release or ObjectKey(*release) in self._release_by_xapp
+
+    def _remove_label_entry(self, release: ReleaseKey) -> None:
+        if self._label_entries.pop(release, None) is not None:
+            self._store.remove(*release)
+
+
+def build_label_entry(registration: Registration) -> XAppEntry:
+    """Return what the gateway keeps of an xApp that is known by its labels only."""
+    health = registration.health
+    chart, chart_version = _parse_chart_label(registration.first_value(lambda mark: mark.chart))
+    services = [live.service for live in registration.objects if live.service][:SERVICES_MAX]
+    record: JsonObject = {
+        "name": registration.release,
+        "namespace": registration.namespace,
+        "uid": f"{registration.namespace}/{registration.release}",
+        "xAppName": registration.first_value(lambda mark: mark.name) or registration.release,
+        "organization": registration.first_value(lambda mark: mark.organization_annotation or mark.organization)
+        or None,
+        "team": registration.first_value(lambda mark: mark.team_annotation or mark.team) or None,
+        "version": registration.first_value(lambda mark: mark.version) or chart_version,
+        "owner": None,
+        "method": None,
+        "source": SOURCE_LABELS,
+        "phase": _phase_from_objects(registration.objects, health.status).value,
+        "ready": health.status is HealthStatus.HEALTHY,
+        "health": health.status.value,
+        "message": health.message or "known by its labels; no XApp manages it",
+        "release": {
+            "name": registration.release if registration.made_by_helm else None,
+            "revision": None,
+            "chart": chart,
+            "chartVersion": chart_version,
+            "appVersion": registration.first_value(lambda mark: mark.app_version) or None,
+            "lastDeployed": None,
+        },
+        "chart": {"name": chart, "version": chart_version, "repoName": None, "url": None},
+        "services": [orjson.loads(service.status_json) for service in services],
+        "createdAt": min((live.created_at for live in registration.objects if live.created_at), default=None),
+        "updatedAt": max((live.changed_at for live in registration.objects if live.changed_at), default=None),
+    }
+    ready = sum(live.health.status is HealthStatus.HEALTHY for live in registration.objects)
+    details: JsonObject = {
+        "conditions": [],
+        "history": [],
+        "resources": {"total": len(registration.objects), "ready": ready},
+    }
+    return build_entry(record, details, release=registration.release, ready=health.status is HealthStatus.HEALTHY)
+
+
+def _phase_from_objects(objects: tuple[LiveObject, ...], health: HealthStatus) -> Phase:
+    return Phase.UNINSTALLING if all(live.deleting for live in objects) else _PHASE_BY_HEALTH[health]
+
+
+def _parse_chart_label(label: str) -> tuple[str | None, str | None]:
+    """Return name and version in a `helm.sh/chart` label, in which `_` stands for the `+` that no label may have."""
+    parsed = _CHART_LABEL.fullmatch(label)
+    if parsed is None:
+        return label or None, None
+    return parsed["name"], parsed["version"].replace("_", "+")

@@ -1,0 +1,127 @@
+"""The XApp that a request wishes for, made of what was sent and of what is there. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.api.models import METHOD_UPLOAD, XAppSpec
+from xapp_operator.api.names import API_VERSION, XAPP_KIND
+from xapp_operator.errors import FieldError, FormInvalid, IdentityConflict
+from xapp_operator.gateway.deploy.forms import FORM_PART, IDENTITY_FIELDS, REQUIRED_REMOTE_FIELDS, Form
+from xapp_operator.gateway.deploy.submission import Submission, require_chart_file
+from xapp_operator.gateway.deploy.uploads import UploadedChart
+from xapp_operator.gateway.http.query import quote_input
+
+REMOTE_FIELDS: Final = (*REQUIRED_REMOTE_FIELDS, "chartVersion")
+
+
+@dataclass(frozen=True, slots=True)
+class DesiredXApp:
+    """An XApp as it should be written: its name, its spec, the form behind it, and a chart that came along."""
+
+    name: str
+    spec: JsonObject
+    form: Form
+    chart: UploadedChart | None
+
+    @property
+    def namespace(self) -> str:
+        """Return the namespace of the XApp."""
+        return self.form.spec.namespace
+
+
+def desired_new_xapp(submission: Submission) -> DesiredXApp:
+    """Return the wish for a new XApp.
+
+    Raises:
+        FormInvalid: for an upload without a chart.
+    """
+    require_chart_file(submission)
+    form = submission.form
+    spec: JsonObject = dict(form.fields)
+    if submission.values is not None:
+        spec["values"] = submission.values
+    if submission.chart is not None:
+        spec["archive"] = submission.chart.archive
+    return DesiredXApp(form.name, spec, form, submission.chart)
+
+
+def desired_upgrade(current: JsonObject, submission: Submission) -> DesiredXApp:
+    """Return the wish to upgrade `current`: what the form gives counts, what it leaves out stays, null clears.
+
+    Raises:
+        FormInvalid: when the identity would change, or an upload has no chart.
+    """
+    current_spec, form = obj(current, "spec"), submission.form
+    _require_same_identity(current_spec, form)
+    spec: JsonObject = {**current_spec, **form.fields}
+    for name in form.cleared:
+        spec.pop(name, None)
+    if submission.values is not None:
+        spec["values"] = submission.values
+    if not form.is_upload:
+        spec.pop("archive", None)
+    else:
+        for name in REMOTE_FIELDS:
+            spec.pop(name, None)
+        if submission.chart is not None:
+            spec["archive"] = submission.chart.archive
+        elif text(current_spec, "method") != METHOD_UPLOAD:
+            require_chart_file(submission)
+    return DesiredXApp(text(obj(current, "metadata"), "name"), spec, form, submission.chart)
+
+
+def desired_with_values(current: JsonObject, values: JsonObject) -> DesiredXApp:
+    """Return the wish to have `current` with other values, and everything else as it is."""
+    spec: JsonObject = {**obj(current, "spec"), "values": values}
+    name = text(obj(current, "metadata"), "name")
+    form = Form(fields=spec, cleared=(), spec=XAppSpec.model_validate(spec), name=name)
+    return DesiredXApp(name, spec, form, None)
+
+
+def _require_same_identity(current_spec: JsonObject, form: Form) -> None:
+    errors = tuple(
+        FieldError(
+            f"{FORM_PART}.{name}",
+            f"is part of the xApp's identity and cannot be changed (it is "
+            f"{quote_input(text(current_spec, name))}): keep it, or "
+            "deploy a new xApp",
+        )
+        for name in (*IDENTITY_FIELDS, "namespace")
+        if form.fields.get(name) != current_spec.get(name)
+    )
+    if errors:
+        raise FormInvalid(f"{errors[0].field} {errors[0].message}", errors=errors)
+
+
+def require_name_free(current_spec: JsonObject, desired: DesiredXApp) -> None:
+    """Refuse a name that another organization, team and xAppName have taken: they compose to the same text.
+
+    Raises:
+        IdentityConflict: naming whose it is.
+    """
+    if all(desired.spec.get(name) == current_spec.get(name) for name in IDENTITY_FIELDS):
+        return
+    identity = ", ".join(f"{name} {quote_input(text(current_spec, name))}" for name in IDENTITY_FIELDS)
+    message = (
+        f"composes to the name {desired.name}, which belongs to another xApp ({identity}): choose another xAppName"
+    )
+    raise IdentityConflict(f"the identity {message}", errors=(FieldError(f"{FORM_PART}.xAppName", message),))
+
+
+def xapp_body(desired: DesiredXApp) -> JsonObject:
+    """Return the XApp to create."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": XAPP_KIND,
+        "metadata": {"name": desired.name, "namespace": desired.namespace},
+        "spec": desired.spec,
+    }
+
+
+def replacement_body(current: JsonObject, desired: DesiredXApp) -> JsonObject:
+    """Return `current` with the spec wished for; its resourceVersion makes a concurrent write a conflict."""
+    metadata = {key: value for key, value in obj(current, "metadata").items() if key != "managedFields"}
+    return {"apiVersion": API_VERSION, "kind": XAPP_KIND, "metadata": metadata, "spec": desired.spec}

@@ -1,0 +1,157 @@
+"""Rendering a chart offline, as the cluster would have it: what an upload must pass and what a dry run shows.
+
+Values are merged as the operator merges them: the cluster's address where the chart has a place for it, `valuesFrom`
+(read with the caller's client) and the caller's own values on top.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from xapp_operator.api.json import JsonObject, obj
+from xapp_operator.api.models import ValuesRef, XAppSpec
+from xapp_operator.charts.chart_info import ChartInfo
+from xapp_operator.config import Settings
+from xapp_operator.domain.redaction import redact
+from xapp_operator.domain.values import advertise_address_layer, merge_values
+from xapp_operator.domain.yaml_values import load_values
+from xapp_operator.errors import KubeError, ValuesInvalid
+from xapp_operator.helm.engine import HelmEngine
+from xapp_operator.helm.requests import TemplateRequest
+from xapp_operator.kube.advertise_address import AdvertiseAddress
+from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.resources import CONFIGMAPS, SECRETS
+
+EXTERNAL_SCHEMA_WARNING: Final = (
+    "the values were not checked against the chart's schema, because the schema refers to a document outside the chart"
+)
+SCHEMA_SKIPPED_WARNING: Final = (
+    "the values were not checked against the chart's schema, because they are not complete here"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """A rendered chart, and the values that it was rendered with, secrets masked."""
+
+    manifest: str
+    notes: str
+    values: JsonObject
+    warnings: tuple[str, ...]
+
+    def as_json(self) -> JsonObject:
+        """Return the answer of a dry run."""
+        return {
+            "manifest": self.manifest,
+            "notes": self.notes,
+            "values": self.values,
+            "warnings": list(self.warnings),
+        }
+
+
+class ChartRenderer:
+    """Renders charts for callers."""
+
+    def __init__(
+        self, settings: Settings, *, kube: KubeClient, engine: HelmEngine, advertise_address: AdvertiseAddress
+    ) -> None:
+        self._settings = settings
+        self._kube = kube
+        self._engine = engine
+        self._advertise_address = advertise_address
+
+    async def render(
+        self,
+        client: KubeClient,
+        spec: XAppSpec,
+        *,
+        name: str,
+        chart: Path,
+        info: ChartInfo,
+        upgrade: bool,
+        for_display: bool,
+    ) -> Preview:
+        """Return the chart rendered for `spec`.
+
+        Args:
+            client: the caller's, which reads what `valuesFrom` names.
+            spec: with the caller's values in it.
+            name: `metadata.name` of the XApp.
+            chart: the archive.
+            info: what is in the archive.
+            upgrade: whether `.Release.IsUpgrade` is true.
+            to_show: whether somebody will read it: NOTES take a second helm process, and masking the values time.
+
+        Raises:
+            ChartInvalid: when the chart cannot be rendered.
+            ValuesInvalid: when its schema refuses the values.
+        """
+        layers, unread_warnings = await self._read_values_from(client, spec)
+        layers.insert(0, await self._advertise_address_layer(info))
+        values = await asyncio.to_thread(merge_values, *layers, spec.user_values)
+        version, api_versions = await asyncio.gather(self._kube.server_version(), self._kube.api_versions())
+        rendered = await self._engine.template(
+            TemplateRequest(
+                name=spec.release_name or name,
+                namespace=spec.namespace,
+                chart=chart,
+                values=values,
+                kube_version=version,
+                api_versions=api_versions,
+                skip_schema=info.external_refs or bool(unread_warnings),
+                upgrade=upgrade,
+                notes=for_display,
+                chart_name=info.name,
+            )
+        )
+        return Preview(
+            manifest=rendered.manifest,
+            notes=rendered.notes,
+            values=await asyncio.to_thread(lambda: redact(merge_values(info.values, values))) if for_display else {},
+            warnings=(*unread_warnings, *_schema_warnings(info, complete=not unread_warnings), *rendered.warnings),
+        )
+
+    async def _advertise_address_layer(self, info: ChartInfo) -> JsonObject:
+        try:
+            address = await self._advertise_address.get()
+        except KubeError:
+            # The operator reads the nodes with rights of its own; a gateway without them renders the chart's default.
+            return {}
+        return (
+            {}
+            if address is None
+            else advertise_address_layer(info.values, self._settings.advertise_address_values, address)
+        )
+
+    async def _read_values_from(self, client: KubeClient, spec: XAppSpec) -> tuple[list[JsonObject], list[str]]:
+        layers: list[JsonObject] = []
+        warnings: list[str] = []
+        for source in spec.values_from or ():
+            try:
+                layers.append(await self._read_values_source(client, source, namespace=spec.namespace))
+            except (KubeError, LookupError):
+                if not source.optional:
+                    warnings.append(f"{source.kind} {source.name} of valuesFrom was left out: it could not be read")
+        return layers, warnings
+
+    async def _read_values_source(self, client: KubeClient, source: ValuesRef, *, namespace: str) -> JsonObject:
+        resource = SECRETS if source.kind == "Secret" else CONFIGMAPS
+        content = obj(await client.get(resource, source.name, namespace=namespace), "data")[source.key]
+        what = f"key {source.key} of {source.kind} {source.name}"
+        try:
+            data = base64.b64decode(str(content)) if source.kind == "Secret" else str(content).encode()
+        except binascii.Error:
+            raise ValuesInvalid(f"{what} is not base64: write it again") from None
+        return await asyncio.to_thread(load_values, data, source=what, max_bytes=self._settings.values_max_bytes)
+
+
+def _schema_warnings(info: ChartInfo, *, complete: bool) -> tuple[str, ...]:
+    """Say why the chart's schema was left out, where it has one and it was."""
+    if info.external_refs:
+        return (EXTERNAL_SCHEMA_WARNING,)
+    return (SCHEMA_SKIPPED_WARNING,) if info.schema is not None and not complete else ()

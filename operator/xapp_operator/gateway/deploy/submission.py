@@ -1,0 +1,136 @@
+"""A request to deploy or upgrade, once everything that can be checked without the cluster has been checked.
+
+Lives between the parts of a request and the writes: what comes out of here is typed and within every bound.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final, TypeVar
+
+from xapp_operator.api.json import JsonObject
+from xapp_operator.charts.chart_info import ArchiveLimits
+from xapp_operator.charts.inspection import inspect_archive
+from xapp_operator.config import Settings
+from xapp_operator.domain.redaction import unmask
+from xapp_operator.domain.yaml_values import load_values
+from xapp_operator.errors import ChartInvalid, FieldError, FormInvalid, MalformedRequest, ValuesInvalid, XAppError
+from xapp_operator.gateway.deploy.forms import FORM_PART, Form, decode_form, validate_form
+from xapp_operator.gateway.deploy.uploads import UploadedChart
+from xapp_operator.gateway.http.multipart import PartRule, ReceivedParts
+
+FILE_PART: Final = "file"
+VALUES_PART: Final = "values"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A form, the values and the chart that came with it; None is what did not come."""
+
+    form: Form
+    values: JsonObject | None
+    chart: UploadedChart | None
+
+
+def part_rules(settings: Settings) -> tuple[PartRule, ...]:
+    """Return the parts of a deployment and their caps."""
+    return (
+        PartRule(FORM_PART, settings.form_max_bytes),
+        PartRule(FILE_PART, settings.chart_max_bytes, to_file=True),
+        PartRule(VALUES_PART, settings.values_max_bytes, to_file=True),
+    )
+
+
+async def validate_submission(
+    form: JsonObject,
+    parts: ReceivedParts,
+    *,
+    settings: Settings,
+    threads: ThreadPoolExecutor,
+    current_values: JsonObject | None = None,
+) -> Submission:
+    """Return what was sent when every rule is kept that needs no cluster.
+
+    Args:
+        form: the decoded form.
+        parts: all parts.
+        settings: the bounds.
+        threads: where values and archives are read; as many of them lie unpacked in memory at a time.
+        current_values: of the XApp that is upgraded; a mask in the new values keeps the old value.
+
+    Raises:
+        InputError: for the first of parts, form, values and archive that is wrong, with all wrong fields of it.
+    """
+    parts.require_expected_names()
+    valid_form = validate_form(form, settings=settings)
+    if FILE_PART in parts.files and not valid_form.is_upload:
+        raise _invalid_file_part("is not sent with a remote chart: leave it out, or use method 'Upload Chart'")
+    values = chart = None
+    if VALUES_PART in parts.files:
+        read = partial(_load_values, parts.files[VALUES_PART], settings=settings, current=current_values or {})
+        values = await _run_in_thread(threads, VALUES_PART, read)
+    if FILE_PART in parts.files:
+        chart = await _run_in_thread(
+            threads, FILE_PART, partial(_inspect_chart, parts.files[FILE_PART], settings=settings)
+        )
+    return Submission(form=valid_form, values=values, chart=chart)
+
+
+def read_form(parts: ReceivedParts) -> JsonObject:
+    """Return the JSON object in the part xAppForm.
+
+    Raises:
+        MalformedRequest: when there is none, or it is not JSON.
+        FormInvalid: when it is JSON of another kind, or has a key twice.
+    """
+    data = parts.data.get(FORM_PART)
+    if data is None:
+        message = "is missing: send the deployment form in it, as JSON"
+        raise MalformedRequest(
+            f"the part {FORM_PART} {message}", errors=(FieldError(FORM_PART, message), *parts.unexpected)
+        )
+    return decode_form(data)
+
+
+def require_chart_file(submission: Submission) -> None:
+    """Refuse an upload without a chart.
+
+    Raises:
+        FormInvalid: naming the part.
+    """
+    if submission.form.is_upload and submission.chart is None:
+        raise _invalid_file_part("is required with method 'Upload Chart': send the packed chart (.tgz)")
+
+
+def _load_values(path: Path, *, settings: Settings, current: JsonObject) -> JsonObject:
+    values = load_values(path.read_bytes(), source=VALUES_PART, max_bytes=settings.values_max_bytes)
+    return unmask(values, current)
+
+
+def _inspect_chart(path: Path, *, settings: Settings) -> UploadedChart:
+    data = path.read_bytes()
+    return UploadedChart(path=path, data=data, info=inspect_archive(data, limits=ArchiveLimits.from_settings(settings)))
+
+
+async def _run_in_thread(threads: ThreadPoolExecutor, field: str, function: Callable[[], T]) -> T:
+    try:
+        return await asyncio.get_running_loop().run_in_executor(threads, function)
+    except (ChartInvalid, ValuesInvalid) as error:
+        raise with_field_error(error, field) from None
+
+
+def with_field_error(error: XAppError, field: str) -> XAppError:
+    """Return `error` with an entry for `field`, unless it names fields itself."""
+    errors = error.errors or (FieldError(field, error.message),)
+    return type(error)(error.message, errors=errors)
+
+
+def _invalid_file_part(message: str) -> FormInvalid:
+    return FormInvalid(f"the part {FILE_PART} {message}", errors=(FieldError(FILE_PART, message),))

@@ -1,0 +1,1 @@
+"""HTTP for every route: middleware, bodies, queries, pagination, problems, limits and OpenAPI helpers."""

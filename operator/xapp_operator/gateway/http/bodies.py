@@ -1,0 +1,122 @@
+"""Request bodies, read as they come: bounded in bytes, in silence and in time.
+
+Lives in the gateway because the framework's own reading is bounded in none of these.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Final, TypeVar
+
+import orjson
+from pydantic import BaseModel, ValidationError
+from starlette.requests import ClientDisconnect, Request
+
+from xapp_operator.api.json import JsonObject
+from xapp_operator.domain.yaml_values import load_json
+from xapp_operator.errors import ContentTooLarge, FieldError, FormInvalid, InputError, MalformedRequest, ValuesInvalid
+from xapp_operator.gateway.http.query import quote_input
+
+BODY_IDLE_SECONDS: Final = 30.0
+BODY_SECONDS_MAX: Final = 600.0
+JSON_MAX_BYTES: Final = 64 * 1024
+BODY_ERRORS_MAX: Final = 50
+"""Fields that one answer names."""
+
+M = TypeVar("M", bound=BaseModel)
+
+_BOM: Final = b"\xef\xbb\xbf"
+
+
+async def iter_body(request: Request) -> AsyncIterator[bytes]:
+    """Yield the body as it comes.
+
+    Raises:
+        MalformedRequest: when it stops coming for SILENCE_SECONDS, or takes longer than BODY_SECONDS.
+        ClientDisconnect: when the client has gone before its end.
+    """
+    deadline = asyncio.get_running_loop().time() + BODY_SECONDS_MAX
+    while True:
+        left = deadline - asyncio.get_running_loop().time()
+        try:
+            async with asyncio.timeout(min(BODY_IDLE_SECONDS, left)):
+                message = await request.receive()
+        except TimeoutError:
+            raise MalformedRequest(
+                f"the body stopped before its end: send it within {BODY_SECONDS_MAX:g} seconds, "
+                f"without pauses of more than {BODY_IDLE_SECONDS:g} seconds"
+            ) from None
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        yield message.get("body", b"")
+        if not message.get("more_body", False):
+            return
+
+
+async def read_json_object(request: Request, *, what: str, max_bytes: int = JSON_MAX_BYTES) -> JsonObject:
+    """Return the JSON object that is the whole body; the Content-Type is not looked at.
+
+    Raises:
+        TooLarge: beyond `max_bytes`.
+        MalformedRequest: for what is not JSON.
+        FormInvalid: for JSON that is no object, or that has a key twice.
+    """
+    body = bytearray()
+    async for chunk in iter_body(request):
+        body += chunk
+        if len(body) > max_bytes:
+            message = f"has more than {max_bytes:,} bytes, the most that is taken here: send less"
+            raise ContentTooLarge(f"{what} {message}", errors=(FieldError(what, message),))
+    if len(body) <= JSON_MAX_BYTES:
+        return decode_json_object(bytes(body), what=what)
+    return await asyncio.to_thread(decode_json_object, bytes(body), what=what)
+
+
+def decode_json_object(data: bytes, *, what: str) -> JsonObject:
+    """Return a JSON object; `what` names it in errors. Raises as `read_object` does."""
+    data = data.removeprefix(_BOM)
+    if not data.strip():
+        raise _input_error(MalformedRequest, what, "is empty: send a JSON object")
+    try:
+        orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        message = f"is not JSON: line {error.lineno}, column {error.colno}: {error.msg}: send a JSON object"
+        raise _input_error(MalformedRequest, what, message) from None
+    try:
+        value = load_json(data, source=what)
+    except ValuesInvalid as error:
+        raise FormInvalid(error.message, errors=error.errors) from None
+    if not isinstance(value, dict):
+        raise _input_error(FormInvalid, what, f"must be a JSON object, as in {{…}}, not a {_json_type_name(value)}")
+    return value
+
+
+def validate_body(body: JsonObject, model: type[M], *, remedy: str) -> M:
+    """Return a small JSON body as its shape; `ask` says what to send, after the first thing that is wrong.
+
+    Raises:
+        FormInvalid: naming the fields that are wrong, ERRORS_MAX at most, and no value.
+    """
+    try:
+        return model.model_validate(body)
+    except ValidationError as error:
+        errors = tuple(
+            FieldError(quote_field(".".join(map(str, each["loc"]))), str(each["msg"]))
+            for each in error.errors(include_url=False, include_input=False)[:BODY_ERRORS_MAX]
+        )
+        raise FormInvalid(f"{errors[0].field}: {errors[0].message}: {remedy}", errors=errors) from None
+
+
+def quote_field(field: str) -> str:
+    """Return the path of a field as it may appear in an error."""
+    return quote_input(field).strip("'\"")
+
+
+def _input_error(error_type: type[InputError], what: str, message: str) -> InputError:
+    return error_type(f"{what} {message}", errors=(FieldError(what, message),))
+
+
+def _json_type_name(value: object) -> str:
+    names = {str: "text", bool: "boolean", int: "number", float: "number", list: "list", type(None): "null"}
+    return names[type(value)]

@@ -1,0 +1,201 @@
+"""What every request passes first: Host and Origin checks, one path for both API prefixes, metrics, the last resort.
+
+Lives outside the framework, as plain ASGI, so that nothing gets around it and a list costs next to nothing here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+from typing import Final
+
+from starlette.datastructures import MutableHeaders
+from starlette.requests import HTTPConnection, Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocket
+
+from xapp_operator.config import Settings
+from xapp_operator.errors import MisdirectedRequest, RequestRefused, XAppError
+from xapp_operator.gateway.auth.callers import is_loopback
+from xapp_operator.gateway.http.origins import SAFE_METHODS, host_without_port, is_same_origin
+from xapp_operator.gateway.http.problems import internal_error_response, problem_response
+from xapp_operator.gateway.proxy.paths import redact_path
+from xapp_operator.telemetry.logs import get_logger
+from xapp_operator.telemetry.metrics import METRICS
+
+API_PREFIX: Final = "/api/"
+VERSIONED_API_PREFIX: Final = "/api/v1/"
+PROBE_PATHS: Final = frozenset({"/healthz", "/readyz", "/metrics"})
+ORIGINAL_METHOD: Final = "xapp_operator.original_method"
+"""Where the scope tells the method of a request that is handled as another."""
+DRAIN_BYTES_MAX: Final = 64 * 1024 * 1024
+DRAIN_SECONDS_MAX: Final = 10.0
+
+_UNMATCHED_ROUTE: Final = "unmatched"
+_log = get_logger(__name__)
+
+
+class GatewayMiddleware:
+    """The ASGI application that the server runs, around the framework's."""
+
+    def __init__(
+        self, app: ASGIApp, settings: Settings, *, load_session: Callable[[HTTPConnection], Awaitable[None]]
+    ) -> None:
+        self._app = app
+        self._load_session = load_session
+        self._only_loopback = settings.auth == "none"
+        self._allowed_hosts = frozenset(host.lower() for host in settings.allowed_hosts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] == "websocket":
+            await self._serve_websocket(scope, receive, send)
+            return
+        exchange = _HttpExchange(scope, receive, send)
+        request = Request(scope, exchange.receive)
+        inner = _inner_scope(scope)
+        try:
+            self._check_host_and_origin(request, is_safe=request.method in SAFE_METHODS)
+            if inner["path"].startswith(API_PREFIX):
+                await self._load_session(HTTPConnection(inner))
+            await self._app(inner, exchange.receive, exchange.send)
+        except XAppError as error:
+            await problem_response(error, request)(scope, exchange.receive, exchange.send)
+        except Exception as error:
+            if not exchange.started:
+                await internal_error_response(error, request)(scope, exchange.receive, exchange.send)
+            elif not exchange.failed:
+                _log.exception("response aborted", path=redact_path(scope["path"]))
+        exchange.record(inner)
+
+    async def _serve_websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        websocket = WebSocket(scope, receive, send)
+        inner = _inner_scope(scope)
+        started_at = time.perf_counter()
+        status = HTTPStatus.SWITCHING_PROTOCOLS.value
+
+        async def send_and_record(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", HTTPStatus.FORBIDDEN if message["type"] == "websocket.close" else status)
+            await send(message)
+
+        try:
+            # A browser opens WebSockets for any page, and tells nobody but by Origin whose it is (RFC 6455, 10.2).
+            self._check_host_and_origin(websocket, is_safe=False)
+            await self._load_session(HTTPConnection(inner))
+            await self._app(inner, receive, send_and_record)
+        except XAppError as error:
+            status = error.status
+            await websocket.send_denial_response(problem_response(error, websocket))
+        route = getattr(inner.get("route"), "path", _UNMATCHED_ROUTE)
+        seconds = time.perf_counter() - started_at
+        METRICS.record_request(method="WEBSOCKET", route=route, status=status, seconds=seconds)
+
+    def _check_host_and_origin(self, request: HTTPConnection, *, is_safe: bool) -> None:
+        hosts = request.headers.getlist("host")
+        host = hosts[0].lower() if len(hosts) == 1 else ""
+        if self._only_loopback:
+            if not is_loopback(host_without_port(host)):
+                raise MisdirectedRequest(
+                    "this gateway serves loopback names only (XAPP_AUTH=none): ask for localhost or 127.0.0.1"
+                )
+        elif self._allowed_hosts and request.scope["path"] not in PROBE_PATHS and not self._is_allowed_host(host):
+            raise MisdirectedRequest("this gateway does not serve that Host: ask for one of XAPP_ALLOWED_HOSTS")
+        if is_safe:
+            return
+        for origin in request.headers.getlist("origin"):
+            if not is_same_origin(origin, host):
+                raise RequestRefused(
+                    "a page of another origin may not change anything here: send the request from this gateway's own "
+                    "pages, or without an Origin header"
+                )
+
+    def _is_allowed_host(self, host: str) -> bool:
+        return host in self._allowed_hosts or host_without_port(host) in self._allowed_hosts
+
+
+class _HttpExchange:
+    """One request and its answer, as they pass."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.started = False
+        self.failed = False
+        self._body_sent = False
+        self._method: str = scope["method"]
+        self._receive = receive
+        self._send = send
+        self._body_unread = self._method not in SAFE_METHODS and _has_body(scope)
+        self._status = 0
+        self._started_at = time.perf_counter()
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        if message["type"] == "http.disconnect" or not message.get("more_body", False):
+            self._body_unread = False
+        return message
+
+    async def send(self, message: Message) -> None:
+        if self._body_sent:
+            return
+        if message["type"] == "http.response.start":
+            self.started = True
+            self._status = message["status"]
+            self.failed = self._status >= 500  # noqa: PLR2004 - logged where it was answered
+            message.setdefault("headers", []).append((b"x-content-type-options", b"nosniff"))
+            if self._body_unread:
+                MutableHeaders(scope=message)["connection"] = "close"
+            await self._send(message)
+            if self._method == "HEAD":
+                # Nothing is waited for that is not sent: the body may be a stream without end.
+                self._body_sent = True
+                await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+        elif self._body_unread and message["type"] == "http.response.body" and not message.get("more_body", False):
+            # Closing at once would reset the connection, and the client might never read why it was refused.
+            await self._send({**message, "more_body": True})
+            await self._drain_request()
+            await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+        else:
+            await self._send(message)
+
+    async def _drain_request(self) -> None:
+        bytes_left = DRAIN_BYTES_MAX
+        try:
+            async with asyncio.timeout(DRAIN_SECONDS_MAX):
+                while self._body_unread and bytes_left > 0:
+                    bytes_left -= len((await self.receive()).get("body", b""))
+        except TimeoutError:
+            return
+
+    def record(self, scope: Scope) -> None:
+        """Count the request, and log what may have changed something."""
+        route = getattr(scope.get("route"), "path", _UNMATCHED_ROUTE)
+        seconds = time.perf_counter() - self._started_at
+        METRICS.record_request(method=self._method, route=route, status=self._status, seconds=seconds)
+        if self._method not in SAFE_METHODS:
+            _log.info(
+                "request served",
+                method=self._method,
+                path=redact_path(scope["path"]),
+                status=self._status,
+                seconds=round(seconds, 3),
+            )
+
+
+def _has_body(scope: Scope) -> bool:
+    # RFC 9112, 6.3: either of the two headers announces one.
+    headers = dict(scope["headers"])
+    return b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0"
+
+
+def _inner_scope(scope: Scope) -> Scope:
+    path: str = scope["path"]
+    inner = dict(scope)
+    if path.startswith(VERSIONED_API_PREFIX):
+        inner["path"] = API_PREFIX + path[len(VERSIONED_API_PREFIX) :]
+    if scope.get("method") == "HEAD":
+        # The server leaves out the body of the answer (RFC 9110, 9.3.2).
+        inner["method"] = "GET"
+        inner[ORIGINAL_METHOD] = "HEAD"
+    return inner

@@ -1,0 +1,238 @@
+"""The parts of a multipart/form-data request (RFC 7578), each capped in bytes while it streams in.
+
+Lives in the gateway, on python-multipart's parser: Starlette's own form reading has no cap for a file, and one cap for
+all fields. A file part goes to a temporary file that is gone when the request is over; the other parts stay in memory,
+under their caps. What a part says of its type and its file name is never looked at.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Final
+
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import MultipartParser, parse_options_header
+from starlette.requests import Request
+
+from xapp_operator.errors import ContentTooLarge, FieldError, FormInvalid, MalformedRequest, UnsupportedMediaType
+from xapp_operator.gateway.http.bodies import iter_body
+from xapp_operator.gateway.http.query import quote_input, suggest_name
+
+OVERHEAD_MAX_BYTES: Final = 64 * 1024
+"""For boundaries, headers of parts, and parts that are refused."""
+
+PART_HEADERS_MAX: Final = 16
+UNKNOWN_NAMES_MAX: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class PartRule:
+    """A part that may come: its name, its cap in bytes, and whether it goes to a file."""
+
+    name: str
+    max_bytes: int
+    to_file: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedParts:
+    """What came: parts in memory by name, and parts in files by name. A part that did not come is in neither.
+
+    `misnamed` holds what should not have come, for `check_names`: whoever asks may first have to be turned away.
+    """
+
+    data: Mapping[str, bytes]
+    files: Mapping[str, Path]
+    unexpected: tuple[FieldError, ...] = ()
+
+    def require_expected_names(self) -> None:
+        """Refuse parts that nobody reads, and parts that came twice.
+
+        Raises:
+            FormInvalid: naming them.
+        """
+        if self.unexpected:
+            first = self.unexpected[0]
+            raise FormInvalid(f"{first.field} {first.message}", errors=self.unexpected)
+
+
+@dataclass(slots=True)
+class _PartWriter:
+    """Where the bytes of one part go."""
+
+    rule: PartRule
+    target: bytearray | IO[bytes]
+    size: int = 0
+
+    def write(self, piece: bytes) -> None:
+        self.size += len(piece)
+        if self.size > self.rule.max_bytes:
+            message = f"has more than {self.rule.max_bytes:,} bytes, the most that is taken: send less"
+            raise ContentTooLarge(f"the part {self.rule.name} {message}", errors=(FieldError(self.rule.name, message),))
+        if isinstance(self.target, bytearray):
+            self.target += piece
+        else:
+            self.target.write(piece)
+
+
+@dataclass(slots=True)
+class _PartReceiver:
+    """The callbacks of the parser, and what has come so far."""
+
+    rules: Mapping[str, PartRule]
+    folder: Path
+    writers: dict[str, _PartWriter] = field(default_factory=dict)
+    paths: dict[str, Path] = field(default_factory=dict)
+    unknown: list[str] = field(default_factory=list)
+    repeated: list[str] = field(default_factory=list)
+    complete: bool = False
+    _current: _PartWriter | None = None
+    _header_name: bytearray = field(default_factory=bytearray)
+    _header_value: bytearray = field(default_factory=bytearray)
+    _disposition: bytes = b""
+
+    def parser(self, boundary: bytes) -> MultipartParser:
+        return MultipartParser(
+            boundary,
+            {
+                "on_part_begin": self._on_part_begin,
+                "on_header_field": self._on_header_field,
+                "on_header_value": self._on_header_value,
+                "on_header_end": self._on_header_end,
+                "on_headers_finished": self._on_headers_finished,
+                "on_part_data": self._on_part_data,
+                "on_part_end": self._on_part_end,
+                "on_end": self._on_end,
+            },
+            max_header_count=PART_HEADERS_MAX,
+        )
+
+    def _on_part_begin(self) -> None:
+        self._disposition = b""
+
+    def _on_header_field(self, data: bytes, start: int, end: int) -> None:
+        self._header_name += data[start:end]
+
+    def _on_header_value(self, data: bytes, start: int, end: int) -> None:
+        self._header_value += data[start:end]
+
+    def _on_header_end(self) -> None:
+        if bytes(self._header_name).lower() == b"content-disposition":
+            self._disposition = bytes(self._header_value)
+        self._header_name.clear()
+        self._header_value.clear()
+
+    def _on_headers_finished(self) -> None:
+        kind, options = parse_options_header(self._disposition)
+        if kind != b"form-data" or b"name" not in options:
+            raise MalformedRequest(
+                'a part has no name: give each part a header Content-Disposition: form-data; name="…"'
+            )
+        name = options[b"name"].decode("utf-8", "replace")
+        rule = self.rules.get(name)
+        if rule is None:
+            self.unknown.append(name)
+        elif name in self.writers:
+            self.repeated.append(name)
+        else:
+            self.writers[name] = self._current = _PartWriter(rule, self._create_target(rule))
+
+    def _create_target(self, rule: PartRule) -> bytearray | IO[bytes]:
+        if not rule.to_file:
+            return bytearray()
+        file = tempfile.NamedTemporaryFile(dir=self.folder, delete=False)  # noqa: SIM115 - closed in _close or discard
+        self.paths[rule.name] = Path(file.name)
+        return file
+
+    def _on_part_data(self, data: bytes, start: int, end: int) -> None:
+        if self._current is not None:
+            self._current.write(data[start:end])
+
+    def _on_part_end(self) -> None:
+        if self._current is not None and not isinstance(self._current.target, bytearray):
+            self._current.target.close()
+        self._current = None
+
+    def _on_end(self) -> None:
+        self.complete = True
+
+    def discard(self) -> None:
+        self._on_part_end()
+        for path in self.paths.values():
+            path.unlink(missing_ok=True)
+
+    def parts(self) -> ReceivedParts:
+        data = {name: bytes(sink.target) for name, sink in self.writers.items() if isinstance(sink.target, bytearray)}
+        return ReceivedParts(data=data, files=self.paths, unexpected=tuple(self._unexpected_parts()))
+
+    def _unexpected_parts(self) -> Iterator[FieldError]:
+        known = ", ".join(self.rules)
+        for name in list(dict.fromkeys(self.unknown))[:UNKNOWN_NAMES_MAX]:
+            yield FieldError(
+                quote_input(name), f"is no part of this request{suggest_name(name, self.rules) or ':'} send {known}"
+            )
+        for name in dict.fromkeys(self.repeated):
+            yield FieldError(name, "came more than once: send it once")
+
+
+@asynccontextmanager
+async def receive_parts(request: Request, *, rules: Sequence[PartRule], folder: Path) -> AsyncIterator[ReceivedParts]:
+    """Receive the whole request and hold its parts, and the files in `folder`, until the block ends.
+
+    Raises:
+        NotAcceptedMedia: when the request is not multipart/form-data.
+        TooLarge: as soon as a part is over its cap.
+        MalformedRequest: for a body that breaks the rules of multipart, or that ends too early.
+    """
+    boundary = _read_boundary(request)
+    max_bytes = sum(rule.max_bytes for rule in rules) + OVERHEAD_MAX_BYTES
+    _check_announced_size(request, max_bytes)
+    receiver = _PartReceiver({rule.name: rule for rule in rules}, folder)
+    try:
+        await _parse_body(request, receiver, boundary=boundary, max_bytes=max_bytes)
+        yield receiver.parts()
+    finally:
+        receiver.discard()
+
+
+async def _parse_body(request: Request, receiver: _PartReceiver, *, boundary: bytes, max_bytes: int) -> None:
+    received = 0
+    try:
+        parser = receiver.parser(boundary)
+        async for chunk in iter_body(request):
+            received += len(chunk)
+            if received > max_bytes:
+                raise _request_too_large(max_bytes)
+            if chunk:
+                parser.write(chunk)
+    except FormParserError:
+        raise MalformedRequest(
+            "the body is not multipart/form-data as RFC 7578 describes it: let a library or curl -F make it"
+        ) from None
+    if not receiver.complete:
+        raise MalformedRequest("the body ends before its closing boundary: send it whole")
+
+
+def _read_boundary(request: Request) -> bytes:
+    kind, options = parse_options_header(request.headers.get("content-type"))
+    if kind != b"multipart/form-data":
+        raise UnsupportedMediaType("the request must be multipart/form-data, as curl -F sends it")
+    if not options.get(b"boundary"):
+        raise MalformedRequest("the Content-Type has no boundary: let a library or curl -F set it")
+    return options[b"boundary"]
+
+
+def _check_announced_size(request: Request, max_bytes: int) -> None:
+    announced = request.headers.get("content-length", "")
+    if announced.isdecimal() and int(announced) > max_bytes:
+        raise _request_too_large(max_bytes)
+
+
+def _request_too_large(max_bytes: int) -> ContentTooLarge:
+    return ContentTooLarge(
+        f"the request has more than {max_bytes:,} bytes, the most that all parts together may have: send less"
+    )

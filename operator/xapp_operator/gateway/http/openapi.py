@@ -1,0 +1,159 @@
+"""Words for the API's documentation: parameters and answers of routes, as OpenAPI 3.1 has them.
+
+Handlers read their requests themselves, strictly, so what the framework would derive from signatures is said here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel
+
+from xapp_operator.gateway.auth.session_cookies import COOKIE_NAME
+from xapp_operator.gateway.http.pagination import SORT_ORDERS
+from xapp_operator.gateway.http.problems import PROBLEM_MEDIA_TYPE
+from xapp_operator.gateway.schemas.records import Problem
+
+RouteResponses: TypeAlias = dict[int | str, dict[str, Any]]
+"""The `responses` of a route, as the framework takes them."""
+
+Parameter: TypeAlias = dict[str, Any]
+
+_PROBLEM_REF: Final = {"schema": {"$ref": "#/components/schemas/Problem"}}
+_COMMON_PROBLEMS: Final = {
+    403: "The right for this is missing, or a page of another origin asked for a change.",
+    421: "The Host is not one that this gateway serves.",
+    500: "An error of the gateway's own; its log knows the reference.",
+    502: "The Kubernetes API failed.",
+    503: "Not ready: the caches are not filled yet, or the Kubernetes API does not answer.",
+}
+
+
+def document_parameter(
+    name: str, description: str, *, schema: Mapping[str, object] | None = None, location: str = "query"
+) -> Parameter:
+    """Return the documentation of one parameter; one in the path is required."""
+    return {
+        "name": name,
+        "in": location,
+        "required": location == "path",
+        "description": description,
+        "schema": dict(schema or {"type": "string"}),
+    }
+
+
+PRETTY_PARAMETER: Final = document_parameter(
+    "pretty", "Indent the answer.", schema={"type": "boolean", "default": False}
+)
+XAPP_PATH_PARAMETERS: Final = (
+    document_parameter("namespace", "Namespace of the xApp.", location="path"),
+    document_parameter("name", "`name` of its record.", location="path"),
+)
+
+PAGE_PARAMETER_DOCS: Final = (
+    document_parameter("page", "Number of the page, from 1.", schema={"type": "integer", "minimum": 1, "default": 1}),
+    document_parameter("per_page", "Items on a page; bounds and default are configurable.", schema={"type": "integer"}),
+    PRETTY_PARAMETER,
+)
+"""Of a list that has one order only."""
+
+
+def sorted_page_parameter_docs(sorts: Sequence[str]) -> tuple[Parameter, ...]:
+    """Return the documentation of the parameters of a list that has several orders; the first is the default."""
+    return (
+        *PAGE_PARAMETER_DOCS,
+        document_parameter(
+            "sort", "What to sort by; ends in the uid.", schema={"enum": list(sorts), "default": sorts[0]}
+        ),
+        document_parameter("order", "Which way.", schema={"enum": list(SORT_ORDERS), "default": SORT_ORDERS[0]}),
+    )
+
+
+ETAG_HEADERS: Final = {"ETag": "Changes with the answer; send it as If-None-Match."}
+PAGE_HEADERS: Final = {200: {**ETAG_HEADERS, "Link": "first, prev, next and last page (RFC 8288)."}}
+NOT_MODIFIED: Final = (304, "Not changed since the ETag that was sent.", None)
+
+
+def document_responses(
+    *successes: tuple[int, str, type[BaseModel] | None],
+    problems: Mapping[int, str],
+    headers: Mapping[int, Mapping[str, str]] | None = None,
+) -> RouteResponses:
+    """Return the answers of a route: (status, description, shape) of each good one, and its problems.
+
+    `headers` describes headers by status. What every route may answer is added.
+    """
+    responses: RouteResponses = {}
+    for status, description, shape in successes:
+        responses[status] = {"description": description} | ({"model": shape} if shape is not None else {})
+    for status, description in sorted({**_COMMON_PROBLEMS, **problems}.items()):
+        responses[status] = {"description": description, "content": {PROBLEM_MEDIA_TYPE: _PROBLEM_REF}}
+    for status, named in (headers or {}).items():
+        responses[status]["headers"] = {
+            name: {"description": description, "schema": {"type": "string"}} for name, description in named.items()
+        }
+    return responses
+
+
+UNAUTHENTICATED_PROBLEM: Final = {401: "No bearer token and no session, or one that the cluster does not know."}
+NO_AUTHENTICATION: Final[dict[str, Any]] = {"security": []}
+"""For `openapi_extra` of a route that answers everybody."""
+
+
+def build_openapi(app: FastAPI, *, authenticated: bool, schemas: Mapping[str, object]) -> dict[str, Any]:
+    """Return the OpenAPI 3.1 document of `app`, with the shapes that only this module refers to.
+
+    Args:
+        app: the routes.
+        authenticated: whether callers sign in.
+        schemas: further components, by name.
+    """
+    document = get_openapi(
+        title=app.title,
+        version=app.version,
+        description=app.description,
+        openapi_version="3.1.0",
+        tags=app.openapi_tags,
+        routes=app.routes,
+    )
+    components = document.setdefault("components", {})
+    components.setdefault("schemas", {}).update({"Problem": _inlined_model_schema(Problem), **schemas})
+    if authenticated:
+        components["securitySchemes"] = {
+            "bearer": {"type": "http", "scheme": "bearer", "description": "A bearer token of the cluster."},
+            "session": {
+                "type": "apiKey",
+                "in": "cookie",
+                "name": COOKIE_NAME,
+                "description": "What POST /api/session sets. Whatever changes something needs a proof besides: an "
+                "Origin of this gateway, or the header X-Requested-With.",
+            },
+        }
+        document["security"] = [{"bearer": []}, {"session": []}]
+    return document
+
+
+def inline_definitions(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a JSON schema of pydantic with its definitions put in place of references to them."""
+    definitions = schema.pop("$defs", {})
+
+    def resolve(value: Any) -> Any:
+        if isinstance(value, list):
+            return [resolve(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        reference = value.get("$ref")
+        if isinstance(reference, str):
+            others = {key: member for key, member in value.items() if key != "$ref"}
+            return {**resolve(definitions[reference.rpartition("/")[2]]), **others}
+        return {key: resolve(member) for key, member in value.items()}
+
+    inlined_schema: dict[str, Any] = resolve(schema)
+    return inlined_schema
+
+
+def _inlined_model_schema(model: type[BaseModel]) -> dict[str, Any]:
+    return inline_definitions(model.model_json_schema(mode="serialization"))

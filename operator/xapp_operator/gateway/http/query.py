@@ -1,0 +1,135 @@
+"""Query parameters, read strictly: known, given once, and blank means the default.
+
+Lives in the gateway because only HTTP has query strings. A parameter that nobody reads is refused, since a misspelt
+`dryRun` or `page` would otherwise do something else than what was asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from difflib import get_close_matches
+from typing import Final
+from urllib.parse import parse_qsl
+
+from xapp_operator.errors import FieldError, MalformedRequest
+
+PARAMETERS_MAX: Final = 50
+QUOTED_TEXT_MAX: Final = 40
+
+_INTEGER: Final = re.compile(r"-?[0-9]{1,1000}")
+_NUMBER: Final = re.compile(r"[0-9]{1,15}(\.[0-9]{1,15})?")
+_BOOLEANS: Final = {"true": True, "false": False}
+
+
+class StrictQuery:
+    """The parameters of one request, in the order in which they came."""
+
+    __slots__ = ("_parse_error", "pairs", "values")
+
+    def __init__(self, query_string: bytes) -> None:
+        """Read `query_string` (RFC 3986, as HTML forms encode it); what is wrong with it is for `only` to say."""
+        self._parse_error: MalformedRequest | None = None
+        self.pairs: list[tuple[str, str]] = []
+        if query_string:
+            try:
+                self.pairs = parse_qsl(
+                    query_string.decode("ascii"),
+                    keep_blank_values=True,
+                    errors="strict",
+                    max_num_fields=PARAMETERS_MAX,
+                )
+            except UnicodeDecodeError:
+                self._parse_error = MalformedRequest(
+                    "the query string is not percent-encoded UTF-8: encode it as RFC 3986 says"
+                )
+            except ValueError:
+                self._parse_error = MalformedRequest(
+                    f"the query string has more than {PARAMETERS_MAX} parameters: give each one once"
+                )
+        self.values = dict(self.pairs)
+
+    def allow_only(self, known: Collection[str]) -> StrictQuery:
+        """Return this query when nothing is wrong with its names.
+
+        Raises:
+            MalformedRequest: for a parameter that is not in `known`, or that is given twice.
+        """
+        if self._parse_error is not None:
+            raise self._parse_error
+        if len(self.values) != len(self.pairs) or not self.values.keys() <= set(known):
+            raise _parameter_names_error(self.pairs, known)
+        return self
+
+    def text(self, name: str) -> str | None:
+        """Return the parameter, or None when it is blank or left out."""
+        return self.values.get(name) or None
+
+    def boolean(self, name: str) -> bool:
+        """Return `true` or `false`; the default is false."""
+        value = self.text(name)
+        if value is None:
+            return False
+        found = _BOOLEANS.get(value.lower())
+        if found is None:
+            raise parameter_error(name, f"must be true or false, not {quote_input(value)}")
+        return found
+
+    def integer(self, name: str, *, default: int, low: int, high: int | None, bound: str) -> int:
+        """Return an integer of decimal digits from `low` to `high`; `bound` says the range in words."""
+        value = self.text(name)
+        if value is None:
+            return default
+        if _INTEGER.fullmatch(value) is None:
+            raise parameter_error(name, f"must be an integer {bound}, not {quote_input(value)}")
+        number = int(value)
+        if number < low or (high is not None and number > high):
+            raise parameter_error(name, f"must be {bound}, not {quote_input(value)}")
+        return number
+
+    def seconds(self, name: str, *, high: float) -> float | None:
+        """Return a number of seconds from 0 to `high`, or None when it is blank or left out."""
+        value = self.text(name)
+        if value is None:
+            return None
+        if _NUMBER.fullmatch(value) is None or float(value) > high:
+            raise parameter_error(name, f"must be a number of seconds between 0 and {high:g}, not {quote_input(value)}")
+        return float(value)
+
+    def choice(self, name: str, words: Collection[str]) -> str | None:
+        """Return one of `words`, or None when it is blank or left out."""
+        value = self.text(name)
+        if value is not None and value not in words:
+            raise parameter_error(name, f"must be one of {', '.join(words)}, not {quote_input(value)}")
+        return value
+
+
+def quote_input(value: str) -> str:
+    """Return what a caller sent as it may appear in an error: quoted, and cut when it is long."""
+    return repr(value if len(value) <= QUOTED_TEXT_MAX else value[: QUOTED_TEXT_MAX - 1] + "…")
+
+
+def parameter_error(name: str, message: str) -> MalformedRequest:
+    """Return the error for one parameter."""
+    return MalformedRequest(f"{name} {message}", errors=(FieldError(name, message),))
+
+
+def suggest_name(name: str, known: Collection[str]) -> str:
+    """Return `": did you mean 'x'?"` when `known` has something like `name`, else an empty text."""
+    found = get_close_matches(name, known, n=1) or [word for word in known if word.lower() == name.lower()]
+    return f": did you mean {found[0]!r}?" if found else ""
+
+
+def _parameter_names_error(pairs: list[tuple[str, str]], known: Collection[str]) -> MalformedRequest:
+    errors: list[FieldError] = []
+    names = [name for name, _ in pairs]
+    for name in dict.fromkeys(names):
+        if name not in known:
+            words = ", ".join(known) or "none"
+            errors.append(
+                FieldError(name, f"is no parameter here{suggest_name(name, known) or ':'} known parameters are {words}")
+            )
+        elif names.count(name) > 1:
+            errors.append(FieldError(name, "is given more than once: give it once"))
+    first = errors[0]
+    return MalformedRequest(f"{quote_input(first.field)} {first.message}", errors=tuple(errors))

@@ -1,0 +1,67 @@
+"""JSON answers from bytes or objects, compact or indented."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Final
+from urllib.parse import parse_qs
+
+import orjson
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import Response
+
+from xapp_operator.api.json import Json
+
+JSON_MEDIA_TYPE: Final = "application/json"
+
+
+def json_response(
+    content: Json | bytes,
+    *,
+    status: int = 200,
+    pretty: bool = False,
+    media_type: str = JSON_MEDIA_TYPE,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """Return an answer whose body is `content`, which is JSON already when it is bytes."""
+    if not isinstance(content, bytes):
+        body = orjson.dumps(content, option=orjson.OPT_INDENT_2 if pretty else 0)
+    else:
+        body = indent_json(content) if pretty else content
+    return Response(body, status_code=status, media_type=media_type, headers=headers)
+
+
+def indent_json(content: bytes) -> bytes:
+    """Return compact JSON as people read it."""
+    return orjson.dumps(orjson.loads(content), option=orjson.OPT_INDENT_2)
+
+
+def wants_pretty(request: HTTPConnection) -> bool:
+    """Tell whether the query says `pretty=true`, whatever else is wrong with it: problems are indented too."""
+    raw = request.scope["query_string"]
+    if b"pretty" not in raw:
+        return False
+    values: list[str] = parse_qs(raw.decode("latin-1")).get("pretty", [])
+    return values[:1] == ["true"]
+
+
+def etag_response(
+    request: Request, body: bytes, *, pretty: bool = False, headers: Mapping[str, str] | None = None
+) -> Response:
+    """Return JSON with an ETag, or 304 where the request has it already."""
+    if pretty:
+        body = indent_json(body)
+    tag = f'"{blake2b(body, digest_size=12).hexdigest()}"'
+    all_headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Authorization, Cookie"}
+    all_headers.update(headers or {})
+    wanted = request.headers.get("if-none-match")
+    if wanted is not None and _etag_matches(wanted, tag):
+        return Response(status_code=304, headers=all_headers)
+    return json_response(body, headers=all_headers)
+
+
+def _etag_matches(wanted: str, tag: str) -> bool:
+    # The weak comparison of RFC 9110, 8.8.3.2: If-None-Match asks for no more.
+    tags = (each.strip().removeprefix("W/") for each in wanted.split(","))
+    return any(each in (tag, "*") for each in tags)

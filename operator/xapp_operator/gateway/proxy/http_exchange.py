@@ -1,0 +1,184 @@
+"""One request passed on to an xApp and its answer passed back, as they come, until either side leaves.
+
+Between the two sides lies never more than a buffer or two. Before the answer begins, nothing may stand still for longer
+than XAPP_PROXY_TIMEOUT; once it has begun it may last, but a caller who takes nothing of it for STALLED_SECONDS has
+left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from typing import Final
+
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from xapp_operator.errors import UpstreamUnreachable
+from xapp_operator.gateway.proxy.headers import forwarded_response_headers, is_location_header
+from xapp_operator.gateway.proxy.location_rewriter import LocationRewriter
+from xapp_operator.gateway.proxy.paths import redact_path
+from xapp_operator.gateway.proxy.upstream import UpstreamResponse, timeout_error
+from xapp_operator.telemetry.logs import get_logger
+
+SEND_TIMEOUT_SECONDS: Final = 300.0
+
+_NO_BODY_STATUSES: Final = frozenset({204, 304})
+_FINAL_STATUSES: Final = range(200, 600)
+_log = get_logger(__name__)
+
+
+class RequestBody:
+    """What comes from the caller: the body of the request, and that they have left."""
+
+    def __init__(self, receive: Receive, *, has_body: bool) -> None:
+        self._receive = receive
+        self._has_body = has_body
+        self._chunks: asyncio.Queue[bytes] = asyncio.Queue(1)
+        self._task: asyncio.Task[None] | None = None
+        self.disconnected = asyncio.Event()
+        self.on_progress: Callable[[], None] = lambda: None
+        """Called whenever a piece of the body has been taken."""
+
+    def start(self) -> None:
+        """Begin to listen; a body is asked for by `body` only, so that nobody is told to send what nobody takes."""
+        if not self._has_body:
+            self._start_receiving()
+
+    async def stop(self) -> None:
+        """End listening."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def chunks(self) -> AsyncGenerator[bytes]:
+        """Yield the body of the request as it comes.
+
+        Raises:
+            ClientDisconnect: when the caller leaves before its end.
+        """
+        self._start_receiving()
+        while chunk := await self._chunks.get():
+            self.on_progress()
+            yield chunk
+            self.on_progress()
+        if self.disconnected.is_set():
+            raise ClientDisconnect
+
+    def _start_receiving(self) -> None:
+        if self._task is None:
+            self._task = asyncio.create_task(self._receive_messages())
+
+    async def _receive_messages(self) -> None:
+        more_body = True
+        while True:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                self.disconnected.set()
+                break
+            if more_body and message.get("body"):
+                await self._chunks.put(message["body"])
+            if more_body and not message.get("more_body", False):
+                more_body = False
+                await self._chunks.put(b"")
+        if more_body:
+            await self._chunks.put(b"")
+
+
+async def wait_for_response(
+    pending_response: Awaitable[UpstreamResponse], request_body: RequestBody, *, seconds: float
+) -> UpstreamResponse:
+    """Return the answer once it has begun.
+
+    Raises:
+        UpstreamSilent: when nothing moves for `seconds` before that.
+        ClientDisconnect: when the caller leaves.
+    """
+    loop = asyncio.get_running_loop()
+    response_task = asyncio.ensure_future(pending_response)
+    disconnect_task = asyncio.create_task(request_body.disconnected.wait())
+    try:
+        async with asyncio.timeout(seconds) as deadline:
+            request_body.on_progress = lambda: deadline.reschedule(loop.time() + seconds)
+            await asyncio.wait({response_task, disconnect_task}, return_when=asyncio.FIRST_COMPLETED)
+    except TimeoutError:
+        raise timeout_error(seconds) from None
+    finally:
+        request_body.on_progress = lambda: None
+        disconnect_task.cancel()
+        if not response_task.done():
+            response_task.cancel()
+            await asyncio.gather(response_task, return_exceptions=True)
+    if response_task.cancelled() or (request_body.disconnected.is_set() and response_task.exception() is not None):
+        raise ClientDisconnect
+    response = response_task.result()
+    if response.status not in _FINAL_STATUSES:
+        raise UpstreamUnreachable(f"the xApp answered with the status {response.status}, which HTTP does not have")
+    return response
+
+
+class StreamingProxyResponse(Response):
+    """The answer of an xApp on its way to the caller; `stack` holds what it takes, and is closed with it."""
+
+    def __init__(
+        self,
+        response: UpstreamResponse,
+        *,
+        rewriter: LocationRewriter,
+        request_body: RequestBody,
+        stack: AsyncExitStack,
+        is_head: bool,
+    ) -> None:
+        self.status_code = response.status
+        self.background = None
+        self._response = response
+        self._request_body = request_body
+        self._stack = stack
+        self._has_no_body = is_head or response.status in _NO_BODY_STATUSES
+        self.raw_headers = [
+            (
+                name,
+                rewriter.rewrite(value.decode("latin-1")).encode("ascii", "replace")
+                if is_location_header(name)
+                else value,
+            )
+            for name, value in forwarded_response_headers(response.headers)
+            if name != b"content-length" or response.status not in _NO_BODY_STATUSES
+        ]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the answer until its end, or until the caller has left."""
+        async with self._stack:
+            send_task = asyncio.create_task(self._send_response(send))
+            disconnect_task = asyncio.create_task(self._request_body.disconnected.wait())
+            try:
+                await asyncio.wait({send_task, disconnect_task}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                disconnect_task.cancel()
+                send_task.cancel()
+                await asyncio.gather(send_task, return_exceptions=True)
+            # Only after its own end: the server tells one who has got everything from one who has left.
+            completed = not send_task.cancelled() and send_task.exception() is None
+            await self._request_body.stop()
+        if completed:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+            return
+        error = None if send_task.cancelled() else send_task.exception()
+        if error is not None and not isinstance(error, UpstreamUnreachable | TimeoutError):
+            raise error
+        # Left without its end, the connection is broken off: nobody may take what came for the whole.
+        _log.info(
+            "xApp response aborted",
+            path=redact_path(scope["path"]),
+            reason="the caller left" if error is None else "the caller stalled or the xApp broke off",
+        )
+
+    async def _send_response(self, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        if self._has_no_body:
+            return
+        async for chunk in self._response.chunks():
+            async with asyncio.timeout(SEND_TIMEOUT_SECONDS):
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})

@@ -1,0 +1,82 @@
+"""Where an answer of an xApp leads to, seen from outside: `Location` stays behind the path of the proxy. Pure.
+
+A reference to the xApp itself (absolute or relative, whatever name of the Service it has) becomes a path below the
+prefix under which the caller reached it; one to another host passes as it is, for the caller to follow or not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import SplitResult, urlsplit
+
+from xapp_operator.gateway.proxy.targets import ProxyTarget
+
+_SCHEMES: Final = frozenset({"", "http", "https"})
+_ENCODED_DOT: Final = re.compile("%2e", re.IGNORECASE)
+_NOT_VISIBLE_ASCII: Final = re.compile(r"[^!-~]")
+
+
+@dataclass(frozen=True, slots=True)
+class LocationRewriter:
+    """Where one request stands, from both sides.
+
+    `prefix` is what the caller's path has before the xApp's (`path`); `public` are authorities of the gateway itself,
+    and `inner` is what the API server puts before paths, empty where it is not on the way.
+    """
+
+    target: ProxyTarget
+    prefix: str
+    path: str
+    gateway_hosts: Sequence[str]
+    api_server_path: str = ""
+
+    def rewrite(self, reference: str) -> str:
+        """Return a reference in an answer (RFC 3986, 4.1) as the caller has to follow it."""
+        try:
+            parts = urlsplit(reference)
+            is_xapp = parts.scheme.lower() in _SCHEMES and (not parts.netloc or self._is_target(parts))
+        except ValueError:  # no URL: what follows such a thing follows it nowhere
+            return reference
+        return self._to_proxy_path(parts) if is_xapp and reference else reference
+
+    def _is_target(self, parts: SplitResult) -> bool:
+        if parts.netloc.lower() in self.gateway_hosts:
+            return True
+        scheme = parts.scheme.lower() or self.target.scheme
+        return self.target.is_addressed_by(parts.hostname or "", parts.port, scheme=scheme)
+
+    def _to_proxy_path(self, parts: SplitResult) -> str:
+        path = parts.path.replace("\\", "/")
+        if not path and not parts.netloc:
+            path = self.path  # only a query or a fragment
+        elif not path.startswith("/"):
+            path = f"{self.path.rpartition('/')[0]}/{path}" if not parts.netloc else f"/{path}"
+        path = _remove_dot_segments(path)
+        for known in (self.api_server_path, self.prefix):
+            if known and (path == known or path.startswith(f"{known}/")):
+                path = path[len(known) :] or "/"
+        query = f"?{parts.query}" if parts.query else ""
+        fragment = f"#{parts.fragment}" if parts.fragment else ""
+        url = f"{self.prefix}{path}{query}{fragment}"
+        return _NOT_VISIBLE_ASCII.sub(
+            lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode(errors="replace")), url
+        )
+
+
+def _remove_dot_segments(path: str) -> str:
+    """Return an absolute path without the segments `.` and `..`, encoded ones too, which clients would resolve."""
+    kept: list[str] = []
+    segments = path.split("/")[1:]
+    for at, segment in enumerate(segments):
+        plain = _ENCODED_DOT.sub(".", segment)
+        if plain not in {".", ".."}:
+            kept.append(segment)
+            continue
+        if plain == ".." and kept:
+            kept.pop()
+        if at == len(segments) - 1:
+            kept.append("")
+    return "/" + "/".join(kept)

@@ -1,0 +1,99 @@
+"""Two WebSockets joined: what a caller says goes to the xApp, what the xApp says goes to the caller.
+
+Messages pass whole (4 MiB at most, `kube.sockets`), one at a time in each direction, so that a side which does not read
+stops the other. Pings are answered by each side's own end; closing codes and reasons pass.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Final
+
+from starlette.responses import Response
+from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
+from websockets.asyncio.client import ClientConnection
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.frames import CloseCode
+
+from xapp_operator.gateway.proxy.headers import forwarded_response_headers
+
+_TOKEN_PREFIX: Final = "base64url.bearer.authorization.k8s.io."  # noqa: S105 - a prefix that Kubernetes defines
+_UNSENDABLE_CODES: Final = frozenset({CloseCode.NO_STATUS_RCVD, CloseCode.ABNORMAL_CLOSURE, CloseCode.TLS_HANDSHAKE})
+
+
+def forwarded_subprotocols(offered: Iterable[str]) -> list[str]:
+    """Return the subprotocols that pass: not the one in which Kubernetes takes tokens, which no xApp may get."""
+    return [each for each in offered if each and not each.startswith(_TOKEN_PREFIX)]
+
+
+def denial_response(error: InvalidStatus) -> Response:
+    """Return what an xApp answered instead of opening a WebSocket."""
+    response = error.response
+    headers = [(name.encode(), value.encode("latin-1", "replace")) for name, value in response.headers.raw_items()]
+    forwarded = [
+        each for each in forwarded_response_headers(headers) if each[0] not in {b"content-length", b"location"}
+    ]
+    denial = Response(bytes(response.body or b""), status_code=max(response.status_code, 200))
+    denial.raw_headers = [*forwarded, (b"content-length", str(len(response.body or b"")).encode())]
+    return denial
+
+
+async def bridge_websockets(websocket: WebSocket, upstream: ClientConnection) -> None:
+    """Accept the caller's WebSocket and pass messages until one side closes, which closes the other."""
+    try:
+        await websocket.accept(subprotocol=upstream.subprotocol)
+        tasks = [asyncio.create_task(each(websocket, upstream)) for each in (_forward_to_xapp, _forward_to_caller)]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            ended = await asyncio.gather(*tasks, return_exceptions=True)
+        for error in ended:
+            if isinstance(error, Exception) and not isinstance(error, ConnectionClosed | WebSocketDisconnect):
+                raise error
+    finally:
+        await upstream.close()
+
+
+async def _forward_to_xapp(websocket: WebSocket, upstream: ClientConnection) -> None:
+    """Carry what the caller says to the xApp."""
+    while True:
+        message = await websocket.receive()
+        if message["type"] == "websocket.disconnect":
+            code = message.get("code", CloseCode.GOING_AWAY)
+            await upstream.close(
+                CloseCode.GOING_AWAY if code in _UNSENDABLE_CODES else code, message.get("reason") or ""
+            )
+            return
+        text = message.get("text")
+        try:
+            await upstream.send(text if text is not None else message["bytes"])
+        except ConnectionClosed:
+            return  # told to the caller by the other direction
+
+
+async def _forward_to_caller(websocket: WebSocket, upstream: ClientConnection) -> None:
+    """Carry what the xApp says to the caller, its closing too."""
+    try:
+        while True:
+            message = await upstream.recv()
+            if isinstance(message, str):
+                await websocket.send_text(message)
+            else:
+                await websocket.send_bytes(message)
+    except WebSocketDisconnect:
+        return
+    except ConnectionClosed as closed:
+        code, reason = _close_code_and_reason(closed)
+    if websocket.client_state is WebSocketState.CONNECTED:
+        await websocket.close(code, reason)
+
+
+def _close_code_and_reason(closed: ConnectionClosed) -> tuple[int, str]:
+    """Return the code and the reason for the caller: the xApp's, or why our end hung up on it."""
+    frame = closed.rcvd or closed.sent
+    if frame is None:
+        return CloseCode.BAD_GATEWAY, "the xApp broke off"
+    return (CloseCode.NORMAL_CLOSURE if frame.code in _UNSENDABLE_CODES else frame.code), frame.reason

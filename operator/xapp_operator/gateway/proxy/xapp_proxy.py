@@ -1,0 +1,171 @@
+"""What the routes of the proxy do: pick the target, take a place among those at a time, open the way.
+
+Lives in the gateway, above the ways to xApps (`upstream`) and what passes (`exchange`, `sockets`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from http import HTTPStatus
+
+import orjson
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import Response
+from starlette.websockets import WebSocket
+
+from xapp_operator.api.json import JsonObject
+from xapp_operator.config import Settings
+from xapp_operator.errors import XAppError
+from xapp_operator.gateway.auth.callers import Caller
+from xapp_operator.gateway.http.limits import ConcurrencyLimit
+from xapp_operator.gateway.proxy.headers import forwarded_request_headers, request_body_length
+from xapp_operator.gateway.proxy.http_exchange import RequestBody, StreamingProxyResponse, wait_for_response
+from xapp_operator.gateway.proxy.location_rewriter import LocationRewriter
+from xapp_operator.gateway.proxy.paths import ProxyPath, encoded_query
+from xapp_operator.gateway.proxy.targets import ProxyTarget
+from xapp_operator.gateway.proxy.upstream import Route, Upstream
+from xapp_operator.gateway.proxy.websocket_bridge import bridge_websockets, forwarded_subprotocols
+from xapp_operator.kube.proxy_request import ProxyRequest
+from xapp_operator.kube.websocket_client import WebSocketRequest
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyCall:
+    """One request for one target: who asks, and where the xApp's part of the path begins."""
+
+    caller: Caller
+    target: ProxyTarget
+    path: ProxyPath
+
+
+class XAppProxy:
+    """Passes requests on to xApps, so many at a time."""
+
+    def __init__(self, settings: Settings, upstream: Upstream) -> None:
+        self._timeout_seconds = settings.proxy_timeout
+        self._trusts_forwarded_proto = settings.trust_forwarded_proto
+        limit = settings.proxy_concurrency
+        self._slots = ConcurrencyLimit(
+            limit,
+            message=f"{limit} requests are being passed on to xApps, as many as may be at a time: ask again in a "
+            "second, or raise XAPP_PROXY_CONCURRENCY",
+        )
+        self.upstream = upstream
+
+    async def forward_request(self, request: Request, call: ProxyCall, *, method: str) -> Response:
+        """Pass a request on and return the answer as it begins; its body follows when it is sent.
+
+        Raises:
+            UpstreamUnreachable, UpstreamSilent: when the xApp does not answer.
+            KubeError, MalformedRequest: when the API server does not let the request through, or would change it.
+            TooManyAtOnce: when all places are taken.
+        """
+        async with AsyncExitStack() as stack:
+            stack.enter_context(self._slots.acquire())
+            length = request_body_length(request.scope["headers"])
+            request_body = RequestBody(request.receive, has_body=length != 0)
+            stack.push_async_callback(request_body.stop)
+            request_body.start()
+            route, rewriter = self._route(request, call)
+            proxy_request = ProxyRequest(
+                method=method,
+                target=_with_query(call.path.path, request),
+                headers=self._request_headers(request, rewriter, length=length),
+                body=request_body.chunks() if length != 0 else None,
+            )
+            pending_response = self.upstream.send(proxy_request, route=route, client=call.caller.client)
+            response = await wait_for_response(
+                stack.enter_async_context(pending_response), request_body, seconds=self._timeout_seconds
+            )
+            is_head = method == "HEAD"
+            return StreamingProxyResponse(
+                response, rewriter=rewriter, request_body=request_body, stack=stack.pop_all(), is_head=is_head
+            )
+
+    async def forward_websocket(self, websocket: WebSocket, call: ProxyCall) -> None:
+        """Open a WebSocket to the xApp, accept the caller's, and pass messages on until either is closed.
+
+        Raises:
+            InvalidStatus: when the xApp answers with anything but a WebSocket.
+            UpstreamUnreachable, KubeError, MalformedRequest, TooManyAtOnce: as for `answer`.
+        """
+        with self._slots.acquire():
+            route, rewriter = self._route(websocket, call)
+            headers = self._request_headers(websocket, rewriter, length=None)
+            websocket_request = WebSocketRequest(
+                host=call.target.host,
+                port=call.target.port_number,
+                path=call.path.path,
+                query=encoded_query(websocket.scope["query_string"]),
+                headers=[each for each in headers if each[0] != "Host"],
+                subprotocols=forwarded_subprotocols(websocket.scope["subprotocols"]),
+            )
+            upstream = await self.upstream.open_websocket(websocket_request, route=route, client=call.caller.client)
+            await bridge_websockets(websocket, upstream)
+
+    async def fetch_json(
+        self, caller: Caller, target: ProxyTarget, path: str, *, seconds: float, max_bytes: int
+    ) -> JsonObject | None:
+        """Return the JSON object at `path` (encoded, with its query) of an xApp, or None where there is none.
+
+        None also stands for an answer that is no JSON object, is larger than `max_bytes`, or is not there in
+        `seconds`.
+        """
+        headers = [("Host", target.authority), ("Accept", "application/json"), ("Accept-Encoding", "identity")]
+        proxy_request = ProxyRequest(method="GET", target=path, headers=headers)
+        body = b""
+        try:
+            async with asyncio.timeout(seconds), AsyncExitStack() as stack:
+                stack.enter_context(self._slots.acquire())
+                pending_response = self.upstream.send(
+                    proxy_request, route=self.upstream.route(target), client=caller.client
+                )
+                response = await stack.enter_async_context(pending_response)
+                if response.status != HTTPStatus.OK:
+                    return None
+                async for chunk in response.chunks():
+                    body += chunk
+                    if len(body) > max_bytes:
+                        return None
+        except (XAppError, TimeoutError):
+            return None
+        try:
+            decoded = orjson.loads(body)
+        except ValueError:
+            return None
+        return decoded if isinstance(decoded, dict) else None
+
+    def _route(self, connection: HTTPConnection, call: ProxyCall) -> tuple[Route, LocationRewriter]:
+        route = self.upstream.route(call.target)
+        host = connection.headers.get("host", "").lower()
+        path = call.path
+        return route, LocationRewriter(
+            call.target,
+            prefix=path.prefix,
+            path=path.path,
+            gateway_hosts=(host,),
+            api_server_path=route.api_server_path,
+        )
+
+    def _request_headers(
+        self, connection: HTTPConnection, rewriter: LocationRewriter, *, length: int | None
+    ) -> list[tuple[str, str]]:
+        forwarded_https = (
+            self._trusts_forwarded_proto and connection.headers.get("x-forwarded-proto", "").lower() == "https"
+        )
+        headers = forwarded_request_headers(
+            connection.scope["headers"],
+            host=rewriter.target.authority,
+            client=connection.client.host if connection.client else "unknown",
+            scheme="https" if forwarded_https or connection.scope["scheme"] in {"https", "wss"} else "http",
+            public_host=connection.headers.get("host", ""),
+            prefix=rewriter.prefix,
+        )
+        return [*headers, ("Content-Length", str(length))] if length else headers
+
+
+def _with_query(path: str, request: Request) -> str:
+    query = encoded_query(request.scope["query_string"])
+    return f"{path}?{query}" if query else path

@@ -1,0 +1,1 @@
+"""Chart repositories: saving and removing them, and browsing their charts and versions."""

@@ -1,0 +1,157 @@
+"""What a running gateway is made of: the cluster's client, the cache, helm for rendering, chart sources.
+
+Made once by `server`, handed to every handler; the handlers own nothing themselves.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from starlette.requests import HTTPConnection
+
+from xapp_operator.charts.chart_sources import ChartSources
+from xapp_operator.config import Settings
+from xapp_operator.errors import NotReady
+from xapp_operator.gateway.auth.callers import Authenticator, Caller
+from xapp_operator.gateway.catalog.change_feed import ChangeFeed
+from xapp_operator.gateway.catalog.records import XAppEntry, build_xapp_entry
+from xapp_operator.gateway.catalog.repository_store import WatchedRepositories
+from xapp_operator.gateway.catalog.service_store import WatchedServices
+from xapp_operator.gateway.catalog.xapp_sources import XAppSources
+from xapp_operator.gateway.catalog.xapp_store import XAppRecordStore
+from xapp_operator.gateway.deploy.deployer import Deployer
+from xapp_operator.gateway.deploy.rendering import ChartRenderer
+from xapp_operator.gateway.http.limits import ConcurrencyLimit
+from xapp_operator.gateway.proxy.upstream import Upstream
+from xapp_operator.gateway.proxy.xapp_proxy import XAppProxy
+from xapp_operator.gateway.xapps.log_responses import log_limit
+from xapp_operator.helm.engine import HelmEngine
+from xapp_operator.kube.advertise_address import AdvertiseAddress
+from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.resources import XAPPS
+from xapp_operator.kube.watch_cache import WatchCache
+from xapp_operator.monitor.registry import XAppRegistry
+
+UPLOADS_PREFIX: Final = "uploads-"
+STALE_UPLOAD_SECONDS: Final = 24 * 3600.0
+RENDERINGS_MAX: Final = 4
+"""So many helm processes at most, so that uploads cannot take all processor time and memory from lists."""
+
+ARCHIVE_CHECKS_MAX: Final = 2
+"""So many uploads are unpacked at a time: each thread that computes keeps lists waiting for the interpreter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """Everything that handlers use; `uploads` is a folder of this process alone, `threads` check what lies there."""
+
+    settings: Settings
+    kube: KubeClient
+    store: XAppRecordStore
+    feed: ChangeFeed
+    cache: WatchCache[XAppEntry]
+    registry: XAppRegistry
+    authenticator: Authenticator
+    deployer: Deployer
+    repositories: WatchedRepositories
+    services: WatchedServices
+    chart_sources: ChartSources
+    proxy: XAppProxy
+    upload_folder: Path
+    archive_threads: ThreadPoolExecutor
+    log_limit: ConcurrencyLimit
+    advertise: AdvertiseAddress
+
+    @classmethod
+    @asynccontextmanager
+    async def start(cls, settings: Settings) -> AsyncIterator[Gateway]:
+        """Connect to the cluster, begin to watch, and end all of it with the block."""
+        store = XAppRecordStore()
+        async with await KubeClient.connect(settings) as kube:
+            cache = WatchCache(kube, XAPPS, transform=build_xapp_entry, namespaces=settings.namespaces)
+            xapp_sources = XAppSources(kube, settings, store=store)
+            cache.subscribe(xapp_sources.on_xapp_change)
+            with (
+                private_upload_folder(settings) as uploads,
+                closing(_rendering_engine(settings)) as helm,
+                ThreadPoolExecutor(ARCHIVE_CHECKS_MAX, thread_name_prefix="checks") as threads,
+            ):
+                async with (
+                    xapp_sources,
+                    cache,
+                    WatchedRepositories(kube, settings) as repositories,
+                    WatchedServices(kube, settings, find_xapp=xapp_sources.find_xapp) as services,
+                    ChartSources(settings) as charts,
+                    Upstream(settings, in_pod=kube.kubeconfig_path is None) as upstream,
+                ):
+                    advertise = AdvertiseAddress(kube, settings)
+                    renderer = ChartRenderer(settings, kube=kube, engine=helm, advertise_address=advertise)
+                    yield cls(
+                        settings=settings,
+                        kube=kube,
+                        store=store,
+                        feed=ChangeFeed(store, is_synced=lambda: _is_synced(cache, xapp_sources.registry)),
+                        cache=cache,
+                        registry=xapp_sources.registry,
+                        authenticator=Authenticator(settings, kube),
+                        deployer=Deployer(kube, renderer=renderer, charts=charts),
+                        repositories=repositories,
+                        services=services,
+                        chart_sources=charts,
+                        proxy=XAppProxy(settings, upstream),
+                        upload_folder=uploads,
+                        archive_threads=threads,
+                        log_limit=log_limit(),
+                        advertise=advertise,
+                    )
+
+    def get_caller(self, connection: HTTPConnection) -> Caller:
+        """Return who asks. Raises Unauthenticated, and RequestRefused where a cookie alone may change nothing."""
+        return self.authenticator.get_caller(connection)
+
+    def require_synced(self) -> None:
+        """Refuse to speak of xApps before all of them are known.
+
+        Raises:
+            NotReady: until the first lists of the cluster are there.
+        """
+        if not _is_synced(self.cache, self.registry):
+            raise NotReady("the xApps of the cluster have not been read yet: ask again in a second")
+
+
+def _is_synced(cache: WatchCache[XAppEntry], registry: XAppRegistry) -> bool:
+    return cache.synced.is_set() and registry.synced.is_set()
+
+
+def _rendering_engine(settings: Settings) -> HelmEngine:
+    at_once = min(settings.helm_concurrency, RENDERINGS_MAX)
+    return HelmEngine(settings.model_copy(update={"helm_concurrency": at_once}))
+
+
+def get_gateway(connection: HTTPConnection) -> Gateway:
+    """Return the gateway that serves this request or WebSocket."""
+    gateway: Gateway = connection.app.state.gateway
+    return gateway
+
+
+@contextmanager
+def private_upload_folder(settings: Settings) -> Iterator[Path]:
+    """Hold a folder that only this user can read; what a killed process left behind long ago is removed."""
+    settings.cache_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    oldest = time.time() - STALE_UPLOAD_SECONDS
+    for old in settings.cache_dir.glob(f"{UPLOADS_PREFIX}*"):
+        if old.is_dir() and old.stat().st_mtime < oldest:
+            shutil.rmtree(old, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix=UPLOADS_PREFIX, dir=settings.cache_dir))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

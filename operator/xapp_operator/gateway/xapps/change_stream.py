@@ -1,0 +1,113 @@
+"""One listener's stream of changes, as an HTTP answer that does not end: what the caller may see, while they may.
+
+Lives in the gateway above the feed. Rights are asked for again before anything is sent, as often as answers about them
+run out, so that a right that was taken ends what it let through within seconds.
+"""
+
+from __future__ import annotations
+
+from starlette.types import Receive, Scope, Send
+
+from xapp_operator.errors import XAppError
+from xapp_operator.gateway.auth.callers import Caller
+from xapp_operator.gateway.catalog.change_feed import ChangeFeed, format_reset
+from xapp_operator.gateway.http.streaming import (
+    HEARTBEAT_SECONDS,
+    RETRY_MILLISECONDS,
+    BaseStreamingResponse,
+    body_message,
+)
+
+
+class ChangeStreamResponse(BaseStreamingResponse):
+    """The answer to one listener; it ends when they leave, sign out, lose their rights, or the gateway ends."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, feed: ChangeFeed, caller: Caller, *, namespace: str | None, last_event_id: str | None) -> None:
+        """Prepare a stream.
+
+        Args:
+            feed: where changes come from.
+            caller: who listens; signed in.
+            namespace: the only one to tell of; None for all that the caller may see.
+            last_event_id: where to go on; None starts at the present.
+        """
+        super().__init__()
+        self._feed = feed
+        self._caller = caller
+        self._namespace = namespace
+        known = feed.position if last_event_id is None else feed.position_of(last_event_id)
+        self._is_position_lost = known is None
+        self._position = feed.position if known is None else known
+        self._access = _ListAccess(frozenset(), frozenset())
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send changes until the listener leaves or the stream ends."""
+        with self._feed.count_listener():
+            self._access = await self._review_access()
+            await super().__call__(scope, receive, send)
+
+    async def send_body(self, send: Send) -> None:
+        """Send changes and heartbeats until the feed is closed, or the caller may hear no more."""
+        # An id without data is no event, but where the listener goes on should the connection break now.
+        text: bytes | None = f"retry: {RETRY_MILLISECONDS}\nid: {self._feed.id_at(self._position)}\n\n".encode()
+        if self._is_position_lost:
+            await send(
+                body_message(format_reset(self._feed.id_at(self._position), "the id is too old, or of another replica"))
+            )
+        while text is not None:
+            await send(body_message(text))
+            try:
+                text = await self._next_text()
+            except XAppError:
+                # Signed out, or a right is gone: the next request is told so.
+                break
+
+    async def _next_text(self) -> bytes | None:
+        """Return what to send next, which may be a heartbeat; None at the end."""
+        while not self._feed.closed:
+            in_time = await self._feed.wait_for_change(self._position, seconds=HEARTBEAT_SECONDS)
+            changes = self._feed.changes_after(self._position)
+            self._position = self._feed.position if changes is None else self._position + len(changes)
+            event_id = self._feed.id_at(self._position)
+            previous_access, access = self._access, await self._review_access()
+            self._access = access
+            if changes is None:
+                return format_reset(event_id, "too many changes came at once")
+            if previous_access.differs_from(access):
+                return format_reset(event_id, "what you may see has changed")
+            text = b"".join(change.event for change in changes if access.includes(change.namespace))
+            if text or not in_time:
+                return text or f":\nid: {event_id}\n\n".encode()
+        return None
+
+    async def _review_access(self) -> _ListAccess:
+        among = self._feed.namespaces
+        if self._namespace is None:
+            return _ListAccess(among, await self._caller.allowed_namespaces("list", among=among))
+        await self._caller.require_allowed("list", namespace=self._namespace)
+        only = frozenset({self._namespace})
+        return _ListAccess(only, only)
+
+
+class _ListAccess:
+    """Which of the namespaces `among` a caller may list; `within` None for all there are."""
+
+    __slots__ = ("allowed", "namespaces")
+
+    def __init__(self, namespaces: frozenset[str], allowed: frozenset[str] | None) -> None:
+        self.namespaces = namespaces
+        self.allowed = allowed
+
+    def includes(self, namespace: str) -> bool:
+        return self.allowed is None or namespace in self.allowed
+
+    def differs_from(self, others: _ListAccess) -> bool:
+        """Tell whether a namespace that was there all along has come into sight or gone out of it."""
+        if self.allowed is others.allowed:
+            return False
+        if self.allowed is None or others.allowed is None:
+            return True
+        both = self.namespaces & others.namespaces
+        return self.allowed & both != others.allowed & both

@@ -1,0 +1,253 @@
+"""Answers that carry a log: as plain text to its end, or line by line as Server-Sent Events while it grows.
+
+Neither holds more than a chunk of it in memory: a client that reads slowly slows the kubelet. Lives in the gateway.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final
+
+from starlette.types import Receive, Scope, Send
+
+from xapp_operator.errors import GatewayNotFound, Invalid, MalformedRequest, NotFound, XAppError
+from xapp_operator.gateway.http.limits import ConcurrencyLimit
+from xapp_operator.gateway.http.streaming import (
+    HEARTBEAT_SECONDS,
+    RETRY_MILLISECONDS,
+    BaseStreamingResponse,
+    body_message,
+)
+from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.pod_log_options import PodLogOptions
+from xapp_operator.kube.transport import ApiStream
+
+TEXT_MAX_SECONDS: Final = 300.0
+POLL_SECONDS: Final = 1.0
+LOG_LINE_MAX_BYTES: Final = 64 * 1024
+OPEN_LOGS_MAX: Final = 256
+"""Open at a time in one gateway: each holds a connection of the API server and one of a kubelet."""
+
+_TIMESTAMP: Final = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[-+]\d\d:\d\d) ", re.ASCII)
+_EVENT_ID: Final = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.(\d{9})Z(?:#([1-9]\d{0,8}))?", re.ASCII)
+_LINE_BREAKS: Final = re.compile(r"\r\n|\r")
+_END_EVENT: Final = b"event: end\ndata: the container has ended, or its pod is gone\n\n"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class LogPosition:
+    """A line by its time: seconds since the epoch, nanoseconds, and how many lines before it have the same time."""
+
+    seconds: int
+    nanos: int
+    repeated: int = 0
+
+    @property
+    def time(self) -> str:
+        """Return the time as RFC 3339, to the second below it."""
+        return datetime.fromtimestamp(self.seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    @property
+    def id(self) -> str:
+        """Return the id of the event of this line."""
+        counted = f"#{self.repeated}" if self.repeated else ""
+        return f"{self.time[:-1]}.{self.nanos:09}Z{counted}"
+
+
+def parse_event_id(last_event_id: str) -> LogPosition:
+    """Return the position that the id of an event tells.
+
+    Raises:
+        MalformedRequest: for what is no such id.
+    """
+    found = _EVENT_ID.fullmatch(last_event_id)
+    try:
+        if found is not None:
+            seconds = int(datetime.fromisoformat(f"{found[1]}+00:00").timestamp())
+            return LogPosition(seconds, int(found[2]), int(found[3] or 0))
+    except ValueError:
+        pass
+    raise MalformedRequest(
+        "Last-Event-ID is no id of an event of this log: send the id of the last event that came, or leave it out"
+    )
+
+
+class LogEventEncoder:
+    """Cuts a log with timestamps into events, leaving out what comes before and at `after`."""
+
+    def __init__(self, after: LogPosition | None = None) -> None:
+        self._after = after
+        self._last = LogPosition(0, 0)
+        self._pending = b""
+        self._line_is_cut = False
+        self.last_line_has_timestamp = True
+        """Whether the last line is of the container: those of a kubelet that cannot read (on) have no time."""
+
+    def feed(self, chunk: bytes) -> bytes:
+        """Return the events of the lines that `chunk` completes."""
+        *lines, rest = (self._pending + chunk).split(b"\n")
+        events = b"".join(map(self._encode_line, lines))
+        if len(rest) > LOG_LINE_MAX_BYTES:
+            # The rest of a line beyond the bound is dropped until it ends.
+            rest, self._line_is_cut = rest[:LOG_LINE_MAX_BYTES], True
+        self._pending = rest
+        return events
+
+    def finish(self) -> bytes:
+        """Return the event of a last line that nobody ended."""
+        rest, self._pending = self._pending, b""
+        return self._encode_line(rest) if rest else b""
+
+    def _encode_line(self, line: bytes) -> bytes:
+        is_cut = self._line_is_cut or len(line) > LOG_LINE_MAX_BYTES
+        self._line_is_cut = False
+        id_field = ""
+        timestamp = _TIMESTAMP.match(line)
+        self.last_line_has_timestamp = timestamp is not None
+        if timestamp is not None:
+            position = self._next_position(timestamp)
+            if self._after is not None and position <= self._after:
+                return b""
+            id_field, line = f"id: {position.id}\n", line[timestamp.end() :]
+        content = line[:LOG_LINE_MAX_BYTES].decode("utf-8", "replace") + ("…" if is_cut else "")
+        data = "".join(f"data: {part}\n" for part in _LINE_BREAKS.split(content.removesuffix("\r")))
+        return f"{id_field}{data}\n".encode()
+
+    def _next_position(self, timestamp: re.Match[bytes]) -> LogPosition:
+        zone = timestamp[3].decode().replace("Z", "+00:00")
+        at = int(datetime.fromisoformat(timestamp[1].decode() + zone).timestamp())
+        nanos = int((timestamp[2] or b"0").ljust(9, b"0"))
+        same_time = (at, nanos) == (self._last.seconds, self._last.nanos)
+        self._last = LogPosition(at, nanos, self._last.repeated + 1 if same_time else 0)
+        return self._last
+
+
+class LogResponse(BaseStreamingResponse):
+    """An answer whose body is a log that has been opened already, so that a refusal is an answer of its own."""
+
+    def __init__(self, stream: ApiStream, stack: AsyncExitStack, *, headers: Mapping[str, str]) -> None:
+        super().__init__(headers=headers)
+        self.log = stream
+        self._stack = stack
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the log until it ends or the client leaves."""
+        async with self._stack:
+            await super().__call__(scope, receive, send)
+
+
+class TextLogResponse(LogResponse):
+    """A log as it is."""
+
+    media_type = "text/plain"
+
+    async def send_body(self, send: Send) -> None:
+        """Send what there is."""
+        async with asyncio.timeout(TEXT_MAX_SECONDS):
+            async for chunk in self.log.chunks():
+                await send(body_message(chunk))
+
+
+class EventLogResponse(LogResponse):
+    """A log that grows, an event for each line; `goes_on` is asked at heartbeats whether the client may still read."""
+
+    media_type = "text/event-stream"
+
+    def __init__(
+        self,
+        stream: ApiStream,
+        stack: AsyncExitStack,
+        *,
+        headers: Mapping[str, str],
+        after: LogPosition | None,
+        may_continue: Callable[[], Awaitable[bool]],
+        is_closing: Callable[[], bool],
+    ) -> None:
+        super().__init__(stream, stack, headers=headers)
+        self._encoder = LogEventEncoder(after)
+        self._may_continue = may_continue
+        self._is_closing = is_closing
+
+    async def send_body(self, send: Send) -> None:
+        """Send lines and heartbeats until the container ends, or the client may read no more."""
+        await send(body_message(f"retry: {RETRY_MILLISECONDS}\n\n".encode()))
+        clock = asyncio.get_running_loop().time
+        sent_at = checked_at = clock()
+        async with _chunk_reader(self.log) as next_chunk:
+            pending_chunk = asyncio.ensure_future(next_chunk())
+            try:
+                while not self._is_closing():
+                    if clock() - checked_at >= HEARTBEAT_SECONDS:
+                        checked_at = clock()
+                        if not await self._may_continue():
+                            return
+                    await asyncio.wait({pending_chunk}, timeout=POLL_SECONDS)
+                    events = b""
+                    if pending_chunk.done():
+                        chunk = pending_chunk.result()
+                        if chunk is None:
+                            rest = self._encoder.finish()
+                            # Without the end where the kubelet gave up: then the client asks again.
+                            await send(
+                                body_message(rest + _END_EVENT if self._encoder.last_line_has_timestamp else rest)
+                            )
+                            return
+                        events = self._encoder.feed(chunk)
+                        pending_chunk = asyncio.ensure_future(next_chunk())
+                    elif clock() - sent_at >= HEARTBEAT_SECONDS:
+                        events = b":\n\n"
+                    if events:
+                        await send(body_message(events))
+                        sent_at = clock()
+            except XAppError:
+                return  # no end: the client asks again, and goes on where it was
+            finally:
+                pending_chunk.cancel()
+                await asyncio.wait({pending_chunk})
+                if not pending_chunk.cancelled():
+                    pending_chunk.exception()  # seen here, should the client have left first
+
+
+def log_limit() -> ConcurrencyLimit:
+    """Return the places for logs that are read at a time."""
+    return ConcurrencyLimit(
+        OPEN_LOGS_MAX, message=f"{OPEN_LOGS_MAX} logs are being read, the most at a time: ask again in a second"
+    )
+
+
+async def open_log(
+    client: KubeClient, pod: str, options: PodLogOptions, *, namespace: str, stack: AsyncExitStack
+) -> ApiStream:
+    """Return the log of a container, held by `stack`.
+
+    Raises:
+        NotFoundHere: when there is none (yet, or any more), in the words of the API server.
+        KubeError: when the pod's node does not answer.
+    """
+    try:
+        return await stack.enter_async_context(client.stream_log(pod, options, namespace=namespace))
+    except (Invalid, NotFound) as error:
+        raise GatewayNotFound(f"there is no such log: {error.message}") from None
+
+
+def resume_options(options: PodLogOptions, after: LogPosition) -> PodLogOptions:
+    """Return the options of a log that is followed from a position on, however many lines there are since."""
+    return replace(options, tail_lines=None, since_seconds=None, since_time=after.time)
+
+
+@asynccontextmanager
+async def _chunk_reader(stream: ApiStream) -> AsyncIterator[Callable[[], Awaitable[bytes | None]]]:
+    chunks = stream.chunks()
+
+    async def next_chunk() -> bytes | None:
+        return await anext(chunks, None)
+
+    try:
+        yield next_chunk
+    finally:
+        await chunks.aclose()

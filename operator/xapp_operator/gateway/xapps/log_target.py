@@ -1,0 +1,157 @@
+"""Which log is asked for: of which pod and container of an xApp, and which part of it.
+
+A person mostly wants the log of the one pod there is. So what is left out is chosen, and the answer's headers say what.
+Lives in the gateway, below the answers that carry the log (`logstream`).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from xapp_operator.api.json import JsonObject, integer, items, obj, text
+from xapp_operator.api.models import parse_duration
+from xapp_operator.errors import GatewayNotFound
+from xapp_operator.gateway.http.query import StrictQuery, parameter_error, quote_input
+from xapp_operator.gateway.xapps.context import XAppContext
+from xapp_operator.gateway.xapps.pods import container_names, pod_name, read_pods
+from xapp_operator.kube.pod_log_options import PodLogOptions
+
+LOG_PARAMETERS: Final = ("pod", "container", "tail", "since", "previous", "follow")
+TAIL_DEFAULT: Final = 500
+TAIL_MAX: Final = 10_000
+LOG_MAX_BYTES: Final = 10 * 1024 * 1024
+SINCE_MAX_SECONDS: Final = 366 * 24 * 3600
+PODS_HEADER_MAX: Final = 20
+
+_DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
+_POD_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+_RFC3339: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[-+ ]\d\d:\d\d)", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class LogRequest:
+    """The query of a request for a log; `since` is seconds back from now, or RFC 3339 in UTC."""
+
+    pod: str | None
+    container: str | None
+    tail: int
+    since: int | str | None
+    previous: bool
+    follow: bool
+
+    @classmethod
+    def from_query(cls, query: StrictQuery) -> LogRequest:
+        """Read the query.
+
+        Raises:
+            MalformedRequest: for a value out of its bounds, naming them.
+        """
+        tail = query.integer("tail", default=TAIL_DEFAULT, low=0, high=TAIL_MAX, bound=f"between 0 and {TAIL_MAX}")
+        return cls(
+            pod=query.text("pod"),
+            container=query.text("container"),
+            tail=tail,
+            since=_parse_since(query.text("since")),
+            previous=query.boolean("previous"),
+            follow=query.boolean("follow"),
+        )
+
+    def log_options(self, container: str) -> PodLogOptions:
+        """Return what is asked of the API server."""
+        return PodLogOptions(
+            container=container,
+            tail_lines=self.tail,
+            since_seconds=self.since if isinstance(self.since, int) else None,
+            since_time=self.since if isinstance(self.since, str) else None,
+            previous=self.previous,
+            follow=self.follow,
+            timestamps=self.follow,
+            limit_bytes=None if self.follow else LOG_MAX_BYTES,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LogTarget:
+    """The log that a request means, and the names of the xApp's pods, when it could have meant others."""
+
+    pod: str
+    container: str
+    pods: tuple[str, ...]
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Return the headers that tell it."""
+        headers = {"X-Pod": self.pod, "X-Container": self.container}
+        return headers | ({"X-Pods": ", ".join(self.pods)} if self.pods else {})
+
+
+async def find_log_target(context: XAppContext, log_request: LogRequest) -> LogTarget:
+    """Return the log that is meant: of the best pod there is, and of its main container, where none is named.
+
+    Raises:
+        NotFoundHere: for a pod or container that the xApp has not; the message names those that it has.
+        AccessDenied: when the caller may not read pods.
+    """
+    pods = await _find_pods(context, log_request.pod)
+    if not pods:
+        which = f"no pod {quote_input(log_request.pod)}" if log_request.pod is not None else "no pods"
+        raise GatewayNotFound(
+            f"the xApp {quote_input(context.entry.name)} has {which} in its namespace: leave pod out for the "
+            "newest that is "
+            "ready, or look at GET …/health"
+        )
+    if log_request.previous:
+        pods.sort(key=lambda pod: not _restart_count(pod))
+    pod = pods[0]
+    names = container_names(pod)
+    default_container = text(obj(obj(pod, "metadata"), "annotations"), _DEFAULT_CONTAINER)
+    container = log_request.container or (default_container if default_container in names else names[0])
+    if container not in names:
+        raise GatewayNotFound(
+            f"the pod {pod_name(pod)} has no container {quote_input(container)}: choose one of {', '.join(names)}"
+        )
+    pod_names = tuple(pod_name(each) for each in pods[:PODS_HEADER_MAX]) if log_request.pod is None else ()
+    return LogTarget(pod_name(pod), container, pod_names)
+
+
+async def _find_pods(context: XAppContext, name: str | None) -> list[JsonObject]:
+    if name is not None and _POD_NAME.fullmatch(name) is None:
+        return []
+    entry = context.entry
+    objects = context.gateway.registry.objects(entry.namespace, entry.release)
+    return await read_pods(context.caller.client, objects, namespace=entry.namespace, name=name)
+
+
+def _restart_count(pod: JsonObject) -> int:
+    return sum(integer(each, "restartCount") for each in items(obj(pod, "status"), "containerStatuses"))
+
+
+def _parse_since(value: str | None) -> int | str | None:
+    if value is None:
+        return None
+    if _RFC3339.fullmatch(value):
+        # A `+` in a query string is a space, unless it was encoded.
+        try:
+            at = datetime.fromisoformat(value.replace(" ", "+").upper())
+            return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        except (ValueError, OverflowError):
+            raise _invalid_since(value) from None
+    try:
+        seconds = float(value) if value.isascii() and value.isdigit() else parse_duration(value)
+    except ValueError:
+        raise _invalid_since(value) from None
+    if not 0 < seconds <= SINCE_MAX_SECONDS:
+        raise _invalid_since(value)
+    return math.ceil(seconds)
+
+
+def _invalid_since(value: str) -> Exception:
+    return parameter_error(
+        "since",
+        "must be a duration such as 90s, 10m or 1h30m, a number of seconds from 1 to a year, or a time such as "
+        f"2026-11-20T08:00:00Z, not {quote_input(value)}",
+    )

@@ -1,0 +1,77 @@
+"""What a change would do to the objects of a release: a unified diff of two manifests, object by object. Pure.
+
+Objects are paired by kind and name, so that their order does not matter; hooks, which Helm keeps apart, are left out.
+Secrets are masked: within one diff, equal secrets have equal masks, and different ones differ.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hmac
+import secrets as randomness
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from xapp_operator.domain.redaction import MASK
+from xapp_operator.helm.manifest_masking import MaskFactory, mask_documents, mask_text
+
+LINES_COMPARED_MAX: Final = 2000
+"""Of one object, after what is equal at both ends: more is shown as taken out and put in, not compared line by line."""
+
+CONTEXT_LINES: Final = 3
+NO_FILE: Final = "/dev/null"
+_KEY_BYTES: Final = 16
+_MASK_DIGEST_DIGITS: Final = 6
+
+
+def manifest_diff(before: str, after: str, *, secrets: Iterable[str] = ()) -> str:
+    """Return the unified diff of two manifests, empty when they have the same objects.
+
+    Args:
+        before: the manifest in force; empty when there is none.
+        after: the manifest that would be.
+        secrets: texts that must not stand anywhere in the diff.
+    """
+    masking, hidden = _new_masking(), tuple(secrets)
+    old, new = _masked_objects(before, masking, hidden), _masked_objects(after, masking, hidden)
+    lines = (line for name in {**new, **old} for line in _object_diff(name, old.get(name), new.get(name)))
+    return mask_text("".join(lines), secrets=hidden)
+
+
+def _new_masking() -> MaskFactory:
+    # A key that nobody gets: the marks of two answers cannot be compared, nor a secret guessed from one.
+    key = randomness.token_bytes(_KEY_BYTES)
+    return lambda written: f"{MASK} ({hmac.digest(key, written.encode(), 'sha256').hex()[:_MASK_DIGEST_DIGITS]})"
+
+
+def _masked_objects(manifest: str, masking: MaskFactory, secrets: tuple[str, ...]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for document in mask_documents(manifest, make_mask=masking):
+        if document.name and not document.is_hook:
+            shown = mask_text(document.text, secrets=secrets, make_mask=masking)
+            found[document.name] = found.get(document.name, "") + shown.strip("\n") + "\n"
+    return found
+
+
+def _object_diff(name: str, old: str | None, new: str | None) -> Iterator[str]:
+    if old == new:
+        return
+    before, after = (old or "").splitlines(keepends=True), (new or "").splitlines(keepends=True)
+    names = (f"a/{name}" if old is not None else NO_FILE), (f"b/{name}" if new is not None else NO_FILE)
+    start, end = _common_ends(before, after)
+    if max(len(before), len(after)) - start - end <= LINES_COMPARED_MAX:
+        yield from difflib.unified_diff(before, after, *names, n=CONTEXT_LINES)
+        return
+    start, end = max(start - CONTEXT_LINES, 0), max(end - CONTEXT_LINES, 0)
+    yield f"--- {names[0]}\n+++ {names[1]}\n"
+    removed, added = before[start : len(before) - end], after[start : len(after) - end]
+    yield f"@@ -{start + 1},{len(removed)} +{start + 1},{len(added)} @@\n"
+    yield from (f"-{line}" for line in removed)
+    yield from (f"+{line}" for line in added)
+
+
+def _common_ends(before: list[str], after: list[str]) -> tuple[int, int]:
+    shorter = min(len(before), len(after))
+    start = next((at for at in range(shorter) if before[at] != after[at]), shorter)
+    end = next((at for at in range(shorter - start) if before[-1 - at] != after[-1 - at]), shorter - start)
+    return start, end

@@ -1,0 +1,105 @@
+"""The pods of an xApp: those that its workloads select, read with the caller's token, a bounded number of them.
+
+Pods are not kept in memory: they are many, and only logs and health need them. Lives in the gateway.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import aclosing
+from functools import partial
+from typing import Final, TypeAlias
+
+from xapp_operator.api.json import JsonObject, items, obj, text
+from xapp_operator.domain.health_result import find_condition
+from xapp_operator.errors import NotFound
+from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.resources import PODS
+from xapp_operator.monitor.live_objects import LiveObject
+
+POD_WORKLOADS_MAX: Final = 50
+PODS_MAX: Final = 500
+"""Of one workload."""
+READ_CONCURRENCY: Final = 8
+
+JOB_LABEL: Final = "batch.kubernetes.io/job-name"
+
+_Read: TypeAlias = Callable[[], Awaitable[list[JsonObject]]]
+
+
+async def read_pods(
+    client: KubeClient, objects: Iterable[LiveObject], *, namespace: str, name: str | None = None
+) -> list[JsonObject]:
+    """Return the pods of an xApp, the best one to look at first: ready before not ready, then the newest.
+
+    Args:
+        client: the caller's.
+        objects: of the xApp; those in other namespaces do not count.
+        namespace: of the xApp.
+        only: the name of one pod, when no other is wanted.
+    """
+    in_namespace = [live for live in objects if live.key[1] == namespace]
+    selectors = list(dict.fromkeys(live.selector for live in in_namespace if live.selector))[:POD_WORKLOADS_MAX]
+    cron_jobs = [re.escape(live.key[2]) for live in in_namespace if live.key[0] == "CronJob"]
+    bare_pods = [live.key[2] for live in in_namespace if live.key[0] == "Pod" and name in (None, live.key[2])][
+        :POD_WORKLOADS_MAX
+    ]
+    reads: list[_Read] = [partial(_list_selected, client, each, namespace=namespace, name=name) for each in selectors]
+    reads += [partial(_get_pod, client, each, namespace=namespace) for each in bare_pods]
+    if cron_jobs:
+        reads.append(partial(_list_cron_job_pods, client, cron_jobs, namespace=namespace, name=name))
+    limit = asyncio.Semaphore(READ_CONCURRENCY)
+
+    async def bounded(read: _Read) -> list[JsonObject]:
+        async with limit:
+            return await read()
+
+    found = {pod_name(pod): pod for pods in await asyncio.gather(*map(bounded, reads)) for pod in pods}
+    newest = sorted(found.values(), key=lambda pod: text(obj(pod, "metadata"), "creationTimestamp"), reverse=True)
+    return sorted(newest, key=lambda pod: ("deletionTimestamp" in obj(pod, "metadata"), not _is_ready(pod)))
+
+
+def pod_name(pod: JsonObject) -> str:
+    """Return the name of a pod."""
+    return text(obj(pod, "metadata"), "name")
+
+
+def container_names(pod: JsonObject) -> list[str]:
+    """Return the names of all containers of a pod: ordinary ones first, then those of its start and of debugging."""
+    spec = obj(pod, "spec")
+    fields = ("containers", "initContainers", "ephemeralContainers")
+    return [text(each, "name") for field in fields for each in items(spec, field)]
+
+
+async def _list_selected(client: KubeClient, selector: str, *, namespace: str, name: str | None) -> list[JsonObject]:
+    field_selector = None if name is None else f"metadata.name={name}"
+    pages = client.list_pages(
+        PODS, namespace=namespace, label_selector=selector, field_selector=field_selector, limit=PODS_MAX
+    )
+    async with aclosing(pages):
+        async for page in pages:
+            return page.items
+    return []
+
+
+async def _get_pod(client: KubeClient, name: str, *, namespace: str) -> list[JsonObject]:
+    try:
+        return [await client.get(PODS, name, namespace=namespace)]
+    except NotFound:
+        return []
+
+
+async def _list_cron_job_pods(
+    client: KubeClient, cron_jobs: list[str], *, namespace: str, name: str | None
+) -> list[JsonObject]:
+    # A CronJob calls its Jobs by their time, in minutes; the Jobs are not labelled as its own.
+    job = re.compile(rf"(?:{'|'.join(cron_jobs)})-[0-9]+")
+    pods = await _list_selected(client, JOB_LABEL, namespace=namespace, name=name)
+    return [pod for pod in pods if job.fullmatch(text(obj(obj(pod, "metadata"), "labels"), JOB_LABEL))]
+
+
+def _is_ready(pod: JsonObject) -> bool:
+    ready = find_condition(pod, "Ready")
+    return ready is not None and ready.is_true

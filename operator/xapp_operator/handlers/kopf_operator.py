@@ -1,0 +1,124 @@
+"""The kopf operator: settings, the handlers of at most ten lines, and their run.
+
+Lives in `handlers`, the only package but `cli` that imports kopf. All events of one object run one after the other in
+kopf, so no handler waits for helm: it notes and queues. The delete handler alone waits, at most 5 s a try, so that a
+later edit can still rescue a stuck deletion.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, Final, cast
+
+import kopf
+
+from xapp_operator.api.json import JsonObject
+from xapp_operator.api.names import FIELD_MANAGER, FINALIZER, GROUP, REPOSITORY_PLURAL, VERSION, XAPP_PLURAL
+from xapp_operator.config import Settings
+from xapp_operator.handlers.diffbase_storage import ConstantDiffBaseStorage
+from xapp_operator.reconcile.runtime import OperatorRuntime
+
+DELETE_WAIT_SECONDS: Final = 5.0
+DELETE_RETRY_SECONDS: Final = 1.0
+SERVER_TIMEOUT_SECONDS: Final = 300
+CLIENT_TIMEOUT_SECONDS: Final = 330
+INACTIVITY_TIMEOUT_SECONDS: Final = 90.0
+CONNECT_TIMEOUT_SECONDS: Final = 10.0
+REQUEST_TIMEOUT_SECONDS: Final = 30.0
+EXIT_TIMEOUT_SECONDS: Final = 0.5
+
+
+def build_registry(runtime: OperatorRuntime, *, on_started: Callable[[], None]) -> kopf.OperatorRegistry:
+    """Return the registry with all handlers, bound to `runtime`; `on_started` is called when kopf has set itself up."""
+    registry = kopf.OperatorRegistry()
+
+    @kopf.on.startup(registry=registry)
+    async def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
+        _configure_kopf(settings)
+        on_started()
+
+    @kopf.on.login(registry=registry)
+    async def login(**_: Any) -> kopf.ConnectionInfo:
+        return await _connection_info(runtime)
+
+    @kopf.on.event(GROUP, VERSION, XAPP_PLURAL, registry=registry)
+    async def xapp_event(event: kopf.RawEvent, **_: Any) -> None:
+        body = cast("JsonObject", dict(event["object"]))
+        if event["type"] == "DELETED":
+            runtime.delete_xapp(body)
+        else:
+            runtime.update_xapp(body)
+
+    @kopf.on.event(GROUP, VERSION, REPOSITORY_PLURAL, registry=registry)
+    async def repository_event(event: kopf.RawEvent, **_: Any) -> None:
+        runtime.repositories.update(cast("JsonObject", dict(event["object"])), deleted=event["type"] == "DELETED")
+
+    @kopf.on.delete(GROUP, VERSION, XAPP_PLURAL, registry=registry)
+    async def xapp_deleted(body: kopf.Body, **_: Any) -> None:
+        if not await runtime.wait_removed(cast("JsonObject", dict(body)), seconds=DELETE_WAIT_SECONDS):
+            raise kopf.TemporaryError("the release is still being removed", delay=DELETE_RETRY_SECONDS)
+
+    return registry
+
+
+async def run_operator(
+    runtime: OperatorRuntime, settings: Settings, *, stop: asyncio.Event, on_started: Callable[[], None]
+) -> None:
+    """Run kopf on the current loop until `stop` is set.
+
+    Ended by cancellation: kopf's own stop waits 5 s for every task that was started while it ran, ours too.
+    """
+    _quiet_kopf_logs()
+    operator = asyncio.create_task(
+        kopf.operator(
+            registry=build_registry(runtime, on_started=on_started),
+            standalone=True,
+            clusterwide=not settings.namespaces,
+            namespaces=cast("Sequence[str]", settings.namespaces),
+        )
+    )
+    stopping = asyncio.create_task(stop.wait())
+    await asyncio.wait({operator, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if not operator.done():
+        operator.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await operator
+
+
+def _quiet_kopf_logs() -> None:
+    """Keep kopf to what is wrong: it tells of every event, and calls a deletion that takes a while an error."""
+    logging.getLogger("kopf").setLevel(logging.WARNING)
+    logging.getLogger("kopf.objects").addFilter(lambda record: "failed temporarily" not in record.getMessage())
+
+
+def _configure_kopf(settings: kopf.OperatorSettings) -> None:
+    settings.persistence.finalizer = FINALIZER
+    settings.persistence.diffbase_storage = ConstantDiffBaseStorage()
+    settings.persistence.progress_storage = kopf.AnnotationsProgressStorage(prefix=GROUP)
+    settings.posting.enabled = False
+    settings.posting.reporting_component = FIELD_MANAGER
+    settings.watching.server_timeout = SERVER_TIMEOUT_SECONDS
+    settings.watching.client_timeout = CLIENT_TIMEOUT_SECONDS
+    settings.watching.connect_timeout = CONNECT_TIMEOUT_SECONDS
+    settings.watching.inactivity_timeout = INACTIVITY_TIMEOUT_SECONDS
+    settings.networking.request_timeout = REQUEST_TIMEOUT_SECONDS
+    settings.networking.connect_timeout = CONNECT_TIMEOUT_SECONDS
+    settings.scanning.disabled = True
+    settings.queueing.exit_timeout = EXIT_TIMEOUT_SECONDS
+
+
+async def _connection_info(runtime: OperatorRuntime) -> kopf.ConnectionInfo:
+    ours = await runtime.kube.connection_info()
+    return kopf.ConnectionInfo(
+        server=ours.server,
+        token=ours.token,
+        ca_data=ours.ca_data,
+        certificate_data=ours.certificate_data,
+        private_key_data=ours.private_key_data,
+        insecure=ours.insecure,
+        proxy_url=ours.proxy,
+    )

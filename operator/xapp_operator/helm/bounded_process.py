@@ -1,0 +1,188 @@
+"""One process from start to end: bounded in time, memory and output, and never left behind.
+
+Knows nothing of helm or Kubernetes. Lives in `helm` because this package is the only one that starts processes. A
+deadline or the cancellation of the calling task ends the process group with SIGTERM, and with SIGKILL when it is still
+there after a grace; a second cancellation does not wait for the grace.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import resource
+import signal
+import time
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+READ_BYTES: Final = 64 * 1024
+STDERR_HEAD_BYTES: Final = 8 * 1024
+STDERR_TAIL_BYTES: Final = 64 * 1024
+AFTER_KILL_SECONDS: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """What to start: nothing of our own environment is inherited, and no shell reads the arguments."""
+
+    program: str
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str]
+    working_folder: Path
+    stdin: bytes | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessLimits:
+    """Bounds of one process: `seconds` of time, then `grace` seconds for SIGTERM; `memory` and `output` in bytes.
+
+    `cpu_seconds` of processor time end it with SIGKILL; None sets no such bound.
+    """
+
+    timeout_seconds: float
+    grace_seconds: float
+    memory_bytes: int
+    stdout_bytes: int
+    cpu_seconds: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessResult:
+    """How a process ended. A negative `code` is the signal that ended it.
+
+    `stdout` has at most the bytes that the limits allow, `overflowed` tells that there were more. `stderr` has its
+    first 8 KiB and its last 64 KiB. `expired` tells that the deadline ended it.
+    """
+
+    exit_code: int
+    stdout: bytes = field(repr=False)
+    stdout_truncated: bool
+    stderr: str
+    timed_out: bool
+    duration_seconds: float
+
+
+async def run_process(command: Command, *, limits: ProcessLimits) -> ProcessResult:
+    """Run `command` within `limits` and return how it ended; when this returns or raises, the process is gone.
+
+    Raises:
+        OSError: when the program cannot be started.
+    """
+    started = time.monotonic()
+    process = await asyncio.create_subprocess_exec(
+        command.program,
+        *command.arguments,
+        stdin=DEVNULL if command.stdin is None else PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
+        env=dict(command.environment),
+        cwd=command.working_folder,
+        start_new_session=True,
+    )
+    output = _OutputBuffer(limit=limits.stdout_bytes)
+    communication = asyncio.ensure_future(_communicate(process, stdin=command.stdin, output=output))
+    try:
+        _set_limits(process.pid, limits)
+        await asyncio.wait({communication}, timeout=limits.timeout_seconds)
+        timed_out = not communication.done()
+    finally:
+        if not communication.done():
+            await _terminate(process, communication, grace_seconds=limits.grace_seconds)
+    return ProcessResult(
+        exit_code=-signal.SIGKILL if communication.cancelled() else communication.result(),
+        stdout=bytes(output.stdout),
+        stdout_truncated=output.stdout_truncated,
+        stderr=output.stderr(),
+        timed_out=timed_out,
+        duration_seconds=time.monotonic() - started,
+    )
+
+
+class _OutputBuffer:
+    """What is kept of the output; the rest is read and dropped, so that the process never blocks on a full pipe."""
+
+    def __init__(self, *, limit: int) -> None:
+        self.stdout = bytearray()
+        self.stdout_truncated = False
+        self._limit = limit
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._dropped = False
+
+    def add_stdout(self, chunk: bytes) -> None:
+        room = self._limit - len(self.stdout)
+        self.stdout += chunk[:room]
+        self.stdout_truncated = self.stdout_truncated or len(chunk) > room
+
+    def add_stderr(self, chunk: bytes) -> None:
+        room = STDERR_HEAD_BYTES - len(self._head)
+        self._head += chunk[:room]
+        self._tail += chunk[room:]
+        if len(self._tail) > STDERR_TAIL_BYTES:
+            del self._tail[:-STDERR_TAIL_BYTES]
+            self._dropped = True
+
+    def stderr(self) -> str:
+        middle = b"\n[...]\n" if self._dropped else b""
+        return (self._head + middle + self._tail).decode("utf-8", "replace")
+
+
+async def _communicate(process: Process, *, stdin: bytes | None, output: _OutputBuffer) -> int:
+    async def feed() -> None:
+        if process.stdin is None or stdin is None:
+            return
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            process.stdin.write(stdin)
+            await process.stdin.drain()
+        process.stdin.close()
+
+    async def read_stdout() -> None:
+        while process.stdout is not None and (chunk := await process.stdout.read(READ_BYTES)):
+            output.add_stdout(chunk)
+
+    async def read_stderr() -> None:
+        while process.stderr is not None and (chunk := await process.stderr.read(READ_BYTES)):
+            output.add_stderr(chunk)
+
+    await asyncio.gather(feed(), read_stdout(), read_stderr())
+    return await process.wait()
+
+
+def _set_limits(pid: int, limits: ProcessLimits) -> None:
+    # Set from outside, after the start: a function run between fork and exec is unsafe in a process with threads.
+    # RLIMIT_DATA, not RLIMIT_AS: the Go runtime reserves far more address space than it uses. Soft and hard CPU limit
+    # are the same, because Go ignores the signal of the soft one.
+    _lower_limit(pid, resource.RLIMIT_DATA, limits.memory_bytes)
+    _lower_limit(pid, resource.RLIMIT_CORE, 0)
+    if limits.cpu_seconds is not None:
+        _lower_limit(pid, resource.RLIMIT_CPU, limits.cpu_seconds)
+
+
+def _lower_limit(pid: int, limit: int, value: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        hard = resource.prlimit(pid, limit)[1]
+        bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.prlimit(pid, limit, (bound, bound))
+
+
+async def _terminate(process: Process, communication: asyncio.Future[int], *, grace_seconds: float) -> None:
+    _signal_group(process, signal.SIGTERM)
+    try:
+        await asyncio.wait({communication}, timeout=grace_seconds)
+    finally:
+        if not communication.done():
+            _signal_group(process, signal.SIGKILL)
+    await asyncio.wait({communication}, timeout=AFTER_KILL_SECONDS)
+    if communication.cancel():
+        await asyncio.wait({communication})
+
+
+def _signal_group(process: Process, number: signal.Signals) -> None:
+    # The group outlives its leader only while a child holds our pipes, and `talk` then is not done: its number is
+    # still taken and names no other process.
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, number)

@@ -1,0 +1,146 @@
+"""What releases there are, kept from the metadata of Helm's Secrets alone; their payload is never held.
+
+Made for thousands of releases: one small frozen object a revision, repeated texts stored once, updates that cost the
+same however many there are. It watches nothing; whoever watches the Secrets feeds it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.api.names import LABEL_ATTEMPT, LABEL_CHART_DIGEST, LABEL_VALUES_DIGEST, LABEL_XAPP
+from xapp_operator.helm.release_storage import parse_release_secret_name
+
+RELEASE_SELECTOR: Final = "owner=helm"
+
+ReleaseKey: TypeAlias = tuple[str, str]
+"""Namespace and release name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevisionInfo:
+    """One revision, as the labels of its Secret tell; the four labels of this operator are empty where absent.
+
+    `created` and `modified` are seconds since the epoch, 0 where Helm did not say.
+    """
+
+    revision: int
+    status: str
+    xapp: str
+    chart_digest: str
+    values_digest: str
+    attempt: str
+    created: int
+    modified: int
+    secret_uid: str
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseState:
+    """All revisions of one release, oldest first; the newest decides what state the release is in."""
+
+    namespace: str
+    name: str
+    revisions: tuple[RevisionInfo, ...]
+
+    @property
+    def latest(self) -> RevisionInfo:
+        """Return the newest revision."""
+        return self.revisions[-1]
+
+    def revisions_to_prune(self, keep: int) -> tuple[RevisionInfo, ...]:
+        """Return the old revisions beyond the newest `keep`, never the newest and never a deployed one.
+
+        An upgrade removes such by itself (`--history-max`); `install --replace` does not, so that an install that
+        fails again and again would fill the namespace.
+        """
+        older = self.revisions[: -max(keep, 1)]
+        return tuple(revision for revision in older if revision.status != "deployed")
+
+
+class ReleaseIndex:
+    """Releases by (namespace, name)."""
+
+    def __init__(self, secrets: Iterable[JsonObject] = ()) -> None:
+        self._revisions: dict[ReleaseKey, dict[int, RevisionInfo]] = {}
+        for secret in secrets:
+            self.put_secret(secret)
+
+    def __len__(self) -> int:
+        return len(self._revisions)
+
+    def __iter__(self) -> Iterator[ReleaseKey]:
+        return iter(list(self._revisions))
+
+    def get(self, namespace: str, name: str) -> ReleaseState | None:
+        """Return the state of a release, or None where there is no such release."""
+        revisions = self._revisions.get((namespace, name))
+        if not revisions:
+            return None
+        return ReleaseState(
+            namespace=namespace, name=name, revisions=tuple(revisions[one] for one in sorted(revisions))
+        )
+
+    def put_secret(self, secret: JsonObject) -> ReleaseKey | None:
+        """Take in a new or changed Secret, with or without its data; return the release, or None if it is none."""
+        found = parse_revision(secret)
+        if found is None:
+            return None
+        self.put_revision(*found)
+        return found[0]
+
+    def put_revision(self, key: ReleaseKey, info: RevisionInfo) -> None:
+        """Take in a new or changed revision that `revision_of` has read already, unless a newer state is known."""
+        revisions = self._revisions.setdefault(key, {})
+        known = revisions.get(info.revision)
+        if known is None or int(info.resource_version or 0) >= int(known.resource_version or 0):
+            revisions[info.revision] = info
+
+    def remove_revision(self, key: ReleaseKey, revision: int, *, uid: str | None = None) -> None:
+        """Forget one revision of a release; given a `uid`, only the Secret with it, not one made since in its place."""
+        revisions = self._revisions.get(key, {})
+        known = revisions.get(revision)
+        if known is not None and uid in (None, known.secret_uid):
+            del revisions[revision]
+        if not revisions:
+            self._revisions.pop(key, None)
+
+    def remove_secret(self, secret: JsonObject) -> ReleaseKey | None:
+        """Forget a Secret that was deleted; return the release, or None if it was none."""
+        found = parse_revision(secret)
+        if found is None:
+            return None
+        key, info = found
+        self.remove_revision(key, info.revision, uid=info.secret_uid)
+        return key
+
+
+def parse_revision(secret: JsonObject) -> tuple[ReleaseKey, RevisionInfo] | None:
+    """Return release and revision that a Secret's metadata tell, or None where it is no release record."""
+    metadata = obj(secret, "metadata")
+    parsed = parse_release_secret_name(text(metadata, "name"))
+    if parsed is None:
+        return None
+    name, revision = parsed
+    labels = obj(metadata, "labels")
+    return (sys.intern(text(metadata, "namespace")), sys.intern(name)), RevisionInfo(
+        revision=revision,
+        status=sys.intern(text(labels, "status")),
+        xapp=sys.intern(text(labels, LABEL_XAPP)),
+        chart_digest=sys.intern(text(labels, LABEL_CHART_DIGEST)),
+        values_digest=sys.intern(text(labels, LABEL_VALUES_DIGEST)),
+        attempt=text(labels, LABEL_ATTEMPT),
+        created=_seconds(text(labels, "createdAt")),
+        modified=_seconds(text(labels, "modifiedAt")),
+        secret_uid=text(metadata, "uid"),
+        resource_version=text(metadata, "resourceVersion"),
+    )
+
+
+def _seconds(label: str) -> int:
+    return int(label) if label.isdecimal() else 0

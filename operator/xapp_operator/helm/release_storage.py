@@ -1,0 +1,232 @@
+"""Helm's own records: Secrets of type `helm.sh/release.v1`, read and, to unlock a release, written. Pure.
+
+A record is base64 (the Secret's) of base64 (Helm's) of gzip of JSON; see `pkg/storage/driver/util.go` of Helm 4. Its
+labels repeat name, revision and status, but Helm decides by the payload.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import gzip
+import json
+import re
+import zlib
+from dataclasses import dataclass, field
+from typing import Final
+
+from xapp_operator.api.json import Json, JsonObject, integer, obj, text
+from xapp_operator.api.names import HELM_SECRET_PREFIX
+from xapp_operator.config import MIB
+from xapp_operator.errors import HelmError
+from xapp_operator.helm.inventory import ObjectRef, manifest_inventory, manifest_objects
+from xapp_operator.helm.manifest import split_documents
+
+__all__ = [
+    "ChartMetadata",
+    "ObjectRef",
+    "ReleaseRecord",
+    "decode_release",
+    "manifest_inventory",
+    "parse_release_secret_name",
+    "release_secret_name",
+    "remove_unserved_kinds",
+    "unlock_release",
+]
+
+RELEASE_BYTES_MAX: Final = 32 * MIB
+JSON_VALUES_MAX: Final = 500_000
+"""Values in a record: 56 KB in a Secret may be ten million of them, a gigabyte once decoded, and all requests wait."""
+
+PENDING: Final = frozenset({"pending-install", "pending-upgrade", "pending-rollback"})
+FAILED: Final = "failed"
+
+_SECRET_NAME: Final = re.compile(rf"{re.escape(HELM_SECRET_PREFIX)}(?P<name>.+)\.v(?P<revision>[1-9][0-9]*)")
+_GZIP_MAGIC: Final = b"\x1f\x8b\x08"
+_GZIP_WINDOW: Final = 31  # zlib's number for a gzip header and the largest window
+_JSON_STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)  # of any bytes in linear time
+_QUOTES_MAX: Final = 4 * JSON_VALUES_MAX  # a key and a value each
+_SYSTEM_LABELS: Final = frozenset({"name", "owner", "status", "version", "createdAt", "modifiedAt"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChartMetadata:
+    """The chart of a revision: its default values, and its schema as JSON text, empty without one."""
+
+    name: str
+    version: str
+    app_version: str
+    values: JsonObject = field(repr=False)
+    schema: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseRecord:
+    """One revision of a release.
+
+    Times are RFC 3339. `config` are the values that the user gave. `rollback_revision` is the revision that a rollback
+    made this one from, else 0. `labels` are those that a person or this operator gave it.
+    """
+
+    name: str
+    namespace: str
+    revision: int
+    status: str
+    description: str
+    chart: ChartMetadata
+    manifest: str = field(repr=False)
+    config: JsonObject = field(repr=False)
+    notes: str
+    first_deployed: str
+    last_deployed: str
+    rollback_revision: int
+    labels: dict[str, str]
+
+
+def release_secret_name(release: str, revision: int) -> str:
+    """Return the name of the Secret that records `revision` of `release`."""
+    return f"{HELM_SECRET_PREFIX}{release}.v{revision}"
+
+
+def parse_release_secret_name(name: str) -> tuple[str, int] | None:
+    """Return release name and revision of the Secret `name`, or None where it is no release record."""
+    matched = _SECRET_NAME.fullmatch(name)
+    return (matched["name"], int(matched["revision"])) if matched else None
+
+
+def decode_release(secret: JsonObject) -> ReleaseRecord:
+    """Return the release that a Secret records.
+
+    Raises:
+        HelmError: when it records none, or one of more than 32 MiB or half a million values.
+    """
+    payload = _decode_payload(secret)
+    info, chart = obj(payload, "info"), obj(payload, "chart")
+    metadata = obj(chart, "metadata")
+    return ReleaseRecord(
+        name=text(payload, "name"),
+        namespace=text(payload, "namespace"),
+        revision=integer(payload, "version"),
+        status=text(info, "status"),
+        description=text(info, "description"),
+        chart=ChartMetadata(
+            name=text(metadata, "name"),
+            version=text(metadata, "version"),
+            app_version=text(metadata, "appVersion"),
+            values=obj(chart, "values"),
+            schema=_decode_schema(text(chart, "schema")),
+        ),
+        manifest=text(payload, "manifest"),
+        config=obj(payload, "config"),
+        notes=text(info, "notes"),
+        first_deployed=text(info, "first_deployed"),
+        last_deployed=text(info, "last_deployed"),
+        rollback_revision=integer(info, "rollback_revision"),
+        labels={
+            key: value
+            for key, value in obj(obj(secret, "metadata"), "labels").items()
+            if isinstance(value, str) and key not in _SYSTEM_LABELS
+        },
+    )
+
+
+def unlock_release(secret: JsonObject) -> JsonObject:
+    """Return the Secret to write in place of one whose release is pending.
+
+    Status `failed` stands in the payload and in the label, since Helm reads the one and lists by the other. The
+    resource version is kept, so that a write in between is a conflict. The revision before stays what it was.
+
+    Raises:
+        HelmError: when it is not pending (any more), or as `decode_release`.
+    """
+    payload = _decode_payload(secret)
+    info = obj(payload, "info")
+    status = text(info, "status")
+    if status not in PENDING:
+        raise HelmError(f"the release is {status or 'in no known state'}, not pending: there is nothing to unlock")
+    info["status"] = FAILED
+    info["description"] = f"Unlocked: {status} was interrupted and no helm worked on it any more"
+    return _with_payload(secret, payload, status=FAILED)
+
+
+def remove_unserved_kinds(secret: JsonObject, *, served: frozenset[tuple[str, str]]) -> JsonObject | None:
+    """Return the Secret without the objects whose (apiVersion, kind) is not `served`, or None where all are.
+
+    Helm can neither upgrade nor uninstall a release whose manifest has a kind that the cluster no longer serves (a
+    CustomResourceDefinition that was removed, and with it every object of its kind).
+
+    Raises:
+        HelmError: as `decode_release`.
+    """
+    payload = _decode_payload(secret)
+    manifest = text(payload, "manifest")
+    served_documents = [document for document in split_documents(manifest) if _all_served(document, served)]
+    if len(served_documents) == len(split_documents(manifest)):
+        return None
+    payload["manifest"] = "".join(f"---{document}" for document in served_documents)
+    return _with_payload(secret, payload, status=text(obj(payload, "info"), "status"))
+
+
+def _all_served(document: str, served: frozenset[tuple[str, str]]) -> bool:
+    return all((text(one, "apiVersion"), text(one, "kind")) in served for one in manifest_objects(document))
+
+
+def _with_payload(secret: JsonObject, payload: JsonObject, *, status: str) -> JsonObject:
+    metadata = {key: value for key, value in obj(secret, "metadata").items() if key != "managedFields"}
+    metadata["labels"] = {**obj(metadata, "labels"), "status": status}
+    return {**secret, "metadata": metadata, "data": {**obj(secret, "data"), "release": _encode_payload(payload)}}
+
+
+def _decode_payload(secret: JsonObject) -> JsonObject:
+    recorded = text(obj(secret, "data"), "release")
+    if not recorded:
+        raise HelmError("this Secret records no Helm release")
+    try:
+        packed = base64.b64decode(base64.b64decode(recorded, validate=True), validate=True)
+        # Not orjson: it takes integers beyond 64 bits for floats, and what is read may be written back.
+        data = _gunzip(packed) if packed.startswith(_GZIP_MAGIC) else packed
+        if not _is_within_value_limit(data):
+            raise HelmError(f"this release record has more than {JSON_VALUES_MAX:,} values: it is not read")
+        payload: Json = json.loads(data)
+    except (binascii.Error, zlib.error, ValueError, RecursionError) as error:
+        raise HelmError("this release record is damaged: remove it, or restore it from a backup") from error
+    if not isinstance(payload, dict):
+        raise HelmError("this release record is damaged: it is no object")
+    return payload
+
+
+def _gunzip(packed: bytes) -> bytes:
+    unpacker = zlib.decompressobj(wbits=_GZIP_WINDOW)
+    data = unpacker.decompress(packed, RELEASE_BYTES_MAX)
+    if unpacker.unconsumed_tail:
+        raise HelmError(f"this release record unpacks to more than {RELEASE_BYTES_MAX // MIB} MiB: it is not read")
+    if not unpacker.eof:
+        raise ValueError("the gzip stream ends early")
+    return data
+
+
+def _is_within_value_limit(data: bytes) -> bool:
+    """Tell whether JSON has at most PARTS_MAX values, without decoding it."""
+    if _count_separators(data) <= JSON_VALUES_MAX:
+        return True
+    # Texts, a manifest above all, may hold as many commas and brackets as they like.
+    if data.count(b'"') - data.count(b'\\"') > _QUOTES_MAX:
+        return False
+    return _count_separators(_JSON_STRING.sub(b"", data)) <= JSON_VALUES_MAX
+
+
+def _count_separators(data: bytes) -> int:
+    return data.count(b",") + data.count(b"[") + data.count(b"{")
+
+
+def _encode_payload(payload: JsonObject) -> str:
+    packed = gzip.compress(json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode(), mtime=0)
+    return base64.b64encode(base64.b64encode(packed)).decode()
+
+
+def _decode_schema(recorded: str) -> str:
+    try:
+        schema = base64.b64decode(recorded, validate=True)
+    except binascii.Error:
+        return ""
+    return schema.decode("utf-8", "replace") if _is_within_value_limit(schema) else ""

@@ -1,0 +1,179 @@
+"""Events of Kubernetes on our objects: what `kubectl describe` and `kubectl events` show of an XApp.
+
+Lives in `kube` because it writes to the API server. Events are a courtesy: they are posted behind the caller's back,
+never delay or fail what they tell of, and are dropped when the API server is away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import socket
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Final, Literal, NamedTuple, Self, TypeAlias
+
+from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.api.names import FIELD_MANAGER
+from xapp_operator.errors import KubeError, NotFound
+from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.resources import EVENTS
+from xapp_operator.telemetry.logs import get_logger
+
+MESSAGE_MAX_CHARACTERS: Final = 1024
+AGGREGATION_SECONDS: Final = 300.0
+POSTED_EVENTS_MAX: Final = 4096
+OBJECT_NAME_MAX_CHARACTERS: Final = 200
+QUEUED_EVENTS_MAX: Final = 1000
+FLUSH_SECONDS: Final = 2.0
+
+EventType: TypeAlias = Literal["Normal", "Warning"]
+
+_log = get_logger(__name__)
+
+
+class _EventKey(NamedTuple):
+    """What makes two events the same."""
+
+    uid: str
+    type: EventType
+    reason: str
+    message: str
+
+
+@dataclass(slots=True)
+class _PostedEvent:
+    """An event that was posted and may still be counted up."""
+
+    name: str
+    posted_at: float
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class _QueuedEvent:
+    """An event on its way; `involved` is the reference to its object."""
+
+    key: _EventKey
+    involved_object: JsonObject
+    timestamp: str
+
+
+class EventRecorder:
+    """Posts events; the same one on the same object within five minutes is counted up instead of posted again.
+
+    `async with` runs it, and sends what is left at the end.
+    """
+
+    def __init__(self, client: KubeClient, *, component: str = FIELD_MANAGER) -> None:
+        self._client = client
+        self._component = component
+        self._instance = socket.gethostname()
+        self._queue: asyncio.Queue[_QueuedEvent] = asyncio.Queue(QUEUED_EVENTS_MAX)
+        self._posted: OrderedDict[_EventKey, _PostedEvent] = OrderedDict()
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.create_task(self._post_all(), name="events")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        task, self._task = self._task, None
+        if task is None:
+            return
+        try:
+            async with asyncio.timeout(FLUSH_SECONDS):
+                await self._queue.join()
+        except TimeoutError:
+            _log.warning("events were not posted", events=self._queue.qsize())
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    def record(self, body: JsonObject, *, event_type: EventType = "Normal", reason: str, message: str) -> None:
+        """Tell of something that happened to an object; never waits and never raises.
+
+        Args:
+            body: the object, with apiVersion and kind.
+            kind: Normal or Warning.
+            reason: one word in CamelCase.
+            message: a sentence, cut at 1,024 characters.
+        """
+        metadata = obj(body, "metadata")
+        involved_object: JsonObject = {
+            "apiVersion": text(body, "apiVersion"),
+            "kind": text(body, "kind"),
+            "namespace": text(metadata, "namespace"),
+            "name": text(metadata, "name"),
+            "uid": text(metadata, "uid"),
+            "resourceVersion": text(metadata, "resourceVersion"),
+        }
+        key = _EventKey(text(metadata, "uid"), event_type, reason, _truncate(message))
+        try:
+            self._queue.put_nowait(_QueuedEvent(key, involved_object, _now()))
+        except asyncio.QueueFull:
+            _log.warning("event dropped: too many are waiting", reason=reason, name=text(metadata, "name"))
+
+    async def _post_all(self) -> None:
+        while True:
+            queued = await self._queue.get()
+            # The namespace of events about cluster-scoped objects is "default", by custom of Kubernetes.
+            namespace = text(queued.involved_object, "namespace") or "default"
+            try:
+                if not await self._increment_count(queued, namespace=namespace):
+                    await self._post(queued, namespace=namespace)
+            except KubeError as error:
+                _log.warning("event not posted", reason=queued.key.reason, error=error.message)
+            except Exception:
+                _log.exception("event not posted", reason=queued.key.reason)
+            finally:
+                self._queue.task_done()
+
+    async def _increment_count(self, queued: _QueuedEvent, *, namespace: str) -> bool:
+        posted = self._posted.get(queued.key)
+        if posted is None or time.monotonic() - posted.posted_at >= AGGREGATION_SECONDS:
+            return False
+        posted.count += 1
+        change: JsonObject = {"count": posted.count, "lastTimestamp": queued.timestamp}
+        try:
+            await self._client.patch(EVENTS, posted.name, change, namespace=namespace)
+        except NotFound:
+            return False
+        return True
+
+    async def _post(self, queued: _QueuedEvent, *, namespace: str) -> None:
+        name = f"{text(queued.involved_object, 'name')[:OBJECT_NAME_MAX_CHARACTERS]}.{secrets.token_hex(8)}"
+        await self._client.create(EVENTS, self._event_object(queued, name=name), namespace=namespace)
+        self._posted[queued.key] = _PostedEvent(name, time.monotonic(), 1)
+        self._posted.move_to_end(queued.key)
+        if len(self._posted) > POSTED_EVENTS_MAX:
+            self._posted.popitem(last=False)
+
+    def _event_object(self, queued: _QueuedEvent, *, name: str) -> JsonObject:
+        return {
+            "apiVersion": EVENTS.api_version,
+            "kind": EVENTS.kind,
+            "metadata": {"name": name},
+            "involvedObject": queued.involved_object,
+            "type": queued.key.type,
+            "reason": queued.key.reason,
+            "message": queued.key.message,
+            "count": 1,
+            "firstTimestamp": queued.timestamp,
+            "lastTimestamp": queued.timestamp,
+            "source": {"component": self._component},
+            "reportingComponent": self._component,
+            "reportingInstance": self._instance,
+        }
+
+
+def _truncate(message: str) -> str:
+    return message if len(message) <= MESSAGE_MAX_CHARACTERS else message[: MESSAGE_MAX_CHARACTERS - 1] + "…"
+
+
+def _now() -> str:
+    return datetime.now(tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,251 @@
+"""Which of several operators leads: a Lease of coordination.k8s.io, taken, renewed and given back.
+
+Lives in `kube` because it is a protocol on one API object. Leader election of `kubernetes.aio` keeps a leader running
+after a connection error, so this is our own: a leader that could not renew in time has lost before another may take
+over, and says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Final, Self
+
+from xapp_operator.api.json import JsonObject, integer, obj, text
+from xapp_operator.errors import AlreadyExists, Conflict, KubeError, NotFound
+from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.lease_identity import is_dead, process_identity
+from xapp_operator.kube.resources import LEASES
+from xapp_operator.telemetry.logs import get_logger
+
+RENEW_FRACTION: Final = 1 / 3
+LOST_FRACTION: Final = 2 / 3
+"""Part of the term after which an unrenewed leader has lost; others wait the whole of it (as client-go: 10 of 15 s)."""
+RETRY_FRACTION: Final = 1 / 15
+ACQUIRE_RETRY_MAX_SECONDS: Final = 2.0
+RELEASE_TIMEOUT_SECONDS: Final = 3.0
+
+_log = get_logger(__name__)
+
+
+class _LeaseLostError(Exception):
+    """The Lease has another holder by now, or is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class _ObservedHolder:
+    """The last renewal of another holder; `seen_at` is of our monotonic clock, because its clock is not trusted."""
+
+    holder: str
+    renew_time: str
+    observed_at: float
+
+
+class LeaderElector:
+    """One candidate for one Lease: `acquire` waits for the lead, which is then renewed until lost or released."""
+
+    def __init__(
+        self,
+        client: KubeClient,
+        *,
+        namespace: str,
+        name: str,
+        lease_seconds: float,
+        on_lost: Callable[[], None],
+        identity: str | None = None,
+    ) -> None:
+        """Prepare a candidate.
+
+        Args:
+            client: in whose name the Lease is written.
+            namespace: of the Lease; it must exist.
+            name: of the Lease.
+            seconds: the term; who has not renewed for so long may be replaced.
+            on_lost: called once in the event loop when the lead is lost without having been released.
+            identity: by default `holder.own_identity`.
+        """
+        self._client = client
+        self._namespace = namespace
+        self._name = name
+        self._lease_seconds = lease_seconds
+        self._on_lost = on_lost
+        self.identity = identity or process_identity()
+        self._lease: JsonObject | None = None
+        self._deadline = -math.inf
+        self._renew_task: asyncio.Task[None] | None = None
+        self._observed_holder: _ObservedHolder | None = None
+
+    async def __aenter__(self) -> Self:
+        await self.acquire()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.release()
+
+    @property
+    def is_leader(self) -> bool:
+        """Tell whether this candidate leads right now; False as soon as it may have lost, even before `on_lost`."""
+        return self._lease is not None and time.monotonic() < self._deadline
+
+    @property
+    def holder(self) -> str | None:
+        """Return the identity of the leader as last seen, or None before anybody was seen leading."""
+        if self.is_leader:
+            return self.identity
+        return self._observed_holder.holder if self._observed_holder else None
+
+    async def acquire(self) -> None:
+        """Wait until this candidate leads.
+
+        Raises:
+            KubeError: when waiting cannot help: a missing right, or a namespace that does not exist.
+        """
+        announced = False
+        while not await self._try_acquire():
+            if not announced:
+                _log.info("waiting for the lead", lease=self._name, holder=self.holder)
+                announced = True
+            pause = min(ACQUIRE_RETRY_MAX_SECONDS, self._lease_seconds * RENEW_FRACTION)
+            await asyncio.sleep(pause * random.uniform(0.8, 1.0))  # noqa: S311 - jitter
+        _log.info("leading", lease=self._name, identity=self.identity)
+        self._renew_task = asyncio.create_task(self._renew_until_lost(), name=f"renew lease {self._name}")
+
+    async def release(self) -> None:
+        """Stop renewing and give the Lease back, so that another candidate leads at once; never raises."""
+        renewing, self._renew_task = self._renew_task, None
+        if renewing is not None:
+            renewing.cancel()
+            await asyncio.gather(renewing, return_exceptions=True)
+        lease, self._lease = self._lease, None
+        if lease is None:
+            return
+        try:
+            async with asyncio.timeout(RELEASE_TIMEOUT_SECONDS):
+                # Read again: the renewal that was just cancelled may have reached the server.
+                lease = await self._read_own_lease()
+                obj(lease, "spec").update(holderIdentity="", leaseDurationSeconds=1, renewTime=_micro_time_now())
+                await self._client.replace(LEASES, lease)
+        except (KubeError, TimeoutError, _LeaseLostError):
+            _log.warning("the lease was not given back; it runs out by itself", lease=self._name)
+
+    async def _try_acquire(self) -> bool:
+        started = time.monotonic()
+        try:
+            lease = await self._acquire_lease()
+        except (Conflict, AlreadyExists):
+            return False
+        except KubeError as error:
+            if error.permanent:
+                raise
+            _log.warning("the lease cannot be read or written", lease=self._name, error=error.message)
+            return False
+        if lease is None:
+            return False
+        self._record_renewal(lease, started=started)
+        return True
+
+    async def _acquire_lease(self) -> JsonObject | None:
+        try:
+            lease = await self._client.get(LEASES, self._name, namespace=self._namespace)
+        except NotFound:
+            return await self._create_lease()
+        if not self._is_available(lease):
+            return None
+        spec = obj(lease, "spec")
+        transitions = integer(spec, "leaseTransitions") + (text(spec, "holderIdentity") != self.identity)
+        lease["spec"] = {**spec, "acquireTime": _micro_time_now(), "leaseTransitions": transitions}
+        return await self._write_renewal(lease)
+
+    async def _create_lease(self) -> JsonObject:
+        spec: JsonObject = {"acquireTime": _micro_time_now(), "leaseTransitions": 0}
+        lease: JsonObject = {
+            "apiVersion": LEASES.api_version,
+            "kind": LEASES.kind,
+            "metadata": {"name": self._name, "namespace": self._namespace},
+            "spec": spec | self._holder_fields(),
+        }
+        try:
+            return await self._client.create(LEASES, lease)
+        except NotFound as error:
+            raise KubeError(
+                f"no lead can be taken: namespace {self._namespace!r} of the Lease does not exist; create it, or name "
+                "another in XAPP_LEADER_ELECTION_NAMESPACE",
+                permanent=True,
+            ) from error
+
+    def _is_available(self, lease: JsonObject) -> bool:
+        spec = obj(lease, "spec")
+        holder, renewed = text(spec, "holderIdentity"), text(spec, "renewTime")
+        if holder in {"", self.identity} or is_dead(holder):
+            return True
+        observed = self._observed_holder
+        if observed is None or (observed.holder, observed.renew_time) != (holder, renewed):
+            observed = self._observed_holder = _ObservedHolder(holder, renewed, time.monotonic())
+        return time.monotonic() - observed.observed_at > integer(
+            spec, "leaseDurationSeconds", math.ceil(self._lease_seconds)
+        )
+
+    async def _renew_until_lost(self) -> None:
+        pause = self._lease_seconds * RENEW_FRACTION
+        while self.is_leader:
+            await asyncio.sleep(min(pause, max(self._deadline - time.monotonic(), 0)))
+            started = time.monotonic()
+            pause = self._lease_seconds * RENEW_FRACTION
+            try:
+                async with asyncio.timeout(max(self._deadline - started, 0)):
+                    self._record_renewal(await self._renew(), started=started)
+            except _LeaseLostError:
+                break
+            except (KubeError, TimeoutError) as error:
+                _log.warning("the lease could not be renewed", lease=self._name, error=str(error) or "time-out")
+                pause = self._lease_seconds * RETRY_FRACTION
+        self._lease = None
+        self._renew_task = None
+        _log.error("the lead is lost", lease=self._name, identity=self.identity)
+        self._on_lost()
+
+    async def _renew(self) -> JsonObject:
+        lease = self._lease or await self._read_own_lease()
+        try:
+            return await self._write_renewal(lease)
+        except Conflict:
+            # Somebody labelled it, or an answer to us was lost: still ours, as long as the holder is.
+            return await self._write_renewal(await self._read_own_lease())
+        except NotFound as error:
+            raise _LeaseLostError from error
+
+    async def _read_own_lease(self) -> JsonObject:
+        try:
+            lease = await self._client.get(LEASES, self._name, namespace=self._namespace)
+        except NotFound as error:
+            raise _LeaseLostError from error
+        if text(obj(lease, "spec"), "holderIdentity") != self.identity:
+            raise _LeaseLostError
+        return lease
+
+    async def _write_renewal(self, lease: JsonObject) -> JsonObject:
+        return await self._client.replace(LEASES, {**lease, "spec": obj(lease, "spec") | self._holder_fields()})
+
+    def _holder_fields(self) -> JsonObject:
+        return {
+            "holderIdentity": self.identity,
+            "leaseDurationSeconds": math.ceil(self._lease_seconds),
+            "renewTime": _micro_time_now(),
+        }
+
+    def _record_renewal(self, lease: JsonObject, *, started: float) -> None:
+        self._lease = lease
+        self._deadline = started + self._lease_seconds * LOST_FRACTION
+
+
+def _micro_time_now() -> str:
+    # MicroTime of Kubernetes.
+    return datetime.now(tz=UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,0 +1,143 @@
+"""The one writer of status of our own resources.
+
+Lives in `kube` because it decides what crosses the wire: only the difference, and nothing when there is none, so that
+a resync of a thousand XApps writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Final
+
+from pydantic import BaseModel
+
+from xapp_operator.api.chart_repository import ChartRepositoryStatus
+from xapp_operator.api.json import Json, JsonObject, obj, text
+from xapp_operator.api.models import XAppStatus
+from xapp_operator.api.names import REPOSITORY_KIND, XAPP_KIND
+from xapp_operator.errors import Conflict
+from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.resources import CHART_REPOSITORIES, XAPPS, Resource
+
+CONFLICT_ATTEMPTS: Final = 3
+RECENT_WRITES_MAX: Final = 256
+
+
+def _field_names(model: type[BaseModel]) -> frozenset[str]:
+    return frozenset(field.alias or name for name, field in model.model_fields.items())
+
+
+_RESOURCE_BY_KIND: Final[dict[str, tuple[Resource, frozenset[str]]]] = {
+    XAPP_KIND: (XAPPS, _field_names(XAppStatus)),
+    REPOSITORY_KIND: (CHART_REPOSITORIES, _field_names(ChartRepositoryStatus)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownStatus:
+    """The status of one object as far as it is known."""
+
+    namespace: str
+    name: str
+    uid: str
+    version: str
+    status: JsonObject
+
+    @classmethod
+    def from_object(cls, body: JsonObject) -> _KnownStatus:
+        metadata = obj(body, "metadata")
+        return cls(
+            namespace=text(metadata, "namespace"),
+            name=text(metadata, "name"),
+            uid=text(metadata, "uid"),
+            version=text(metadata, "resourceVersion", "0"),
+            status=obj(body, "status"),
+        )
+
+
+class StatusWriter:
+    """Writes the status of XApps and ChartRepositories as JSON merge patches of the difference."""
+
+    def __init__(self, client: KubeClient) -> None:
+        self._client = client
+        self._recent_writes: OrderedDict[str, _KnownStatus] = OrderedDict()
+
+    async def write(self, body: JsonObject, new_status: JsonObject) -> JsonObject | None:
+        """Make the status of the object `body` be `new_status`; return the object as stored, or None if it was so.
+
+        A field of status that this version knows and `new_status` lacks (or has as None) is removed; fields that a
+        newer version may have put there are kept. Lists, so the conditions, are replaced whole.
+
+        Args:
+            body: the whole object as last read; it may be older than our own last write.
+            new_status: the whole status.
+
+        Raises:
+            NotFound: when the object is gone.
+            Conflict: when another object has its name by now, or others write faster than we do.
+        """
+        resource, known = _RESOURCE_BY_KIND[text(body, "kind")]
+        latest = self._latest_known(body)
+        attempt = 1
+        while patch := merge_patch(latest.status, _merge_unknown_fields(latest.status, new_status, known=known)):
+            try:
+                return await self._patch_status(resource, latest, patch)
+            except Conflict:
+                if attempt == CONFLICT_ATTEMPTS:
+                    raise
+            attempt += 1
+            latest = await self._read_status(resource, latest)
+        return None
+
+    async def _patch_status(self, resource: Resource, latest: _KnownStatus, patch: JsonObject) -> JsonObject:
+        # The version makes sure that the difference is one to what is there now.
+        body: JsonObject = {"metadata": {"resourceVersion": latest.version}, "status": patch}
+        stored = await self._client.patch(resource, latest.name, body, namespace=latest.namespace, subresource="status")
+        self._remember_write(_KnownStatus.from_object(stored))
+        return stored
+
+    async def _read_status(self, resource: Resource, known: _KnownStatus) -> _KnownStatus:
+        latest = _KnownStatus.from_object(await self._client.get(resource, known.name, namespace=known.namespace))
+        if latest.uid != known.uid:
+            raise Conflict(f"{resource.kind} {known.name} is another object by now: it was deleted and made again")
+        return latest
+
+    def _latest_known(self, body: JsonObject) -> _KnownStatus:
+        read = _KnownStatus.from_object(body)
+        written = self._recent_writes.get(read.uid)
+        return written if written and int(written.version) > int(read.version) else read
+
+    def _remember_write(self, written: _KnownStatus) -> None:
+        # A reader's cache may lag behind this write; a difference to its old status would undo or skip things.
+        self._recent_writes[written.uid] = written
+        self._recent_writes.move_to_end(written.uid)
+        if len(self._recent_writes) > RECENT_WRITES_MAX:
+            self._recent_writes.popitem(last=False)
+
+
+def _merge_unknown_fields(current: JsonObject, new_status: JsonObject, *, known: frozenset[str]) -> JsonObject:
+    return {key: value for key, value in current.items() if key not in known} | new_status
+
+
+def merge_patch(old: JsonObject, new: JsonObject) -> JsonObject:
+    """Return the JSON merge patch (RFC 7386) that makes `new` of `old`; empty when they are equal."""
+    patch: JsonObject = {key: None for key in old if new.get(key) is None}
+    for key, value in new.items():
+        before = old.get(key)
+        if value is None or _json_equal(before, value):
+            continue
+        if isinstance(before, dict) and isinstance(value, dict):
+            patch[key] = merge_patch(before, value)
+        else:
+            patch[key] = value
+    return patch
+
+
+def _json_equal(first: Json, second: Json) -> bool:
+    if isinstance(first, dict) and isinstance(second, dict):
+        return first.keys() == second.keys() and all(_json_equal(value, second[key]) for key, value in first.items())
+    if isinstance(first, list) and isinstance(second, list):
+        return len(first) == len(second) and all(map(_json_equal, first, second))
+    # In JSON, as opposed to Python, true is not 1.
+    return first == second and isinstance(first, bool) == isinstance(second, bool)

@@ -1,0 +1,81 @@
+"""One watch request as events: the bytes of the stream cut into lines, and the lines into objects.
+
+Lives apart from `client` because lines of a watch have no bound that a line reader could be given (an object is up to
+1.5 MiB and more as JSON), and because caches of ten thousand objects spend their time here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias, cast
+
+import orjson
+
+from xapp_operator.api.json import JsonObject, integer, obj, text
+from xapp_operator.domain import bounded_json
+from xapp_operator.errors import ApiUnavailable
+from xapp_operator.kube.api_errors import error_from_status
+
+LINE_MAX_BYTES: Final = 16 * 1024 * 1024
+INITIAL_EVENTS_END_ANNOTATION: Final = "k8s.io/initial-events-end"
+INTERNAL_ERROR_STATUS: Final = 500
+
+WatchEventType: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEvent:
+    """One change; of a BOOKMARK only `metadata.resourceVersion` (and its annotations) mean something."""
+
+    type: WatchEventType
+    object: JsonObject
+
+    @property
+    def ends_initial_events(self) -> bool:
+        """Tell whether this bookmark closes the list of a watch that was asked for initial events (KEP-3157)."""
+        if self.type != "BOOKMARK":
+            return False
+        return text(obj(obj(self.object, "metadata"), "annotations"), INITIAL_EVENTS_END_ANNOTATION) == "true"
+
+
+class LineSplitter:
+    """Cuts a stream of bytes into lines of any length, copying each byte at most twice."""
+
+    def __init__(self) -> None:
+        self._pending: list[bytes] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """Return the lines that `chunk` completes, without their ends; what is unfinished waits for the next chunk.
+
+        Raises:
+            ApiUnavailable: for a line over `LINE_MAX_BYTES`, which no API server sends.
+        """
+        *complete, unfinished = chunk.split(b"\n")
+        if complete and self._pending:
+            complete[0] = b"".join((*self._pending, complete[0]))
+            self._pending, self._size = [], 0
+        if unfinished:
+            self._pending.append(unfinished)
+            self._size += len(unfinished)
+        if self._size > LINE_MAX_BYTES:
+            raise ApiUnavailable(f"the Kubernetes API sent a watch event of more than {LINE_MAX_BYTES} bytes")
+        return [line for line in complete if line]
+
+
+def parse_watch_event(line: bytes) -> WatchEvent:
+    """Return the event in one line of a watch.
+
+    Raises:
+        WatchExpired: when the server says that the resource version is too old.
+        KubeError: for any other ERROR event.
+    """
+    try:
+        decoded = bounded_json.loads_bounded(line)
+    except orjson.JSONDecodeError as error:
+        raise ApiUnavailable("the Kubernetes API sent a watch event that is not JSON") from error
+    body = obj(decoded, "object")
+    kind = text(decoded, "type")
+    if kind == "ERROR":
+        raise error_from_status(integer(body, "code", INTERNAL_ERROR_STATUS), body)
+    return WatchEvent(type=cast("WatchEventType", kind), object=body)

@@ -1,0 +1,84 @@
+"""WebSocket connections to whoever accepts them: no redirect is followed, messages have a bound.
+
+Lives in `kube` beside `passage`, for the API server's service proxy; the gateway uses it for Services that it reaches
+itself too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from ssl import SSLContext
+from typing import Any, Final
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.typing import Subprotocol
+from websockets.uri import WebSocketURI
+
+WEBSOCKET_MESSAGE_MAX_BYTES: Final = 4 * 1024 * 1024
+QUEUED_FRAMES_MAX: Final = 4
+PING_SECONDS: Final = 30.0
+PONG_SECONDS: Final = 300.0
+"""A side that is slow to take messages also answers pings late; only one that is gone is hung up on."""
+CLOSE_SECONDS: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebSocketRequest:
+    """Where a WebSocket goes: `host` and `port` name the server to it, `path` and `query` are already encoded.
+
+    `address` is what is connected to where it is another host and port, `tls` None for a connection without TLS.
+    """
+
+    host: str
+    port: int
+    path: str
+    query: str = ""
+    address: tuple[str, int] | None = None
+    tls: SSLContext | None = None
+    server_hostname: str | None = None
+    proxy: str | None = None
+    headers: Sequence[tuple[str, str]] = field(default=(), repr=False)
+    subprotocols: Sequence[str] = ()
+
+
+class _NoRedirectConnect(connect):
+    """A client that goes where it is sent and nowhere else."""
+
+    def process_redirect(self, exc: Exception) -> Exception:
+        return exc
+
+
+async def open_websocket(request: WebSocketRequest, *, seconds: float) -> ClientConnection:
+    """Return the open connection; whoever calls closes it.
+
+    Raises:
+        websockets.exceptions.InvalidStatus: when the server answers with anything but 101.
+        websockets.exceptions.WebSocketException, OSError, TimeoutError: when there is no WebSocket within `seconds`.
+    """
+    options: dict[str, Any] = {}
+    if request.address is not None:
+        options["host"], options["port"] = request.address
+    if request.tls is not None:
+        options["ssl"] = request.tls
+        if request.server_hostname is not None:
+            options["server_hostname"] = request.server_hostname
+    scheme = "ws" if request.tls is None else "wss"
+    connection = _NoRedirectConnect(
+        f"{scheme}://xapp",
+        additional_headers=list(request.headers),
+        subprotocols=[Subprotocol(each) for each in request.subprotocols] or None,
+        user_agent_header=None,
+        compression=None,
+        proxy=request.proxy,
+        open_timeout=seconds,
+        ping_interval=PING_SECONDS,
+        ping_timeout=PONG_SECONDS,
+        close_timeout=CLOSE_SECONDS,
+        max_size=WEBSOCKET_MESSAGE_MAX_BYTES,
+        max_queue=QUEUED_FRAMES_MAX,
+        **options,
+    )
+    # Set as it is: reading it from the text of a URL would cut off what stands behind a semicolon.
+    connection.ws_uri = WebSocketURI(request.tls is not None, request.host, request.port, request.path, request.query)
+    return await connection

@@ -1,0 +1,208 @@
+"""What the monitor keeps of one live object: its verdict and where it can be reached, never the object itself. Pure.
+
+Lives in `monitor`; tens of thousands of objects are kept, so a few hundred bytes each: ports are kept packed, repeated
+texts once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from sys import intern
+from typing import Final, TypeAlias
+
+import orjson
+
+from xapp_operator.api.json import Json, JsonObject, items, obj, text
+from xapp_operator.api.models import ServiceStatus
+from xapp_operator.api.names import HELM_RELEASE_NAMESPACE, LABEL_XAPP
+from xapp_operator.domain.resource_health import ResourceHealth, assess
+from xapp_operator.kube import resources
+from xapp_operator.kube.resources import Resource
+from xapp_operator.monitor.object_labels import OPERATOR_LABEL_SET, ObjectLabels, has_controller, read_labels
+
+OwnerKey: TypeAlias = tuple[str, str]  # (namespace, name) of the XApp; in the registry, of the release
+LiveObjectKey: TypeAlias = tuple[str, str, str]  # kind, namespace, name
+
+WATCHED_RESOURCES: Final = (
+    resources.DEPLOYMENTS,
+    resources.STATEFULSETS,
+    resources.DAEMONSETS,
+    resources.REPLICASETS,
+    resources.JOBS,
+    resources.CRONJOBS,
+    resources.PODS,
+    resources.SERVICES,
+    resources.CONFIGMAPS,
+    resources.PVCS,
+    resources.INGRESSES,
+    resources.HPAS,
+    resources.PDBS,
+)
+METADATA_ONLY: Final = frozenset({resources.CONFIGMAPS})
+"""Kinds of which nothing but their being there matters; their data never crosses the wire."""
+
+WORKLOAD_KINDS: Final = frozenset({"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "CronJob", "Pod"})
+
+
+@dataclass(frozen=True, slots=True)
+class LiveService:
+    """One Service: `packed` is the JSON of its ServiceStatus, `addresses` are what its load balancer has given it."""
+
+    status_json: bytes
+    headless: bool
+    external_name: str | None
+    addresses: tuple[str, ...]
+
+    @property
+    def status(self) -> ServiceStatus:
+        """Return name, type, address inside the cluster, and ports; made anew at each call."""
+        return ServiceStatus.model_validate_json(self.status_json)
+
+
+@dataclass(frozen=True, slots=True)
+class IngressBackend:
+    """One rule of an Ingress: where it sends what comes for `host` (empty: any host) and `path`."""
+
+    host: str
+    path: str
+    service: str
+    port: str  # name or number
+    tls: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LiveIngress:
+    """One Ingress: its rules, and the addresses that its controller has published."""
+
+    backends: tuple[IngressBackend, ...]
+    addresses: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LiveObject:
+    """One object of an xApp, judged. Times are RFC 3339; `changed` is when anything but its status last changed."""
+
+    owner: OwnerKey
+    health: ResourceHealth
+    labels: ObjectLabels
+    service: LiveService | None = None
+    ingress: LiveIngress | None = None
+    selector: str | None = None  # of the pods of a workload
+    deleting: bool = False  # it is being deleted
+    created_at: str = ""
+    changed_at: str = field(default="", compare=False)
+
+    @property
+    def key(self) -> LiveObjectKey:
+        """Return what names the object among all kinds."""
+        return self.health.kind, self.health.namespace or "", self.health.name
+
+
+def xapp_live_object(body: JsonObject, *, kind: str) -> LiveObject | None:
+    """Return what is kept of `body`, or None where it belongs to no XApp; its owner is the XApp."""
+    metadata = obj(body, "metadata")
+    name = text(obj(metadata, "labels"), LABEL_XAPP)
+    # A chart may put objects into other namespaces than its release's, or into none.
+    namespace = text(obj(metadata, "annotations"), HELM_RELEASE_NAMESPACE) or text(metadata, "namespace")
+    if not name or not namespace:
+        return None
+    return to_live_object(
+        body, kind=kind, owner=(intern(namespace), intern(name)), labels=read_labels(metadata, (OPERATOR_LABEL_SET,))
+    )
+
+
+def to_live_object(body: JsonObject, *, kind: str, owner: OwnerKey, labels: ObjectLabels) -> LiveObject:
+    """Return what is kept of an object; `kind` is given, since objects read as metadata do not tell theirs."""
+    metadata = obj(body, "metadata")
+    verdict = assess(body)
+    created = text(metadata, "creationTimestamp")
+    written = (text(each, "time") for each in items(metadata, "managedFields") if not text(each, "subresource"))
+    return LiveObject(
+        owner=owner,
+        health=ResourceHealth(
+            kind=intern(kind),
+            name=verdict.name,
+            namespace=intern(verdict.namespace),
+            status=verdict.status,
+            message=verdict.message,
+        ),
+        labels=labels,
+        service=_live_service(body) if kind == "Service" else None,
+        ingress=_live_ingress(body) if kind == "Ingress" else None,
+        selector=_pod_selector(body) if kind in WORKLOAD_KINDS else None,
+        deleting=bool(text(metadata, "deletionTimestamp")),
+        created_at=intern(created),
+        changed_at=intern(max(written, default=created)),
+    )
+
+
+def is_standalone(resource: Resource, body: JsonObject) -> bool:
+    """Return whether an object counts by itself, and not only through the one that made it."""
+    return resource.kind not in WORKLOAD_KINDS or not has_controller(obj(body, "metadata"))
+
+
+def service_status(body: JsonObject) -> JsonObject:
+    """Return the ServiceStatus of a Service."""
+    spec = obj(body, "spec")
+    ports: list[Json] = [
+        {name: port.get(name) for name in ("name", "port", "targetPort", "nodePort", "protocol", "appProtocol")}
+        for port in items(spec, "ports")
+    ]
+    return {
+        "name": text(obj(body, "metadata"), "name"),
+        "type": text(spec, "type") or None,
+        "clusterIP": text(spec, "clusterIP") or None,
+        "ports": ports,
+    }
+
+
+def _live_service(body: JsonObject) -> LiveService:
+    spec = obj(body, "spec")
+    return LiveService(
+        status_json=bytes(
+            memoryview(orjson.dumps(service_status(body)))
+        ),  # what orjson returns keeps a whole buffer alive
+        headless=text(spec, "clusterIP") == "None",
+        external_name=text(spec, "externalName") or None,
+        addresses=_load_balancer_addresses(body),
+    )
+
+
+def _live_ingress(body: JsonObject) -> LiveIngress:
+    spec = obj(body, "spec")
+    return LiveIngress(backends=tuple(_ingress_backends(spec)), addresses=_load_balancer_addresses(body))
+
+
+def _ingress_backends(spec: JsonObject) -> Iterator[IngressBackend]:
+    secured = {host for each in items(spec, "tls") for host in _string_list(each, "hosts")}
+    everywhere = any(not _string_list(each, "hosts") for each in items(spec, "tls"))
+    if default := obj(obj(spec, "defaultBackend"), "service"):
+        yield _ingress_backend("", "", default, tls=everywhere)
+    for rule in items(spec, "rules"):
+        host = text(rule, "host")
+        for path in items(obj(rule, "http"), "paths"):
+            if service := obj(obj(path, "backend"), "service"):
+                yield _ingress_backend(host, text(path, "path"), service, tls=everywhere or host in secured)
+
+
+def _ingress_backend(host: str, path: str, service: JsonObject, *, tls: bool) -> IngressBackend:
+    port = obj(service, "port")
+    number = port.get("number")
+    named = text(port, "name") or (str(number) if number is not None else "")
+    return IngressBackend(host=host, path=path, service=text(service, "name"), port=named, tls=tls)
+
+
+def _load_balancer_addresses(body: JsonObject) -> tuple[str, ...]:
+    given = items(obj(obj(body, "status"), "loadBalancer"), "ingress")
+    return tuple(address for each in given if (address := text(each, "hostname") or text(each, "ip")))
+
+
+def _string_list(value: JsonObject, key: str) -> list[str]:
+    listed = value.get(key)
+    return [each for each in listed if isinstance(each, str)] if isinstance(listed, list) else []
+
+
+def _pod_selector(body: JsonObject) -> str | None:
+    labels = obj(obj(obj(body, "spec"), "selector"), "matchLabels")
+    return ",".join(f"{key}={value}" for key, value in sorted(labels.items())) or None

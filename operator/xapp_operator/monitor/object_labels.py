@@ -1,0 +1,114 @@
+"""What labels and annotations say about an object: to which xApp and which release it belongs, of which chart. Pure.
+
+Lives in `monitor`. Objects of one release say the same, so each text is kept once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from sys import intern
+from typing import Final, TypeAlias
+
+from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.api.names import (
+    HELM_RELEASE_NAME,
+    HELM_RELEASE_NAMESPACE,
+    LABEL_COMPONENT,
+    LABEL_ORGANIZATION,
+    LABEL_TEAM,
+    LABEL_VERSION,
+    LABEL_XAPP,
+)
+from xapp_operator.config import LabelSet
+
+OPERATOR_LABEL_SET: Final = LabelSet(selector=LABEL_XAPP, name=LABEL_XAPP, component=LABEL_COMPONENT)
+"""The set that this operator puts on every object of a release."""
+
+CHART_LABEL: Final = "helm.sh/chart"
+APP_VERSION_LABEL: Final = "app.kubernetes.io/version"
+
+ReleaseKey: TypeAlias = tuple[str, str]  # (namespace, name of the release, or of the xApp where Helm made none)
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectLabels:
+    """What an object says of itself; what it does not say is empty.
+
+    `name` is the xApp's by the first label set that names it, `release` that of Helm's annotation. `xapp` and the next
+    four are our own labels as they are, `organization_text` and `team_text` the annotations with the original texts.
+    """
+
+    name: str
+    release: str
+    component: str
+    chart: str
+    app_version: str
+    xapp: str
+    organization: str
+    team: str
+    version: str
+    xapp_component: str
+    organization_annotation: str
+    team_annotation: str
+
+    def has_labels(self, labels: Mapping[str, str], *, component: bool) -> bool:
+        """Return whether the object has our `labels`, and with `component` any label of that kind."""
+        found = {
+            LABEL_XAPP: self.xapp,
+            LABEL_ORGANIZATION: self.organization,
+            LABEL_TEAM: self.team,
+            LABEL_VERSION: self.version,
+        }
+        return labels.items() <= found.items() and (not component or self.xapp_component != "")
+
+
+def read_labels(metadata: JsonObject, sets: Iterable[LabelSet]) -> ObjectLabels:
+    """Return what the labels of `sets` and Helm's annotations say."""
+    labels, annotations = obj(metadata, "labels"), obj(metadata, "annotations")
+    release = text(annotations, HELM_RELEASE_NAME) if text(annotations, HELM_RELEASE_NAMESPACE) else ""
+    matching_sets = [each for each in sets if matches(labels, each)]
+    values = (
+        next((found for each in matching_sets if each.name and (found := text(labels, each.name))), ""),
+        release,
+        next((found for each in matching_sets if each.component and (found := text(labels, each.component))), ""),
+        text(labels, CHART_LABEL),
+        text(labels, APP_VERSION_LABEL),
+        text(labels, LABEL_XAPP),
+        text(labels, LABEL_ORGANIZATION),
+        text(labels, LABEL_TEAM),
+        text(labels, LABEL_VERSION),
+        text(labels, LABEL_COMPONENT),
+        text(annotations, LABEL_ORGANIZATION),
+        text(annotations, LABEL_TEAM),
+    )
+    return ObjectLabels(*map(intern, values))
+
+
+def has_labels(body: JsonObject, labels: Mapping[str, str], *, component: bool) -> bool:
+    """Return whether an object carries our `labels` (see `Mark.carries`)."""
+    return read_labels(obj(body, "metadata"), (OPERATOR_LABEL_SET,)).has_labels(labels, component=component)
+
+
+def release_key_of(metadata: JsonObject, object_labels: ObjectLabels) -> ReleaseKey | None:
+    """Return the release that an object belongs to, or None where nothing names one.
+
+    An object speaks for its own namespace only: otherwise whoever may write in one namespace could make xApps appear in
+    another. So objects that a chart puts elsewhere than its release do not register it.
+    """
+    namespace = text(metadata, "namespace")
+    if object_labels.release:
+        declared = text(obj(metadata, "annotations"), HELM_RELEASE_NAMESPACE)
+        return (namespace, object_labels.release) if declared == namespace else None
+    return (namespace, object_labels.name) if namespace and object_labels.name else None
+
+
+def matches(labels: JsonObject, label_set: LabelSet) -> bool:
+    """Return whether `labels` have all that the selector of a set asks for."""
+    return all(key in labels and value in (None, labels[key]) for key, value in label_set.required_labels)
+
+
+def has_controller(metadata: JsonObject) -> bool:
+    """Return whether another object made this one and answers for it, as a Deployment does for its pods."""
+    owners = metadata.get("ownerReferences")
+    return isinstance(owners, list) and any(isinstance(each, dict) and each.get("controller") for each in owners)

@@ -1,0 +1,78 @@
+"""Why a workload does not become healthy: the failing pod, its container's reason and the last event.
+
+Lives in `monitor`. Pods are not watched (they carry no label of ours and are many), so a page of them is read when, and
+only when, a workload ails; what they say is judged by `domain.podhealth`.
+"""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from typing import Final
+
+from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.domain.health_result import HealthResult, find_condition
+from xapp_operator.domain.pod_health import workload_root_cause
+from xapp_operator.errors import KubeError
+from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.resources import EVENTS, PODS, Resource
+from xapp_operator.monitor.live_objects import LiveObject
+
+MAX_PODS_READ: Final = 50
+MAX_EVENTS_READ: Final = 50
+MAX_UNREADY_PODS: Final = 2
+
+
+async def find_root_cause(kube: KubeClient, unhealthy: tuple[LiveObject, ...]) -> HealthResult | None:
+    """Return the root cause behind the first ailing workload that has one, or None.
+
+    Never raises for an API server that does not answer: a message without a cause beats no message.
+    """
+    for live in unhealthy:
+        if live.selector is None:
+            continue
+        try:
+            cause = await _workload_root_cause(kube, namespace=live.health.namespace, selector=live.selector)
+        except KubeError:
+            continue
+        if cause is not None:
+            return cause
+    return None
+
+
+async def _workload_root_cause(kube: KubeClient, *, namespace: str, selector: str) -> HealthResult | None:
+    pods = await _first_page(kube, PODS, namespace, limit=MAX_PODS_READ, label_selector=selector)
+    unready_pods = [pod for pod in pods if not _is_pod_ready(pod)][:MAX_UNREADY_PODS]
+    events: list[JsonObject] = []
+    for pod in unready_pods:
+        name = text(obj(pod, "metadata"), "name")
+        events += await _first_page(
+            kube,
+            EVENTS,
+            namespace,
+            limit=MAX_EVENTS_READ,
+            field_selector=f"involvedObject.kind=Pod,involvedObject.name={name}",
+        )
+    return workload_root_cause(unready_pods, events)
+
+
+def _is_pod_ready(pod: JsonObject) -> bool:
+    ready = find_condition(pod, "Ready")
+    return ready is not None and ready.is_true
+
+
+async def _first_page(
+    kube: KubeClient,
+    resource: Resource,
+    namespace: str,
+    *,
+    limit: int,
+    label_selector: str | None = None,
+    field_selector: str | None = None,
+) -> list[JsonObject]:
+    pages = kube.list_pages(
+        resource, namespace=namespace, label_selector=label_selector, field_selector=field_selector, limit=limit
+    )
+    async with aclosing(pages):
+        async for page in pages:
+            return page.items
+    return []

@@ -1,0 +1,298 @@
+"""The Service Monitor: watches what XApps made, and says per xApp how it fares and which Services it has.
+
+Lives in `monitor`; used by the operator, whose Ready rests on it. It writes to nothing. One watch a kind, picked by
+our label on the server's side; kinds that a chart brings along are watched from the first time they are seen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from xapp_operator.api.json import JsonObject, obj
+from xapp_operator.api.models import HealthStatus, ServiceStatus
+from xapp_operator.api.names import LABEL_XAPP
+from xapp_operator.config import Settings
+from xapp_operator.domain.resource_health import ResourceHealth, missing_resource, overall_health
+from xapp_operator.errors import NotFound, NotReady
+from xapp_operator.helm.release_storage import ObjectRef
+from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.resources import SERVICES, Resource
+from xapp_operator.kube.watch_cache import ChangeType, WatchCache
+from xapp_operator.kube.watch_cache import ObjectKey as CacheKey
+from xapp_operator.monitor.live_objects import (
+    METADATA_ONLY,
+    WATCHED_RESOURCES,
+    LiveObject,
+    LiveObjectKey,
+    OwnerKey,
+    to_live_object,
+    xapp_live_object,
+)
+from xapp_operator.monitor.object_labels import OPERATOR_LABEL_SET, read_labels
+from xapp_operator.telemetry.logs import get_logger
+
+SYNC_SECONDS: Final = 60.0
+
+_log = get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class MonitorReport:
+    """How one xApp fares. `ailing` are the objects that are not healthy, the worst first."""
+
+    status: HealthStatus
+    message: str
+    total: int
+    ready: int
+    services: tuple[ServiceStatus, ...]
+    unhealthy: tuple[LiveObject, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _ExpectedObject:
+    """One object that a release consists of; one that `expires` may be gone because its time is over.
+
+    `group` is None where it is not known, because the object was found and not asked for.
+    """
+
+    key: LiveObjectKey
+    group: str | None = None
+    expires: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UnlabelledObject:
+    """One object of a release that the labels of its xApp cannot be seen on; perhaps it is not there at all."""
+
+    resource: Resource
+    namespace: str | None
+    name: str
+
+
+class XAppMonitor:
+    """The live objects of all XApps, judged as they change."""
+
+    def __init__(self, kube: KubeClient, settings: Settings, *, on_change: Callable[[OwnerKey], None]) -> None:
+        self._kube = kube
+        self._namespaces = settings.namespaces
+        self._on_change = on_change
+        self._caches: dict[str, WatchCache[LiveObject]] = {}
+        self._by_owner: dict[OwnerKey, dict[LiveObjectKey, LiveObject]] = {}
+        self._expected: dict[OwnerKey, tuple[_ExpectedObject, ...]] = {}
+        self._strays: dict[OwnerKey, dict[LiveObjectKey, LiveObject]] = {}
+        self._kinds: dict[tuple[str, str], Resource] = {}
+        self._refused: set[str] = set()
+
+    async def start(self) -> None:
+        """Begin to watch and wait for the first lists.
+
+        Raises:
+            NotReady: when they do not come within a minute.
+        """
+        for resource in WATCHED_RESOURCES:
+            self._watch(resource)
+        await asyncio.gather(*(cache.wait_synced(timeout_seconds=SYNC_SECONDS) for cache in self._caches.values()))
+
+    async def stop(self) -> None:
+        """End every watch."""
+        await asyncio.gather(*(cache.stop() for cache in self._caches.values()))
+
+    @property
+    def last_contact(self) -> float:
+        """Return when the quietest watch last heard from the API server (monotonic seconds).
+
+        Kinds that charts bring along do not count: they may be removed again, and nothing answers for them then.
+        """
+        built_in = (
+            self._caches[resource.group_resource]
+            for resource in WATCHED_RESOURCES
+            if resource.group_resource in self._caches
+        )
+        return min((cache.last_contact for cache in built_in), default=0.0)
+
+    def set_inventory(self, owner: OwnerKey, inventory: Sequence[ObjectRef]) -> None:
+        """Take `inventory` as what the release of `owner` consists of."""
+        self._expected[owner] = tuple(
+            _ExpectedObject(
+                (ref.kind, ref.namespace or owner[0], ref.name),
+                group=ref.api_version.rpartition("/")[0],
+                expires=ref.expires,
+            )
+            for ref in inventory
+        )
+
+    def has_inventory(self, owner: OwnerKey) -> bool:
+        """Return whether the inventory of `owner` is known."""
+        return owner in self._expected
+
+    def forget_inventory(self, owner: OwnerKey) -> None:
+        """Forget what the release of `owner` consisted of."""
+        self._expected.pop(owner, None)
+        self._strays.pop(owner, None)
+
+    def find_unlabelled(self, owner: OwnerKey, labels: Mapping[str, str]) -> list[UnlabelledObject]:
+        """Return the objects of watched kinds of the release of `owner` on which `labels` cannot be seen.
+
+        Of Services the label of the component is looked for besides.
+        """
+        known, found = self._by_owner.get(owner, {}), []
+        for each in self._expected.get(owner, ()):
+            resource = self._kinds.get((each.group or "", each.key[0]))
+            live = known.get(each.key) or known.get(_cluster_scoped_key(each.key))
+            if resource is None or (live is None and each.expires):
+                continue
+            if live is None or not live.labels.has_labels(labels, component=resource == SERVICES):
+                namespace = each.key[1] if resource.namespaced else None
+                found.append(UnlabelledObject(resource, namespace, each.key[2]))
+        return found
+
+    def set_unlabelled(self, owner: OwnerKey, bodies: Iterable[tuple[Resource, JsonObject]]) -> None:
+        """Take objects of `owner` that do not carry our label for the time being; they count until the next call."""
+        strays = (
+            to_live_object(
+                body, kind=resource.kind, owner=owner, labels=read_labels(obj(body, "metadata"), (OPERATOR_LABEL_SET,))
+            )
+            for resource, body in bodies
+        )
+        self._strays[owner] = {live.key: live for live in strays}
+        if not self._strays[owner]:
+            del self._strays[owner]
+
+    async def update_object(self, resource: Resource, body: JsonObject) -> None:
+        """Take in an object as a write has just returned it, and watch its kind from now on if it has a status.
+
+        Of a kind that is not watched nothing is kept: what it was at the write would stand for ever.
+        """
+        if _is_custom_group(resource.group) or "status" in body:
+            await self._watch_custom_kind(resource)
+        cache = self._caches.get(resource.group_resource)
+        if cache is not None:
+            cache.store_written(body)
+
+    async def watch_custom_kinds(self, inventory: Iterable[ObjectRef]) -> None:
+        """Watch the custom kinds of `inventory`; called when an inventory is read from Helm's storage."""
+        for ref in inventory:
+            group, _, version = ref.api_version.rpartition("/")
+            if version and _is_custom_group(group):
+                with contextlib.suppress(NotFound):  # the kind is gone from the cluster, and its objects with it
+                    await self._watch_custom_kind(
+                        await self._kube.discovery.resource_for(api_version=ref.api_version, kind=ref.kind)
+                    )
+
+    async def _watch_custom_kind(self, resource: Resource) -> None:
+        name = resource.group_resource
+        if name in self._caches or name in self._refused:
+            return
+        if not await self._may_watch(resource):
+            self._refused.add(name)
+            _log.warning("kind not watched: no permission to watch it", kind=name)
+            return
+        try:
+            await self._watch(resource).wait_synced(timeout_seconds=SYNC_SECONDS)
+        except NotReady as error:  # no reason to hold up or fail what brought the kind
+            _log.warning("kind watched, but not synced yet", kind=name, error=error.message)
+
+    async def _may_watch(self, resource: Resource) -> bool:
+        namespaces = self._namespaces if resource.namespaced else ()
+        for namespace in namespaces or (None,):
+            if not await self._kube.is_allowed(resource, "watch", namespace=namespace):
+                return False
+        return True
+
+    def report(self, owner: OwnerKey) -> MonitorReport:
+        """Return how the xApp `owner` fares."""
+        known = self._strays.get(owner, {}) | self._by_owner.get(owner, {})
+        expected = self._expected.get(owner)
+        if expected is None:
+            expected = tuple(_ExpectedObject(key) for key in known)
+        found = [known.get(each.key) or known.get(_cluster_scoped_key(each.key)) for each in expected]
+        judged = [
+            live.health if live else _missing_object_health(each) for each, live in zip(expected, found, strict=True)
+        ]
+        health = overall_health(judged)
+        ours = {each.key for each in expected}
+        services = (
+            live.service.status
+            for key, live in sorted(known.items())
+            if live.service is not None and (key[1] == owner[0] or key in ours)
+        )
+        ailing = {live.key: live for live in found if live and live.health.status is not HealthStatus.HEALTHY}
+        return MonitorReport(
+            status=health.status,
+            message=health.message,
+            total=len(judged),
+            ready=sum(verdict.status is HealthStatus.HEALTHY for verdict in judged),
+            services=tuple(services),
+            unhealthy=tuple(ailing[key] for key in sorted(ailing)),
+        )
+
+    def _watch(self, resource: Resource) -> WatchCache[LiveObject]:
+        cache = WatchCache(
+            self._kube,
+            resource,
+            transform=partial(xapp_live_object, kind=resource.kind),
+            namespaces=self._namespaces if resource.namespaced else (),
+            label_selector=LABEL_XAPP,
+            metadata_only=resource in METADATA_ONLY,
+        )
+        cache.subscribe(self._on_event)
+        cache.start()
+        self._caches[resource.group_resource] = cache
+        self._kinds[resource.group, resource.kind] = resource
+        return cache
+
+    def _on_event(self, change: ChangeType, _: CacheKey, live: LiveObject) -> None:
+        objects = self._by_owner.setdefault(live.owner, {})
+        before = objects.get(live.key)
+        if change == "MODIFIED" and before is None:
+            self._remove_from_other_owners(live)
+        if change == "DELETED":
+            objects.pop(live.key, None)
+            if not objects:
+                del self._by_owner[live.owner]
+        else:
+            objects[live.key] = live
+            if before == live:
+                return
+        self._on_change(live.owner)
+
+    def _remove_from_other_owners(self, live: LiveObject) -> None:
+        """Take an object whose label names another xApp by now away from the one that it belonged to."""
+        for owner in [owner for owner, objects in self._by_owner.items() if live.key in objects]:
+            del self._by_owner[owner][live.key]
+            if not self._by_owner[owner]:
+                del self._by_owner[owner]
+            self._on_change(owner)
+
+
+def _cluster_scoped_key(key: LiveObjectKey) -> LiveObjectKey:
+    """Return the key of a cluster-scoped object, whose manifest does not tell that it is one."""
+    return key[0], "", key[2]
+
+
+def _missing_object_health(expected: _ExpectedObject) -> ResourceHealth:
+    kind, namespace, name = expected.key
+    if (expected.group, kind) in _WATCHED_KINDS and not expected.expires:
+        return missing_resource(kind=kind, name=name, namespace=namespace)
+    return ResourceHealth(kind=kind, name=name, namespace=namespace, status=HealthStatus.HEALTHY, message="")
+
+
+_WATCHED_KINDS: Final = frozenset((resource.group, resource.kind) for resource in WATCHED_RESOURCES)
+_BUILT_IN_GROUPS: Final = frozenset(
+    f"{name}.k8s.io"
+    for name in (
+        *("admissionregistration", "apiextensions", "apiregistration", "authentication", "authorization"),
+        *("certificates", "coordination", "discovery", "events", "flowcontrol.apiserver", "internal.apiserver"),
+        *("networking", "node", "rbac.authorization", "resource", "scheduling", "storage", "storagemigration"),
+    )
+)
+
+
+def _is_custom_group(group: str) -> bool:
+    """Return whether a group is not Kubernetes' own, so that its kinds may have conditions that decide health."""
+    return "." in group and group not in _BUILT_IN_GROUPS

@@ -1,0 +1,142 @@
+"""The releases of the cluster, watched as metadata of Helm's Secrets and seen as `plan` wants them.
+
+Lives in `reconcile`. Bodies are never cached. After a helm step the release is listed once, so that the next decision
+never rests on what was before the step.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Final
+
+from xapp_operator.config import Settings
+from xapp_operator.domain.plan_input import ROLLBACK, Attempt, AttemptOutcome, Digests, ObservedRelease, PastRevision
+from xapp_operator.errors import NotFound
+from xapp_operator.helm.release_index import RELEASE_SELECTOR, ReleaseIndex, ReleaseKey, RevisionInfo, parse_revision
+from xapp_operator.helm.release_storage import release_secret_name
+from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.resources import SECRETS
+from xapp_operator.kube.watch_cache import ChangeType, ObjectKey, WatchCache
+
+SYNC_SECONDS: Final = 60.0
+
+_RevisionEntry = tuple[ReleaseKey, RevisionInfo]
+
+
+class ReleaseWatch:
+    """Every release in the namespaces that are cared for; `on_change` gets (namespace, owning XApp)."""
+
+    def __init__(self, kube: KubeClient, settings: Settings, *, on_change: Callable[[tuple[str, str]], None]) -> None:
+        self._kube = kube
+        self._on_change = on_change
+        self._index = ReleaseIndex()
+        self._cache: WatchCache[_RevisionEntry] = WatchCache(
+            kube,
+            SECRETS,
+            transform=parse_revision,
+            namespaces=settings.namespaces,
+            label_selector=RELEASE_SELECTOR,
+            metadata_only=True,
+        )
+        self._cache.subscribe(self._changed)
+
+    async def start(self) -> None:
+        """Begin to watch and wait for the first list."""
+        self._cache.start()
+        await self._cache.wait_synced(timeout_seconds=SYNC_SECONDS)
+
+    async def stop(self) -> None:
+        """End the watch."""
+        await self._cache.stop()
+
+    @property
+    def last_contact(self) -> float:
+        """Return when the watch last heard from the API server (monotonic seconds)."""
+        return self._cache.last_contact
+
+    def revisions(self, namespace: str, name: str) -> tuple[RevisionInfo, ...]:
+        """Return the revisions of a release, oldest first."""
+        state = self._index.get(namespace, name)
+        return state.revisions if state else ()
+
+    def get_revision(self, namespace: str, name: str, number: int) -> RevisionInfo | None:
+        """Return one revision."""
+        return next((info for info in self.revisions(namespace, name) if info.revision == number), None)
+
+    def get_release(self, namespace: str, name: str, *, attempt: Attempt | None) -> ObservedRelease | None:
+        """Return the release as `plan` sees it, or None where there is none.
+
+        Args:
+            namespace: of the release.
+            name: of the release.
+            attempt: the last attempt of its XApp; a rollback carries the labels of the revision it returns to, so that
+                only the recorded attempt tells that it is ours.
+        """
+        revisions = self.revisions(namespace, name)
+        if not revisions:
+            return None
+        latest = revisions[-1]
+        earlier = {info.attempt for info in revisions[:-1]}
+        rolling_back = (
+            latest.status == "pending-rollback"
+            and attempt is not None
+            and attempt.action == ROLLBACK
+            and attempt.outcome in (AttemptOutcome.RUNNING, AttemptOutcome.FAILED, AttemptOutcome.INTERRUPTED)
+        )
+        # A person's upgrade inherits the labels of the revision before, with digests that are no longer true.
+        inherited = len(revisions) > 1 and latest.attempt != "" and latest.attempt == revisions[-2].attempt
+        return ObservedRelease(
+            revision=latest.revision,
+            status=latest.status,
+            owner=latest.xapp or None,
+            digests=None if inherited else _digests(latest),
+            has_own_attempt=rolling_back or (latest.attempt != "" and latest.attempt not in earlier),
+            modified_at=float(latest.modified or latest.created),
+            past_revisions=tuple(PastRevision(info.revision, info.status, _digests(info)) for info in revisions[:-1]),
+        )
+
+    async def refresh(self, namespace: str, name: str) -> None:
+        """Read the release's revisions now.
+
+        Raises:
+            KubeError: when they cannot be listed.
+        """
+        listed = await self._kube.list(
+            SECRETS, namespace=namespace, label_selector=f"{RELEASE_SELECTOR},name={name}", metadata_only=True
+        )
+        found = [each for each in map(parse_revision, listed.items) if each is not None]
+        numbers = {info.revision for _, info in found}
+        for info in self.revisions(namespace, name):
+            if info.revision not in numbers:
+                self._index.remove_revision((namespace, name), info.revision)
+        for key, info in found:
+            self._index.put_revision(key, info)
+
+    async def delete_failed_surplus(self, kube: KubeClient, namespace: str, name: str, *, max_revisions: int) -> None:
+        """Delete revisions beyond the newest `keep` that never were deployed; installs that fail leave one each."""
+        state = self._index.get(namespace, name)
+        for info in state.revisions_to_prune(max_revisions) if state else ():
+            with contextlib.suppress(NotFound):
+                await kube.delete(
+                    SECRETS, release_secret_name(name, info.revision), namespace=namespace, uid=info.secret_uid
+                )
+
+    def forget(self, namespace: str, name: str) -> None:
+        """Forget a release that can no longer be removed, because its namespace is going away."""
+        for info in self.revisions(namespace, name):
+            self._index.remove_revision((namespace, name), info.revision)
+
+    def _changed(self, change: ChangeType, _: ObjectKey, found: _RevisionEntry) -> None:
+        key, info = found
+        known = self.get_revision(*key, info.revision)
+        if change == "DELETED":
+            self._index.remove_revision(key, info.revision, uid=info.secret_uid)
+        else:
+            self._index.put_revision(key, info)
+        if info.xapp and (change == "DELETED" or known != info):
+            self._on_change((key[0], info.xapp))
+
+
+def _digests(info: RevisionInfo) -> Digests | None:
+    return Digests(info.chart_digest, info.values_digest) if info.chart_digest and info.values_digest else None

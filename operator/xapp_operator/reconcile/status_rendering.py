@@ -1,0 +1,154 @@
+"""How a decision and a draft become the status of an XApp: phase, conditions by kstatus, release, health. Pure.
+
+Lives in `reconcile` beside the verbs; the writing itself is `kube.status`. The message of Ready always carries the
+root cause. Conditions by kstatus ("Reconciling" and "Stalled" only while True).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import cast
+
+from xapp_operator.api.conditions import (
+    READY,
+    RECONCILING,
+    RELEASED,
+    STALLED,
+    ConditionSet,
+    Reason,
+    trim,
+)
+from xapp_operator.api.json import JsonObject
+from xapp_operator.api.models import (
+    SERVICES_MAX,
+    HealthStatus,
+    Phase,
+    ResourceCounts,
+    ServiceStatus,
+    XApp,
+    XAppHealth,
+    XAppStatus,
+)
+from xapp_operator.domain.actions import Nothing, Wait
+from xapp_operator.domain.plan_input import Attempt, AttemptOutcome
+from xapp_operator.reconcile.status_draft import StatusDraft, attempt_to_status
+
+SUCCESS_REASONS = {
+    "Install": Reason.INSTALL_SUCCEEDED,
+    "Upgrade": Reason.UPGRADE_SUCCEEDED,
+    "Rollback": Reason.ROLLBACK_SUCCEEDED,
+}
+FAILURE_REASONS = {
+    "Install": Reason.INSTALL_FAILED,
+    "Upgrade": Reason.UPGRADE_FAILED,
+    "Rollback": Reason.ROLLBACK_FAILED,
+    "Uninstall": Reason.UNINSTALL_FAILED,
+}
+_HELM_FINISHED = frozenset({AttemptOutcome.RELEASED, AttemptOutcome.SUCCEEDED, AttemptOutcome.UNHEALTHY})
+
+
+@dataclass(frozen=True, slots=True)
+class LiveState:
+    """What the Service Monitor says about the live objects of one xApp."""
+
+    health: HealthStatus = HealthStatus.UNKNOWN
+    message: str = ""
+    total: int = 0
+    ready: int = 0
+    services: tuple[ServiceStatus, ...] = ()
+
+
+def render_status(
+    xapp: XApp, draft: StatusDraft, decision: Wait | Nothing, live: LiveState, *, now: datetime
+) -> JsonObject:
+    """Return the whole status as JSON; fields that are absent are None, so that they are removed."""
+    conditions = ConditionSet(xapp.status.conditions or (), generation=xapp.metadata.generation, now=now)
+    _set_released(conditions, draft)
+    if isinstance(decision, Wait):
+        phase = _set_waiting(conditions, decision, draft, xapp)
+    else:
+        phase = _set_settled(conditions, decision, draft, live)
+    if xapp.metadata.deletion_timestamp is not None:
+        phase = Phase.UNINSTALLING
+    exists = draft.release.revision is not None
+    status = XAppStatus.model_construct(
+        observed_generation=xapp.metadata.generation,
+        phase=phase,
+        conditions=conditions.to_list(),
+        release=draft.release if exists else None,
+        history=list(draft.history[: xapp.spec.max_history]) or None,
+        health=XAppHealth(status=live.health, message=trim(live.message) or None) if exists else None,
+        services=list(live.services[:SERVICES_MAX]) or None if exists else None,
+        resources=ResourceCounts(total=live.total, ready=live.ready) if exists else None,
+        last_attempt=attempt_to_status(draft.attempt),
+        held_revision=draft.held_revision,
+        handled=draft.handled if draft.handled.model_fields_set else None,
+    )
+    return cast("JsonObject", status.model_dump(mode="json", by_alias=True, exclude_none=True))
+
+
+def _set_released(conditions: ConditionSet, draft: StatusDraft) -> None:
+    attempt = draft.attempt
+    if attempt is None:
+        return
+    if attempt.outcome in _HELM_FINISHED and attempt.action in SUCCESS_REASONS:
+        reason = Reason.UNLOCKED if draft.unlocked and attempt.outcome is not AttemptOutcome.SUCCEEDED else None
+        conditions.set(
+            RELEASED,
+            status=True,
+            reason=reason or SUCCESS_REASONS[attempt.action],
+            message=describe_release(draft),
+        )
+    elif attempt.outcome is AttemptOutcome.FAILED:
+        conditions.set(
+            RELEASED, status=False, reason=FAILURE_REASONS.get(attempt.action, attempt.reason), message=attempt.message
+        )
+
+
+def describe_release(draft: StatusDraft) -> str:
+    """Return the sentence that says which revision of which chart is in force."""
+    release = draft.release
+    return f"revision {release.revision} of {release.chart or 'the chart'} {release.chart_version or ''}".rstrip()
+
+
+def _set_waiting(conditions: ConditionSet, wait: Wait, draft: StatusDraft, xapp: XApp) -> Phase:
+    if wait.reason == Reason.SUSPENDED:
+        conditions.remove(RECONCILING)
+        if conditions.get(READY) is None:
+            conditions.set(READY, status=False, reason=wait.reason, message=wait.message)
+        return Phase.SUSPENDED
+    conditions.set(READY, status=False, reason=wait.reason, message=wait.message)
+    if wait.stalled:
+        conditions.remove(RECONCILING)
+        conditions.set(STALLED, status=True, reason=wait.reason, message=wait.message)
+        return Phase.FAILED
+    conditions.remove(STALLED)
+    if wait.reason == Reason.HEALTH_CHECK_FAILED:
+        conditions.remove(RECONCILING)
+        return Phase.DEGRADED
+    conditions.set(RECONCILING, status=True, reason=wait.reason, message=wait.message)
+    never_tried = draft.attempt is None and xapp.status.release is None
+    return Phase.PENDING if never_tried else Phase.DEPLOYING
+
+
+def _set_settled(conditions: ConditionSet, decision: Nothing, draft: StatusDraft, live: LiveState) -> Phase:
+    conditions.remove(STALLED)
+    if live.health is HealthStatus.HEALTHY:
+        conditions.remove(RECONCILING)
+        message = f"{describe_release(draft)} is deployed and healthy"
+        if decision.note:
+            message = f"{message}; {decision.note}"
+        conditions.set(READY, status=True, reason=_success_reason(draft.attempt), message=message)
+        return Phase.DEPLOYED
+    if live.health is HealthStatus.DEGRADED:
+        conditions.remove(RECONCILING)
+        conditions.set(READY, status=False, reason=Reason.HEALTH_CHECK_FAILED, message=live.message)
+        return Phase.DEGRADED
+    conditions.set(READY, status=False, reason=Reason.PROGRESSING, message=live.message)
+    conditions.set(RECONCILING, status=True, reason=Reason.PROGRESSING, message=live.message)
+    return Phase.DEPLOYING
+
+
+def _success_reason(attempt: Attempt | None) -> str:
+    return SUCCESS_REASONS.get(attempt.action if attempt else "", Reason.INSTALL_SUCCEEDED)

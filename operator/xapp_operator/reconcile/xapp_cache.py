@@ -1,0 +1,126 @@
+"""What the operator knows of the custom resources: their newest JSON, kept as bytes and parsed when worked on.
+
+Lives in `reconcile`, fed by the kopf handlers and by the answers to our own status writes, so that a reconcile reads
+what it wrote. Bytes because thousands of XApps are kept and few are worked on at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import cast
+
+import orjson
+
+from xapp_operator.api.json import JsonObject, encode_json, integer, items, obj, text
+from xapp_operator.api.models import XApp
+from xapp_operator.reconcile.work_queue import NamespacedName
+
+
+@dataclass(frozen=True, slots=True)
+class CachedXApp:
+    """One XApp: enough to route events without parsing, and the whole as JSON bytes."""
+
+    uid: str
+    resource_version: int
+    generation: int
+    deleting: bool
+    references: frozenset[tuple[str, str]]  # (kind, name) of every Secret and ConfigMap it reads
+    repository: str | None
+    depends_on: tuple[str, ...]
+    data: bytes
+
+    def raw(self) -> JsonObject:
+        """Return the resource as JSON."""
+        return cast("JsonObject", orjson.loads(self.data))
+
+    def parse(self) -> tuple[JsonObject, XApp]:
+        """Return the resource as JSON and as a model."""
+        raw = self.raw()
+        return raw, XApp.model_validate(raw)
+
+
+class XAppCache:
+    """The newest known state of every XApp, by (namespace, name), with the reverse of its references."""
+
+    def __init__(self) -> None:
+        self._entries: dict[NamespacedName, CachedXApp] = {}
+        self._referrers: dict[tuple[str, str, str], set[NamespacedName]] = {}  # (namespace, kind, name)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[NamespacedName]:
+        return iter(list(self._entries))
+
+    def get(self, key: NamespacedName) -> CachedXApp | None:
+        """Return the entry of `key`."""
+        return self._entries.get(key)
+
+    def put(self, raw: JsonObject) -> CachedXApp:
+        """Keep `raw` unless something newer of that name is known; return what is known now.
+
+        Also the object that had the name before may be heard of last: its events come on a way of their own.
+        """
+        entry = _to_cached(raw)
+        metadata = obj(raw, "metadata")
+        key = (text(metadata, "namespace"), text(metadata, "name"))
+        known = self._entries.get(key)
+        if known is not None and known.resource_version >= entry.resource_version:
+            return known
+        self._remove_references(key, known)
+        self._entries[key] = entry
+        for reference in _references_of(entry):
+            self._referrers.setdefault((key[0], *reference), set()).add(key)
+        return entry
+
+    def remove(self, key: NamespacedName, uid: str) -> bool:
+        """Forget `key` if it still is the object `uid`; return whether it was."""
+        known = self._entries.get(key)
+        if known is None or known.uid != uid:
+            return False
+        self._remove_references(key, known)
+        del self._entries[key]
+        return True
+
+    def referrers(self, namespace: str, kind: str, name: str) -> set[NamespacedName]:
+        """Return the XApps that read the Secret, ConfigMap, ChartRepository or XApp named."""
+        return set(self._referrers.get((namespace, kind, name), ()))
+
+    def _remove_references(self, key: NamespacedName, known: CachedXApp | None) -> None:
+        if known is None:
+            return
+        for reference in _references_of(known):
+            referrers = self._referrers.get((key[0], *reference))
+            if referrers is not None:
+                referrers.discard(key)
+                if not referrers:
+                    del self._referrers[key[0], *reference]
+
+
+def _references_of(entry: CachedXApp) -> Iterator[tuple[str, str]]:
+    yield from entry.references
+    if entry.repository:
+        yield "ChartRepository", entry.repository
+    for name in entry.depends_on:
+        yield "XApp", name
+
+
+def _to_cached(raw: JsonObject) -> CachedXApp:
+    metadata = {key: value for key, value in obj(raw, "metadata").items() if key != "managedFields"}
+    spec = obj(raw, "spec")
+    references = {(text(source, "kind"), text(source, "name")) for source in items(spec, "valuesFrom")}
+    archive = obj(spec, "archive")
+    for field, kind in (("secretRef", "Secret"), ("configMapRef", "ConfigMap")):
+        if name := text(obj(archive, field), "name"):
+            references.add((kind, name))
+    return CachedXApp(
+        uid=text(metadata, "uid"),
+        resource_version=int(text(metadata, "resourceVersion", "0")),
+        generation=integer(metadata, "generation"),
+        deleting="deletionTimestamp" in metadata,
+        references=frozenset(references),
+        repository=text(spec, "repoName") or None,
+        depends_on=tuple(text(other, "name") for other in items(spec, "dependsOn")),
+        data=encode_json({**raw, "metadata": metadata}),
+    )

@@ -1,0 +1,122 @@
+"""The installed system from outside: its pods, its log lines, its Lease, its containers, and all that a cluster has."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.localcluster import Binaries, Cluster, LocalCluster
+from tests.localcluster.cluster import ROOT
+from tests.localcluster.realnode.namespaces import NAMESPACE_HOLDER, HostResources, NodeNamespaces
+from tests.localcluster.realnode.node import NODE_NAME
+from tests.localcluster.waiting import wait_until
+from tests.localrun.cluster_setup import SYSTEM_NAMESPACE
+
+OVERLAY = Path(__file__).parent / "overlay"
+XAPP_NAMESPACE = ROOT / "manifests" / "xapp-namespace"
+IMAGE = "localhost/xapp-operator:e2e"
+PORT = 31315
+"""The node port of the gateway's Service; the node has an address of its own, so no port of the machine is taken."""
+COMPONENTS = ("operator", "gateway")
+DEADLINE_SECONDS = 120.0
+_TRANSIENT_KINDS = frozenset({"events", "events.events.k8s.io", "leases.coordination.k8s.io", "componentstatuses"})
+"""What comes and goes, or is made by the node, whatever is installed."""
+_NODE_KINDS = frozenset({"nodes", "csinodes.storage.k8s.io", "endpointslices.discovery.k8s.io"})
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """Operator and gateway in one cluster."""
+
+    local: LocalCluster
+    cluster: Cluster
+
+    def install(self) -> None:
+        """Apply the manifests, which changes nothing where they are applied, and wait until all replicas are ready."""
+        for folder in (OVERLAY, XAPP_NAMESPACE):
+            self.cluster.kubectl("apply", "--server-side", "-k", str(folder))
+        self.wait_rolled_out()
+
+    def uninstall(self) -> None:
+        """Do what `make undeploy` does, and remove the namespace of the xApps."""
+        self.cluster.kubectl("delete", "xapps", "--all", "--all-namespaces", f"--timeout={DEADLINE_SECONDS:.0f}s")
+        for folder in (XAPP_NAMESPACE, OVERLAY):
+            self.cluster.kubectl("delete", "-k", str(folder), f"--timeout={DEADLINE_SECONDS:.0f}s", timeout=300)
+
+    def wait_rolled_out(self) -> None:
+        """Wait until no rollout is under way and the gateway's replicas are ready."""
+        for component in COMPONENTS:
+            self.kubectl("rollout", "status", self.deployment(component), f"--timeout={DEADLINE_SECONDS:.0f}s")
+
+    def deployment(self, component: str) -> str:
+        """Return the name of a Deployment for kubectl."""
+        return "deployment/xapp-operator" if component == "operator" else f"deployment/xapp-{component}"
+
+    def kubectl(self, *arguments: str) -> str:
+        """Run kubectl in the system's namespace."""
+        return self.cluster.kubectl("-n", SYSTEM_NAMESPACE, *arguments, timeout=DEADLINE_SECONDS + 30)
+
+    def pods(self, component: str) -> list[Json]:
+        """Return the pods of a component that are not going away."""
+        selector = f"app.kubernetes.io/component={component}"
+        items: list[Json] = json.loads(self.kubectl("get", "pods", "-l", selector, "-o", "json"))["items"]
+        return [item for item in items if "deletionTimestamp" not in item["metadata"]]
+
+    def all_pods(self) -> set[str]:
+        """Return the names of all pods, those included that are going away."""
+        return set(self.kubectl("get", "pods", "-o", "jsonpath={.items[*].metadata.name}").split())
+
+    def log_lines(self, pod: str) -> list[str]:
+        """Return what a pod has logged."""
+        return self.kubectl("logs", pod).splitlines()
+
+    def memory(self) -> dict[str, int]:
+        """Return the bytes in use by the container of each pod, once the kubelet has measured them all."""
+
+        def measured() -> dict[str, int] | None:
+            path = f"/api/v1/nodes/{NODE_NAME}/proxy/stats/summary"
+            pods = json.loads(self.cluster.kubectl("get", "--raw", path))["pods"]
+            used = {
+                pod["podRef"]["name"]: container.get("memory", {}).get("workingSetBytes", 0)
+                for pod in pods
+                if pod["podRef"]["namespace"] == SYSTEM_NAMESPACE
+                for container in pod.get("containers", [])
+            }
+            names = {pod["metadata"]["name"] for component in COMPONENTS for pod in self.pods(component)}
+            return used if names <= used.keys() and all(used[name] for name in names) else None
+
+        return wait_until(measured, timeout=DEADLINE_SECONDS, what="the kubelet's figures", interval=1.0)
+
+    def leader(self) -> str:
+        """Return the name of the pod that leads, the empty text while nobody does."""
+        holder = self.kubectl("get", "lease", "xapp-operator", "-o", "jsonpath={.spec.holderIdentity}")
+        return holder.partition("/")[0]
+
+    def kill(self, pod: str) -> None:
+        """End the container of a pod with SIGKILL, from outside."""
+        (status,) = json.loads(self.kubectl("get", "pod", pod, "-o", "json"))["status"]["containerStatuses"]
+        self._run_ctr("tasks", "kill", "--signal", "SIGKILL", status["containerID"].rpartition("/")[2])
+
+    def containers(self) -> list[str]:
+        """Return the identifiers of all containers that run on the node; what ended, the kubelet clears up in time."""
+        return self._run_ctr("tasks", "list", "--quiet").split()
+
+    def objects(self) -> set[str]:
+        """Return kind, namespace and name of all that the cluster has and a cluster does not have by itself."""
+        listed = self.cluster.kubectl("api-resources", "--verbs=list", "-o", "name").split()
+        kinds = sorted(set(listed) - _TRANSIENT_KINDS - _NODE_KINDS)
+        template = '{range .items[*]}{.kind}{" "}{.metadata.namespace}{"/"}{.metadata.name}{"\\n"}{end}'
+        found = self.cluster.kubectl("get", ",".join(kinds), "--all-namespaces", "-o", f"jsonpath={template}")
+        return set(found.splitlines())
+
+    def _run_ctr(self, *arguments: str) -> str:
+        record = HostResources.read(self.local.layout.node_record)
+        assert record is not None
+        enclosure = NodeNamespaces(holder_pid=self.local.state().processes[NAMESPACE_HOLDER].pid, host_resources=record)
+        program = Binaries().resolve(["ctr"])["ctr"]
+        socket = "/run/containerd/containerd.sock"
+        return enclosure.run([str(program), "--address", socket, "-n", "k8s.io", *arguments])

@@ -1,0 +1,96 @@
+"""Who may do what on each route: one row for each, which `test_matrix.py` tries for every kind of caller.
+
+A route without a row fails that test. To add one, say what is sent, who may do it in the own namespace (`EDITORS`: who
+has the role edit; `VIEWERS`: who has the role view, and those above), and what is answered then.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from tests.integration.gateway.gateway_client import multipart_files
+from tests.support.routes import WEBSOCKET, RouteKey
+
+RequestBuilder = Callable[[str], dict[str, Any]]
+"""Returns what is sent about a namespace, as httpx takes it."""
+
+EDITOR: Final = frozenset({"edit"})
+VIEWER_OR_EDITOR: Final = frozenset({"edit", "view"})
+ANY_ACCOUNT: Final = frozenset({"edit", "view", "nobody"})
+"""Whoever the cluster knows: the route names no namespace, and leaves out what the caller may not see."""
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionRow:
+    """One route: `for_whom` (of edit, view, nobody) may use it, and is answered one of `status`."""
+
+    allowed_accounts: frozenset[str]
+    statuses: tuple[int, ...]
+    request: RequestBuilder = field(default=lambda _namespace: {})
+    path: dict[str, str] = field(default_factory=dict)
+
+
+def _json(body: dict[str, Any]) -> RequestBuilder:
+    return lambda namespace: {"content": json.dumps({**body, "namespace": namespace})}
+
+
+def _form(namespace: str) -> dict[str, Any]:
+    form = {
+        "xAppName": "hello",
+        "organization": "acme",
+        "team": "ran",
+        "version": "0.1.0",
+        "owner": "jane",
+        "method": "Upload Chart",
+        "namespace": namespace,
+    }
+    return {"files": multipart_files(form, file=b"no chart")}
+
+
+def _body(**body: Any) -> RequestBuilder:
+    return lambda _namespace: {"content": json.dumps(body)}
+
+
+XAPP_PATH: Final = "/api/xapps/{namespace}/{name}"
+REPOSITORY: Final = "/api/repositories/{namespace}/{name}"
+ABSENT: Final = {"name": "absent"}
+SERVICE: Final = {"service": "absent", "port": "80", "path": "p"}
+
+ACCESS_RULES: Final[dict[RouteKey, PermissionRow]] = {
+    RouteKey("GET", "/api/xapps"): PermissionRow(ANY_ACCOUNT, (200,)),
+    RouteKey("GET", XAPP_PATH): PermissionRow(VIEWER_OR_EDITOR, (200,)),
+    RouteKey("GET", f"{XAPP_PATH}/history"): PermissionRow(VIEWER_OR_EDITOR, (200,)),
+    RouteKey("POST", f"{XAPP_PATH}/rollback"): PermissionRow(EDITOR, (404,), _body(revision=99)),
+    RouteKey("GET", f"{XAPP_PATH}/manifest"): PermissionRow(EDITOR, (404,)),
+    RouteKey("GET", f"{XAPP_PATH}/notes"): PermissionRow(EDITOR, (404,)),
+    RouteKey("GET", f"{XAPP_PATH}/health"): PermissionRow(VIEWER_OR_EDITOR, (200,)),
+    RouteKey("GET", f"{XAPP_PATH}/events"): PermissionRow(VIEWER_OR_EDITOR, (200,)),
+    RouteKey("GET", f"{XAPP_PATH}/logs"): PermissionRow(VIEWER_OR_EDITOR, (404,)),
+    RouteKey("GET", f"{XAPP_PATH}/config"): PermissionRow(VIEWER_OR_EDITOR, (200,)),
+    RouteKey("PUT", f"{XAPP_PATH}/config"): PermissionRow(EDITOR, (422,), _body()),
+    RouteKey("PATCH", f"{XAPP_PATH}/config"): PermissionRow(EDITOR, (404,), _body(), path=ABSENT),
+    RouteKey("POST", "/api/deployment/xapp"): PermissionRow(EDITOR, (422,), _form),
+    RouteKey("PUT", "/api/deployment/xapp/{namespace}/{name}"): PermissionRow(EDITOR, (422,), _form),
+    RouteKey("DELETE", "/api/deployment/xapp"): PermissionRow(EDITOR, (404,), _json({"name": "absent"})),
+    RouteKey("GET", "/api/repositories"): PermissionRow(ANY_ACCOUNT, (200,)),
+    RouteKey("POST", "/api/repositories"): PermissionRow(EDITOR, (422,), _json({"name": "charts", "url": "nonsense"})),
+    RouteKey("GET", REPOSITORY): PermissionRow(VIEWER_OR_EDITOR, (200,)),
+    RouteKey("DELETE", REPOSITORY): PermissionRow(EDITOR, (404,), path=ABSENT),
+    RouteKey("GET", f"{REPOSITORY}/charts"): PermissionRow(VIEWER_OR_EDITOR, (404,), path=ABSENT),
+    RouteKey("GET", f"{REPOSITORY}/charts/{{chart}}/versions"): PermissionRow(
+        VIEWER_OR_EDITOR, (404,), path=ABSENT | {"chart": "c"}
+    ),
+    RouteKey("GET", "/api/discovery/services"): PermissionRow(ANY_ACCOUNT, (200,)),
+    RouteKey("GET", "/api/discovery/services"): PermissionRow(ANY_ACCOUNT, (200,)),
+    RouteKey("GET", "/api/session"): PermissionRow(ANY_ACCOUNT, (200,)),
+    RouteKey("DELETE", "/api/session"): PermissionRow(ANY_ACCOUNT, (204,)),
+    RouteKey("GET", "/api/stream"): PermissionRow(ANY_ACCOUNT, (200,)),
+    **{
+        RouteKey(method, f"{XAPP_PATH}/{tail}"): PermissionRow(EDITOR, (404,), path=SERVICE)
+        for method in ("GET", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", WEBSOCKET)
+        for tail in ("proxy/{service}/{port}", "proxy/{service}/{port}/{path:path}", "api", "api/{path:path}")
+    },
+}

@@ -1,0 +1,227 @@
+"""Everything that could lead a request to another host, another Service or another path than it says."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.proxied_xapp import PORT, SERVICE, ProxiedXApp
+
+REFUSED_PATHS = [
+    "/..",
+    "/../",
+    "/../../../../../../secrets",
+    "/a/../../b",
+    "/./x",
+    "/a/.",
+    "/%2e%2e/x",
+    "/%2E%2E/x",
+    "/.%2e/x",
+    "/%2e./x",
+    "/%2e",
+    "/..%2fx",
+    "/x%2f..%2f..%2fy",
+    "/%2e%2e%2f%2e%2e%2f",
+    "//evil.example.com/x",
+    "//evil.example.com:80@127.0.0.1/",
+    "/%2fevil.example.com/x",
+    "/%2F%2Fevil.example.com",
+    "/\\evil.example.com",
+    "/\\\\evil.example.com/x",
+    "/%5cevil.example.com",
+    "/%5C%5Cevil.example.com/x",
+    "/..\\..\\x",
+    "/..%5c..%5cx",
+    "/x%0d%0aHost:%20evil.example.com",
+    "/x%0aX-Evil:%201",
+    "/x%00",
+    "/x%7f",
+    "/x%09y",
+    "/%",
+    "/%zz",
+    "/x%2",
+    "/%c0%ae%c0%ae%2f..",
+]
+"""Refused: what is behind the port would lead elsewhere once somebody decodes or resolves it."""
+
+FORWARDED_PATHS = {
+    "/@evil.example.com/": "/@evil.example.com/",
+    "/user:pass@evil.example.com": "/user:pass@evil.example.com",
+    "/http://evil.example.com/": None,
+    "/x:80": "/x:80",
+    "/...": "/...",
+    "/..x": "/..x",
+    "/x..": "/x..",
+    "/%252e%252e/x": "/%252e%252e/x",
+    "/%E2%80%AE": "/%E2%80%AE",
+    "/%EF%BC%8F%EF%BC%8E": "/%EF%BC%8F%EF%BC%8E",
+    "/x;y=../z": None,
+    "/?u=http://evil.example.com/../": "/?u=http://evil.example.com/../",
+    "/?@evil.example.com": "/?@evil.example.com",
+    "/?%0d%0aX-Evil:1": "/?%0d%0aX-Evil:1",
+    "/#@evil.example.com": "/",
+}
+"""Let through as they are, to the xApp and nobody else; None where the API server may refuse."""
+
+UNKNOWN_TARGETS = [
+    ("kubernetes", "443"),
+    ("kubernetes.default", "443"),
+    ("evil.example.com", "80"),
+    ("127.0.0.1", "80"),
+    ("localhost", "80"),
+    ("hello@evil.example.com", "80"),
+    ("http:hello", "80"),
+    ("https:hello:80", "80"),
+    ("hello:80", "80"),
+    ("hello%2f..%2fkubernetes", "443"),
+    ("hello", "443"),
+    ("hello", "0"),
+    ("hello", "-80"),
+    ("hello", "080"),
+    ("hello", "80.0"),
+    ("hello", "٨٠"),
+    ("hello", "%D9%A8%D9%A0"),
+    ("hello", "80@evil.example.com"),
+    ("hello", "80%40evil.example.com"),
+    ("hello", "80%2f..%2f..%2f"),
+    ("hello", "http%00"),
+    ("hello", "HTTP"),
+    ("HELLO", "80"),
+    ("..", "80"),
+    ("%2e%2e", "80"),
+    ("hello", ".."),
+    ("hello%20", "80"),
+    ("", "80"),
+    ("hello", ""),
+]
+
+
+def status_line(proxied: ProxiedXApp, target: str, headers: str = "Host: localhost\r\n") -> bytes:
+    """Return the status line of the answer to a request whose target is sent byte for byte."""
+    request = f"GET {target} HTTP/1.1\r\n{headers}\r\n".encode()
+    return proxied.gateway.send_raw(request).partition(b"\r\n")[0]
+
+
+def status_code(line: bytes) -> int:
+    return int(line.split()[1])
+
+
+@pytest.mark.parametrize("path", REFUSED_PATHS)
+@pytest.mark.parametrize("convention", [False, True])
+def test_a_traversing_path_is_refused(proxied: ProxiedXApp, path: str, convention: bool) -> None:
+    base = f"{proxied.xapp_path}/api" if convention else proxied.proxy_path
+
+    # A control character never gets as far as the route.
+    assert status_code(status_line(proxied, base + path)) in (400, 404)
+    assert proxied.api.requests == []
+
+
+@pytest.mark.parametrize("path", FORWARDED_PATHS)
+def test_an_unusual_but_safe_path_is_forwarded_unchanged(proxied: ProxiedXApp, path: str) -> None:
+    expected = FORWARDED_PATHS[path]
+    line = status_line(proxied, proxied.proxy_path + path)
+
+    if expected is None and proxied.via_apiserver:
+        assert status_code(line) in (200, 400)
+        return
+    if expected is None:
+        assert status_code(line) in (200, 400)
+        assert all(seen.target == path for seen in proxied.api.requests)
+        return
+    assert status_code(line) == 200
+    assert [seen.target for seen in proxied.api.requests] == [expected]
+
+
+@pytest.mark.parametrize(("service", "port"), UNKNOWN_TARGETS)
+def test_only_services_and_ports_of_the_xapp_are_reachable(proxied: ProxiedXApp, service: str, port: str) -> None:
+    line = status_line(proxied, f"{proxied.xapp_path}/proxy/{service}/{port}/json")
+
+    assert status_code(line) in (400, 404)
+    assert proxied.api.requests == []
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "http://evil.example.com{base}/echo",
+        "http://evil.example.com:80@localhost{base}/echo",
+        "https://127.0.0.1:1{base}/echo",
+    ],
+)
+def test_the_authority_of_an_absolute_target_leads_nowhere_else(proxied: ProxiedXApp, target: str) -> None:
+    assert status_code(status_line(proxied, target.format(base=proxied.proxy_path))) in (200, 400, 421)
+    assert all(seen.target == "/echo" for seen in proxied.api.requests)
+    assert all("evil" not in (seen.header("host") or "") for seen in proxied.api.requests)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/xapps/{ns}/acme-ran-hello%2fproxy%2fhello%2f80/json",
+        "/api/xapps/{ns}%2facme-ran-hello/proxy/hello/80/json",
+        "/api/xapps/{ns}/acme-ran-hello/proxy/hello%2f80/json",
+        "/api/xapps/{ns}/acme-ran-hello/proxy%2fhello/80/json",
+        "/api%2fxapps/{ns}/acme-ran-hello/proxy/hello/80/json",
+        "/api/%76%31/xapps/{ns}/acme-ran-hello/proxy/hello/80/json",
+        "/api/xapps/{ns}/x/../acme-ran-hello/proxy/hello/80/json",
+        "//api/xapps/{ns}/acme-ran-hello/proxy/hello/80/json",
+    ],
+)
+def test_no_encoded_slash_shifts_what_the_path_means(proxied: ProxiedXApp, path: str) -> None:
+    assert status_code(status_line(proxied, path.format(ns=proxied.namespace))) in (400, 404)
+    assert proxied.api.requests == []
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Host: localhost\r\nHost: evil.example.com",
+        "Host: evil.example.com",
+        "Host: localhost\r\nContent-Length: 5\r\nTransfer-Encoding: chunked",
+        "Host: localhost\r\nTransfer-Encoding: chunked, identity",
+        "Host: localhost\r\nContent-Length: 5\r\nContent-Length: 6",
+        "Host: localhost\r\nContent-Length: -1",
+        "Host: localhost\r\nX-A: b\r\n Folded: c",
+    ],
+)
+def test_a_head_that_two_programs_may_read_differently_is_refused_or_read_once(
+    proxied: ProxiedXApp, header: str
+) -> None:
+    line = status_line(proxied, f"{proxied.proxy_path}/echo", headers=f"{header}\r\n")
+
+    assert status_code(line) in (400, 421)
+    assert proxied.api.requests == []
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "X-Forwarded-Host: evil.example.com",
+        "X-Forwarded-Prefix: /evil.example.com",
+        "X-Original-URL: http://evil.example.com/",
+        "X-Rewrite-URL: /../../evil",
+        "Forwarded: host=evil.example.com",
+        "Connection: host, x-forwarded-for, x-forwarded-prefix",
+        "Upgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA",
+    ],
+)
+def test_no_header_changes_where_a_request_goes(proxied: ProxiedXApp, header: str) -> None:
+    line = status_line(proxied, f"{proxied.proxy_path}/echo", headers=f"Host: localhost\r\n{header}\r\n")
+
+    assert status_code(line) == 200
+    seen = proxied.api.requests[-1]
+    assert seen.target == "/echo"
+    assert seen.header("host") == f"{SERVICE}.{proxied.namespace}.svc"
+    assert seen.header("x-forwarded-host") == "localhost"
+    assert seen.header("x-forwarded-prefix") == proxied.proxy_path
+    assert seen.header("upgrade") is None
+    assert proxied.proxy_path.endswith(str(PORT))
+
+
+@pytest.mark.parametrize("path", ["/a%2Fb", "/a//b", "/a%2fb//c"])
+def test_paths_that_the_api_server_rewrites_are_refused_only_in_apiserver_mode(proxied: ProxiedXApp, path: str) -> None:
+    line = status_line(proxied, proxied.proxy_path + path)
+
+    if proxied.via_apiserver:
+        assert (status_code(line), proxied.api.requests) == (400, [])
+    else:
+        assert (status_code(line), proxied.api.requests[-1].target) == (200, path)

@@ -1,0 +1,383 @@
+"""Two tenants, one without any right and nobody at all, on every route: what they may do, and what they learn.
+
+`matrix.py` has the row of each route; RBAC is real, with the roles that manifests/base gives to people.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import httpx
+import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+
+from tests.integration.gateway.caller_factory import ACCOUNTS, BINDINGS, create_token, wait_for_role
+from tests.integration.gateway.gateway_client import ready_status
+from tests.integration.gateway.permission_matrix import ACCESS_RULES, ANY_ACCOUNT, PermissionRow
+from tests.localcluster import Cluster
+from tests.localcluster.waiting import wait_until
+from tests.support.apiserver import NAMESPACES, REPOSITORIES, XAPPS, ApiServer
+from tests.support.audit import read_audit_events
+from tests.support.gateway import GatewayServer
+from tests.support.openapi_contract import OpenApiContract
+from tests.support.routes import UNAUTHENTICATED_ROUTES, WEBSOCKET, RouteKey, all_routes
+from tests.support.sse import ServerSentEvent, parse_events
+
+pytestmark = pytest.mark.integration
+
+SERVICES: Final = "/api/v1/namespaces/{}/services"
+CSRF_PROOF: Final = {"X-Requested-With": "tests"}
+AUTHENTICATED_ROUTES: Final = [route for route in all_routes() if route not in UNAUTHENTICATED_ROUTES]
+SAFE_METHODS: Final = {"GET", "OPTIONS", WEBSOCKET}
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """A namespace with an xApp and a repository; `mark` is in all of its data, and nowhere else."""
+
+    namespace: str
+    name: str
+    marker: str
+
+
+@dataclass(frozen=True, slots=True)
+class TwoTenants:
+    """Two tenants, and who is there: `edit` may edit what is a's, `view` may view what is b's, `nobody` neither."""
+
+    a: Tenant
+    b: Tenant
+    tokens: dict[str, str]
+
+    def own_tenant(self, who: str) -> Tenant:
+        return self.b if who == "view" else self.a
+
+    def other_tenant(self, who: str) -> Tenant:
+        return self.a if who == "view" else self.b
+
+
+def create_tenant(api: ApiServer, name: str) -> Tenant:
+    one = Tenant(
+        namespace=f"matrix-{name}-{secrets.token_hex(4)}", name=f"{name}-ran-hello", marker=secrets.token_hex(8)
+    )
+    api.create(NAMESPACES, {"metadata": {"name": one.namespace}})
+    spec = {
+        "xAppName": "hello",
+        "organization": name,
+        "team": "ran",
+        "version": "0.1.0",
+        "owner": one.marker,
+        "method": "Remote Chart Repository",
+        "namespace": one.namespace,
+        "chartName": one.marker,
+        "url": f"https://{one.marker}.example.com",
+        "repoName": "charts",
+    }
+    head = {"apiVersion": "xapp-operator.io/v1alpha1"}
+    api.create(XAPPS.format(one.namespace), {**head, "kind": "XApp", "metadata": {"name": one.name}, "spec": spec})
+    api.patch(f"{XAPPS.format(one.namespace)}/{one.name}/status", {"status": ready_status()})
+    api.create(
+        REPOSITORIES.format(one.namespace),
+        {
+            **head,
+            "kind": "ChartRepository",
+            "metadata": {"name": one.name},
+            "spec": {"url": f"https://{one.marker}.example.com"},
+        },
+    )
+    port = {"name": f"p{one.marker[:14]}", "port": 80}
+    api.create(SERVICES.format(one.namespace), {"metadata": {"name": f"s-{one.marker}"}, "spec": {"ports": [port]}})
+    return one
+
+
+def create_account(api: ApiServer, who: str, *, home: str, at: str | None) -> str:
+    """Make a service account that has the role of its name in a namespace; return its token once RBAC knows that."""
+    api.create(ACCOUNTS.format(home), {"metadata": {"name": who}})
+    if at is not None:
+        subject = {"kind": "ServiceAccount", "name": who, "namespace": home}
+        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": who}
+        api.create(BINDINGS.format(at), {"metadata": {"name": who}, "roleRef": role, "subjects": [subject]})
+        wait_for_role(api, f"{home}:{who}", who, namespace=at)
+    return create_token(api, who, namespace=home)
+
+
+@pytest.fixture(scope="module")
+def tenants(api: ApiServer, authenticated_gateway: GatewayServer) -> Iterator[TwoTenants]:
+    a, b = create_tenant(api, "a"), create_tenant(api, "b")
+    home = f"matrix-home-{secrets.token_hex(4)}"
+    api.create(NAMESPACES, {"metadata": {"name": home}})
+    places = {"edit": a.namespace, "view": b.namespace, "nobody": None}
+    made = TwoTenants(a, b, {who: create_account(api, who, home=home, at=at) for who, at in places.items()})
+
+    def known() -> bool:
+        return authenticated_gateway.run_in_loop(
+            lambda gateway: all(
+                gateway.store.get(one.namespace, one.name)
+                and gateway.repositories.store.get(one.namespace, one.name)
+                and one.namespace in gateway.services.store.namespaces
+                for one in (a, b)
+            )
+        )
+
+    def listed() -> bool:
+        with authenticated_gateway.client(headers={"Authorization": f"Bearer {made.tokens['view']}"}) as http:
+            return any(b.marker in str(each) for each in all_items(http, "/api/discovery/services"))
+
+    wait_until(known, timeout=60, what="the gateway to know both tenants")
+    wait_until(listed, timeout=60, what="the gateway to know their Services")
+    yield made
+    for namespace in (a.namespace, b.namespace, home):
+        api.delete(f"{NAMESPACES}/{namespace}")
+
+
+@dataclass(frozen=True, slots=True)
+class ContractClient:
+    """One who tries routes; every answer is held against the API's description."""
+
+    http: httpx.Client
+    contract: OpenApiContract
+
+    def call(self, route: RouteKey, row: PermissionRow, at: Tenant, **headers: str) -> httpx.Response:
+        """Return what a route answers about a tenant; of a stream only the beginning."""
+        named = {"namespace": at.namespace, "name": at.name, **row.path}
+        path = re.sub(r"\{(\w+)(:path)?\}", lambda found: named[found[1]], route.path)
+        if route.method == WEBSOCKET:
+            return self._open_websocket(path, headers)
+        request = self.http.build_request(route.method, path, headers=headers, **row.request(at.namespace))
+        answer = self.http.send(request, stream=True)
+        try:
+            if answer.headers.get("content-type", "").startswith("text/event-stream"):
+                return httpx.Response(answer.status_code, text=next(answer.iter_text()))
+            answer.read()
+        finally:
+            answer.close()
+        if route.path.replace(":path", "") in self.contract.document["paths"]:
+            self.contract.check_response(answer)
+        return answer
+
+    def _open_websocket(self, path: str, headers: dict[str, str]) -> httpx.Response:
+        sent = {name: self.http.headers[name] for name in ("authorization", "cookie") if name in self.http.headers}
+        address = f"ws://{self.http.base_url.netloc.decode()}{path}"
+        with pytest.raises(InvalidStatus) as refused, connect(address, additional_headers=sent | headers, proxy=None):
+            pass
+        answer = refused.value.response
+        return httpx.Response(answer.status_code, headers=list(answer.headers.raw_items()), content=bytes(answer.body))
+
+
+@pytest.fixture(scope="module")
+def openapi_contract(authenticated_gateway: GatewayServer) -> OpenApiContract:
+    return OpenApiContract.from_gateway(authenticated_gateway)
+
+
+@contextmanager
+def contract_client(
+    authenticated_gateway: GatewayServer, openapi_contract: OpenApiContract, **headers: str
+) -> Iterator[ContractClient]:
+    with authenticated_gateway.client(headers=headers) as http:
+        yield ContractClient(http, openapi_contract)
+
+
+def bearer_header(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+def route_id(route: RouteKey) -> str:
+    return f"{route.method} {route.path}"
+
+
+def test_every_route_has_a_row_and_every_row_a_route() -> None:
+    assert set(ACCESS_RULES) == set(AUTHENTICATED_ROUTES)
+
+
+@pytest.mark.parametrize("route", AUTHENTICATED_ROUTES, ids=route_id)
+def test_every_route_follows_rbac_and_hides_the_other_tenant(
+    authenticated_gateway: GatewayServer, openapi_contract: OpenApiContract, tenants: TwoTenants, route: RouteKey
+) -> None:
+    row = ACCESS_RULES[route]
+    for who in ("edit", "view", "nobody"):
+        with contract_client(authenticated_gateway, openapi_contract, **bearer_header(tenants.tokens[who])) as visitor:
+            own = visitor.call(route, row, tenants.own_tenant(who))
+            foreign = visitor.call(route, row, tenants.other_tenant(who))
+        assert own.status_code in (row.statuses if who in row.allowed_accounts else (403,)), (who, own.text)
+        assert foreign.status_code in (row.statuses if row.allowed_accounts == ANY_ACCOUNT else (403,)), (
+            who,
+            foreign.text,
+        )
+        hidden = {tenants.other_tenant(who).marker} | ({tenants.own_tenant(who).marker} if who == "nobody" else set())
+        for answer in (own, foreign):
+            assert not any(mark in answer.text for mark in hidden), (who, answer.text)
+            if answer.status_code == 403:
+                assert answer.json()["type"] == "urn:xapp-operator:problem:access-denied"
+
+
+@pytest.mark.parametrize("route", AUTHENTICATED_ROUTES, ids=route_id)
+def test_unauthenticated_calls_reveal_nothing(
+    authenticated_gateway: GatewayServer, openapi_contract: OpenApiContract, tenants: TwoTenants, route: RouteKey
+) -> None:
+    row = ACCESS_RULES[route]
+    for headers in ({}, bearer_header("not-known"), {"Cookie": "xapp_session=garbled"}):
+        with contract_client(authenticated_gateway, openapi_contract, **headers) as visitor:
+            for at in (tenants.a, tenants.b):
+                answer = visitor.call(route, row, at)
+                assert answer.status_code == 401, answer.text
+                assert answer.headers["WWW-Authenticate"].startswith("Bearer")
+                assert ("xapp_session=" in answer.headers.get("Set-Cookie", "")) == ("Cookie" in headers)
+
+
+@pytest.mark.parametrize("route", AUTHENTICATED_ROUTES, ids=route_id)
+def test_a_cookie_authenticates_and_changes_need_the_csrf_header(
+    authenticated_gateway: GatewayServer, openapi_contract: OpenApiContract, tenants: TwoTenants, route: RouteKey
+) -> None:
+    row = ACCESS_RULES[route]
+    with authenticated_gateway.client() as http:
+        signed_in = http.post("/api/session", json={"token": tenants.tokens["edit"]})
+        assert signed_in.status_code == 201, signed_in.text
+        cookie = {"Cookie": f"xapp_session={signed_in.cookies['xapp_session']}"}
+    changing = route.method not in SAFE_METHODS or route.method == WEBSOCKET
+    with contract_client(authenticated_gateway, openapi_contract, **cookie) as visitor:
+        proven = visitor.call(route, row, tenants.a, **CSRF_PROOF)
+        plain = visitor.call(route, row, tenants.a)
+        strange = visitor.call(route, row, tenants.a, Origin="https://elsewhere.example.com")
+        foreign = visitor.call(route, row, tenants.b, **CSRF_PROOF)
+    assert proven.status_code in row.statuses
+    assert foreign.status_code in (row.statuses if row.allowed_accounts == ANY_ACCOUNT else (403,))
+    if changing:
+        assert plain.status_code == strange.status_code == 403
+        assert "cookie alone" in plain.json()["detail"]
+        assert "another origin" in strange.json()["detail"]
+    else:
+        assert plain.status_code == strange.status_code == proven.status_code
+
+
+def all_items(http: httpx.Client, path: str) -> list[dict[str, Any]]:
+    """Return what all pages of a list hold; the counts must agree with it."""
+    found: list[dict[str, Any]] = []
+    for page in range(1, 1000):
+        body = http.get(path, params={"page": page, "per_page": 1}).json()
+        found += body["content"]
+        if body["is_last_page"]:
+            assert body["total_count"] == len(found)
+            assert body["last_page"] == max(1, len(found))
+            return found
+    raise AssertionError("more pages than there can be")
+
+
+@pytest.mark.parametrize(
+    ("path", "sought"), [("/api/xapps", "name"), ("/api/repositories", "name"), ("/api/discovery/services", "mark")]
+)
+def test_lists_and_counts_leave_out_what_the_caller_may_not_see(
+    authenticated_gateway: GatewayServer, tenants: TwoTenants, path: str, sought: str
+) -> None:
+    for who, expected in (("edit", [tenants.a]), ("view", [tenants.b]), ("nobody", [])):
+        with authenticated_gateway.client(headers=bearer_header(tenants.tokens[who])) as http:
+            assert [each["namespace"] for each in all_items(http, path)] == [one.namespace for one in expected]
+            for one in (tenants.a, tenants.b):
+                search = http.get(path, params={"search": getattr(one, sought)}).json()
+                assert search["total_count"] == (1 if one in expected else 0)
+                answer = http.get(path, params={"namespace": one.namespace})
+                assert answer.status_code == (200 if one in expected else 403)
+            assert http.get(path, params={"namespace": "nowhere-at-all"}).status_code == 403
+
+
+def named_in(event: ServerSentEvent) -> str:
+    return str(event.data["namespace"])
+
+
+def next_change(heard: Iterator[ServerSentEvent]) -> ServerSentEvent:
+    """Return what comes next and is no comment: those only fill a silence."""
+    return next(each for each in heard if each.name not in {"", ":"})
+
+
+def test_change_streams_contain_the_own_namespace_only(
+    authenticated_gateway: GatewayServer,
+    api: ApiServer,
+    tenants: TwoTenants,
+    record_property: Callable[[str, object], None],
+) -> None:
+    def touch(one: Tenant, message: str) -> None:
+        status = {"status": {"release": {"name": message}}}
+        api.patch(f"{XAPPS.format(one.namespace)}/{one.name}/status", status)
+
+    with (
+        authenticated_gateway.client(headers=bearer_header(tenants.tokens["edit"])) as editor,
+        authenticated_gateway.client(headers=bearer_header(tenants.tokens["view"])) as viewer,
+        editor.stream("GET", "/api/stream") as of_a,
+        viewer.stream("GET", "/api/stream") as of_b,
+    ):
+        hears_a, hears_b = parse_events(of_a.iter_lines()), parse_events(of_b.iter_lines())
+        next(hears_a)
+        next(hears_b)
+        touch(tenants.a, "first")
+        begun = time.monotonic()
+        touch(tenants.b, "second")
+        heard = next_change(hears_b)
+        took = time.monotonic() - begun
+        touch(tenants.a, "third")
+        heard_too = [next_change(hears_a), next_change(hears_a)]
+
+    assert (named_in(heard), heard.data["release"]["name"]) == (tenants.b.namespace, "second")
+    assert [named_in(each) for each in heard_too] == [tenants.a.namespace] * 2
+    assert [each.data["release"]["name"] for each in heard_too] == ["first", "third"]
+    told = f"a change in the cluster reached the stream after {took:.3f} s"
+    record_property("stream", told)
+    print(told)
+
+
+def test_a_right_that_is_taken_ends_what_it_let_through(
+    authenticated_gateway: GatewayServer, api: ApiServer, tenants: TwoTenants
+) -> None:
+    home = f"matrix-leaver-{secrets.token_hex(4)}"
+    api.create(NAMESPACES, {"metadata": {"name": home}})
+    one = create_tenant(api, "c")
+    try:
+        token = create_account(api, "view", home=home, at=one.namespace)
+        with authenticated_gateway.client(headers=bearer_header(token)) as http:
+            path = {"namespace": one.namespace}
+            wait_until(lambda: http.get("/api/xapps").json()["total_count"] == 1, timeout=60, what="the xApp")
+            with http.stream("GET", "/api/stream") as answer, http.stream("GET", "/api/stream", params=path) as only:
+                heard, of_one = parse_events(answer.iter_lines()), parse_events(only.iter_lines())
+                next(heard)
+                next(of_one)
+                api.delete(f"{BINDINGS.format(one.namespace)}/view")
+                wait_until(
+                    lambda: http.get("/api/xapps", params=path).status_code == 403, timeout=60, what="the right to end"
+                )
+                wait_until(
+                    lambda: http.get("/api/xapps").json()["total_count"] == 0, timeout=60, what="the list to end"
+                )
+                status = {"status": {"release": {"name": "after"}}}
+                api.patch(f"{XAPPS.format(one.namespace)}/{one.name}/status", status)
+                rest = next(each for each in heard if each.name != ":")
+                assert rest.name == "reset"
+                assert all(each.name in {"", ":"} for each in of_one)
+    finally:
+        api.delete(f"{NAMESPACES}/{home}")
+        api.delete(f"{NAMESPACES}/{one.namespace}")
+
+
+def test_the_audit_log_names_who_changed_something_by_cookie(
+    cluster: Cluster, authenticated_gateway: GatewayServer, api: ApiServer, tenants: TwoTenants
+) -> None:
+    if cluster.audit_log is None:
+        pytest.skip("the audit log of this cluster is out of reach")
+    log, name = cluster.audit_log, f"audited-{secrets.token_hex(4)}"
+    body = {"name": name, "namespace": tenants.a.namespace, "url": "https://charts.example.com"}
+    with authenticated_gateway.client() as http:
+        assert http.post("/api/session", json={"token": tenants.tokens["edit"]}).status_code == 201
+        who = http.get("/api/session").json()["user"]
+        assert http.post("/api/repositories", json=body, headers=CSRF_PROOF).status_code == 201
+    api.delete(f"{REPOSITORIES.format(tenants.a.namespace)}/{name}")
+
+    def written() -> list[str]:
+        found = read_audit_events(log, containing=f'"name":"{name}"')
+        return [event["user"]["username"] for event in found if event["verb"] == "create"]
+
+    writers = wait_until(written, timeout=60, what="the audit log", interval=0.2)
+    assert who.endswith(":edit")
+    assert set(writers) == {who}

@@ -1,0 +1,261 @@
+"""What goes wrong, and what the operator does about it."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import subprocess
+from typing import Any
+
+import pytest
+
+from tests.localcluster.access import KubectlFailed
+from tests.support.audit import read_audit_events
+from tests.support.operator import OperatorProcess
+from tests.support.workload import workload_chart
+from tests.support.xapps import XAppClient
+
+pytestmark = pytest.mark.integration
+
+
+def _helm(xapps: XAppClient, *arguments: str, stdin: bytes | None = None) -> str:
+    done = subprocess.run(
+        [xapps.cluster.helm_path, "-n", xapps.namespace, *arguments],
+        env=xapps.cluster.env,
+        input=stdin,
+        capture_output=True,
+        check=True,
+    )
+    return done.stdout.decode()
+
+
+def test_operator_killed_during_an_install_and_started_again_ends_ready(
+    xapps: XAppClient, operator: OperatorProcess
+) -> None:
+    xapps.apply(xapps.uploaded_manifest("hello", workload_chart(), values={"hookSeconds": "6s"}))
+    xapps.wait_until(lambda: xapps.names("job") == ["hello-prepare"], what="the install to run its hook", xapp="hello")
+    operator.kill()
+    operator.start()
+    status = xapps.wait_ready("hello", seconds=120)
+    assert status["phase"] == "Deployed"
+    assert xapps.helm_releases()["hello"]["status"] == "deployed"
+
+
+def test_newer_generation_ends_a_running_install(xapps: XAppClient) -> None:
+    manifest = xapps.uploaded_manifest("hello", workload_chart(), values={"hookSeconds": "600s"})
+    xapps.apply(manifest)
+    xapps.wait_until(lambda: xapps.names("job") == ["hello-prepare"], what="the install to run its hook", xapp="hello")
+    manifest["spec"]["values"] = {"greeting": "newer"}
+    xapps.apply(manifest)
+    xapps.wait_ready("hello", seconds=60)
+    found = xapps.get("configmap", "hello")
+    assert found is not None
+    assert found["data"]["greeting"] == "newer"
+
+
+def test_deletion_ends_a_running_install(xapps: XAppClient) -> None:
+    xapps.apply(xapps.uploaded_manifest("hello", workload_chart(), values={"hookSeconds": "600s"}))
+    xapps.wait_until(lambda: xapps.names("job") == ["hello-prepare"], what="the install to run its hook", xapp="hello")
+    xapps.kubectl("delete", "xapp", "hello", "--timeout=60s")
+    assert xapps.helm_releases() == {}
+
+
+def _lock(xapps: XAppClient, name: str, *, status: str) -> None:
+    """Make the newest revision of a release pending, in payload and label, as a helm that was killed leaves it."""
+    secret = xapps.get("secret", f"sh.helm.release.v1.{name}.v1")
+    assert secret is not None
+    payload = json.loads(gzip.decompress(base64.b64decode(base64.b64decode(secret["data"]["release"]))))
+    payload["info"]["status"] = status
+    packed = base64.b64encode(base64.b64encode(gzip.compress(json.dumps(payload).encode()))).decode()
+    change = {"metadata": {"labels": {"status": status}}, "data": {"release": packed}}
+    xapps.kubectl("patch", "secret", secret["metadata"]["name"], "--type=merge", "-p", json.dumps(change))
+
+
+def test_release_left_pending_by_us_is_unlocked(xapps: XAppClient) -> None:
+    xapps.apply(xapps.uploaded_manifest("hello", workload_chart()))
+    xapps.wait_ready("hello")
+    _lock(xapps, "hello", status="pending-upgrade")
+    xapps.wait_until(
+        lambda: xapps.helm_releases().get("hello", {}).get("status") == "deployed", what="the release to be whole again"
+    )
+    xapps.wait_ready("hello")
+    events = json.loads(xapps.kubectl("get", "events", "-o", "json"))["items"]
+    assert any(event["reason"] == "Unlocked" for event in events)
+
+
+def test_release_made_by_a_person_is_left_alone_until_adopt(xapps: XAppClient, tmp_path: Any) -> None:
+    chart = tmp_path / "chart.tgz"
+    chart.write_bytes(workload_chart())
+    _helm(xapps, "install", "hello", str(chart))
+    manifest = xapps.uploaded_manifest("hello", workload_chart(), values={"greeting": "taken"})
+    xapps.apply(manifest)
+    stalled = xapps.wait_stalled("hello")
+    assert stalled["reason"] == "AccessDenied"
+    assert "adopt: true" in stalled["message"]
+    assert xapps.helm_releases()["hello"]["revision"] == "1"
+    manifest["spec"]["adopt"] = True
+    xapps.apply(manifest)
+    assert xapps.wait_ready("hello")["release"]["revision"] == 2
+
+
+def test_deleting_an_xapp_does_not_touch_the_release_of_a_person(xapps: XAppClient, tmp_path: Any) -> None:
+    chart = tmp_path / "chart.tgz"
+    chart.write_bytes(workload_chart())
+    _helm(xapps, "install", "hello", str(chart))
+    xapps.apply(xapps.uploaded_manifest("hello", workload_chart()))
+    xapps.wait_stalled("hello")
+    xapps.kubectl("delete", "xapp", "hello", "--timeout=60s")
+    assert xapps.helm_releases()["hello"]["status"] == "deployed"
+
+
+def test_release_of_another_xapp_is_untouched(xapps: XAppClient) -> None:
+    xapps.apply(xapps.uploaded_manifest("first", workload_chart()))
+    xapps.wait_ready("first")
+    xapps.apply(xapps.uploaded_manifest("second", workload_chart(), releaseName="first", adopt=True))
+    assert "first" in xapps.wait_stalled("second")["message"]
+    xapps.kubectl("delete", "xapp", "second", "--timeout=60s")
+    assert xapps.helm_releases()["first"]["revision"] == "1"
+
+
+def test_upgrade_that_fails_for_good_is_rolled_back_and_stalled(xapps: XAppClient) -> None:
+    manifest = xapps.uploaded_manifest("hello", workload_chart(), values={"greeting": "good"})
+    xapps.apply(manifest)
+    xapps.wait_ready("hello")
+    bad = "apiVersion: v1\nkind: Service\nmetadata: {name: hello}\nspec: {ports: [{name: http, port: 99999}]}\n"
+    xapps.apply(
+        xapps.uploaded_manifest("hello", workload_chart(version="0.2.0", templates__service=bad), version="0.2.0")
+    )
+    stalled = xapps.wait_stalled("hello")
+    assert stalled["reason"] == "UpgradeFailed"
+    assert "99999" in stalled["message"] or "port" in stalled["message"]
+    assert "rolled back" in stalled["message"]
+    found = xapps.get("configmap", "hello")
+    assert found is not None
+    assert found["data"]["greeting"] == "good"
+    assert xapps.helm_releases()["hello"]["status"] == "deployed"
+
+
+def test_upgrade_that_never_gets_healthy_is_rolled_back(xapps: XAppClient) -> None:
+    manifest = xapps.uploaded_manifest("hello", workload_chart(), values={"greeting": "good"}, timeout="5s")
+    xapps.apply(manifest)
+    xapps.wait_ready("hello")
+    manifest["spec"]["values"] = {"greeting": "bad", "fail": "CrashLoopBackOff"}
+    xapps.apply(manifest)
+    stalled = xapps.wait_stalled("hello")
+    assert stalled["reason"] == "HealthCheckFailed"
+    assert "CrashLoopBackOff" in stalled["message"]
+    found = xapps.get("configmap", "hello")
+    assert found is not None
+    assert found["data"]["greeting"] == "good"
+    manifest["spec"]["values"] = {"greeting": "better"}
+    xapps.apply(manifest)
+    xapps.wait_ready("hello")
+
+
+def test_failed_upgrade_stays_where_no_rollback_is_wanted(xapps: XAppClient) -> None:
+    manifest = xapps.uploaded_manifest("hello", workload_chart(), timeout="5s", upgrade={"onFailure": "none"})
+    xapps.apply(manifest)
+    xapps.wait_ready("hello")
+    manifest["spec"]["values"] = {"fail": "CrashLoopBackOff"}
+    xapps.apply(manifest)
+    xapps.wait_stalled("hello")
+    assert xapps.helm_releases()["hello"]["revision"] == "2"
+
+
+@pytest.mark.parametrize("failure", ["CrashLoopBackOff", "ErrImagePull", "OOMKilled"])
+def test_first_install_that_never_gets_healthy_names_the_root_cause(xapps: XAppClient, failure: str) -> None:
+    xapps.apply(xapps.uploaded_manifest("hello", workload_chart(), values={"fail": failure}, timeout="3s"))
+    xapps.wait_until(
+        lambda: (xapps.current_condition("hello", "Ready") or {}).get("reason") == "HealthCheckFailed",
+        what="the failure to show",
+        xapp="hello",
+    )
+    ready = xapps.current_condition("hello", "Ready")
+    assert ready is not None
+    assert ready["status"] == "False"
+    assert failure in ready["message"]
+    assert "main" in ready["message"]
+    assert xapps.helm_releases()["hello"]["revision"] == "1"
+    assert xapps.status("hello")["phase"] == "Degraded"
+
+
+def test_rollback_to_is_done_once_and_held_until_the_spec_changes(xapps: XAppClient) -> None:
+    manifest = xapps.uploaded_manifest("hello", workload_chart(), values={"greeting": "one"})
+    xapps.apply(manifest)
+    xapps.wait_ready("hello")
+    manifest["spec"]["values"] = {"greeting": "two"}
+    xapps.apply(manifest)
+    xapps.wait_ready("hello")
+    xapps.kubectl("annotate", "xapp/hello", "xapp-operator.io/rollback-to=1")
+    xapps.wait_until(lambda: xapps.status("hello").get("heldRevision") == 1, what="the rollback", xapp="hello")
+    status = xapps.wait_ready("hello")
+    assert status["release"]["revision"] == 3
+    message = next(each["message"] for each in status["conditions"] if each["type"] == "Ready")
+    assert "held" in message
+    found = xapps.get("configmap", "hello")
+    assert found is not None
+    assert found["data"]["greeting"] == "one"
+    manifest["spec"]["values"] = {"greeting": "three"}
+    xapps.apply(manifest)
+    assert xapps.wait_ready("hello")["release"]["revision"] == 4
+
+
+def test_missing_right_of_the_service_account_is_named_and_retry_at_tries_again(xapps: XAppClient) -> None:
+    xapps.kubectl("create", "serviceaccount", "weak")
+    xapps.kubectl("create", "role", "weak", "--verb=*", "--resource=secrets,configmaps,services")
+    xapps.kubectl("create", "rolebinding", "weak", "--role=weak", f"--serviceaccount={xapps.namespace}:weak")
+    xapps.apply(xapps.uploaded_manifest("hello", workload_chart(), serviceAccountName="weak"))
+    stalled = xapps.wait_stalled("hello")
+    assert stalled["reason"] == "AccessDenied"
+    assert "deployments" in stalled["message"]
+    assert "weak" in stalled["message"]
+    xapps.kubectl("create", "role", "more", "--verb=*", "--resource=deployments.apps")
+    xapps.kubectl("create", "rolebinding", "more", "--role=more", f"--serviceaccount={xapps.namespace}:weak")
+    xapps.kubectl("annotate", "xapp/hello", "xapp-operator.io/retry-at=1")
+    xapps.wait_ready("hello")
+
+
+def test_helm_acts_as_the_service_account(xapps: XAppClient) -> None:
+    if xapps.cluster.audit_log is None:
+        pytest.skip("only the project's own cluster lets its audit log be read")
+    xapps.kubectl("create", "serviceaccount", "deployer")
+    xapps.kubectl(
+        "create", "rolebinding", "deployer", "--clusterrole=admin", f"--serviceaccount={xapps.namespace}:deployer"
+    )
+    xapps.apply(xapps.uploaded_manifest("hello", workload_chart(), serviceAccountName="deployer"))
+    xapps.wait_ready("hello")
+    user = f"system:serviceaccount:{xapps.namespace}:deployer"
+    made: set[tuple[str, str]] = set()
+    for event in read_audit_events(xapps.cluster.audit_log, containing=xapps.namespace):
+        reference = event.get("objectRef", {})
+        impersonated = event.get("impersonatedUser", {}).get("username")
+        if reference.get("namespace") == xapps.namespace and impersonated == user:
+            made.add((event["verb"], reference["resource"]))
+    assert {"deployments", "services", "configmaps", "secrets"} <= {resource for _, resource in made}
+
+
+def test_deleting_the_namespace_with_an_xapp_in_it_ends(xapps: XAppClient) -> None:
+    other = f"{xapps.namespace[:50]}-2"
+    xapps.cluster.kubectl("create", "namespace", other)
+    kit = XAppClient(xapps.cluster, other)
+    kit.apply(kit.uploaded_manifest("hello", workload_chart()))
+    kit.wait_ready("hello")
+    xapps.cluster.kubectl("delete", "namespace", other, "--timeout=60s")
+    with pytest.raises(KubectlFailed, match="NotFound"):
+        xapps.cluster.kubectl("get", "namespace", other)
+
+
+def test_health_lost_later_shows_and_heals_without_a_new_revision(xapps: XAppClient) -> None:
+    xapps.apply(xapps.uploaded_manifest("hello", workload_chart(), timeout="5s"))
+    xapps.wait_ready("hello")
+    pods = xapps.names("pod", "app=hello")
+    xapps.kubectl("label", "pod", pods[0], "xapp-operator.io/test-fail=CrashLoopBackOff")
+    xapps.wait_until(
+        lambda: (xapps.current_condition("hello", "Ready") or {}).get("status") == "False",
+        what="the loss to show",
+        xapp="hello",
+    )
+    xapps.kubectl("delete", "pod", pods[0], "--wait=false")
+    xapps.wait_ready("hello")
+    assert xapps.helm_releases()["hello"]["revision"] == "1"

@@ -1,0 +1,71 @@
+"""A person with helm, who knows nothing of the operator."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.localcluster import Cluster
+
+
+@dataclass(frozen=True, slots=True)
+class HelmUser:
+    """What somebody does with helm in one namespace; charts are put into `folder`."""
+
+    cluster: Cluster
+    namespace: str
+    folder: Path
+
+    def install(self, release: str, archive: bytes, **values: str) -> None:
+        """Run a plain `helm install`."""
+        self._helm("install", release, self._write_chart(archive), *_set_string_flags(values))
+
+    def upgrade(self, release: str, archive: bytes, **values: str) -> None:
+        """Run a plain `helm upgrade`."""
+        self._helm("upgrade", release, self._write_chart(archive), *_set_string_flags(values))
+
+    def uninstall(self, release: str) -> None:
+        """Run a plain `helm uninstall`."""
+        self._helm("uninstall", release)
+
+    def history(self, release: str) -> list[dict[str, Any]]:
+        """Return what `helm history` tells, oldest first."""
+        found: list[dict[str, Any]] = json.loads(self._helm("history", release, "-o", "json"))
+        return found
+
+    def releases(self) -> set[str]:
+        """Return the names of the releases that have a record in the namespace."""
+        listed = self.cluster.kubectl(
+            "-n",
+            self.namespace,
+            "get",
+            "secrets",
+            "-l",
+            "owner=helm",
+            "-o",
+            "jsonpath={.items[*].metadata.labels.name}",
+        )
+        return set(listed.split())
+
+    def _helm(self, *arguments: str) -> str:
+        done = subprocess.run(
+            [self.cluster.helm_path, "-n", self.namespace, *arguments],
+            env=self.cluster.env,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def _write_chart(self, archive: bytes) -> str:
+        path = self.folder / "chart.tgz"
+        path.write_bytes(archive)
+        return str(path)
+
+
+def _set_string_flags(values: dict[str, str]) -> list[str]:
+    return [part for name, value in values.items() for part in ("--set-string", f"{name}={value}")]

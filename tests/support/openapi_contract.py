@@ -1,0 +1,66 @@
+"""Every answer of a gateway held against its own OpenAPI document: status, headers, media type, shape."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+import httpx
+from jsonschema import Draft202012Validator
+
+from tests.support.gateway import GatewayServer
+
+UNDOCUMENTED_STATUSES: Final = frozenset({404, 405})
+"""Where no route answers, no description can say so."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenApiContract:
+    """The description, and its paths as patterns."""
+
+    document: dict[str, Any]
+    routes: list[tuple[re.Pattern[str], dict[str, Any]]]
+
+    @classmethod
+    def from_gateway(cls, gateway: GatewayServer) -> Self:
+        """Return the contract that `gateway` publishes."""
+        with gateway.client() as http:
+            document = http.get("/api/v1/openapi.json").json()
+        routes = [
+            (re.compile(re.sub(r"\{[^}]+\}", "[^/]+", path)), operations)
+            for path, operations in document["paths"].items()
+        ]
+        return cls(document, routes)
+
+    def check_response(self, answer: httpx.Response) -> None:
+        """Fail when `answer` is not one that the description of its path names."""
+        path = answer.request.url.path.replace("/api/v1/", "/api/")
+        method = answer.request.method.lower()
+        operations = next((found for pattern, found in self.routes if pattern.fullmatch(path)), {})
+        operation = operations.get(method)
+        if operation is None:
+            assert answer.status_code in UNDOCUMENTED_STATUSES, (
+                f"{method} {path} is not described, yet {answer.status_code}"
+            )
+            return
+        described = operation["responses"].get(str(answer.status_code))
+        assert described is not None, f"{method} {path} answers {answer.status_code}, which is not described"
+        for name in described.get("headers", {}):
+            assert name in answer.headers or "dryRun" in answer.request.url.params, f"{method} {path} lacks {name}"
+        self._check_body(answer, described.get("content", {}))
+
+    def _check_body(self, answer: httpx.Response, content: dict[str, Any]) -> None:
+        answer.read()
+        media = answer.headers.get("content-type", "").partition(";")[0]
+        if not content:
+            return
+        assert media in content, f"{answer.request.url.path} answers {media}, described are {list(content)}"
+        schema = content[media].get("schema")
+        if schema and media.endswith("json"):
+            resolvable_schema = {**schema, "components": self.document["components"]}
+            errors = [
+                f"{error.json_path}: {error.message}"
+                for error in Draft202012Validator(resolvable_schema).iter_errors(answer.json())
+            ]
+            assert not errors, f"{answer.request.url.path}: {errors}"

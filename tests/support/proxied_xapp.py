@@ -1,0 +1,114 @@
+"""Gateways with one xApp whose API is a real server of the test (`tests.support.xapp_server`).
+
+`behind_service` reaches it as a gateway in a pod does, but at the server's own address; the way through a real API
+server is in `tests/integration/gateway/proxy`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+from websockets.sync.client import ClientConnection, connect
+
+from tests.support.gateway import GatewayServer, offline_gateway, serve_gateway
+from tests.support.xapp_server import XAppServer
+from tests.unit.gateway.xapp_objects import raw_xapp, ready_status
+from xapp_operator.charts.address_rule import AddressRule
+from xapp_operator.config import Settings
+from xapp_operator.gateway.catalog.records import build_xapp_entry
+from xapp_operator.gateway.proxy.upstream import Upstream
+from xapp_operator.gateway.proxy.xapp_proxy import XAppProxy
+from xapp_operator.gateway.state import Gateway
+from xapp_operator.kube.resources import SERVICES
+
+NAMESPACE: Final = "ric-xapps"
+NAME: Final = "acme-ran-hello"
+SERVICE: Final = "hello"
+PORT: Final = 80
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ProxiedXApp:
+    """One xApp behind a gateway; `inner` tells whether the API server is between the two."""
+
+    gateway: GatewayServer
+    api: XAppServer
+    namespace: str = NAMESPACE
+    via_apiserver: bool = False
+
+    @property
+    def xapp_path(self) -> str:
+        """Return the path of the xApp."""
+        return f"/api/xapps/{self.namespace}/{NAME}"
+
+    @property
+    def proxy_path(self) -> str:
+        """Return the path under which its API is."""
+        return f"{self.xapp_path}/proxy/{SERVICE}/{PORT}"
+
+    def client(self, **options: object) -> httpx.Client:
+        """Return an HTTP client that asks the xApp: paths are the xApp's."""
+        url = self.gateway.url + self.proxy_path
+        return httpx.Client(base_url=url, timeout=120, trust_env=False, **options)  # type: ignore[arg-type]
+
+    def open_websocket(self, path: str, **options: Any) -> ClientConnection:
+        """Return a WebSocket to the xApp."""
+        url = f"ws://127.0.0.1:{self.gateway.port}{self.proxy_path}{path}"
+        socket: ClientConnection = connect(url, proxy=None, open_timeout=60, max_size=None, **options)
+        return socket
+
+
+@contextmanager
+def proxy_to_service(
+    api: XAppServer, folder: Path, *, service: dict[str, Any] | None = None, **changes: object
+) -> Iterator[ProxiedXApp]:
+    """Serve a gateway that connects to the Service itself, which is `api`; `changes` are settings."""
+    settings, opened = offline_gateway(folder)
+
+    @asynccontextmanager
+    async def open_located_gateway(settings: Settings) -> AsyncIterator[Gateway]:
+        upstream = Upstream(
+            settings,
+            in_pod=True,
+            find_address=lambda _: (api.host, api.port),
+            address_rule=AddressRule(allow_loopback=True),
+        )
+        async with opened(settings) as gateway, upstream:
+            yield dataclasses.replace(gateway, proxy=XAppProxy(settings, upstream))
+
+    with serve_gateway(settings.model_copy(update={"proxy_timeout": 60.0, **changes}), open_located_gateway) as gateway:
+        gateway.run_in_loop(lambda one: register_xapp(one, service or service_object()))
+        yield ProxiedXApp(gateway, api)
+
+
+def register_xapp(gateway: Gateway, service: dict[str, Any]) -> None:
+    """Let a gateway without an API server know an xApp with one Service; call it in the gateway's thread."""
+    gateway.store.put(build_xapp_entry(raw_xapp(NAME, namespace=NAMESPACE, status=ready_status())))
+    gateway.registry._caches[SERVICES][0].store_written(service)
+
+
+def service_object(name: str = SERVICE, *, namespace: str = NAMESPACE, **spec: Any) -> dict[str, Any]:
+    """Return a Service of the xApp as the API server would answer it."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "uid": f"uid-{name}",
+            "resourceVersion": "1",
+            "labels": {"xapp-operator.io/xapp": NAME},
+            "annotations": {"meta.helm.sh/release-name": NAME, "meta.helm.sh/release-namespace": namespace},
+        },
+        "spec": {
+            "type": "ClusterIP",
+            "clusterIP": "10.0.0.7",
+            "ports": [{"name": "http", "port": PORT, "targetPort": 8080, "protocol": "TCP"}],
+            **spec,
+        },
+    }

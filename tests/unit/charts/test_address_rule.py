@@ -1,0 +1,84 @@
+"""Which addresses a repository may have."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.charts.http_site import StaticResolver
+from xapp_operator.charts.address_rule import AddressRule, GuardedResolver, SocketFactory, SocketRefused
+from xapp_operator.errors import AddressRefused
+
+RULE = AddressRule(allow_loopback=False)
+LOCAL_RULE = AddressRule(allow_loopback=True)
+
+
+@pytest.mark.parametrize("address", ["10.0.0.1", "172.16.3.4", "192.168.1.1", "8.8.8.8", "fd12::1", "2001:4860::8888"])
+def test_private_and_public_addresses_are_allowed(address: str) -> None:
+    assert RULE.refusal_reason(address) is None
+
+
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        ("127.0.0.1", "a loopback address"),
+        ("127.8.9.10", "a loopback address"),
+        ("::1", "a loopback address"),
+        ("::ffff:127.0.0.1", "a loopback address"),
+        ("::127.0.0.1", "a loopback address"),
+        ("64:ff9b::127.0.0.1", "a loopback address"),
+        ("2002:7f00:1::", "a loopback address"),
+        ("0.0.0.0", "an unspecified address"),
+        ("0.1.2.3", "an unspecified address"),
+        ("::", "an unspecified address"),
+        ("169.254.1.1", "a link-local address"),
+        ("fe80::1", "a link-local address"),
+        ("fe80::1%eth0", "a link-local address"),
+        ("169.254.169.254", "the metadata address of a cloud"),
+        ("::ffff:169.254.169.254", "the metadata address of a cloud"),
+        ("64:ff9b::a9fe:a9fe", "the metadata address of a cloud"),
+        ("fd00:ec2::254", "the metadata address of a cloud"),
+        ("100.100.100.200", "the metadata address of a cloud"),
+        ("168.63.129.16", "the metadata address of a cloud"),
+        ("224.0.0.1", "a multicast address"),
+        ("ff02::1", "a multicast address"),
+        ("255.255.255.255", "a multicast address"),
+        ("2130706433", "no IP address"),
+        ("127.1", "no IP address"),
+    ],
+)
+def test_addresses_that_no_repository_has_are_refused(address: str, reason: str) -> None:
+    assert RULE.refusal_reason(address) == reason
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1", "::ffff:127.0.0.1"])
+def test_loopback_is_allowed_by_the_setting_and_nothing_else(address: str) -> None:
+    assert LOCAL_RULE.refusal_reason(address) is None
+    assert LOCAL_RULE.refusal_reason("169.254.169.254") == "the metadata address of a cloud"
+    assert LOCAL_RULE.refusal_reason("0.0.0.0") == "an unspecified address"
+
+
+@given(st.ip_addresses(v=4))
+def test_an_address_is_not_allowed_in_another_spelling(address: object) -> None:
+    if RULE.refusal_reason(str(address)):
+        for spelling in (f"::ffff:{address}", f"64:ff9b::{address}", f"64:ff9b:1::{address}"):
+            assert RULE.refusal_reason(spelling)
+
+
+async def test_of_several_addresses_only_the_allowed_are_used() -> None:
+    resolver = GuardedResolver(StaticResolver(mixed=[["169.254.169.254", "10.1.2.3", "127.0.0.1"]]), rule=RULE)
+    assert [found["host"] for found in await resolver.resolve("mixed.example")] == ["10.1.2.3"]
+
+
+async def test_a_name_with_no_allowed_address_is_refused() -> None:
+    resolver = GuardedResolver(StaticResolver(meta=[["169.254.169.254"]]), rule=RULE)
+    with pytest.raises(AddressRefused, match=r"meta\.example is refused: it is the metadata address"):
+        await resolver.resolve("meta.example")
+
+
+def test_no_socket_is_made_to_a_refused_address() -> None:
+    with pytest.raises(SocketRefused, match="link-local"):
+        SocketFactory(RULE)((socket.AF_INET, socket.SOCK_STREAM, 0, "", ("169.254.1.1", 80)))

@@ -1,0 +1,189 @@
+"""The index of a repository is read into what is needed of it, and refused when it is none."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import string
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xapp_operator.charts.repository_index import ChartIndex, ChartVersion, archive_digest, read_index
+from xapp_operator.errors import ChartSourceError
+
+DIGEST = "a" * 64
+INDEX = f"""\
+apiVersion: v1
+entries:
+  hello:
+  - apiVersion: v2
+    appVersion: "1.10"
+    created: "2026-01-02T03:04:05Z"
+    dependencies:
+    - name: common
+      version: 1.x.x
+    description: Says hello
+    digest: {DIGEST}
+    icon: https://example.com/icon.png
+    keywords: [a, b]
+    name: hello
+    urls:
+    - hello-0.2.0.tgz
+    - https://mirror.example.com/hello-0.2.0.tgz
+    version: 0.2.0
+  - urls: [hello-0.10.0.tgz]
+    version: 0.10.0
+  - urls: [hello-1.0.0-rc.1.tgz]
+    version: 1.0.0-rc.1
+  empty: []
+  nothing:
+generated: "2026-01-02T03:04:05Z"
+serverInfo: {{}}
+"""
+
+
+def read(data: bytes | str, *, max_bytes: int = 100_000) -> ChartIndex:
+    return read_index(io.BytesIO(data.encode() if isinstance(data, str) else data), max_bytes=max_bytes)
+
+
+def refusal(data: bytes | str, *, max_bytes: int = 100_000) -> str:
+    with pytest.raises(ChartSourceError) as caught:
+        read(data, max_bytes=max_bytes)
+    assert caught.value.permanent
+    return caught.value.message
+
+
+def test_charts_with_versions_are_found_by_name_and_description() -> None:
+    assert read(INDEX).names == ("hello",)
+    versions = [{"version": version, "urls": ["a"], "description": f"Says {version}"} for version in ("1.0", "2.0-rc")]
+    index = read(json.dumps({"entries": {"hello": versions}}))
+    found = [index.search(search) for search in ("", "HELL", "says 1", "2.0", "other")]
+    assert found == [["hello"], ["hello"], ["hello"], [], []]
+
+
+def test_the_latest_version_is_a_release_where_there_is_one() -> None:
+    assert read(INDEX).latest("hello").version == "0.10.0"
+    only = "entries: {new: [{version: 1.0.0-rc.2, urls: [a]}, {version: 1.0.0-rc.10+x-1, urls: [b]}]}"
+    assert read(only).latest("new").version == "1.0.0-rc.10+x-1"
+
+
+def test_a_name_that_no_xapp_could_give_is_not_listed() -> None:
+    versions = [{"version": "1.0.0", "urls": ["a"]}]
+    index = read(json.dumps({"entries": dict.fromkeys(("x" * 254, "b", "a"), versions)}))
+    assert index.names == ("a", "b")
+
+
+def test_what_is_needed_is_kept_newest_first() -> None:
+    index = read(INDEX)
+    assert set(index.charts) == {"hello", "empty", "nothing"}
+    assert [entry.version for entry in index.versions("hello")] == ["1.0.0-rc.1", "0.10.0", "0.2.0"]
+    assert index.versions("hello")[-1] == ChartVersion(
+        version="0.2.0",
+        url="hello-0.2.0.tgz",
+        digest=DIGEST,
+        app_version="1.10",
+        description="Says hello",
+        icon="https://example.com/icon.png",
+        created="2026-01-02T03:04:05Z",
+    )
+    assert index.versions("empty") == index.versions("nothing") == index.versions("other") == ()
+
+
+@pytest.mark.parametrize(
+    "data", [gzip.compress(INDEX.encode()), json.dumps(yaml.safe_load(INDEX)), f"---\n{INDEX}...\n"]
+)
+def test_an_index_may_be_compressed_or_json(data: bytes | str) -> None:
+    assert read(data).charts == read(INDEX).charts
+
+
+def test_the_digest_tells_two_states_apart() -> None:
+    assert read(INDEX).digest == read(INDEX).digest != read(INDEX + "\n").digest
+
+
+def test_the_same_bytes_are_not_parsed_again() -> None:
+    before = read(INDEX)
+    again = read_index(io.BytesIO(INDEX.encode()), max_bytes=100_000, cached=before)
+    assert again.charts is before.charts
+    assert again.fetched_at >= before.fetched_at
+    assert read_index(io.BytesIO((INDEX + "\n").encode()), max_bytes=100_000, cached=before).charts is not before.charts
+
+
+@pytest.mark.parametrize(
+    "entry",
+    ["- null", "- text", "- []", "- {urls: [a.tgz]}", "- {version: 1.0.0}", "- {version: 1.0.0, urls: []}",
+     "- {version: latest, urls: [a.tgz]}", "- {version: [1], urls: [a.tgz]}", "- {version: 1.0.0, urls: a.tgz}",
+     "- {version: ~, urls: [a.tgz]}", "- {version: 1.0.0, urls: [[a.tgz]]}"],
+)  # fmt: skip
+def test_entries_that_helm_skips_are_skipped(entry: str) -> None:
+    index = read(f"apiVersion: v1\nentries:\n  a:\n  {entry}\n  - {{version: 2.0.0, urls: [b.tgz]}}\n")
+    assert [kept.version for kept in index.versions("a")] == ["2.0.0"]
+
+
+def test_keys_that_are_no_text_are_skipped() -> None:
+    index = read(
+        "apiVersion: v1\n? [a, b]\n: {c: d}\nentries:\n  a:\n  - {version: 1.0.0, urls: [a.tgz], ? {x: y} : z}\n"
+    )
+    assert [kept.version for kept in index.versions("a")] == ["1.0.0"]
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ("", "is empty"),
+        ("# nothing\n", "is empty"),
+        ("entries: [\n", "is not YAML (line 2)"),
+        ("<!DOCTYPE html>\n<html><body>Sign in</body></html>", "is no object"),
+        ("- a\n", "is no object"),
+        ("some: thing\n", "neither entries nor an apiVersion"),
+        ("entries: {a: &x [], b: *x}\n", "uses YAML aliases"),
+        (b"entries: \xff\n", "is not YAML"),
+        (b"entries: \x00\n", "is not YAML"),
+        (gzip.compress(INDEX.encode())[:-10], "gzip compression is damaged"),
+    ],
+)
+def test_what_is_no_index_is_refused(data: bytes | str, said: str) -> None:
+    message = refusal(data)
+    assert said in message
+    assert "helm repo index" in message
+
+
+def test_an_index_over_the_bound_is_refused() -> None:
+    assert "more than 100 bytes" in refusal(INDEX, max_bytes=100)
+    bomb = gzip.compress(b"apiVersion: v1\n#" + b" " * 1_000_000)
+    assert "more than 10,000 bytes" in refusal(bomb, max_bytes=10_000)
+
+
+@pytest.mark.parametrize("digest", [DIGEST, f"sha256:{DIGEST}", DIGEST.upper()])
+def test_a_digest_may_have_its_prefix(digest: str) -> None:
+    assert archive_digest(ChartVersion(version="1.0.0", url="a", digest=digest)) == DIGEST
+
+
+def test_a_digest_of_another_kind_is_refused() -> None:
+    assert archive_digest(ChartVersion(version="1.0.0", url="a")) is None
+    with pytest.raises(ChartSourceError, match=r"the digest of version 1\.0\.0 is no sha256"):
+        archive_digest(ChartVersion(version="1.0.0", url="a", digest="md5:1234"))
+
+
+texts = st.text(alphabet=string.printable + "äß漢🚀", max_size=20).map(
+    lambda text: text.replace("\x0b", "").replace("\x0c", "")
+)
+junk = st.recursive(texts, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3))
+entries = st.fixed_dictionaries(
+    {"version": st.from_regex(r"[0-9]\.[0-9]\.[0-9]", fullmatch=True), "urls": st.lists(st.just("a.tgz"), min_size=1)},
+    optional={"description": texts, "annotations": junk, "dependencies": junk},
+)
+
+
+@given(st.dictionaries(texts, st.lists(entries, max_size=3), max_size=3), junk)
+def test_the_versions_are_those_that_a_whole_parse_finds(
+    charts: dict[str, list[dict[str, object]]], other: object
+) -> None:
+    text = yaml.safe_dump({"apiVersion": "v1", "other": other, "entries": charts}, allow_unicode=True)
+    found = read(text)
+    assert {name: sorted(entry.version for entry in listed) for name, listed in found.charts.items()} == {
+        name: sorted(str(entry["version"]) for entry in listed) for name, listed in charts.items()
+    }

@@ -1,0 +1,79 @@
+"""JSON deeper than Python's decoders go is read all the same, but for its depths."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xapp_operator.api.json import items, obj
+from xapp_operator.domain.bounded_json import LEVELS_MAX, loads_bounded
+from xapp_operator.domain.values import merge_values
+from xapp_operator.domain.yaml_values import MAX_DEPTH
+from xapp_operator.errors import ValuesInvalid
+from xapp_operator.kube.request_encoding import decode_object
+from xapp_operator.kube.watch_events import parse_watch_event
+
+JSON: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.text('"\\[]{}a', max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text('"\\]}', max_size=2), inner, max_size=3),
+)
+
+
+def nested(levels: int, inner: bytes = b"1") -> bytes:
+    return b'{"a":' * levels + inner + b"}" * levels
+
+
+def depth_of(value: Any) -> int:
+    levels = 0
+    while isinstance(value, dict):
+        value, levels = value["a"], levels + 1
+    return levels
+
+
+@pytest.mark.parametrize("levels", [1, 1_000, 1_100, 10_000, 100_000])
+def test_only_the_depths_are_lost(levels: int) -> None:
+    value = loads_bounded(b'{"before": [1], "deep": ' + nested(levels) + b', "after": "]}"}')
+    assert isinstance(value, dict)
+    assert (value["before"], value["after"]) == ([1], "]}")
+    assert depth_of(value["deep"]) == (levels if levels <= 1_000 else LEVELS_MAX - 1)
+
+
+def test_several_depths_in_one_text_are_lost_each() -> None:
+    deep = b"[" * 5_000 + b'"]\\"["' + b"]" * 5_000
+    value = loads_bounded(b"[" + deep + b", 1, " + deep + b', {"b": 2}]')
+    assert isinstance(value, list)
+    assert value[1::2] == [1, {"b": 2}]
+    assert value[0] == value[2]
+
+
+@given(JSON, JSON)
+def test_brackets_in_texts_are_no_levels(one: Any, other: Any) -> None:
+    inner = orjson.dumps(other)
+    value = loads_bounded(b"[" + orjson.dumps(one) + b"," + nested(2_000, inner) + b"," + inner + b"]")
+    assert isinstance(value, list)
+    assert (value[0], value[2]) == (one, other)
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"nonsense", b"[" * 5_000, b'{"a": "' + b"[" * 5_000, b"]" * 5_000])
+def test_what_is_no_json_is_still_none(data: bytes) -> None:
+    with pytest.raises(orjson.JSONDecodeError):
+        loads_bounded(data)
+
+
+def test_values_that_were_cut_are_refused_and_no_others() -> None:
+    listed = decode_object(b'{"items": [{"spec": {"values": {"a": 1}}}, {"spec": {"values": ' + nested(9_000) + b"}}]}")
+    good, bad = (obj(obj(item, "spec"), "values") for item in items(listed, "items"))
+    assert merge_values(good) == {"a": 1}
+    with pytest.raises(ValuesInvalid, match=f"more than {MAX_DEPTH} levels"):
+        merge_values(bad)
+
+
+def test_a_watch_goes_on_over_such_an_object() -> None:
+    event = parse_watch_event(
+        b'{"type": "ADDED", "object": {"kind": "XApp", "spec": {"values": ' + nested(9_000) + b"}}}"
+    )
+    assert (event.type, event.object["kind"]) == ("ADDED", "XApp")

@@ -1,0 +1,329 @@
+"""How often the API server is asked what a token may do, on a real HTTP server that stands in for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from tests.support.eventually import eventually
+from tests.support.gateway import UNREACHABLE_KUBECONFIG
+from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.config import Settings
+from xapp_operator.errors import AccessDenied, ApiUnavailable, Unauthenticated
+from xapp_operator.gateway.auth import access_reviews
+from xapp_operator.gateway.auth.access_reviews import (
+    DENIED_RECHECK_SECONDS_MAX,
+    REVIEW_CONCURRENCY,
+    REVIEW_SECONDS,
+    AccessReviews,
+)
+from xapp_operator.gateway.auth.callers import Caller, UnsafeBindAddress, check_bind_address
+from xapp_operator.kube.client import KubeClient
+
+
+@dataclass
+class FakeReviewServer:
+    """Answers SelfSubjectAccessReviews, and notes what it was asked."""
+
+    asked: list[JsonObject] = field(default_factory=list)
+    tokens: list[str] = field(default_factory=list)
+    allowed: bool = True
+    status: int = 201
+    answers: asyncio.Event = field(default_factory=asyncio.Event)
+    only: set[str] = field(default_factory=set)
+    at_once: int = 0
+    most_at_once: int = 0
+
+    async def review(self, request: web.Request) -> web.Response:
+        body = await request.json()
+        self.asked.append(body["spec"]["resourceAttributes"])
+        self.tokens.append(request.headers.get("Authorization", ""))
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        await self.answers.wait()
+        self.at_once -= 1
+        if self.status != 201:
+            return web.json_response({"kind": "Status", "message": "no", "code": self.status}, status=self.status)
+        allowed = self.allowed or self.asked_for(body) in self.only
+        return web.json_response({"kind": "SelfSubjectAccessReview", "status": {"allowed": allowed}}, status=201)
+
+    @staticmethod
+    def asked_for(body: JsonObject) -> str:
+        return text(obj(obj(body, "spec"), "resourceAttributes"), "namespace")
+
+
+@asynccontextmanager
+async def review_server(folder: Path) -> AsyncIterator[tuple[FakeReviewServer, KubeClient]]:
+    judge = FakeReviewServer()
+    judge.answers.set()
+    app = web.Application()
+    app.router.add_post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", judge.review)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    port = runner.addresses[0][1]
+    kubeconfig = folder / "kubeconfig"
+    kubeconfig.write_text(UNREACHABLE_KUBECONFIG.replace("127.0.0.1:1", f"127.0.0.1:{port}"))
+    try:
+        async with await KubeClient.connect(Settings.model_validate({"KUBECONFIG": str(kubeconfig)})) as kube:
+            yield judge, kube
+    finally:
+        await runner.cleanup()
+
+
+def caller(kube: KubeClient, reviews: AccessReviews, *, token: str = "abc") -> Caller:
+    return Caller(client=kube.with_token(token), mode="kubernetes", access_reviews=reviews, token=token)
+
+
+async def test_many_requests_at_once_ask_once(tmp_path: Path) -> None:
+    async with review_server(tmp_path) as (judge, kube):
+        judge.answers.clear()
+        who = caller(kube, AccessReviews())
+        requests = [asyncio.create_task(who.is_allowed("list", namespace=None)) for _ in range(50)]
+        await eventually(lambda: judge.asked, what="the first question")
+        judge.answers.set()
+
+        assert await asyncio.gather(*requests) == [True] * 50
+        assert judge.asked == [{"group": "xapp-operator.io", "resource": "xapps", "verb": "list"}]
+        assert judge.tokens == ["Bearer abc"]
+
+
+async def test_an_answer_counts_for_its_token_verb_and_namespace_only(tmp_path: Path) -> None:
+    async with review_server(tmp_path) as (judge, kube):
+        kept = AccessReviews()
+        for _ in range(2):
+            await caller(kube, kept).is_allowed("list", namespace=None)
+            await caller(kube, kept).is_allowed("list", namespace="a")
+            await caller(kube, kept).is_allowed("get", namespace="a")
+            await caller(kube, kept, token="other").is_allowed("get", namespace="a")
+
+        assert len(judge.asked) == 4
+
+
+async def test_an_answer_is_asked_for_again_after_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with review_server(tmp_path) as (judge, kube):
+        who = caller(kube, AccessReviews())
+        await who.require_allowed("list", namespace="a")
+        judge.allowed = False
+        await who.require_allowed("list", namespace="a")
+        monkeypatch.setattr(access_reviews, "REVIEW_SECONDS", 0.0)
+
+        with pytest.raises(AccessDenied, match=r"you may not list xapps.xapp-operator.io in the namespace a"):
+            await who.require_allowed("list", namespace="a")
+
+
+async def test_a_known_answer_counts_while_the_api_server_is_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with review_server(tmp_path) as (judge, kube):
+        who = caller(kube, AccessReviews())
+        await who.require_allowed("list", namespace="a")
+        monkeypatch.setattr(access_reviews, "REVIEW_SECONDS", 0.0)
+        judge.status = 503
+
+        await who.require_allowed("list", namespace="a")
+        with pytest.raises(ApiUnavailable):
+            await who.require_allowed("list", namespace="b")
+        monkeypatch.setattr(access_reviews, "STALE_REVIEW_SECONDS", 0.0)
+        with pytest.raises(ApiUnavailable):
+            await who.require_allowed("list", namespace="a")
+
+
+async def test_a_token_that_is_not_known_is_refused_each_time(tmp_path: Path) -> None:
+    async with review_server(tmp_path) as (judge, kube):
+        judge.status = 401
+        who = caller(kube, AccessReviews())
+        for _ in range(2):
+            with pytest.raises(Unauthenticated):
+                await who.authenticate()
+
+        assert len(judge.asked) == 2
+
+
+async def test_cancelling_one_waiter_keeps_the_shared_review_running(tmp_path: Path) -> None:
+    async with review_server(tmp_path) as (judge, kube):
+        judge.answers.clear()
+        who = caller(kube, AccessReviews())
+        first, second = (asyncio.create_task(who.is_allowed("list", namespace=None)) for _ in range(2))
+        await eventually(lambda: judge.asked, what="the first question")
+        first.cancel()
+        judge.answers.set()
+
+        assert await second is True
+        assert len(judge.asked) == 1
+
+
+async def test_kept_answers_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(access_reviews, "REVIEW_CACHE_SIZE", 3)
+    async with review_server(tmp_path) as (_, kube):
+        kept = AccessReviews()
+        for at in range(6):
+            await caller(kube, kept).is_allowed("list", namespace=f"n{at}")
+
+        assert len(kept._reviews) == 3
+
+
+async def test_nothing_is_kept_of_texts_that_are_too_long_for_a_namespace(tmp_path: Path) -> None:
+    async with review_server(tmp_path) as (judge, kube):
+        kept = AccessReviews()
+        for namespace in ("a" * 63, "a" * 64):
+            for _ in range(2):
+                await caller(kube, kept).is_allowed("list", namespace=namespace)
+        assert [len(str(asked["namespace"])) for asked in judge.asked] == [63, 64, 64]
+        assert len(kept._reviews) == 1
+
+
+class FakeClock:
+    """Time as the reviews see it; it stands still until a test moves it on."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
+    made = FakeClock()
+    monkeypatch.setattr(access_reviews, "time", made)
+    return made
+
+
+MANY = frozenset(f"n{at}" for at in range(2000))
+
+
+async def test_one_who_may_list_everywhere_is_asked_about_once(tmp_path: Path) -> None:
+    async with review_server(tmp_path) as (judge, kube):
+        assert await caller(kube, AccessReviews()).allowed_namespaces("list", among=MANY) is None
+        assert len(judge.asked) == 1
+
+
+async def test_an_unnamed_list_is_limited_to_the_namespaces_that_are_allowed(tmp_path: Path) -> None:
+    async with review_server(tmp_path) as (judge, kube):
+        judge.allowed, judge.only = False, {"a", "c"}
+        who = caller(kube, AccessReviews())
+        found = await who.allowed_namespaces("list", among=frozenset("abc"))
+
+        assert found == frozenset({"a", "c"})
+        assert await who.allowed_namespaces("list", among=frozenset("abc")) is found
+        assert len(judge.asked) == 4
+        assert await who.allowed_namespaces("list", among=frozenset("cd")) == frozenset({"a", "c"})
+        assert len(judge.asked) == 5
+        assert await who.allowed_namespaces("list", among=frozenset("ab")) == frozenset({"a", "c"})
+        assert len(judge.asked) == 5
+
+
+async def test_thousands_of_namespaces_are_asked_about_once_for_many_requests_and_a_bounded_number_at_a_time(
+    tmp_path: Path,
+) -> None:
+    async with review_server(tmp_path) as (judge, kube):
+        judge.allowed, judge.only = False, {"n7"}
+        who = caller(kube, AccessReviews())
+        await who.authenticate()
+        judge.answers.clear()
+        requests = [asyncio.create_task(who.allowed_namespaces("list", among=MANY)) for _ in range(50)]
+        await eventually(
+            lambda: judge.at_once == REVIEW_CONCURRENCY, what="as many questions as may be asked at a time"
+        )
+        judge.answers.set()
+        answers = await asyncio.gather(*requests)
+
+        assert answers == [frozenset({"n7"})] * 50
+        assert len(judge.asked) == 1 + len(MANY)
+        assert judge.most_at_once == REVIEW_CONCURRENCY
+
+
+async def test_a_right_that_is_taken_ends_within_seconds_and_denied_ones_are_asked_about_again_slowly(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    async with review_server(tmp_path) as (judge, kube):
+        judge.allowed, judge.only = False, {"n7", "n8"}
+        who = caller(kube, AccessReviews())
+        await who.allowed_namespaces("list", among=MANY)
+        clock.now += REVIEW_SECONDS
+        await who.allowed_namespaces("list", among=MANY)
+        judge.asked.clear()
+        judge.only = {"n8", "n9"}
+        clock.now += REVIEW_SECONDS
+
+        assert await who.allowed_namespaces("list", among=MANY) == frozenset({"n8"})
+        assert [each.get("namespace") for each in judge.asked[:1]] == [None]
+        assert {each.get("namespace") for each in judge.asked[1:]} == {"n7", "n8"}
+        clock.now += DENIED_RECHECK_SECONDS_MAX
+        assert await who.allowed_namespaces("list", among=MANY) == frozenset({"n8", "n9"})
+
+
+async def test_a_namespace_that_was_made_before_its_right_is_asked_about_again_soon(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    async with review_server(tmp_path) as (judge, kube):
+        judge.allowed = False
+        who = caller(kube, AccessReviews())
+        for _ in range(2):
+            await who.allowed_namespaces("list", among=MANY)
+            clock.now += REVIEW_SECONDS
+        assert await who.allowed_namespaces("list", among=MANY | {"new"}) == frozenset()
+        judge.only = {"new"}
+        clock.now += REVIEW_SECONDS
+
+        assert await who.allowed_namespaces("list", among=MANY | {"new"}) == frozenset({"new"})
+        assert len(judge.asked) < 2 * len(MANY) + 20
+
+
+async def test_one_who_asks_all_the_time_does_not_wait_for_the_next_answers(tmp_path: Path, clock: FakeClock) -> None:
+    async with review_server(tmp_path) as (judge, kube):
+        judge.allowed, judge.only = False, {"a", "b"}
+        who = caller(kube, AccessReviews())
+        found = await who.allowed_namespaces("list", among=frozenset("ab"))
+        clock.now += REVIEW_SECONDS / 2
+        judge.only = {"a"}
+        judge.answers.clear()
+
+        assert await who.allowed_namespaces("list", among=frozenset("ab")) is found
+        judge.answers.set()
+        clock.now += REVIEW_SECONDS / 2 - 1
+        await eventually(lambda: len(judge.asked) == 5, what="the question in the background")
+        assert await who.allowed_namespaces("list", among=frozenset("abc")) == frozenset({"a"})
+
+
+async def test_known_namespaces_count_while_the_api_server_is_away(tmp_path: Path, clock: FakeClock) -> None:
+    async with review_server(tmp_path) as (judge, kube):
+        judge.allowed, judge.only = False, {"a"}
+        who = caller(kube, AccessReviews())
+        await who.allowed_namespaces("list", among=frozenset("ab"))
+        judge.status = 503
+        clock.now += REVIEW_SECONDS * 2
+
+        assert await who.allowed_namespaces("list", among=frozenset("ab")) == frozenset({"a"})
+        with pytest.raises(ApiUnavailable):
+            await who.allowed_namespaces("get", among=frozenset("ab"))
+
+
+async def test_namespaces_of_a_token_that_is_not_known_are_refused(tmp_path: Path) -> None:
+    async with review_server(tmp_path) as (judge, kube):
+        judge.status = 401
+        with pytest.raises(Unauthenticated):
+            await caller(kube, AccessReviews()).allowed_namespaces("list", among=frozenset("ab"))
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.0.0.2"])
+def test_without_authentication_loopback_may_be_served(host: str) -> None:
+    check_bind_address(Settings(auth="none", host=host))
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "example.com", ""])
+def test_without_authentication_nothing_else_may_be_served(host: str) -> None:
+    with pytest.raises(UnsafeBindAddress, match="XAPP_HOST"):
+        check_bind_address(Settings(auth="none", host=host))
+
+
+def test_with_authentication_any_address_may_be_served() -> None:
+    check_bind_address(Settings(auth="kubernetes", host="0.0.0.0"))

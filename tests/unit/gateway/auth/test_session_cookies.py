@@ -1,0 +1,274 @@
+"""Session cookies: what is sealed, what opens, which keys count; and what proves a request to be of our own pages."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import secrets
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import orjson
+import pytest
+from aiohttp import web
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from starlette.datastructures import Headers
+
+from tests.support.eventually import eventually
+from tests.support.gateway import UNREACHABLE_KUBECONFIG
+from xapp_operator.config import Settings
+from xapp_operator.errors import ApiUnavailable, KubeError, SessionEnded
+from xapp_operator.gateway.auth.session_cookies import (
+    COOKIE_NAME,
+    TOKEN_MAX_BYTES,
+    SessionKey,
+    jwt_expiry,
+    read_session_cookie,
+    seal,
+    unseal,
+)
+from xapp_operator.gateway.auth.session_keys import KEY_READ_INTERVAL_SECONDS_MIN, KEY_REFRESH_SECONDS, SessionKeys
+from xapp_operator.gateway.http.origins import proves_same_origin
+from xapp_operator.kube.client import KubeClient
+
+KEY = SessionKey.from_secret(bytes(range(32)))
+KEYS = {KEY.id: KEY}
+PATH = "/api/v1/namespaces/{namespace}/secrets"
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=TOKEN_MAX_BYTES))
+def test_any_token_comes_back_and_fits_a_cookie(token: str) -> None:
+    cookie = seal(token, key=KEY, expires=100)
+
+    assert unseal(cookie, keys=KEYS, now=99) == token
+    assert len(COOKIE_NAME) + 1 + len(cookie) <= 4096
+    assert token not in cookie or len(token) < 8
+
+
+def test_the_longest_token_fits_a_cookie() -> None:
+    assert len(COOKIE_NAME) + 1 + len(seal("x" * TOKEN_MAX_BYTES, key=KEY, expires=2**40)) <= 4096
+
+
+def test_only_sealed_sessions_can_be_opened() -> None:
+    cookie = seal("token", key=KEY, expires=100)
+    raw = base64.urlsafe_b64decode(cookie + "==")
+    changed = [raw[:at] + bytes([raw[at] ^ bit]) + raw[at + 1 :] for at in range(len(raw)) for bit in (1, 128)]
+    cut = [raw[:at] for at in range(len(raw))]
+    texts = [base64.urlsafe_b64encode(each).decode().rstrip("=") for each in (*changed, *cut, raw + b"x")]
+    for text in (*texts, "", "ä", "a b", cookie * 40, cookie + "!"):
+        with pytest.raises(SessionEnded):
+            unseal(text, keys=KEYS, now=99)
+
+
+def test_a_session_ends_when_it_says_however_the_cookie_is_kept() -> None:
+    cookie = seal("token", key=KEY, expires=100)
+    with pytest.raises(SessionEnded):
+        unseal(cookie, keys=KEYS, now=100)
+
+
+def test_no_key_is_shown() -> None:
+    assert "secret" not in repr(KEY)
+
+
+def jwt(claims: object) -> str:
+    return f"h.{base64.urlsafe_b64encode(orjson.dumps(claims)).decode().rstrip('=')}.s"
+
+
+@pytest.mark.parametrize(
+    ("token", "expiry"),
+    [
+        (jwt({"exp": 123}), 123),
+        (jwt({"exp": 123.9}), 123),
+        (jwt({"exp": True}), None),
+        (jwt({"exp": "123"}), None),
+        (jwt([]), None),
+        ("opaque", None),
+        ("a.b.c", None),
+        ("a.ä.c", None),
+    ],
+)
+def test_a_tokens_own_expiry_is_read_where_it_has_one(token: str, expiry: int | None) -> None:
+    assert jwt_expiry(token) == expiry
+
+
+def test_the_cookie_is_found_among_others_and_two_of_them_count_as_none() -> None:
+    def headers(*values: str) -> Headers:
+        return Headers(raw=[(b"cookie", each.encode()) for each in values])
+
+    assert read_session_cookie(headers()) is None
+    assert read_session_cookie(headers("a=b; c")) is None
+    assert read_session_cookie(headers("a=b", f"c=d; {COOKIE_NAME}=e; f=g")) == "e"
+    for twice in (headers(f"{COOKIE_NAME}=a; {COOKIE_NAME}=b"), headers(f"{COOKIE_NAME}=a", f"{COOKIE_NAME}=b")):
+        with pytest.raises(SessionEnded):
+            read_session_cookie(twice)
+
+
+@pytest.mark.parametrize(
+    ("given", "proven"),
+    [
+        ({}, False),
+        ({"origin": "http://gateway:31315"}, True),
+        ({"origin": "http://gateway"}, False),
+        ({"origin": "http://gateway:30080"}, False),
+        ({"origin": "null"}, False),
+        ({"sec-fetch-site": "same-origin"}, True),
+        ({"sec-fetch-site": "same-site", "origin": "http://gateway:31315"}, False),
+        ({"sec-fetch-site": "cross-site"}, False),
+        ({"sec-fetch-site": "none"}, False),
+        ({"x-requested-with": ""}, True),
+    ],
+    ids=str,
+)
+def test_same_origin_requests_pass_the_csrf_check(given: dict[str, str], proven: bool) -> None:
+    assert proves_same_origin(Headers({"host": "gateway:31315", **given})) is proven
+
+
+@dataclass
+class FakeSecretServer:
+    """Keeps one Secret as an API server would, and counts what it is asked."""
+
+    data: dict[str, str] | None = None
+    reads: int = 0
+    created: int = 0
+    status: int | None = None
+    hold: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def read(self, _request: web.Request) -> web.Response:
+        self.reads += 1
+        await self.hold.wait()
+        if self.status is not None:
+            return self._refusal(self.status)
+        return self._refusal(404) if self.data is None else self._secret(200)
+
+    async def create(self, request: web.Request) -> web.Response:
+        body = await request.json()
+        if self.data is not None:
+            return self._refusal(409, "AlreadyExists")
+        self.data = body["data"]
+        self.created += 1
+        return self._secret(201)
+
+    def _secret(self, status: int) -> web.Response:
+        return web.json_response({"kind": "Secret", "data": self.data}, status=status)
+
+    def _refusal(self, status: int, reason: str = "") -> web.Response:
+        return web.json_response({"kind": "Status", "message": "no", "reason": reason, "code": status}, status=status)
+
+
+class FakeClock:
+    """Time that passes only when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@asynccontextmanager
+async def vault(folder: Path) -> AsyncIterator[tuple[FakeSecretServer, KubeClient]]:
+    kept = FakeSecretServer()
+    kept.hold.set()
+    app = web.Application()
+    app.router.add_get(f"{PATH}/{{name}}", kept.read)
+    app.router.add_post(PATH, kept.create)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    kubeconfig = folder / "kubeconfig"
+    kubeconfig.write_text(UNREACHABLE_KUBECONFIG.replace("127.0.0.1:1", f"127.0.0.1:{runner.addresses[0][1]}"))
+    try:
+        async with await KubeClient.connect(Settings(kubeconfig=str(kubeconfig))) as kube:
+            yield kept, kube
+    finally:
+        await runner.cleanup()
+
+
+def later() -> int:
+    return int(time.time()) + 3600
+
+
+def key(name: int) -> dict[str, str]:
+    return {str(name): base64.b64encode(secrets.token_bytes(32)).decode()}
+
+
+async def test_replicas_that_begin_at_once_share_the_one_secret_that_is_made(tmp_path: Path) -> None:
+    async with vault(tmp_path) as (kept, kube):
+        kept.hold.clear()
+        replicas = [SessionKeys(kube, Settings()) for _ in range(4)]
+        sealing = [asyncio.create_task(each.seal("token", expires=later())) for each in replicas for _ in range(5)]
+        await eventually(lambda: kept.reads == len(replicas), what="each replica to ask")
+        kept.hold.set()
+        cookies = await asyncio.gather(*sealing)
+
+        assert kept.created == 1
+        assert kept.reads <= 2 * len(replicas)
+        for replica in replicas:
+            assert [await replica.unseal(cookie) for cookie in cookies] == ["token"] * len(cookies)
+
+
+async def test_a_key_that_was_added_seals_and_older_ones_still_open(tmp_path: Path) -> None:
+    async with vault(tmp_path) as (kept, kube):
+        clock = FakeClock()
+        kept.data = key(9)
+        one, two = (SessionKeys(kube, Settings(), monotonic=clock) for _ in range(2))
+        before = await one.seal("token", expires=later())
+        await two.unseal(before)
+        kept.data = {**kept.data, **key(10), "note": "", "11": "not base64!", "12": "c2hvcnQ="}
+        clock.now += KEY_REFRESH_SECONDS
+        after = await one.seal("token", expires=later())
+        clock.now -= KEY_REFRESH_SECONDS - KEY_READ_INTERVAL_SECONDS_MIN
+
+        assert await two.unseal(after) == await two.unseal(before) == "token"
+        kept.data.pop("9")
+        clock.now += KEY_REFRESH_SECONDS
+        with pytest.raises(SessionEnded):
+            await two.unseal(before)
+
+
+async def test_made_up_keys_cost_one_request_in_a_while(tmp_path: Path) -> None:
+    async with vault(tmp_path) as (kept, kube):
+        clock = FakeClock()
+        kept.data = key(1)
+        keys = SessionKeys(kube, Settings(), monotonic=clock)
+        await keys.seal("token", expires=later())
+        clock.now += KEY_READ_INTERVAL_SECONDS_MIN
+        made_up = [
+            seal("token", key=SessionKey.from_secret(secrets.token_bytes(32)), expires=later()) for _ in range(50)
+        ]
+        found = await asyncio.gather(*map(keys.unseal, made_up), return_exceptions=True)
+
+        assert all(isinstance(each, SessionEnded) for each in found)
+        assert kept.reads == 2
+
+
+async def test_sessions_go_on_while_the_api_server_is_away(tmp_path: Path) -> None:
+    async with vault(tmp_path) as (kept, kube):
+        clock = FakeClock()
+        kept.data = key(1)
+        keys = SessionKeys(kube, Settings(), monotonic=clock)
+        cookie = await keys.seal("token", expires=later())
+        kept.status = 503
+        clock.now += 10 * KEY_REFRESH_SECONDS
+
+        assert await keys.unseal(cookie) == "token"
+        with pytest.raises(ApiUnavailable):
+            await SessionKeys(kube, Settings()).unseal(cookie)
+
+
+async def test_a_secret_without_a_key_and_a_missing_right_are_told(tmp_path: Path) -> None:
+    async with vault(tmp_path) as (kept, kube):
+        kept.data = {"note": "aGk="}
+        with pytest.raises(KubeError, match="xapp-operator-system/xapp-gateway-session holds no session key"):
+            await SessionKeys(kube, Settings()).seal("token", expires=later())
+        for status in (401, 403):
+            # The gateway's own standing is not the caller's.
+            kept.status = status
+            with pytest.raises(KubeError, match="the gateway may not get or create the Secret") as told:
+                await SessionKeys(kube, Settings()).seal("token", expires=later())
+            assert told.value.status == 502

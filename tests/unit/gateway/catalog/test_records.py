@@ -1,0 +1,127 @@
+"""What the API says of an XApp in every state that the cluster may hold it in."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.unit.gateway.xapp_objects import raw_xapp, ready_status
+from xapp_operator.gateway.catalog.records import build_xapp_entry, version_sort_key
+
+
+def record(**parts: Any) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(build_xapp_entry(raw_xapp(**parts)).record_json)
+    return found
+
+
+def test_a_new_xapp_is_pending_and_unknown() -> None:
+    found = record()
+
+    assert (found["phase"], found["health"], found["ready"]) == ("Pending", "Unknown", False)
+    assert found["release"] == dict.fromkeys(
+        ("name", "revision", "chart", "chartVersion", "appVersion", "lastDeployed"), None
+    )
+    assert found["services"] == []
+    assert found["message"] == "generation 1 of the spec waits for the operator"
+
+
+def test_a_deployed_xapp_tells_its_release_and_services() -> None:
+    found = record(status=ready_status())
+
+    assert found == {
+        "name": "acme-ran-hello",
+        "namespace": "ric-xapps",
+        "uid": "uid-of-ric-xapps-acme-ran-hello",
+        "xAppName": "hello",
+        "organization": "acme",
+        "team": "ran",
+        "version": "0.2.1",
+        "owner": "jane",
+        "method": "Remote Chart Repository",
+        "source": "xapp",
+        "phase": "Deployed",
+        "ready": True,
+        "health": "Healthy",
+        "message": "Helm install succeeded",
+        "release": {
+            "name": "acme-ran-hello",
+            "revision": 1,
+            "chart": "hello",
+            "chartVersion": "0.2.1",
+            "appVersion": "1.0",
+            "lastDeployed": "2026-11-20T08:00:30Z",
+        },
+        "chart": {"name": "hello", "version": "0.2.1", "repoName": "acme", "url": "https://charts.example.com"},
+        "services": [
+            {
+                "name": "hello",
+                "type": "ClusterIP",
+                "clusterIP": "10.0.0.7",
+                "ports": [
+                    {
+                        "name": "http",
+                        "port": 80,
+                        "targetPort": "web",
+                        "nodePort": None,
+                        "protocol": "TCP",
+                        "appProtocol": None,
+                    }
+                ],
+            }
+        ],
+        "createdAt": "2026-11-20T08:00:00Z",
+        "updatedAt": "2026-11-20T08:01:00Z",
+    }
+
+
+def test_one_xapp_adds_conditions_history_and_resources() -> None:
+    one = json.loads(build_xapp_entry(raw_xapp(status=ready_status())).detailed_record_json())
+
+    assert one["name"] == "acme-ran-hello"
+    assert one["conditions"][0]["type"] == "Ready"
+    assert one["history"][0] == dict.fromkeys(
+        ("chart", "chartVersion", "appVersion", "chartDigest", "valuesDigest", "deployedAt", "description"), None
+    ) | {"revision": 1, "status": "deployed", "action": "Install"}
+    assert one["resources"] == {"total": 2, "ready": 2}
+
+
+def test_ready_counts_only_for_the_generation_it_was_said_of() -> None:
+    found = record(status=ready_status(generation=1), metadata={"generation": 2})
+
+    assert found["ready"] is False
+    assert "generation 2" in found["message"]
+
+
+def test_a_terminating_xapp_is_uninstalling_and_not_ready() -> None:
+    found = record(status=ready_status(), metadata={"deletionTimestamp": "2026-11-20T09:00:00Z"})
+
+    assert (found["phase"], found["ready"], found["updatedAt"]) == ("Uninstalling", False, "2026-11-20T09:00:00Z")
+
+
+def test_an_upload_names_the_chart_that_was_deployed() -> None:
+    spec = {"method": "Upload Chart", "chartName": None, "url": None, "repoName": None}
+
+    assert record(spec=spec)["chart"] == {"name": None, "version": None, "repoName": None, "url": None}
+    assert record(spec=spec, status=ready_status())["chart"]["name"] == "hello"
+
+
+def test_values_are_not_kept() -> None:
+    entry = build_xapp_entry(raw_xapp(spec={"values": {"password": "s3cret" * 1000}}))
+
+    assert b"s3cret" not in entry.detailed_record_json()
+    assert len(entry.detailed_record_json()) < 2000
+
+
+@pytest.mark.parametrize("broken", [{}, {"conditions": "x", "services": [1], "history": None, "release": []}])
+def test_a_status_of_another_shape_is_read_as_absent(broken: dict[str, Any]) -> None:
+    found = record(status=broken)
+
+    assert (found["phase"], found["health"], found["services"]) == ("Pending", "Unknown", [])
+
+
+def test_versions_sort_by_number_and_other_texts_last() -> None:
+    versions = ["1.0", "latest", "0.10.0", "0.9", "0.9.0", "2", "v1"]
+
+    assert sorted(versions, key=version_sort_key) == ["0.9", "0.9.0", "0.10.0", "1.0", "2", "latest", "v1"]

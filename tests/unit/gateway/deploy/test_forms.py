@@ -1,0 +1,207 @@
+"""Which deployment forms are taken, and what a refusal says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from xapp_operator.api.json import JsonObject
+from xapp_operator.config import Settings
+from xapp_operator.errors import FormInvalid, MalformedRequest
+from xapp_operator.gateway.deploy.forms import Form, decode_form, form_schema, read_namespace, validate_form
+from xapp_operator.gateway.http.bodies import BODY_ERRORS_MAX
+
+SETTINGS = Settings()
+REMOTE = {
+    "method": "Remote Chart Repository",
+    "chartName": "hello",
+    "url": "https://charts.example.com",
+    "repoName": "acme",
+}
+
+
+def form(**changes: Any) -> JsonObject:
+    whole: JsonObject = {
+        "xAppName": "hello",
+        "organization": "O-RAN Alliance",
+        "team": "ran",
+        "version": "0.2.1",
+        "owner": "jane",
+        "method": "Upload Chart",
+        "namespace": "ric-xapps",
+    }
+    return whole | changes
+
+
+def checked(**changes: Any) -> Form:
+    return validate_form(form(**changes), settings=SETTINGS)
+
+
+def test_an_upload_is_named_after_its_identity() -> None:
+    taken = checked()
+
+    assert taken.name == "o-ran-alliance-ran-hello"
+    assert taken.is_upload
+    assert taken.fields == form()
+
+
+def test_what_an_upload_does_not_use_is_dropped() -> None:
+    taken = checked(chartName="hello", url="https://charts.example.com", repoName="acme")
+
+    assert taken.fields == form()
+
+
+def test_everything_beyond_the_form_may_be_given() -> None:
+    beyond: JsonObject = {
+        "chartVersion": ">=0.2 <1",
+        "valuesFrom": [{"kind": "Secret", "name": "n", "key": "values.yaml", "optional": True}],
+        "releaseName": "hello",
+        "serviceAccountName": "deployer",
+        "adopt": True,
+        "suspend": False,
+        "timeout": "1h30m",
+        "maxHistory": 10,
+        "driftDetection": {"mode": "enabled"},
+        "deletionPolicy": "Orphan",
+        "upgrade": {"onFailure": "none"},
+        "test": {"enabled": True},
+        "dependsOn": [{"name": "other"}],
+    }
+
+    assert checked(**REMOTE, **beyond).fields == form(**REMOTE, **beyond)
+
+
+def test_null_is_as_good_as_left_out_and_clears_a_field_in_an_upgrade() -> None:
+    taken = checked(timeout=None, releaseName=None, values=None)
+
+    assert taken.fields == form()
+    assert set(taken.cleared) == {"timeout", "releaseName"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "says"),
+    [
+        ({"version": 2}, "version", "text in quotes"),
+        ({"version": "v0.2"}, "version", "dotted numeric"),
+        ({"version": "0.2\n"}, "version", "dotted numeric"),
+        ({"version": "0.2."}, "version", "dotted numeric"),
+        ({"version": "1" * 64}, "version", "at most 63 characters"),
+        ({"xAppName": "..."}, "xAppName", "at least one letter or digit"),
+        ({"xAppName": "x" * 254}, "xAppName", "at most 253 characters"),
+        ({"team": "日本"}, "team", "at least one letter or digit"),
+        ({"organization": None}, "organization", "is required"),
+        ({"owner": ["jane"]}, "owner", "text in quotes"),
+        ({"method": "upload"}, "method", "'Remote Chart Repository' or 'Upload Chart'"),
+        ({"namespace": "Ric_xApps"}, "namespace", "lower-case"),
+        ({"namespace": "a" * 64}, "namespace", "63"),
+        ({"namespace": "-a"}, "namespace", "lower-case"),
+        ({"adopt": "yes"}, "adopt", "true or false"),
+        ({"maxHistory": "5"}, "maxHistory", "whole number"),
+        ({"maxHistory": 0}, "maxHistory", "greater than or equal to 1"),
+        ({"maxHistory": True}, "maxHistory", "whole number"),
+        ({"timeout": "5"}, "timeout", "between 1s and 24h"),
+        ({"timeout": "25h"}, "timeout", "between 1s and 24h"),
+        ({"timeout": "5m\n"}, "timeout", "between 1s and 24h"),
+        ({"releaseName": "Hello"}, "releaseName", "lower-case"),
+        ({"releaseName": "h" * 54}, "releaseName", "53"),
+        ({"upgrade": {"onFail": "none"}}, "upgrade.onFail", "no field"),
+        ({"upgrade": "none"}, "upgrade", "must be an object"),
+        ({"dependsOn": {"name": "x"}}, "dependsOn", "must be a list"),
+        ({"dependsOn": [{"name": 3}]}, "dependsOn.0.name", "text in quotes"),
+        ({"xAppname": "x"}, "xAppname", "did you mean 'xAppName'"),
+        ({"x_app_name": "x"}, "x_app_name", "no field"),
+        ({"unknown": None}, "unknown", "no field"),
+        ({"values": {"a": 1}}, "values", "as the part values"),
+        ({"archive": {}}, "archive", "as the part file"),
+        ({"chartVersion": "1.0"}, "chartVersion", "forbidden with method 'Upload Chart'"),
+        ({**REMOTE, "chartName": None}, "chartName", "required with method 'Remote Chart Repository'"),
+        ({**REMOTE, "url": None}, "url", "required with method"),
+        ({**REMOTE, "repoName": None}, "repoName", "required with method"),
+        ({**REMOTE, "url": "ftp://charts.example.com"}, "url", "http://, https:// or oci://"),
+        ({**REMOTE, "url": "https://"}, "url", "name a host"),
+        ({**REMOTE, "url": "https://me:pw@charts.example.com"}, "url", "must not carry credentials"),
+        ({**REMOTE, "repoName": "Acme_1"}, "repoName", "lower-case"),
+    ],
+    ids=lambda value: str(value)[:40] if isinstance(value, dict) else "",
+)
+def test_a_wrong_field_is_named_with_its_rule(changes: dict[str, Any], field: str, says: str) -> None:
+    with pytest.raises(FormInvalid) as refusal:
+        checked(**changes)
+
+    assert refusal.value.status == 422
+    found = {error.field: error.message for error in refusal.value.errors}
+    assert set(found) == {f"xAppForm.{field}"}
+    assert says in found[f"xAppForm.{field}"]
+
+
+def test_all_wrong_fields_are_named_at_once() -> None:
+    with pytest.raises(FormInvalid) as refusal:
+        checked(version="v1", team="", owner=1, namespace="A", surprise=1)
+
+    assert {error.field.removeprefix("xAppForm.") for error in refusal.value.errors} >= {
+        "version",
+        "team",
+        "owner",
+        "namespace",
+        "surprise",
+    }
+
+
+def test_a_refusal_stays_small_however_much_is_wrong() -> None:
+    with pytest.raises(FormInvalid) as refusal:
+        checked(**{f"unknown{at}": at for at in range(3000)})
+
+    assert len(refusal.value.errors) == BODY_ERRORS_MAX
+
+
+def test_a_refusal_never_repeats_what_was_given_for_a_field() -> None:
+    with pytest.raises(FormInvalid) as refusal:
+        checked(**{**REMOTE, "url": "https://me:s3cret@charts.example.com", "version": "s3cret", "owner": ["s3cret"]})
+
+    assert "s3cret" not in str(refusal.value.errors) + refusal.value.message
+
+
+def test_an_unwatched_namespace_is_refused() -> None:
+    with pytest.raises(FormInvalid, match="one of the namespaces that are cared for here: a, b"):
+        validate_form(form(), settings=Settings(namespaces=("a", "b")))
+
+
+@pytest.mark.parametrize(
+    ("data", "error"),
+    [
+        (b"", MalformedRequest),
+        (b"  ", MalformedRequest),
+        (b"{", MalformedRequest),
+        (b"xAppName: hello", MalformedRequest),
+        (b'{"a": NaN}', MalformedRequest),
+        (b'{"a": "\xff"}', MalformedRequest),
+        (b"[]", FormInvalid),
+        (b'"text"', FormInvalid),
+        (b"null", FormInvalid),
+        (b'{"xAppName": "a", "xAppName": "b"}', FormInvalid),
+        (b'{"upgrade": {"a": 1, "a": 1}}', FormInvalid),
+    ],
+)
+def test_what_is_no_json_object_is_refused(data: bytes, error: type[Exception]) -> None:
+    with pytest.raises(error, match="xAppForm"):
+        decode_form(data)
+
+
+def test_a_byte_order_mark_is_no_reason_to_refuse() -> None:
+    assert decode_form(b'\xef\xbb\xbf{"xAppName": "hello"}') == {"xAppName": "hello"}
+
+
+def test_the_namespace_of_a_wrong_form_is_found_for_the_check_of_rights() -> None:
+    assert read_namespace({"namespace": "ric-xapps", "version": 1}) == "ric-xapps"
+    assert read_namespace({"namespace": "A/b"}) is None
+    assert read_namespace({"namespace": 3}) is None
+
+
+def test_the_published_schema_is_that_of_the_form() -> None:
+    schema = form_schema()
+
+    assert {"values", "archive"}.isdisjoint(schema["properties"])
+    assert set(schema["required"]) == set(form())
+    assert schema["additionalProperties"] is False
+    assert "$ref" not in str(schema)

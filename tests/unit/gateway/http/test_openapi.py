@@ -1,0 +1,115 @@
+"""The API's own description: OpenAPI 3.1 that is whole, and pages that load nothing from elsewhere."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import httpx
+import pytest
+from jsonschema import Draft202012Validator
+
+from tests.support.gateway import GatewayServer
+from tests.support.openapi_contract import OpenApiContract
+
+OUR_PATHS = {
+    "/api/xapps": {"get"},
+    "/api/xapps/{namespace}/{name}": {"get"},
+    "/api/deployment/xapp": {"post", "delete"},
+    "/api/deployment/xapp/{namespace}/{name}": {"put"},
+    "/healthz": {"get"},
+    "/readyz": {"get"},
+    "/metrics": {"get"},
+}
+
+
+@pytest.fixture
+def document(http: httpx.Client) -> dict[str, Any]:
+    found: dict[str, Any] = http.get("/api/v1/openapi.json").json()
+    return found
+
+
+def test_every_route_is_described(document: dict[str, Any]) -> None:
+    assert document["openapi"].startswith("3.1")
+    described = {path: set(operations) for path, operations in document["paths"].items()}
+    assert {path: described.get(path) for path in OUR_PATHS} == OUR_PATHS
+
+
+def test_every_operation_says_what_it_takes_and_answers(document: dict[str, Any]) -> None:
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            where = f"{method} {path}"
+            assert operation["summary"], where
+            assert operation["tags"], where
+            in_path = set(re.findall(r"{(\w+)}", path))
+            assert in_path == {each["name"] for each in operation.get("parameters", []) if each["in"] == "path"}, where
+            for status, answer in operation["responses"].items():
+                assert answer["description"], f"{where} {status}"
+                if status != "default" and int(status) >= 400:
+                    # What is passed on may be of any type.
+                    expected = ["application/problem+json", *(["*/*"] if "default" in operation["responses"] else [])]
+                    assert list(answer["content"]) == expected, f"{where} {status}"
+
+
+def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
+    for reference in re.findall(r'"\$ref":\s*"([^"]+)"', json.dumps(document)):
+        found: Any = document
+        for step in reference.removeprefix("#/").split("/"):
+            found = found[step]
+        assert found
+
+
+def test_every_schema_is_one(document: dict[str, Any]) -> None:
+    for schema in document["components"]["schemas"].values():
+        Draft202012Validator.check_schema(schema)
+
+
+def test_operations_have_names_of_their_own(document: dict[str, Any]) -> None:
+    names = [operation["operationId"] for each in document["paths"].values() for operation in each.values()]
+    assert {"list_xapps", "deploy"} <= set(names)
+    assert len(names) == len(set(names))
+
+
+def test_every_answer_without_parameters_is_as_described(gateway: GatewayServer) -> None:
+    contract = OpenApiContract.from_gateway(gateway)
+    with gateway.client(event_hooks={"response": [contract.check_response]}) as http:
+        for path in ("/api/xapps", "/healthz", "/readyz", "/metrics", "/api/xapps/a/b", "/api/xapps?page=0"):
+            http.get(path)
+        http.post("/api/deployment/xapp", content=b"{}")
+        http.delete("/api/deployment/xapp")
+
+
+def test_the_pages_load_nothing_from_elsewhere(http: httpx.Client) -> None:
+    for path in ("/", "/api/v1/docs", "/api/docs"):
+        page = http.get(path)
+        assert page.status_code == 200
+        assert page.headers["content-type"].startswith("text/html")
+        assert "://" not in page.text
+        assert "default-src 'none'" in page.headers["content-security-policy"]
+        for address in re.findall(r'(?:src|href)="([^"]+)"', page.text):
+            if not address.startswith("data:"):
+                assert http.get(str(page.url.join(address))).status_code == 200, address
+
+
+def test_the_docs_page_has_what_it_starts(http: httpx.Client) -> None:
+    bundle = http.get("/api/v1/docs/swagger-ui-bundle.js")
+    start = http.get("/api/v1/docs/start.js")
+
+    assert "SwaggerUIBundle" in bundle.text
+    assert "javascript" in bundle.headers["content-type"]
+    assert 'url: "openapi.json"' in start.text
+    assert "validatorUrl: null" in start.text
+
+
+@pytest.mark.parametrize("name", ["nope.js", "..%2f..%2fcore.py", "%2e%2e/core.py", "redoc.standalone.js"])
+def test_only_the_files_of_the_page_are_served(http: httpx.Client, name: str) -> None:
+    assert http.get(f"/api/v1/docs/{name}").status_code == 404
+
+
+def test_metrics_count_requests_by_route_not_by_path(http: httpx.Client) -> None:
+    http.get("/api/xapps/some/where")
+    text = http.get("/metrics").text
+
+    assert 'route="/api/xapps/{namespace}/{name}"' in text
+    assert "some/where" not in text

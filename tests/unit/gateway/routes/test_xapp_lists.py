@@ -1,0 +1,245 @@
+"""The list of xApps and one xApp, over real HTTP on a store of 250."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.gateway import GatewayServer, offline_gateway, serve_gateway
+from tests.support.openapi_contract import OpenApiContract
+from tests.unit.gateway.xapp_objects import raw_xapp, ready_status
+from xapp_operator.gateway.catalog.records import XAPP_SORTS, build_xapp_entry, version_sort_key
+from xapp_operator.gateway.state import Gateway
+
+COUNT = 250
+FIELDS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "created": lambda record: record["createdAt"],
+    "name": lambda record: record["name"],
+    "organization": lambda record: record["organization"],
+    "version": lambda record: version_sort_key(record["version"]),
+    "phase": lambda record: record["phase"],
+    "health": lambda record: record["health"],
+}
+
+
+def fill(gateway: Gateway) -> None:
+    for at in range(COUNT):
+        status = (
+            ready_status(phase=("Deployed", "Degraded", "Failed")[at % 3], health=("Healthy", "Degraded")[at % 2])
+            if at % 5
+            else None
+        )
+        gateway.store.put(
+            build_xapp_entry(
+                raw_xapp(
+                    f"acme-{at % 4}-ran-app-{at}",
+                    namespace=f"ns-{at % 3}",
+                    uid=f"{at * 7919 % 10007:05}",
+                    spec={
+                        "xAppName": f"App {at}",
+                        "organization": f"acme {at % 4}",
+                        "team": f"team-{at % 2}",
+                        "owner": "jane" if at % 10 else "Jörg",
+                        "version": f"0.{at % 12}.{at % 3}",
+                    },
+                    metadata={"creationTimestamp": f"2026-11-20T08:{at // 60:02}:{at % 30:02}Z"},
+                    status=status,
+                )
+            )
+        )
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
+    settings, opened = offline_gateway(tmp_path_factory.mktemp("filled"))
+    with serve_gateway(settings, opened) as one:
+        one.run_in_loop(fill)
+        yield one
+
+
+@pytest.fixture
+def http(filled: GatewayServer) -> Iterator[httpx.Client]:
+    """A client whose every answer is held against the description of the API."""
+    contract = OpenApiContract.from_gateway(filled)
+    with filled.client(event_hooks={"response": [contract.check_response]}) as client:
+        yield client
+
+
+def walk(http: httpx.Client, path: str) -> list[dict[str, Any]]:
+    """Follow the next links from `path` to the end; every page must agree with what it says of itself."""
+    content: list[dict[str, Any]] = []
+    page = 0
+    while path:
+        page += 1
+        answer = http.get(path)
+        body = answer.json()
+        assert list(body) == ["page", "total_count", "last_page", "is_last_page", "content"]
+        assert body["page"] == page
+        content += body["content"]
+        links = {rel: target for target, rel in re.findall(r'<([^>]+)>; rel="(\w+)"', answer.headers["link"])}
+        assert ("next" in links) == (not body["is_last_page"]) == (page < body["last_page"])
+        assert ("prev" in links) == (page > 1)
+        path = links.get("next", "")
+    assert len(content) == body["total_count"]
+    return content
+
+
+@pytest.mark.parametrize("order", ["asc", "desc"])
+@pytest.mark.parametrize("sort", XAPP_SORTS)
+def test_a_walk_over_all_pages_sees_everything_once_in_order(http: httpx.Client, sort: str, order: str) -> None:
+    seen = walk(http, f"/api/xapps?per_page=7&sort={sort}&order={order}")
+
+    assert len(seen) == COUNT == len({record["uid"] for record in seen})
+    expected = sorted(seen, key=lambda record: (FIELDS[sort](record), record["uid"]), reverse=order == "desc")
+    assert [record["uid"] for record in seen] == [record["uid"] for record in expected]
+
+
+def test_without_parameters_it_is_the_oldest_ten(http: httpx.Client) -> None:
+    body = http.get("/api/xapps").json()
+
+    assert (body["page"], body["total_count"], body["last_page"], body["is_last_page"]) == (1, 250, 25, False)
+    assert body == http.get("/api/v1/xapps?page=1&per_page=10&sort=created&order=asc&pretty=false").json()
+
+
+@pytest.mark.parametrize(
+    ("query", "fits"),
+    [
+        ("namespace=ns-1", lambda record: record["namespace"] == "ns-1"),
+        ("organization=acme%202", lambda record: record["organization"] == "acme 2"),
+        ("organization=acme+2", lambda record: record["organization"] == "acme 2"),
+        ("team=team-1", lambda record: record["team"] == "team-1"),
+        ("owner=J%C3%B6rg", lambda record: record["owner"] == "Jörg"),
+        ("phase=Failed", lambda record: record["phase"] == "Failed"),
+        ("health=Unknown", lambda record: record["health"] == "Unknown"),
+        ("source=xapp", lambda record: True),
+        ("source=labels", lambda record: False),
+        ("search=APP%2024", lambda record: "app 24" in record["xAppName"].lower()),
+        ("search=team-1", lambda record: record["team"] == "team-1"),
+        ("search=acme%203", lambda record: record["organization"] == "acme 3"),
+        ("search=ns-1", lambda record: False),
+        ("namespace=nowhere", lambda record: False),
+        ("namespace=ns-1&phase=Failed&search=app", lambda r: (r["namespace"], r["phase"]) == ("ns-1", "Failed")),
+        ("namespace=&phase=&search=", lambda record: True),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_filters_narrow_the_whole_walk(http: httpx.Client, query: str, fits: Any) -> None:
+    everything = walk(http, "/api/xapps?per_page=100")
+    expected = {record["uid"] for record in everything if fits(record)}
+
+    assert {record["uid"] for record in walk(http, f"/api/xapps?{query}&per_page=9")} == expected
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "page=0",
+        "page=26",
+        "page=-1",
+        "page=1.5",
+        "page=abc",
+        "page=99999999999999999999",
+        "page=" + "9" * 3000,
+        "per_page=0",
+        "per_page=101",
+        "per_page=12345678901234567890",
+        "page=1&page=2",
+        "colour=red",
+        "sort=colour",
+        "order=up",
+        "phase=Sleeping",
+        "health=fine",
+        "source=other",
+        "search=%FF",
+        "pretty=2",
+        "page=%00",
+    ],
+)
+def test_a_wrong_parameter_is_400_and_names_itself(http: httpx.Client, query: str) -> None:
+    answer = http.get(f"/api/xapps?{query}")
+
+    assert answer.status_code == 400
+    if "%FF" not in query:
+        assert answer.json()["errors"][0]["field"] == query.partition("=")[0]
+
+
+def test_an_unchanged_page_is_304(filled: GatewayServer, http: httpx.Client) -> None:
+    tag = http.get("/api/xapps?page=2").headers["etag"]
+    for sent in (tag, f"W/{tag}", f'"other", {tag}', "*"):
+        answer = http.get("/api/xapps?page=2", headers={"If-None-Match": sent})
+        assert (answer.status_code, answer.content, answer.headers["etag"]) == (304, b"", tag)
+
+    assert http.get("/api/xapps?page=3", headers={"If-None-Match": tag}).status_code == 200
+    assert http.get("/api/xapps?page=2&pretty=true", headers={"If-None-Match": tag}).status_code == 200
+    newcomer = build_xapp_entry(raw_xapp("newcomer", metadata={"creationTimestamp": "2020-01-01T00:00:00Z"}))
+    filled.run_in_loop(lambda gateway: gateway.store.put(newcomer))
+    try:
+        assert http.get("/api/xapps?page=2", headers={"If-None-Match": tag}).status_code == 200
+    finally:
+        filled.run_in_loop(lambda gateway: gateway.store.remove(*newcomer.key))
+    assert http.get("/api/xapps?page=2", headers={"If-None-Match": tag}).status_code == 304
+
+
+def test_pretty_answers_are_the_same_indented(http: httpx.Client) -> None:
+    plain, pretty = http.get("/api/xapps?per_page=3"), http.get("/api/xapps?per_page=3&pretty=true")
+
+    assert pretty.text.startswith('{\n  "page": 1')
+    assert plain.json() == pretty.json()
+    assert b"\n" not in plain.content
+
+
+def test_one_xapp_is_shown_with_its_details(http: httpx.Client) -> None:
+    one = http.get("/api/xapps/ns-1/acme-1-ran-app-1").json()
+
+    assert one["name"] == "acme-1-ran-app-1"
+    assert one["conditions"][0]["type"] == "Ready"
+    assert http.get("/api/xapps/ns-1/acme-1-ran-app-1?pretty=true").json() == one
+    listed = http.get("/api/xapps?search=acme-1-ran-app-1&namespace=ns-1&sort=name").json()["content"][0]
+    assert listed == {field: one[field] for field in listed}
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/api/xapps/ns-1/nobody", 404),
+        ("/api/xapps/nowhere/acme-1-ran-app-1", 404),
+        ("/api/xapps/%00/%0a", 404),
+        ("/api/xapps/ns-1/acme-1-ran-app-1?pretty=x", 400),
+        ("/api/xapps/ns-1/acme-1-ran-app-1?page=1", 400),
+    ],
+)
+def test_what_is_no_xapp_or_no_parameter_is_refused(http: httpx.Client, path: str, status: int) -> None:
+    assert http.get(path).status_code == status
+
+
+def test_an_unpaginated_list_is_a_bare_array(tmp_path: Path) -> None:
+    settings, opened = offline_gateway(tmp_path)
+    with (
+        serve_gateway(settings.model_copy(update={"unpaginated_lists": ("xapps",)}), opened) as one,
+        one.client() as http,
+    ):
+        assert http.get("/api/xapps").json() == []
+        one.run_in_loop(fill)
+        answer = http.get("/api/xapps?sort=name&order=desc&team=team-1")
+        assert "link" not in answer.headers
+        assert [record["name"] for record in answer.json()] == sorted(
+            (record["name"] for record in answer.json()), reverse=True
+        )
+        assert len(answer.json()) == COUNT / 2
+        for query in ("page=1", "per_page=10", "page=1&sort=name"):
+            assert http.get(f"/api/xapps?{query}").status_code == 400
+
+
+def test_before_the_first_sync_the_list_is_503_and_never_empty(tmp_path: Path) -> None:
+    settings, opened = offline_gateway(tmp_path)
+    with serve_gateway(settings, opened) as one, one.client() as http:
+        one.run_in_loop(lambda gateway: gateway.cache.synced.clear())
+        for path in ("/api/xapps", "/api/xapps/a/b", "/readyz"):
+            answer = http.get(path)
+            assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+        assert http.get("/healthz").status_code == 200

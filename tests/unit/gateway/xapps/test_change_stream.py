@@ -1,0 +1,225 @@
+"""Streams of changes over real HTTP: resumed, reset, many at once, slow ones, and their end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.localcluster.waiting import wait_until
+from tests.support.gateway import GatewayServer, offline_gateway, serve_gateway
+from tests.support.sse import ServerSentEvent, parse_events
+from tests.unit.gateway.xapp_objects import raw_xapp, ready_status
+from xapp_operator.gateway.catalog.change_feed import RING_BYTES_MAX
+from xapp_operator.gateway.catalog.records import build_xapp_entry
+from xapp_operator.gateway.state import Gateway
+from xapp_operator.gateway.xapps import change_stream as streams
+
+LISTENERS = 300
+
+
+@pytest.fixture
+def alone(tmp_path: Path) -> Iterator[GatewayServer]:
+    """A gateway of which nobody else changes anything."""
+    settings, opened = offline_gateway(tmp_path)
+    with serve_gateway(settings, opened) as one:
+        yield one
+
+
+def change(one: GatewayServer, name: str = "x", *, namespace: str = "a", phase: str = "Deployed") -> None:
+    entry = build_xapp_entry(raw_xapp(name, namespace=namespace, status=ready_status(phase=phase)))
+    one.run_in_loop(lambda gateway: gateway.store.put(entry))
+
+
+@contextmanager
+def listening(http: httpx.Client, query: str = "", **headers: str) -> Iterator[Iterator[ServerSentEvent]]:
+    """Listen; the first event, a bare id, has come when the block begins."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    with http.stream("GET", f"/api/stream{query}", headers=named) as answer:
+        assert answer.status_code == 200, answer.read()
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        yield parse_events(answer.iter_lines())
+
+
+def test_changes_come_as_they_happen_with_the_record(alone: GatewayServer) -> None:
+    with alone.client() as http, listening(http) as heard:
+        first = next(heard)
+        change(alone)
+        change(alone, phase="Failed")
+        alone.run_in_loop(lambda gateway: gateway.store.remove("a", "x"))
+        came = [next(heard) for _ in range(3)]
+
+    assert (first.name, first.data) == ("", None)
+    assert [(each.name, each.data["name"], each.data["phase"]) for each in came] == [
+        ("added", "x", "Deployed"),
+        ("modified", "x", "Failed"),
+        ("deleted", "x", "Failed"),
+    ]
+    assert len({first.id, *(each.id for each in came)}) == 4
+
+
+def test_a_reconnecting_listener_misses_nothing(alone: GatewayServer) -> None:
+    with alone.client() as http:
+        with listening(http) as heard:
+            start = next(heard).id
+            change(alone, "one")
+            seen = next(heard).id
+        change(alone, "two")
+        change(alone, "three")
+        with listening(http, Last_Event_ID=seen) as heard:
+            assert [event.data["name"] for event in (next(heard), next(heard), next(heard)) if event.data] == [
+                "two",
+                "three",
+            ]
+        with listening(http, Last_Event_ID=start) as heard:
+            assert [next(heard).id == start, next(heard).data["name"]] == [True, "one"]
+
+
+@pytest.mark.parametrize("unknown", ["of-another-replica", "0", "x" * 2000])
+def test_one_whose_id_is_unknown_is_told_to_list_again_and_then_misses_nothing(
+    alone: GatewayServer, unknown: str
+) -> None:
+    change(alone, "before")
+    with alone.client() as http, listening(http, Last_Event_ID=unknown) as heard:
+        told = next(heard)
+        change(alone, "after")
+        came = [next(heard), next(heard)]
+
+    assert told.name == "reset"
+    assert "list" in told.data["detail"]
+    assert told.id
+    assert [each.data["name"] for each in came if each.data] == ["after"]
+
+
+def test_only_the_namespace_that_is_asked_for_is_told_of(alone: GatewayServer) -> None:
+    with alone.client() as http, listening(http, "?namespace=b") as heard:
+        next(heard)
+        change(alone, "one", namespace="a")
+        change(alone, "two", namespace="b")
+        assert next(heard).data["name"] == "two"
+
+
+@pytest.mark.parametrize("query", ["?no=such", "?namespace=a&namespace=b", "?phase=Failed"])
+def test_a_parameter_that_is_none_is_refused(alone: GatewayServer, query: str) -> None:
+    with alone.client() as http:
+        assert http.get(f"/api/stream{query}").status_code == 400
+
+
+def test_a_quiet_stream_has_comments_that_move_its_id_on(alone: GatewayServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "HEARTBEAT_SECONDS", 0.05)
+    with alone.client() as http, listening(http, "?namespace=b") as heard:
+        start = next(heard).id
+        change(alone, namespace="a")
+        latest = alone.run_in_loop(lambda gateway: gateway.feed.id_at(gateway.feed.position))
+        while (beat := next(heard)).id == start:
+            assert beat.name == ":"
+
+    assert (beat.name, beat.id, beat.data) == (":", latest, None)
+
+
+def test_many_listeners_hear_the_same_and_the_time_of_the_last_is_told(
+    alone: GatewayServer, record_property: Callable[[str, object], None]
+) -> None:
+    heard = asyncio.run(_listen(alone))
+    told = f"{LISTENERS} listeners, the last heard of 20 changes after {max(heard):.3f} s"
+    record_property("stream", told)
+    print(told)
+    assert len(heard) == LISTENERS
+
+
+async def _listen(one: GatewayServer) -> list[float]:
+    limits = httpx.Limits(max_connections=None)
+    async with httpx.AsyncClient(base_url=one.url, timeout=60, trust_env=False, limits=limits) as http:
+        ready = asyncio.Semaphore(0)
+
+        async def listen() -> float:
+            async with http.stream("GET", "/api/stream") as answer:
+                lines = answer.aiter_lines()
+                names = 0
+                async for line in lines:
+                    if line.startswith("id:") and not names:
+                        ready.release()
+                    names += line.startswith("event: ")
+                    if names == 20:
+                        return time.monotonic()
+            return 0.0
+
+        listeners = [asyncio.create_task(listen()) for _ in range(LISTENERS)]
+        for _ in listeners:
+            await ready.acquire()
+        begun = time.monotonic()
+        for at in range(20):
+            await asyncio.to_thread(change, one, f"x-{at}")
+        return [(await each) - begun for each in listeners]
+
+
+def test_a_slow_listener_is_dropped_without_buffering(alone: GatewayServer) -> None:
+    entries = [
+        build_xapp_entry(raw_xapp(f"x-{at}", spec={"owner": f"{at}-" + "o" * 100_000}, status=ready_status()))
+        for at in range(3 * RING_BYTES_MAX // 100_000)
+    ]
+
+    def flood(gateway: Gateway) -> None:
+        for entry in entries:
+            gateway.store.put(entry)
+
+    with socket.create_connection(("127.0.0.1", alone.port), timeout=60) as slow:
+        slow.sendall(b"GET /api/stream HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        come = slow.recv(4096)
+        while b"id: " not in come:
+            come += slow.recv(4096)
+        alone.run_in_loop(flood)
+        kept = alone.run_in_loop(lambda gateway: sum(len(each.event) for each in gateway.feed._changes.values()))
+        text = b""
+        while b"event: reset" not in text:
+            text = text[-20:] + slow.recv(1 << 20)
+
+    assert kept <= RING_BYTES_MAX
+
+
+def test_streams_end_when_the_gateway_does(tmp_path: Path) -> None:
+    settings, opened = offline_gateway(tmp_path)
+    with serve_gateway(settings, opened) as one, one.client() as http, listening(http) as heard:
+        next(heard)
+        one.stop()
+        assert list(heard) == []
+
+
+def test_a_listener_who_leaves_is_forgotten(alone: GatewayServer) -> None:
+    with alone.client() as http:
+        with listening(http) as heard:
+            next(heard)
+            assert alone.run_in_loop(lambda gateway: gateway.feed._listener_limit._in_use) == 1
+        wait_until(
+            lambda: alone.run_in_loop(lambda gateway: gateway.feed._listener_limit._in_use) == 0,
+            timeout=60,
+            what="the stream to end",
+        )
+
+
+def test_head_of_a_stream_ends_at_once(alone: GatewayServer) -> None:
+    with alone.client() as http:
+        answer = http.head("/api/stream")
+        assert (answer.status_code, answer.content) == (200, b"")
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        wait_until(
+            lambda: alone.run_in_loop(lambda gateway: gateway.feed._listener_limit._in_use) == 0,
+            timeout=60,
+            what="the stream to end",
+        )
+
+
+def test_before_the_first_list_there_is_no_stream(tmp_path: Path) -> None:
+    settings, opened = offline_gateway(tmp_path)
+    with serve_gateway(settings, opened) as one, one.client() as http:
+        one.run_in_loop(lambda gateway: gateway.cache.synced.clear())
+        answer = http.get("/api/stream")
+        assert answer.status_code == 503
+        assert json.loads(answer.content)["title"] == "Not ready"

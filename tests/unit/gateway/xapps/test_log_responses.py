@@ -1,0 +1,200 @@
+"""Logs as answers, from a server on loopback that ends, breaks off and goes on as real ones do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import pytest
+from aiohttp import web
+from starlette.types import Message
+
+from tests.unit.kube.conftest import Connect, connect
+from xapp_operator.errors import GatewayNotFound
+from xapp_operator.gateway.xapps import log_responses
+from xapp_operator.gateway.xapps.log_responses import (
+    EventLogResponse,
+    LogPosition,
+    LogResponse,
+    TextLogResponse,
+    open_log,
+)
+from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.pod_log_options import PodLogOptions
+from xapp_operator.kube.transport import ApiStream
+
+__all__ = ["connect"]
+
+SECONDS = 60.0
+LINE = b"2026-11-20T08:00:00.1Z one\n"
+Write = Callable[[web.Request, web.StreamResponse], Awaitable[None]]
+
+
+class Client:
+    """The other side of an answer: what came, and when it leaves."""
+
+    def __init__(self) -> None:
+        self.body = b""
+        self.ended = False
+        self.came = asyncio.Event()
+        self.leaves = asyncio.Event()
+
+    async def receive(self) -> Message:
+        await self.leaves.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Message) -> None:
+        self.body += message.get("body", b"")
+        self.ended = message["type"] == "http.response.body" and not message["more_body"]
+        if self.body:
+            self.came.set()
+
+    async def take(self, answer: LogResponse) -> None:
+        async with asyncio.timeout(SECONDS):
+            await answer({"type": "http"}, self.receive, self.send)
+
+
+async def serve(connect: Connect, write: Write, *, gone: asyncio.Event | None = None) -> KubeClient:
+    """Connect to a server whose logs are what `write` writes; `gone` is set when the reader has left."""
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        try:
+            await write(request, response)
+        except (ConnectionError, asyncio.CancelledError):
+            if gone is not None:
+                gone.set()
+            raise
+        return response
+
+    return await connect(handler)
+
+
+async def log(client: KubeClient, stack: AsyncExitStack, *, follow: bool) -> ApiStream:
+    options = PodLogOptions(container="main", follow=follow)
+    return await open_log(client, "web", options, namespace="ran", stack=stack)
+
+
+@asynccontextmanager
+async def events(
+    client: KubeClient, *, allowed: bool = True, after: LogPosition | None = None
+) -> AsyncIterator[EventLogResponse]:
+    async def goes_on() -> bool:
+        return allowed
+
+    async with AsyncExitStack() as stack:
+        stream = await log(client, stack, follow=True)
+        yield EventLogResponse(
+            stream, stack.pop_all(), headers={}, after=after, may_continue=goes_on, is_closing=lambda: False
+        )
+
+
+async def test_text_is_passed_on_as_it_is(connect: Connect) -> None:
+    async def write(request: web.Request, response: web.StreamResponse) -> None:
+        assert request.query["container"] == "main"
+        for _ in range(1000):
+            await response.write(b"\xff line\n")
+
+    client, reader = await serve(connect, write), Client()
+    async with AsyncExitStack() as stack:
+        stream = await log(client, stack, follow=False)
+        await reader.take(TextLogResponse(stream, stack.pop_all(), headers={}))
+    assert (reader.body, reader.ended) == (b"\xff line\n" * 1000, True)
+
+
+async def test_the_end_of_a_container_is_an_event(connect: Connect) -> None:
+    async def write(_request: web.Request, response: web.StreamResponse) -> None:
+        await response.write(LINE + LINE[:-1])
+
+    reader = Client()
+    async with events(await serve(connect, write)) as answer:
+        await reader.take(answer)
+    assert reader.ended
+    assert reader.body.count(b"data: one") == 2
+    assert b"event: end\n" in reader.body.split(b"\n\n")[-2] + b"\n"
+
+
+async def test_a_broken_connection_sends_no_end_event(connect: Connect) -> None:
+    async def write(request: web.Request, response: web.StreamResponse) -> None:
+        await response.write(LINE)
+        assert request.transport is not None
+        request.transport.abort()
+
+    reader = Client()
+    async with events(await serve(connect, write)) as answer:
+        await reader.take(answer)
+    assert reader.ended
+    assert b"event: end" not in reader.body
+
+
+async def test_a_kubelet_that_can_read_no_further_is_no_end(connect: Connect) -> None:
+    async def write(_request: web.Request, response: web.StreamResponse) -> None:
+        await response.write(LINE + b"failed to create fsnotify watcher: too many open files")
+
+    reader = Client()
+    async with events(await serve(connect, write)) as answer:
+        await reader.take(answer)
+    assert reader.ended
+    assert reader.body.endswith(b"data: failed to create fsnotify watcher: too many open files\n\n")
+
+
+async def test_a_client_that_leaves_ends_the_reading(connect: Connect) -> None:
+    gone = asyncio.Event()
+
+    async def write(_request: web.Request, response: web.StreamResponse) -> None:
+        while True:
+            await response.write(LINE)
+            await asyncio.sleep(0)
+
+    reader = Client()
+    async with events(await serve(connect, write, gone=gone)) as answer:
+        taking = asyncio.create_task(reader.take(answer))
+        await asyncio.wait_for(reader.came.wait(), SECONDS)
+        reader.leaves.set()
+        await taking
+    await asyncio.wait_for(gone.wait(), SECONDS)
+    assert not reader.ended
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_responses, "HEARTBEAT_SECONDS", 0.05)
+    monkeypatch.setattr(log_responses, "POLL_SECONDS", 0.01)
+
+
+async def silence(_request: web.Request, _response: web.StreamResponse) -> None:
+    await asyncio.Event().wait()
+
+
+async def test_a_quiet_log_stream_sends_comments(connect: Connect, impatient: None) -> None:
+    reader = Client()
+    async with events(await serve(connect, silence)) as answer:
+        taking = asyncio.create_task(reader.take(answer))
+        async with asyncio.timeout(SECONDS):
+            while reader.body.count(b":\n\n") < 2:
+                reader.came.clear()
+                await reader.came.wait()
+        reader.leaves.set()
+        await taking
+    assert not reader.ended
+
+
+async def test_a_log_stream_ends_when_permission_is_withdrawn(connect: Connect, impatient: None) -> None:
+    reader = Client()
+    async with events(await serve(connect, silence), allowed=False) as answer:
+        await reader.take(answer)
+    assert reader.ended
+    assert b"event: end" not in reader.body
+
+
+async def test_a_log_that_is_not_there_is_refused_in_the_words_of_the_server(connect: Connect) -> None:
+    async def handler(_request: web.Request) -> web.StreamResponse:
+        message = 'container "main" in pod "web" is waiting to start: ContainerCreating'
+        return web.json_response({"kind": "Status", "code": 400, "message": message}, status=400)
+
+    client = await connect(handler)
+    async with AsyncExitStack() as stack:
+        with pytest.raises(GatewayNotFound, match="waiting to start"):
+            await log(client, stack, follow=True)

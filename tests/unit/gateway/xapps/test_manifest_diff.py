@@ -1,0 +1,87 @@
+"""What a change would do to the objects of a release."""
+
+from __future__ import annotations
+
+import re
+
+from xapp_operator.domain.redaction import MASK
+from xapp_operator.gateway.xapps.manifest_diff import LINES_COMPARED_MAX, manifest_diff
+
+
+def configmap(name: str, *lines: str) -> str:
+    data = "".join(f"  {line}\n" for line in lines)
+    head = f"---\n# Source: x/templates/{name}.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\n"
+    return f"{head}data:\n{data}"
+
+
+def secret(value: str) -> str:
+    return f"---\napiVersion: v1\nkind: Secret\nmetadata: {{name: s}}\nstringData:\n  a: {value}\n  b: hunter22\n"
+
+
+def test_equal_objects_have_no_diff_whatever_their_order() -> None:
+    one, two = configmap("one", "a: b"), configmap("two", "a: b")
+    assert manifest_diff(one + two, two + "\n" + one) == ""
+
+
+def test_a_changed_line_is_shown_with_its_object() -> None:
+    diff = manifest_diff(configmap("one", "a: b", "c: d"), configmap("one", "a: e", "c: d"))
+    assert diff.startswith("--- a/v1 ConfigMap one\n+++ b/v1 ConfigMap one\n@@ ")
+    assert "-  a: b\n+  a: e\n   c: d\n" in diff
+
+
+def test_objects_that_come_and_go_are_shown_whole() -> None:
+    diff = manifest_diff(configmap("old", "a: b"), configmap("new", "a: b"))
+    assert "--- /dev/null\n+++ b/v1 ConfigMap new\n" in diff
+    assert "--- a/v1 ConfigMap old\n+++ /dev/null\n" in diff
+
+
+def test_without_a_release_everything_is_new() -> None:
+    assert manifest_diff("", configmap("new", "a: b")).count("\n+") == 7
+
+
+def test_hooks_are_left_out() -> None:
+    hook = "---\nkind: Job\nmetadata: {name: j, annotations: {helm.sh/hook: test}}\n"
+    assert manifest_diff("", hook) == ""
+
+
+def test_a_secret_that_changes_is_seen_to_change_and_not_read() -> None:
+    diff = manifest_diff(secret("first-one"), secret("second-one"))
+    assert "first-one" not in diff
+    assert "second-one" not in diff
+    before, after = re.findall(rf'^[-+]  a: "{MASK} \((\w+)\)"$', diff, re.MULTILINE)
+    assert before != after
+    assert "hunter22" not in diff
+    assert diff.count("\n-") == diff.count("\n+") - 1 == 1
+    assert manifest_diff(secret("same"), secret("same")) == ""
+
+
+def test_a_secret_that_changes_in_the_midst_of_a_text_is_seen_to_change() -> None:
+    one, two = configmap("c", "u: say first-one"), configmap("c", "u: say second-one")
+    diff = manifest_diff(one, two, secrets=["first-one", "second-one"])
+    before, after = re.findall(rf"^[-+]  u: say {MASK} \((\w+)\)$", diff, re.MULTILINE)
+    assert before != after
+
+
+def test_marks_of_two_diffs_cannot_be_compared() -> None:
+    diffs = {manifest_diff(secret("first-one"), secret("second-one")) for _ in range(2)}
+    assert len(diffs) == 2
+
+
+def test_known_secrets_stand_nowhere_in_it() -> None:
+    before, after = configmap("one", "url: at hunter22"), configmap("one", "url: at hunter33")
+    assert "hunter" not in manifest_diff(before, after, secrets={"hunter22", "hunter33"})
+
+
+def test_large_objects_are_replaced_whole() -> None:
+    lines = [f"k{n}: {n % 7}" for n in range(LINES_COMPARED_MAX + 100)]
+    before, after = configmap("big", *lines), configmap("big", *reversed(lines))
+    diff = manifest_diff(before, after)
+    assert diff.count("@@ -") == 1
+    assert len(diff.splitlines()) > 2 * LINES_COMPARED_MAX
+    assert re.search(r"^@@ -(\d+),(\d+) \+\1,\2 @@$", diff, re.MULTILINE)
+
+
+def test_one_change_in_a_large_object_is_one_change() -> None:
+    lines = [f"k{n}: {n}" for n in range(LINES_COMPARED_MAX + 100)]
+    changed = [*lines[:1000], "k1000: x", *lines[1001:]]
+    assert len(manifest_diff(configmap("big", *lines), configmap("big", *changed)).splitlines()) == 11

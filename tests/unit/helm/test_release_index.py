@@ -1,0 +1,108 @@
+"""The index of releases, fed with metadata only."""
+
+from xapp_operator.api.json import JsonObject
+from xapp_operator.helm.release_index import ReleaseIndex
+
+
+def record(revision: int, *, status: str = "deployed", name: str = "hello", **labels: str) -> JsonObject:
+    return {
+        "metadata": {
+            "name": f"sh.helm.release.v1.{name}.v{revision}",
+            "namespace": "ric",
+            "uid": f"uid-{revision}",
+            "resourceVersion": str(100 + revision),
+            "labels": {
+                "owner": "helm",
+                "name": name,
+                "status": status,
+                "version": str(revision),
+                "modifiedAt": "1795222586",
+                **{f"xapp-operator.io/{key.replace('_', '-')}": value for key, value in labels.items()},
+            },
+        }
+    }
+
+
+def test_the_newest_revision_decides_whatever_the_order_of_arrival() -> None:
+    index = ReleaseIndex([record(10), record(2, status="superseded"), record(9, status="superseded")])
+    state = index.get("ric", "hello")
+    assert state is not None
+    assert [one.revision for one in state.revisions] == [2, 9, 10]
+    assert state.latest.status == "deployed"
+
+
+def test_labels_of_this_operator_are_known() -> None:
+    index = ReleaseIndex()
+    key = index.put_secret(record(1, xapp="acme", chart_digest="c" * 40, values_digest="v" * 40, attempt="a1"))
+    assert key == ("ric", "hello")
+    state = index.get("ric", "hello")
+    assert state is not None
+    latest = state.latest
+    assert (latest.xapp, latest.chart_digest, latest.values_digest) == ("acme", "c" * 40, "v" * 40)
+    assert (latest.attempt, latest.modified, latest.created) == ("a1", 1795222586, 0)
+    assert (latest.secret_uid, latest.resource_version) == ("uid-1", "101")
+
+
+def test_a_changed_secret_replaces_what_was_known() -> None:
+    index = ReleaseIndex([record(1, status="pending-install")])
+    index.put_secret(record(1, status="failed"))
+    state = index.get("ric", "hello")
+    assert state is not None
+    assert [one.status for one in state.revisions] == ["failed"]
+
+
+def test_a_release_without_secrets_is_gone() -> None:
+    index = ReleaseIndex([record(1), record(2)])
+    index.remove_secret(record(1))
+    assert len(index) == 1
+    assert index.remove_secret(record(2)) == ("ric", "hello")
+    assert index.get("ric", "hello") is None
+    assert list(index) == []
+    index.remove_secret(record(2))
+
+
+def test_other_secrets_are_none_of_its_business() -> None:
+    index = ReleaseIndex()
+    other: JsonObject = {"metadata": {"name": "db-password", "namespace": "ric"}}
+    assert index.put_secret(other) is None
+    assert index.remove_secret(other) is None
+    assert len(index) == 0
+
+
+def test_names_of_other_releases_are_not_mixed_up() -> None:
+    index = ReleaseIndex([record(1, name="a"), record(1, name="a.v1")])
+    assert sorted(index) == [("ric", "a"), ("ric", "a.v1")]
+
+
+def test_surplus_revisions_are_the_oldest_but_never_a_deployed_one() -> None:
+    index = ReleaseIndex([record(1), *(record(n, status="failed") for n in range(2, 8))])
+    state = index.get("ric", "hello")
+    assert state is not None
+    assert [one.revision for one in state.revisions_to_prune(3)] == [2, 3, 4]
+    assert state.revisions_to_prune(50) == ()
+    assert 7 not in [one.revision for one in state.revisions_to_prune(0)]
+
+
+def test_equal_texts_are_stored_once() -> None:
+    index = ReleaseIndex([record(n, name=f"r{n}", chart_digest="c" * 40) for n in range(1, 3)])
+    one, other = (index.get("ric", name) for name in ("r1", "r2"))
+    assert one is not None
+    assert other is not None
+    assert one.latest.chart_digest is other.latest.chart_digest
+
+
+def test_what_is_heard_late_changes_nothing() -> None:
+    again = record(1)
+    again["metadata"] = {**_metadata(again), "uid": "uid-again", "resourceVersion": "200"}
+    index = ReleaseIndex([again])
+    index.put_secret(record(1, status="uninstalling"))
+    index.remove_secret(record(1))
+    state = index.get("ric", "hello")
+    assert state is not None
+    assert (state.latest.secret_uid, state.latest.status) == ("uid-again", "deployed")
+
+
+def _metadata(secret: JsonObject) -> JsonObject:
+    metadata = secret["metadata"]
+    assert isinstance(metadata, dict)
+    return metadata

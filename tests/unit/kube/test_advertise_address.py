@@ -1,0 +1,39 @@
+"""Which address is advertised, and that it stays while it can."""
+
+from __future__ import annotations
+
+from xapp_operator.api.json import JsonObject
+from xapp_operator.kube.advertise_address import choose_address
+
+
+def node(name: str, *, internal: str, external: str | None = None, ready: bool = True, created: int = 1) -> JsonObject:
+    addresses: list[JsonObject] = [{"type": "Hostname", "address": name}, {"type": "InternalIP", "address": internal}]
+    if external:
+        addresses.append({"type": "ExternalIP", "address": external})
+    return {
+        "metadata": {"name": name, "creationTimestamp": f"2026-01-0{created}T00:00:00Z"},
+        "status": {"addresses": [*addresses], "conditions": [{"type": "Ready", "status": str(ready)}]},
+    }
+
+
+def test_external_address_of_the_first_ready_node_wins() -> None:
+    nodes = [
+        node("late", internal="10.0.0.3", created=3),
+        node("sick", internal="10.0.0.1", ready=False, created=1),
+        node("well", internal="10.0.0.2", external="192.0.2.2", created=2),
+    ]
+    assert choose_address(nodes, current=None) == "192.0.2.2"
+
+
+def test_internal_address_where_no_external_is_known() -> None:
+    assert choose_address([node("a", internal="10.0.0.1")], current=None) == "10.0.0.1"
+
+
+def test_address_stays_while_any_node_has_it_even_one_that_is_not_ready() -> None:
+    nodes = [node("a", internal="10.0.0.1", created=1), node("b", internal="10.0.0.2", ready=False, created=2)]
+    assert choose_address(nodes, current="10.0.0.2") == "10.0.0.2"
+    assert choose_address(nodes[:1], current="10.0.0.2") == "10.0.0.1"
+
+
+def test_no_ready_node_means_no_address() -> None:
+    assert choose_address([node("a", internal="10.0.0.1", ready=False)], current=None) is None

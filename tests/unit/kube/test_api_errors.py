@@ -1,0 +1,100 @@
+"""What the API server says becomes one error of the tree, with its own words kept."""
+
+from __future__ import annotations
+
+import orjson
+import pytest
+
+from xapp_operator.errors import (
+    AccessDenied,
+    AlreadyExists,
+    ApiUnavailable,
+    Conflict,
+    FieldError,
+    Invalid,
+    KubeError,
+    NamespaceTerminating,
+    NotFound,
+    QuotaExceeded,
+    Unauthenticated,
+    WatchExpired,
+)
+from xapp_operator.kube.api_errors import MESSAGE_MAX_CHARACTERS, connection_error, error_from_response
+
+
+def answer(code: int, message: str, *, reason: str = "", details: dict[str, object] | None = None) -> KubeError:
+    body = {"kind": "Status", "code": code, "message": message, "reason": reason, "details": details or {}}
+    return error_from_response(code, orjson.dumps(body), path="/api/v1/pods")
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "reason", "details", "kind", "permanent"),
+    [
+        (403, 'User "x" cannot list resource "xapps"', "Forbidden", {"name": "x"}, AccessDenied, True),
+        (403, "exceeded quota: q, requested: pods=1", "Forbidden", {"name": "x"}, QuotaExceeded, False),
+        (
+            403,
+            "unable to create new content in namespace a because it is being terminated",
+            "Forbidden",
+            {"causes": [{"reason": "NamespaceTerminating"}]},
+            NamespaceTerminating,
+            False,
+        ),
+        (404, 'pods "x" not found', "NotFound", {"name": "x", "kind": "pods"}, NotFound, False),
+        (409, 'pods "x" already exists', "AlreadyExists", {"name": "x"}, AlreadyExists, False),
+        (409, "the object has been modified", "Conflict", {"name": "x"}, Conflict, False),
+        (410, "too old resource version", "Expired", {}, WatchExpired, False),
+        (413, "limit is 3145728", "RequestEntityTooLarge", {}, Invalid, True),
+        (422, "is invalid", "Invalid", {}, Invalid, True),
+        (400, 'strict decoding error: unknown field "spec.foo"', "BadRequest", {}, Invalid, True),
+        (429, "too many requests", "TooManyRequests", {}, ApiUnavailable, False),
+        (500, "etcdserver: leader changed", "InternalError", {}, KubeError, False),
+        (503, "apiserver is shutting down", "ServiceUnavailable", {}, ApiUnavailable, False),
+        (504, "request timed out", "Timeout", {}, ApiUnavailable, False),
+    ],
+)
+def test_each_status_has_its_error_and_keeps_the_message(
+    code: int, message: str, reason: str, details: dict[str, object], kind: type[KubeError], *, permanent: bool
+) -> None:
+    error = answer(code, message, reason=reason, details=details)
+    assert type(error) is kind
+    assert (error.message, error.permanent) == (message, permanent)
+
+
+def test_a_token_that_the_cluster_refuses_is_to_be_renewed() -> None:
+    error = answer(401, "Unauthorized", reason="Unauthorized")
+    assert (type(error), error.permanent) == (Unauthenticated, True)
+    assert error.message.startswith("Unauthorized: ")
+    assert "use a new one" in error.message
+
+
+def test_the_causes_of_a_refusal_become_field_errors() -> None:
+    causes = [{"field": "spec.version", "message": "must be dotted numeric", "reason": "FieldValueInvalid"}]
+    error = answer(422, "invalid", details={"causes": causes})
+    assert error.errors == (FieldError(field="spec.version", message="must be dotted numeric"),)
+
+
+def test_a_path_that_the_cluster_does_not_serve_is_named() -> None:
+    plain = error_from_response(404, b"404 page not found\n", path="/apis/xapp-operator.io/v1alpha1/xapps")
+    unknown = answer(404, "the server could not find the requested resource", details={})
+    assert isinstance(plain, NotFound)
+    assert "does not serve /apis/xapp-operator.io/v1alpha1/xapps" in plain.message
+    assert "does not serve /api/v1/pods" in unknown.message
+
+
+def test_an_object_too_large_for_etcd_is_a_permanent_error_with_the_bound() -> None:
+    error = answer(500, "etcdserver: request is too large")
+    assert isinstance(error, Invalid)
+    assert error.permanent
+    assert "1.5 MiB" in error.message
+
+
+def test_an_answer_that_is_no_status_is_quoted_up_to_a_bound() -> None:
+    error = error_from_response(502, b"x" * 10_000, path="/version")
+    assert isinstance(error, ApiUnavailable)
+    assert len(error.message) == MESSAGE_MAX_CHARACTERS
+
+
+def test_no_connection_is_unavailable_with_its_reason() -> None:
+    assert "did not answer in time" in connection_error(TimeoutError()).message
+    assert "Connection reset by peer" in connection_error(ConnectionResetError(104, "Connection reset by peer")).message

@@ -1,0 +1,322 @@
+"""A cache follows the cluster through whatever happens to its watch, and tells its subscribers exactly what changed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+from typing import Protocol
+
+import pytest
+
+from tests.support.eventually import eventually
+from tests.unit.kube.conftest import Connect
+from tests.unit.kube.list_watch_server import ListWatchServer, xapp
+from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.errors import AccessDenied, NotReady
+from xapp_operator.kube.resources import XAPPS
+from xapp_operator.kube.watch_cache import WatchCache
+
+Change = tuple[str, str, str]
+
+
+def color(body: JsonObject) -> str | None:
+    return text(obj(body, "spec"), "color") or None
+
+
+class Setup:
+    """A server, a cache of it, and what a subscriber heard."""
+
+    def __init__(self, server: ListWatchServer, cache: WatchCache[str]) -> None:
+        self.server = server
+        self.cache = cache
+        self.heard: list[Change] = []
+        cache.subscribe(lambda change, key, kept: self.heard.append((change, key.name, kept)))
+
+    def known(self) -> dict[str, str]:
+        return {key.name: kept for key, kept in self.cache.items()}
+
+    async def until_heard(self, *changes: Change) -> None:
+        """Wait for as many changes, which must be these in this order, and forget them."""
+        await eventually(lambda: len(self.heard) >= len(changes), what=f"{changes}; heard {self.heard}")
+        assert self.heard == list(changes)
+        self.heard.clear()
+
+    async def until_asked(self, request: str, *, times: int = 1) -> None:
+        await eventually(lambda: self.server.requests.count(request) >= times, what=request)
+
+
+class Begin(Protocol):
+    """Serves objects a, b and c, all red, and returns a cache in sync with a subscriber that heard nothing yet."""
+
+    async def __call__(
+        self,
+        *,
+        streams_lists: bool = True,
+        namespaces: tuple[str, ...] = (),
+        keep: Callable[[JsonObject], str | None] = color,
+    ) -> Setup: ...
+
+
+@pytest.fixture
+async def begin(connect: Connect) -> AsyncIterator[Begin]:
+    async with AsyncExitStack() as stack:
+
+        async def start(
+            *,
+            streams_lists: bool = True,
+            namespaces: tuple[str, ...] = (),
+            keep: Callable[[JsonObject], str | None] = color,
+        ) -> Setup:
+            server = ListWatchServer(streams_lists=streams_lists)
+            for name in ("a", "b", "c"):
+                server.add_object(name)
+            client = await connect(server.handle)
+            setup = Setup(server, WatchCache(client, XAPPS, transform=keep, namespaces=namespaces))
+            await stack.enter_async_context(setup.cache)
+            await setup.cache.wait_synced(timeout_seconds=60)
+            setup.heard.clear()
+            return setup
+
+        yield start
+
+
+@pytest.mark.parametrize("streams_lists", [True, False])
+async def test_the_cache_holds_the_list_and_then_follows(begin: Begin, *, streams_lists: bool) -> None:
+    setup = await begin(streams_lists=streams_lists)
+    assert setup.known() == {"a": "red", "b": "red", "c": "red"}
+    await setup.server.apply("d")
+    await setup.server.apply("a", color="blue")
+    await setup.server.delete("b")
+    await setup.until_heard(("ADDED", "d", "red"), ("MODIFIED", "a", "blue"), ("DELETED", "b", "red"))
+    assert setup.known() == {"a": "blue", "c": "red", "d": "red"}
+    assert setup.cache.get(namespace="ric", name="a") == "blue"
+    assert setup.cache.get(namespace="ric", name="b") is None
+    assert len(setup.cache) == 3
+
+
+async def test_a_list_comes_as_events_where_the_server_offers_that(begin: Begin) -> None:
+    setup = await begin()
+    assert setup.server.requests == ["list as events"]
+
+
+async def test_a_list_comes_in_pages_where_the_server_offers_nothing_better(begin: Begin) -> None:
+    setup = await begin(streams_lists=False)
+    await setup.until_asked("watch from 103")
+    assert setup.server.requests == ["list as events refused", "page 0", "page 2", "watch from 103"]
+
+
+async def test_a_watch_that_ends_goes_on_where_it_was(begin: Begin) -> None:
+    setup = await begin()
+    await setup.server.apply("a", color="blue")
+    await setup.until_heard(("MODIFIED", "a", "blue"))
+    await setup.server.end_watches()
+    await setup.until_asked("watch from 104")
+    await setup.server.apply("b", color="blue")
+    await setup.until_heard(("MODIFIED", "b", "blue"))
+    assert setup.server.requests == ["list as events", "watch from 104"]
+
+
+async def test_a_bookmark_moves_the_place_where_a_watch_goes_on(begin: Begin) -> None:
+    setup = await begin()
+    setup.server.version = 500
+    await setup.server.bookmark()
+    await setup.server.end_watches()
+    await setup.until_asked("watch from 500")
+    assert setup.heard == []
+
+
+@pytest.mark.parametrize("streams_lists", [True, False])
+async def test_after_a_forgotten_version_exactly_the_differences_are_told(begin: Begin, *, streams_lists: bool) -> None:
+    setup = await begin(streams_lists=streams_lists)
+    setup.server.add_object("a", color="blue")
+    setup.server.add_object("d")
+    del setup.server.objects[("ric", "b")]
+    setup.server.version += 1
+    setup.server.expire_history()
+    await setup.server.end_watches()
+    await setup.until_heard(("MODIFIED", "a", "blue"), ("ADDED", "d", "red"), ("DELETED", "b", "red"))
+    assert setup.known() == {"a": "blue", "c": "red", "d": "red"}
+
+
+async def test_an_object_made_anew_while_nobody_watched_is_deleted_and_added(begin: Begin) -> None:
+    setup = await begin()
+    setup.server.add_object("a", uid="another", color="blue")
+    setup.server.expire_history()
+    await setup.server.end_watches()
+    await setup.until_heard(("DELETED", "a", "red"), ("ADDED", "a", "blue"))
+
+
+async def test_the_last_known_state_outlives_an_outage(begin: Begin) -> None:
+    setup = await begin()
+    setup.server.refusal = (503, "apiserver is shutting down")
+    await setup.server.end_watches()
+    await setup.until_asked("refused", times=2)
+    assert setup.known() == {"a": "red", "b": "red", "c": "red"}
+    assert "shutting down" in str(setup.cache.failure)
+    contact = setup.cache.last_contact
+    await setup.server.apply("a", color="blue")
+    setup.server.refusal = None
+    await setup.until_heard(("MODIFIED", "a", "blue"))
+    assert not setup.cache.failure
+    assert setup.cache.last_contact > contact
+    assert setup.server.requests[-1] == "watch from 103"
+
+
+async def test_an_outage_is_over_when_the_watch_is_accepted_even_if_nothing_changes(begin: Begin) -> None:
+    setup = await begin()
+    setup.server.refusal = (503, "apiserver is shutting down")
+    await setup.server.end_watches()
+    await eventually(lambda: setup.cache.failure, what="the outage to be noticed")
+    setup.server.refusal = None
+    await eventually(lambda: setup.cache.failure is None, what="the outage to be over")
+
+
+async def test_an_own_write_is_seen_at_once_and_told_once(begin: Begin) -> None:
+    setup = await begin()
+    setup.cache.store_written(setup.server.add_object("a", color="blue"))
+    assert setup.known()["a"] == "blue"
+    await setup.server.send_event("MODIFIED", setup.server.objects[("ric", "a")])
+    await setup.server.apply("b", color="blue")
+    await setup.until_heard(("MODIFIED", "a", "blue"), ("MODIFIED", "b", "blue"))
+
+
+async def test_an_older_event_never_overwrites_a_newer_own_write(begin: Begin) -> None:
+    setup = await begin()
+    older = setup.server.add_object("a", color="old")
+    newer = setup.server.add_object("a", color="new")
+    setup.cache.store_written(newer)
+    await setup.server.send_event("MODIFIED", older)
+    await setup.server.send_event("DELETED", xapp("a", version=104))
+    await setup.server.send_event("MODIFIED", newer)
+    await setup.server.apply("b", color="blue")
+    await setup.until_heard(("MODIFIED", "a", "new"), ("MODIFIED", "b", "blue"))
+    assert setup.known()["a"] == "new"
+
+
+async def test_an_own_write_that_the_watch_has_overtaken_is_ignored(begin: Begin) -> None:
+    setup = await begin()
+    written = setup.server.add_object("d")
+    await setup.server.send_event("ADDED", written)
+    await setup.server.delete("d")
+    await setup.until_heard(("ADDED", "d", "red"), ("DELETED", "d", "red"))
+    setup.cache.store_written(xapp("d", version=104))
+    assert "d" not in setup.known()
+    assert setup.heard == []
+
+
+async def test_a_list_older_than_an_own_write_does_not_undo_it(begin: Begin) -> None:
+    setup = await begin()
+    setup.cache.store_written(xapp("new", version=110))
+    setup.cache.store_written(xapp("a", version=111, color="blue"))
+    setup.server.add_object("b", color="blue")
+    setup.server.expire_history()
+    await setup.server.end_watches()
+    await setup.until_heard(("ADDED", "new", "red"), ("MODIFIED", "a", "blue"), ("MODIFIED", "b", "blue"))
+    assert setup.known() == {"a": "blue", "b": "blue", "c": "red", "new": "red"}
+
+
+async def test_a_cluster_restored_from_a_backup_is_believed(begin: Begin) -> None:
+    setup = await begin()
+    await setup.server.apply("a", color="blue")
+    await setup.server.apply("d")
+    await setup.until_heard(("MODIFIED", "a", "blue"), ("ADDED", "d", "red"))
+    setup.server.objects = {("ric", name): xapp(name, version=50) for name in ("a", "b", "c")}
+    setup.server.version = 51
+    setup.server.history.clear()
+    await setup.server.end_watches()
+    await setup.until_asked("watch from 105")
+    await setup.server.end_watches()
+    await eventually(lambda: "d" not in setup.known(), what="the list to be believed")
+    assert setup.heard == [*(("MODIFIED", name, "red") for name in ("a", "b", "c")), ("DELETED", "d", "red")]
+    setup.heard.clear()
+    await setup.server.apply("b", color="blue")
+    await setup.until_heard(("MODIFIED", "b", "blue"))
+
+
+async def test_objects_filtered_by_the_projection_are_absent(begin: Begin) -> None:
+    setup = await begin(keep=lambda body: color(body) if color(body) != "grey" else None)
+    await setup.server.apply("d", color="grey")
+    await setup.server.apply("a", color="grey")
+    await setup.until_heard(("DELETED", "a", "red"))
+    await setup.server.apply("a", color="blue")
+    await setup.until_heard(("ADDED", "a", "blue"))
+    assert setup.known() == {"a": "blue", "b": "red", "c": "red"}
+
+
+async def test_one_object_that_cannot_be_kept_does_not_end_the_watch(begin: Begin) -> None:
+    def strict(body: JsonObject) -> str | None:
+        if color(body) == "grey":
+            raise ValueError("grey")
+        return color(body)
+
+    setup = await begin(keep=strict)
+    await setup.server.apply("a", color="grey")
+    await setup.server.apply("b", color="blue")
+    await setup.until_heard(("DELETED", "a", "red"), ("MODIFIED", "b", "blue"))
+
+
+async def test_a_failing_subscriber_does_not_take_events_from_the_others(begin: Begin) -> None:
+    setup = await begin()
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("a bug of a subscriber")
+
+    later: list[str] = []
+    setup.cache.subscribe(fail)
+    end = setup.cache.subscribe(lambda _, key, __: later.append(key.name))
+    await setup.server.apply("a", color="blue")
+    await setup.until_heard(("MODIFIED", "a", "blue"))
+    end()
+    await setup.server.apply("b", color="blue")
+    await setup.until_heard(("MODIFIED", "b", "blue"))
+    assert later == ["a"]
+
+
+async def test_each_namespace_is_watched_by_itself(begin: Begin) -> None:
+    setup = await begin(namespaces=("ric", "other", "ric"))
+    assert sorted(setup.server.requests) == ["list as events"] * 2
+    await setup.server.apply("x", namespace="elsewhere")
+    await setup.server.apply("y", namespace="other")
+    await setup.server.apply("a", color="blue")
+    await eventually(lambda: len(setup.heard) >= 2, what="two changes")
+    assert sorted(setup.heard) == [("ADDED", "y", "red"), ("MODIFIED", "a", "blue")]
+    assert setup.cache.get(namespace="other", name="y") == "red"
+    setup.cache.store_written(setup.server.add_object("z", namespace="elsewhere"))
+    assert "z" not in setup.known()
+
+
+async def test_a_relist_of_one_namespace_leaves_the_others_alone(begin: Begin) -> None:
+    setup = await begin(namespaces=("ric", "other"))
+    await setup.server.apply("y", namespace="other")
+    await setup.until_heard(("ADDED", "y", "red"))
+    setup.server.expire_history()
+    setup.server.forgotten = 104
+    await setup.server.end_watches()
+    await setup.until_asked("list as events", times=3)
+    await setup.server.apply("a", color="blue")
+    await setup.until_heard(("MODIFIED", "a", "blue"))
+    assert setup.known() == {"a": "blue", "b": "red", "c": "red", "y": "red"}
+
+
+async def test_not_being_in_sync_in_time_says_what_the_server_said(connect: Connect) -> None:
+    server = ListWatchServer()
+    server.refusal = (403, 'User "x" cannot list resource "xapps"')
+    client = await connect(server.handle)
+    async with WatchCache(client, XAPPS, transform=color) as cache:
+        await eventually(lambda: cache.failure, what="the refusal")
+        with pytest.raises(NotReady, match=r'xapps\.xapp-operator\.io could not be listed .*: User "x" cannot list'):
+            await cache.wait_synced(timeout_seconds=0.01)
+        assert isinstance(cache.failure, AccessDenied)
+        assert not cache.synced.is_set()
+        server.refusal = None
+        await cache.wait_synced(timeout_seconds=60)
+
+
+async def test_a_stopped_cache_keeps_what_it_knew_and_leaves_no_task(begin: Begin) -> None:
+    before = asyncio.all_tasks()
+    setup = await begin()
+    await setup.cache.stop()
+    assert setup.known() == {"a": "red", "b": "red", "c": "red"}
+    left = {task.get_name() for task in asyncio.all_tasks() - before}
+    assert not [name for name in left if name.startswith("watch ")]

@@ -1,0 +1,79 @@
+"""The bytes of a watch become lines whatever way the network cuts them, and lines become events."""
+
+from __future__ import annotations
+
+import re
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xapp_operator.errors import ApiUnavailable, KubeError, WatchExpired
+from xapp_operator.kube.watch_events import LINE_MAX_BYTES, LineSplitter, parse_watch_event
+
+
+@given(lines=st.lists(st.binary(min_size=1).filter(lambda line: b"\n" not in line)), sizes=st.lists(st.integers(1, 9)))
+def test_lines_come_out_whole_however_they_are_cut(lines: list[bytes], sizes: list[int]) -> None:
+    stream = b"".join(line + b"\n" for line in lines)
+    splitter, found, start = LineSplitter(), [], 0
+    for size in [*sizes, len(stream) + 1]:
+        found += splitter.feed(stream[start : start + size])
+        start += size
+    assert found == lines
+
+
+def test_a_line_of_several_megabytes_in_small_pieces_comes_out_whole() -> None:
+    line = b"x" * 3_000_000
+    splitter = LineSplitter()
+    pieces = [line[start : start + 16_384] for start in range(0, len(line), 16_384)]
+    assert [found for piece in pieces for found in splitter.feed(piece)] == []
+    assert splitter.feed(b"\nnext") == [line]
+
+
+def test_a_line_without_end_is_refused() -> None:
+    splitter = LineSplitter()
+    splitter.feed(b"x" * LINE_MAX_BYTES)
+    with pytest.raises(ApiUnavailable, match=str(LINE_MAX_BYTES)):
+        splitter.feed(b"x")
+
+
+def test_an_event_has_its_type_and_object() -> None:
+    event = parse_watch_event(b'{"type":"MODIFIED","object":{"metadata":{"name":"a"}}}')
+    assert (event.type, event.object) == ("MODIFIED", {"metadata": {"name": "a"}})
+    assert not event.ends_initial_events
+
+
+def test_the_bookmark_that_ends_the_initial_events_is_recognised() -> None:
+    metadata = {"resourceVersion": "7", "annotations": {"k8s.io/initial-events-end": "true"}}
+    for kind, ends in (("BOOKMARK", True), ("ADDED", False)):
+        assert (
+            parse_watch_event(orjson.dumps({"type": kind, "object": {"metadata": metadata}})).ends_initial_events
+            is ends
+        )
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        ({"code": 410, "reason": "Expired", "message": "too old resource version: 1 (9)"}, WatchExpired),
+        (
+            {
+                "code": 504,
+                "message": "Too large resource version: 9, current: 1",
+                "details": {"causes": [{"reason": "ResourceVersionTooLarge"}]},
+            },
+            WatchExpired,
+        ),
+        ({"code": 500, "message": "storage is (re)initializing"}, KubeError),
+    ],
+)
+def test_an_error_event_becomes_its_error(status: dict[str, object], error: type[KubeError]) -> None:
+    line = orjson.dumps({"type": "ERROR", "object": {"kind": "Status", **status}})
+    with pytest.raises(error, match=re.escape(str(status["message"]))):
+        parse_watch_event(line)
+
+
+def test_a_line_that_is_not_json_ends_the_watch() -> None:
+    with pytest.raises(ApiUnavailable, match="not JSON"):
+        parse_watch_event(b'{"type":"ADDED","obj')

@@ -1,0 +1,115 @@
+"""What is kept of a live object: verdict, ports, addresses, rules, and who it says it belongs to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.unit.monitor.objects import drax_labels, labelled
+from xapp_operator.api.json import JsonObject
+from xapp_operator.config import DRAX_LABEL_SET
+from xapp_operator.monitor.live_objects import IngressBackend, LiveIngress, LiveObject, LiveService, to_live_object
+from xapp_operator.monitor.object_labels import OPERATOR_LABEL_SET, read_labels, release_key_of
+
+SETS = (OPERATOR_LABEL_SET, DRAX_LABEL_SET)
+
+
+def kept(kind: str, **body: Any) -> LiveObject:
+    return _kept(labelled("a", drax_labels(), **body), kind)
+
+
+def _kept(body: JsonObject, kind: str) -> LiveObject:
+    metadata: Any = body["metadata"]
+    return to_live_object(body, kind=kind, owner=("ric", "r"), labels=read_labels(metadata, SETS))
+
+
+def service(**body: Any) -> LiveService:
+    found = kept("Service", **body).service
+    assert found is not None
+    return found
+
+
+def ingress(**spec: Any) -> LiveIngress:
+    found = kept("Ingress", spec=spec).ingress
+    assert found is not None
+    return found
+
+
+def test_ports_of_a_service_are_kept_whole() -> None:
+    ports = [
+        {"name": "grpc", "port": 5150, "targetPort": "grpc", "nodePort": 30100, "appProtocol": "grpc"},
+        {"port": 36421, "protocol": "SCTP", "targetPort": 36421},
+    ]
+    status = service(spec={"type": "NodePort", "clusterIP": "10.0.0.7", "ports": ports}).status
+    assert (status.name, status.type, status.cluster_ip) == ("a", "NodePort", "10.0.0.7")
+    assert [port.model_dump(by_alias=True, exclude_none=True) for port in status.ports] == ports
+
+
+def test_addresses_of_a_service_are_told_apart() -> None:
+    assert service(spec={"clusterIP": "None"}).headless
+    assert not service(spec={"clusterIP": "10.0.0.7"}).headless
+    assert service(spec={"type": "ExternalName", "externalName": "db.example.com"}).external_name == "db.example.com"
+    balanced = {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}, {"hostname": "lb.example.com"}, {}]}}
+    assert service(spec={"type": "LoadBalancer"}, status=balanced).addresses == ("192.0.2.1", "lb.example.com")
+
+
+def test_rules_of_an_ingress_name_host_path_and_service() -> None:
+    rules = [
+        {"host": "a.example.com", "http": {"paths": [_path("/", "web", number=80), _path("/api", "api", name="http")]}},
+        {"http": {"paths": [_path("/x", "other", number=8080), {"path": "/y", "backend": {"resource": {}}}]}},
+    ]
+    found = ingress(rules=rules, tls=[{"hosts": ["a.example.com"]}])
+    assert found.backends == (
+        IngressBackend("a.example.com", "/", "web", "80", tls=True),
+        IngressBackend("a.example.com", "/api", "api", "http", tls=True),
+        IngressBackend("", "/x", "other", "8080", tls=False),
+    )
+
+
+def test_tls_without_hosts_is_for_every_rule() -> None:
+    found = ingress(defaultBackend={"service": {"name": "web", "port": {"number": 80}}}, tls=[{}])
+    assert found.backends == (IngressBackend("", "", "web", "80", tls=True),)
+
+
+def _path(path: str, service: str, **port: Any) -> dict[str, Any]:
+    return {"path": path, "backend": {"service": {"name": service, "port": port}}}
+
+
+def test_a_change_of_status_is_no_change_of_the_object() -> None:
+    fields = [
+        {"manager": "helm", "time": "2026-11-20T08:00:05Z"},
+        {"manager": "kubelet", "time": "2026-11-20T09:00:00Z", "subresource": "status"},
+    ]
+    live = kept("Deployment", metadata={"managedFields": fields})
+    assert (live.created_at, live.changed_at) == ("2026-11-20T08:00:00Z", "2026-11-20T08:00:05Z")
+
+
+def test_an_object_read_as_metadata_has_the_kind_that_was_asked_for() -> None:
+    body = labelled("a", drax_labels()) | {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}
+    live = _kept(body, "ConfigMap")
+    assert (live.key, live.health.status.value) == (("ConfigMap", "ric", "a"), "Healthy")
+
+
+def test_our_name_counts_before_that_of_others() -> None:
+    body: Any = labelled("a", {**drax_labels("theirs", "part"), "xapp-operator.io/xapp": "ours"}, release="r")
+    mark = read_labels(body["metadata"], SETS)
+    assert (mark.name, mark.component, mark.release) == ("ours", "part", "r")
+
+
+@pytest.mark.parametrize(
+    ("labels", "release", "key"),
+    [
+        (drax_labels("one"), "r", ("ric", "r")),
+        (drax_labels("one"), "", ("ric", "one")),
+        (drax_labels(""), "r", ("ric", "r")),
+        (drax_labels(""), "", None),
+        ({"drax/role": "ric", "drax/xapp-name": "one"}, "", None),
+        ({"drax/xapp-name": "one"}, "", None),
+    ],
+)
+def test_the_release_of_an_object_is_helms_or_its_labels(
+    labels: dict[str, str], release: str, key: tuple[str, str] | None
+) -> None:
+    body: Any = labelled("a", labels, release=release)
+    assert release_key_of(body["metadata"], read_labels(body["metadata"], SETS)) == key

@@ -1,0 +1,140 @@
+"""What a decision looks like in status: phase and conditions by kstatus."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from tests.unit.reconcile.xapps import raw
+from xapp_operator.api.conditions import Reason
+from xapp_operator.api.models import HealthStatus, ReleaseStatus, XApp
+from xapp_operator.domain.actions import Nothing, Wait
+from xapp_operator.domain.plan_input import Attempt, AttemptOutcome, Digests
+from xapp_operator.reconcile.status_draft import StatusDraft, start_attempt
+from xapp_operator.reconcile.status_rendering import LiveState, render_status
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+DIGESTS = Digests("c" * 40, "v" * 40)
+
+
+def attempt(outcome: AttemptOutcome, action: str = "Install", **other: Any) -> Attempt:
+    return Attempt(action=action, outcome=outcome, digests=DIGESTS, first_at=1.0, last_at=2.0, **other)
+
+
+def rendered(
+    decision: Wait | Nothing,
+    *,
+    tried: Attempt | None = None,
+    revision: int | None = None,
+    live: LiveState | None = None,
+    **resource: Any,
+) -> dict[str, Any]:
+    body = raw()
+    body["metadata"].update(resource.pop("metadata", {}))
+    body["status"].update(resource.pop("status", {}))
+    xapp = XApp.model_validate(body)
+    draft = StatusDraft.from_status(xapp)
+    draft.attempt = tried
+    draft.release = ReleaseStatus(revision=revision, chart="hello" if revision else None)
+    status: dict[str, Any] = render_status(xapp, draft, decision, live or LiveState(), now=NOW)
+    status["by"] = {condition["type"]: condition for condition in status["conditions"]}
+    return status
+
+
+def test_healthy_release_is_ready_and_nothing_else_is_said() -> None:
+    status = rendered(
+        Nothing(), tried=attempt(AttemptOutcome.SUCCEEDED), revision=3, live=LiveState(HealthStatus.HEALTHY, "", 4, 4)
+    )
+    assert status["phase"] == "Deployed"
+    assert set(status["by"]) == {"Ready", "Released"}
+    assert status["by"]["Ready"]["status"] == "True"
+    assert status["by"]["Ready"]["observedGeneration"] == 2
+    assert status["resources"] == {"total": 4, "ready": 4}
+
+
+def test_stall_says_so_and_ends_reconciling() -> None:
+    wait = Wait(Reason.CHART_PULL_FAILED, "no such chart", stalled=True)
+    before = [{"type": "Reconciling", "status": "True", "reason": "x", "message": "x"}]
+    for condition in before:
+        condition["lastTransitionTime"] = "2026-01-01T00:00:00Z"
+    status = rendered(wait, status={"conditions": before})
+    assert set(status["by"]) == {"Ready", "Stalled"}
+    assert status["by"]["Ready"]["status"] == "False"
+    assert status["by"]["Stalled"]["message"] == "no such chart"
+    assert status["phase"] == "Failed"
+
+
+def test_passing_trouble_is_reconciling() -> None:
+    status = rendered(Wait(Reason.PROGRESSING, "helm installs the chart"))
+    assert set(status["by"]) == {"Ready", "Reconciling"}
+    assert status["phase"] == "Pending"
+
+
+def test_degraded_objects_are_named_in_ready() -> None:
+    live = LiveState(HealthStatus.DEGRADED, "pod x: OOMKilled", 2, 1)
+    status = rendered(Nothing(), tried=attempt(AttemptOutcome.SUCCEEDED), revision=1, live=live)
+    assert status["by"]["Ready"]["reason"] == "HealthCheckFailed"
+    assert status["by"]["Ready"]["message"] == "pod x: OOMKilled"
+    assert status["phase"] == "Degraded"
+
+
+def test_suspension_leaves_the_conditions_as_they_are() -> None:
+    ready = {"type": "Ready", "status": "True", "reason": "InstallSucceeded", "message": "fine"}
+    ready["lastTransitionTime"] = "2026-01-01T00:00:00Z"
+    status = rendered(Wait(Reason.SUSPENDED, "suspended"), status={"conditions": [ready]})
+    assert status["phase"] == "Suspended"
+    assert status["by"]["Ready"]["status"] == "True"
+
+
+def test_transition_time_moves_only_with_the_status() -> None:
+    ready = {"type": "Ready", "status": "False", "reason": "Old", "message": "old"}
+    ready["lastTransitionTime"] = "2025-01-01T00:00:00Z"
+    kept = rendered(Wait(Reason.PROGRESSING, "new"), status={"conditions": [ready]})
+    assert kept["by"]["Ready"]["lastTransitionTime"] == "2025-01-01T00:00:00Z"
+    assert kept["by"]["Ready"]["message"] == "new"
+    moved = rendered(
+        Nothing(),
+        tried=attempt(AttemptOutcome.SUCCEEDED),
+        revision=1,
+        live=LiveState(HealthStatus.HEALTHY),
+        status={"conditions": [ready]},
+    )
+    assert moved["by"]["Ready"]["lastTransitionTime"] == "2026-01-02T03:04:05Z"
+
+
+def test_failed_attempt_shows_in_released_and_in_last_attempt() -> None:
+    tried = attempt(AttemptOutcome.FAILED, "Upgrade", permanent=True, reason="UpgradeFailed", message="immutable")
+    status = rendered(Wait("UpgradeFailed", "immutable", stalled=True), tried=tried, revision=2)
+    assert status["by"]["Released"]["status"] == "False"
+    assert status["by"]["Released"]["reason"] == "UpgradeFailed"
+    assert status["lastAttempt"]["outcome"] == "Failed"
+
+
+def test_message_is_cut_where_the_schema_cuts_it() -> None:
+    status = rendered(Wait(Reason.CHART_INVALID, "x" * 5000, stalled=True))
+    assert len(status["by"]["Ready"]["message"]) == 1024
+
+
+def test_deletion_is_a_phase_of_its_own() -> None:
+    status = rendered(
+        Wait(Reason.UNINSTALL_FAILED, "hook failed"), metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}
+    )
+    assert status["phase"] == "Uninstalling"
+
+
+@pytest.mark.parametrize(
+    ("previous", "action", "count"),
+    [
+        (None, "Install", 1),
+        (attempt(AttemptOutcome.FAILED, count=3), "Install", 4),
+        (attempt(AttemptOutcome.FAILED, count=3), "Upgrade", 1),
+        (attempt(AttemptOutcome.SUCCEEDED, count=3), "Install", 1),
+        (attempt(AttemptOutcome.INTERRUPTED, count=3), "Install", 1),
+    ],
+)
+def test_attempts_are_counted_while_the_same_thing_fails(previous: Attempt | None, action: str, count: int) -> None:
+    started = start_attempt(previous, action=action, digests=DIGESTS, generation=1, now=9.0)
+    assert started.count == count
+    assert started.first_at == (1.0 if count > 1 else 9.0)
