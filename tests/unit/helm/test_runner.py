@@ -49,7 +49,12 @@ def runner(tmp_path: Path, marks: Path) -> Iterator[HelmRunner]:
 
 
 def call(**options: object) -> HelmCall:
-    given: dict[str, object] = {"arguments": ("install", "--x"), "subject": "ric/hello", "timeout_seconds": 60.0, **options}
+    given: dict[str, object] = {
+        "arguments": ("install", "--x"),
+        "subject": "ric/hello",
+        "timeout_seconds": 60.0,
+        **options,
+    }
     return HelmCall(**given)  # type: ignore[arg-type]
 
 
