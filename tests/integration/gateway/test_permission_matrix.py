@@ -40,7 +40,7 @@ SAFE_METHODS: Final = {"GET", "OPTIONS", WEBSOCKET}
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """A namespace with an xApp and a repository; `mark` is in all of its data, and nowhere else."""
+    """A namespace with an xApp and a repository; `marker` is in all of its data, and nowhere else."""
 
     namespace: str
     name: str
@@ -269,7 +269,7 @@ def all_items(http: httpx.Client, path: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("path", "sought"), [("/api/xapps", "name"), ("/api/repositories", "name"), ("/api/discovery/services", "mark")]
+    ("path", "sought"), [("/api/xapps", "name"), ("/api/repositories", "name"), ("/api/discovery/services", "marker")]
 )
 def test_lists_and_counts_leave_out_what_the_caller_may_not_see(
     authenticated_gateway: GatewayServer, tenants: TwoTenants, path: str, sought: str

@@ -153,9 +153,9 @@ def test_a_wrong_fault_is_refused(http: httpx.Client, fault: str, body: object, 
 @pytest.mark.parametrize(
     ("faults", "shown"),
     [
-        ({"crash": {"exitCode": 7}}, lambda one: one.ended() == 7),
+        ({"crash": {"exitCode": 7}}, lambda one: one.wait_exit() == 7),
         ({"unready": True}, lambda one: "told" in readiness_detail(one)),
-        ({"leak": {"megabytesPerSecond": 100, "upToMegabytes": 2}}, lambda one: one.said("leaked all it may")),
+        ({"leak": {"megabytesPerSecond": 100, "upToMegabytes": 2}}, lambda one: one.log_entries("leaked all it may")),
     ],
 )
 def test_settings_can_ask_for_a_fault(

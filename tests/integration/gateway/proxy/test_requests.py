@@ -118,7 +118,7 @@ def test_proxied_paths_are_not_logged(proxied: ProxiedXApp, http: httpx.Client) 
         for event, number in (
             ("request served", 3),
             ("request failed", failed),
-            ("answer of an xApp broken off", broken),
+            ("xApp response aborted", broken),
         ):
             wait_until(lambda e=event, n=number: len(of(logs, e)) == n, timeout=60, what=event)  # type: ignore[misc]
         told = [str(line["path"]) for event in ("request served", "request failed") for line in of(logs, event)]
