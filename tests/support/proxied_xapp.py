@@ -18,8 +18,8 @@ from websockets.sync.client import ClientConnection, connect
 from tests.support.gateway import GatewayServer, offline_gateway, serve_gateway
 from tests.support.xapp_server import XAppServer
 from tests.unit.gateway.xapp_objects import raw_xapp, ready_status
-from xapp_operator.charts.address_rule import AddressRule
 from xapp_operator.config import Settings
+from xapp_operator.domain.address_rule import AddressRule
 from xapp_operator.gateway.catalog.records import build_xapp_entry
 from xapp_operator.gateway.proxy.upstream import Upstream
 from xapp_operator.gateway.proxy.xapp_proxy import XAppProxy

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Final, Literal
 
 from xapp_operator.api.models import MESSAGE_MAX, Condition
+from xapp_operator.common.text import shorten
 
 READY: Final = "Ready"
 RELEASED: Final = "Released"
@@ -62,7 +63,7 @@ class ConditionSet:
             observed_generation=self._generation,
             last_transition_time=self._now if status_changed or before is None else before.last_transition_time,
             reason=reason,
-            message=trim(message),
+            message=shorten(message, MESSAGE_MAX),
         )
 
     def remove(self, *kinds: str) -> None:
@@ -78,8 +79,3 @@ class ConditionSet:
         """Return all conditions, Ready first."""
         known = [self._by_type[kind] for kind in _DISPLAY_ORDER if kind in self._by_type]
         return known + [condition for kind, condition in self._by_type.items() if kind not in _DISPLAY_ORDER]
-
-
-def trim(message: str, limit: int = MESSAGE_MAX) -> str:
-    """Return `message` cut to `limit` characters, the cut shown by an ellipsis."""
-    return message if len(message) <= limit else message[: limit - 1] + "…"

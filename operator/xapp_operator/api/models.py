@@ -15,6 +15,7 @@ from pydantic import ConfigDict, Field
 
 from xapp_operator.api.base_model import CelRule, Model, UnvalidatedObject, cel_rules
 from xapp_operator.api.json import JsonObject
+from xapp_operator.common.text import quote_input
 
 METHOD_REMOTE = "Remote Chart Repository"
 METHOD_UPLOAD = "Upload Chart"
@@ -61,7 +62,7 @@ def parse_duration(text: str) -> float:
     """Return the seconds of a duration such as `1h30m` (Go's notation); raises ValueError when it is none."""
     parts = re.findall(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)", text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
-        raise ValueError(f"{text!r} is no duration such as 90s, 5m or 1h30m")
+        raise ValueError(f"{quote_input(text)} is no duration such as 90s, 5m or 1h30m")
     return sum(float(number) * _DURATION_UNITS[unit] for number, unit in parts)
 
 

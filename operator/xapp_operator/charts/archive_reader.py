@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from xapp_operator.charts.chart_info import ArchiveLimits
-from xapp_operator.charts.formatting import format_bytes, quote_text
 from xapp_operator.charts.tar_reader import ByteStream, InvalidTar, TarEntry, TarEntryKind, TarReader
+from xapp_operator.common.text import format_bytes, quote_input
 from xapp_operator.errors import ChartInvalid
 
 CHART_YAML: Final = "Chart.yaml"
@@ -60,7 +60,7 @@ class ArchiveBudget:
         """Count a file that will be parsed; raises ChartInvalid beyond a bound."""
         if size > self.limits.document_bytes:
             raise archive_refused(
-                f"{quote_text(name)} has {format_bytes(size)}; at most "
+                f"{quote_input(name)} has {format_bytes(size)}; at most "
                 f"{format_bytes(self.limits.document_bytes)} are allowed. "
                 "Make it smaller."
             )
@@ -103,12 +103,12 @@ def _read_entries(tar: TarReader, budget: ArchiveBudget, *, read_values: bool) -
             continue
         path = _path_in_chart(entry.name)
         if path is None:
-            raise archive_refused(f"{quote_text(entry.name)} lies outside the chart's folder. {_PACK_HINT}")
+            raise archive_refused(f"{quote_input(entry.name)} lies outside the chart's folder. {_PACK_HINT}")
         _check_entry_kind(entry, path)
         budget.count_file(entry)
         is_parsed = _PARSED_FILES.fullmatch(path) is not None or (read_values and path == VALUES_YAML)
         if is_parsed and path in files:
-            raise archive_refused(f"it has {quote_text(path)} twice. {_PACK_HINT}")
+            raise archive_refused(f"it has {quote_input(path)} twice. {_PACK_HINT}")
         if is_parsed and not path.endswith(".tgz"):
             budget.count_document(path, entry.size)
         files[path] = tar.read() if is_parsed else None
@@ -120,12 +120,12 @@ def _read_entries(tar: TarReader, budget: ArchiveBudget, *, read_values: bool) -
 def _path_in_chart(name: str) -> str | None:
     """Return the path inside the chart's folder, None for the folder itself or a file beside it."""
     if "\\" in name and "/" in name:
-        raise archive_refused(f"{quote_text(name)} mixes '/' and '\\' in its path. {_PACK_HINT}")
+        raise archive_refused(f"{quote_input(name)} mixes '/' and '\\' in its path. {_PACK_HINT}")
     parts = name.replace("\\", "/").split("/")
     if not parts[0] or (len(parts) > 2 and not parts[1]) or any(_DRIVE_LETTER.match(part) for part in parts[:2]):  # noqa: PLR2004
-        raise archive_refused(f"{quote_text(name)} is an absolute path. {_PACK_HINT}")
+        raise archive_refused(f"{quote_input(name)} is an absolute path. {_PACK_HINT}")
     if ".." in parts:
-        raise archive_refused(f"{quote_text(name)} has '..' in its path. {_PACK_HINT}")
+        raise archive_refused(f"{quote_input(name)} has '..' in its path. {_PACK_HINT}")
     return "/".join(part for part in parts[1:] if part not in ("", ".")) or None
 
 
@@ -139,13 +139,13 @@ def _check_entry_kind(entry: TarEntry, path: str) -> None:
         inside = _path_in_chart(entry.target) is not None
     else:
         raise archive_refused(
-            f"{quote_text(entry.name)} is {entry.kind.value}; only files, folders and links inside the chart "
+            f"{quote_input(entry.name)} is {entry.kind.value}; only files, folders and links inside the chart "
             "are allowed. "
             "Leave it out."
         )
     if not inside:
         raise archive_refused(
-            f"{quote_text(entry.name)} is {entry.kind.value} to {quote_text(entry.target)}, outside the chart. "
+            f"{quote_input(entry.name)} is {entry.kind.value} to {quote_input(entry.target)}, outside the chart. "
             "Replace it by the file itself."
         )
 

@@ -10,11 +10,11 @@ from typing import Final
 from yarl import URL
 
 from xapp_operator.charts.chart_request import OCI, ChartRequest, Repository
-from xapp_operator.charts.formatting import display_url, format_list, quote_text
 from xapp_operator.charts.http_repository import HttpRepositories, archive_url
 from xapp_operator.charts.oci_registry import ChartLayer, OciRegistries
 from xapp_operator.charts.repository_index import ChartIndex, ChartVersion, archive_digest
 from xapp_operator.charts.versions import parse_range
+from xapp_operator.common.text import display_url, format_list, quote_input
 from xapp_operator.errors import ChartNotFound, DigestMismatch, VersionNotFound
 
 MISSING_CHART_RECHECK_SECONDS: Final = 10.0
@@ -99,7 +99,7 @@ class ChartFinder:
         if layer is None:
             raise ChartNotFound(
                 f"{display_url(url)}, where the index of the repository says that version "
-                f"{quote_text(entry.version)} lies, "
+                f"{quote_input(entry.version)} lies, "
                 "does not exist. Write the index again."
             )
         if digest and digest != layer.digest:
@@ -141,7 +141,7 @@ def _chart_not_in_index(index: ChartIndex, request: ChartRequest) -> ChartNotFou
     names = sorted(name for name, entries in index.charts.items() if entries)
     available = f"It has {format_list(names, total=len(names))}." if names else "It has no charts."
     return ChartNotFound(
-        f"the repository {display_url(request.repository.location)} has no chart {quote_text(request.chart)}. "
+        f"the repository {display_url(request.repository.location)} has no chart {quote_input(request.chart)}. "
         f"{available} "
         "Correct chartName or url."
     )
@@ -151,9 +151,9 @@ def _version_not_found(request: ChartRequest, versions: Sequence[str]) -> ChartN
     where = display_url(request.repository.location)
     if not versions:
         return ChartNotFound(
-            f"{where} has no chart {quote_text(request.chart)}. Correct chartName or url, or push the chart."
+            f"{where} has no chart {quote_input(request.chart)}. Correct chartName or url, or push the chart."
         )
     return VersionNotFound(
-        f"{where} has no version {quote_text(request.version)} of the chart {quote_text(request.chart)}. "
+        f"{where} has no version {quote_input(request.version)} of the chart {quote_input(request.chart)}. "
         f"Versions that exist: {format_list(versions, total=len(versions))}. Correct version or chartVersion."
     )

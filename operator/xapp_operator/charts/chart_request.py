@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 from yarl import URL
 
-from xapp_operator.charts.formatting import display_url, quote_text
+from xapp_operator.common.text import display_url, quote_input
 from xapp_operator.errors import AddressRefused, DigestMismatch
 
 OCI: Final = "oci"
@@ -88,14 +88,14 @@ def parse_repository_url(text: str) -> URL:
         url = URL(text)
         host, _ = url.host, url.port
     except ValueError:
-        raise AddressRefused(f"{quote_text(text)} is no URL. Write it like https://charts.example.com.") from None
+        raise AddressRefused(f"{quote_input(text)} is no URL. Write it like https://charts.example.com.") from None
     if url.scheme not in SCHEMES or not host:
         raise AddressRefused(
-            f"{quote_text(display_url(url))} is refused: it must begin with http://, https:// or oci://."
+            f"{quote_input(display_url(url))} is refused: it must begin with http://, https:// or oci://."
         )
     if url.user is not None or url.password is not None:
         raise AddressRefused(
-            f"{quote_text(display_url(url))} is refused: it carries a user name or a password. "
+            f"{quote_input(display_url(url))} is refused: it carries a user name or a password. "
             "Put them into a Secret and name it in secretRef of the ChartRepository."
         )
     return url
@@ -105,5 +105,5 @@ def parse_digest(text: str) -> str:
     """Return the 64 hex digits of `sha256:<hex>` or `<hex>`. Raises DigestMismatch for anything else."""
     match = _DIGEST_PATTERN.fullmatch(text.lower())
     if match is None:
-        raise DigestMismatch(f"{quote_text(text)} is no digest of an archive. Write sha256: and 64 hex digits.")
+        raise DigestMismatch(f"{quote_input(text)} is no digest of an archive. Write sha256: and 64 hex digits.")
     return match.group(1)

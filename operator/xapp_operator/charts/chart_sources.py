@@ -25,12 +25,12 @@ from xapp_operator.charts.chart_finder import MISSING_CHART_RECHECK_SECONDS, Arc
 from xapp_operator.charts.chart_info import ArchiveLimits, ChartInfo
 from xapp_operator.charts.chart_request import ChartRequest, Repository, parse_digest
 from xapp_operator.charts.downloader import BodyTooLarge, Downloader, unexpected_status
-from xapp_operator.charts.formatting import quote_text
 from xapp_operator.charts.http_repository import HttpRepositories, repository_access
 from xapp_operator.charts.inspection import archive_too_large, inspect_archive
 from xapp_operator.charts.oci_registry import OciRegistries
 from xapp_operator.charts.repository_index import ChartIndex, ChartVersion
-from xapp_operator.charts.single_flight import SingleFlight
+from xapp_operator.common.single_flight import SingleFlight
+from xapp_operator.common.text import quote_input
 from xapp_operator.config import Settings
 from xapp_operator.errors import ChartInvalid, ChartNotFound, DigestMismatch, XAppError
 from xapp_operator.telemetry.metrics import METRICS
@@ -143,7 +143,7 @@ class ChartSources:
         digest = await asyncio.to_thread(_sha256, data)
         if expected_digest is not None and digest != parse_digest(expected_digest):
             raise DigestMismatch(
-                f"the chart archive has the digest sha256:{digest}, not {quote_text(expected_digest)}. "
+                f"the chart archive has the digest sha256:{digest}, not {quote_input(expected_digest)}. "
                 "Correct the digest, or provide the archive that it belongs to."
             )
         cache_source = source or _LOCAL_SOURCE

@@ -23,14 +23,14 @@ from aiohttp.resolver import ThreadedResolver
 from multidict import CIMultiDictProxy
 from yarl import URL
 
-from xapp_operator.charts.address_rule import (
-    AddressRule,
+from xapp_operator.charts.guarded_connection import (
     GuardedResolver,
     SocketFactory,
     SocketRefused,
     address_refused,
 )
-from xapp_operator.charts.formatting import display_url
+from xapp_operator.common.text import display_url
+from xapp_operator.domain.address_rule import AddressRule
 from xapp_operator.errors import AddressRefused, ChartNotFound, ChartSourceError, SourceTimeout, SourceUnavailable
 
 MAX_REDIRECTS: Final = 5

@@ -21,9 +21,9 @@ from xapp_operator.charts.downloader import (
     origin,
     unexpected_status,
 )
-from xapp_operator.charts.formatting import display_url
 from xapp_operator.charts.refreshing_cache import RefreshingCache
 from xapp_operator.charts.repository_index import ChartIndex, ChartVersion, index_too_large, read_index
+from xapp_operator.common.text import display_url
 from xapp_operator.errors import ChartNotFound
 
 _IN_MEMORY_BYTES: Final = 1024 * 1024  # bytes of an index while it arrives; a larger one goes to a temporary file

@@ -23,9 +23,9 @@ from xapp_operator.charts.archive_reader import (
     read_chart_files,
 )
 from xapp_operator.charts.chart_info import ArchiveLimits, ChartInfo
-from xapp_operator.charts.formatting import format_bytes, format_list, quote_text
 from xapp_operator.charts.schema_refs import read_schema
 from xapp_operator.charts.versions import parse_version
+from xapp_operator.common.text import format_bytes, format_list, quote_input
 from xapp_operator.domain.yaml_values import load_values
 from xapp_operator.errors import ChartInvalid, ValuesInvalid
 
@@ -108,7 +108,7 @@ def _split_subcharts(files: ChartFiles, *, prefix: str, budget: ArchiveBudget) -
         if name.endswith(".tgz"):
             if slash:
                 raise archive_refused(
-                    f"{quote_text(f'{prefix}charts/{name}')} is a folder named like an archive. Rename it."
+                    f"{quote_input(f'{prefix}charts/{name}')} is a folder named like an archive. Rename it."
                 )
             found[name] = _read_subchart_archive(content or b"", path=f"{prefix}charts/{name}", budget=budget)
         else:
@@ -122,13 +122,13 @@ def _read_subchart_archive(archive: bytes, *, path: str, budget: ArchiveBudget) 
     try:
         return read_chart_files(archive, budget=budget, read_values=False)
     except ChartInvalid as error:
-        raise ChartInvalid(f"subchart {quote_text(path)}: {error.message}") from None
+        raise ChartInvalid(f"subchart {quote_input(path)}: {error.message}") from None
 
 
 def _read_metadata(files: ChartFiles, *, prefix: str, limits: ArchiveLimits) -> JsonObject:
     content = files.get(CHART_YAML)
     if content is None:
-        location = f"in {quote_text(prefix)}" if prefix else "in its first folder"
+        location = f"in {quote_input(prefix)}" if prefix else "in its first folder"
         raise archive_refused(f"there is no {CHART_YAML} {location}. Pack the chart with 'helm package'.")
     chart_yaml_path = f"{prefix}{CHART_YAML}"
     metadata = _load_yaml(content, path=chart_yaml_path, limits=limits)
@@ -136,15 +136,15 @@ def _read_metadata(files: ChartFiles, *, prefix: str, limits: ArchiveLimits) -> 
         metadata |= _load_yaml(requirements, path=f"{prefix}{REQUIREMENTS}", limits=limits)
     name, version = (_metadata_text(metadata, key, chart_yaml_path) for key in ("name", "version"))
     if not name or name in (".", "..") or "/" in name:
-        raise archive_refused(f"{quote_text(chart_yaml_path)} gives no usable name. Add 'name: <name of the chart>'.")
+        raise archive_refused(f"{quote_input(chart_yaml_path)} gives no usable name. Add 'name: <name of the chart>'.")
     if not version or parse_version(version) is None:
         raise archive_refused(
-            f"{quote_text(chart_yaml_path)} gives {quote_text(version)} as version, which is no SemVer version. "
+            f"{quote_input(chart_yaml_path)} gives {quote_input(version)} as version, which is no SemVer version. "
             "Write it like 1.2.3."
         )
     if _metadata_text(metadata, "type", chart_yaml_path) not in ("", "application", "library"):
         raise archive_refused(
-            f"the type in {quote_text(chart_yaml_path)} is neither application nor library. Correct it."
+            f"the type in {quote_input(chart_yaml_path)} is neither application nor library. Correct it."
         )
     _check_dependencies(metadata, path=chart_yaml_path)
     return metadata
@@ -160,17 +160,17 @@ def _check_installable(metadata: JsonObject) -> None:
 def _check_dependencies(metadata: JsonObject, *, path: str) -> None:
     declared = metadata.get("dependencies") or []
     if not isinstance(declared, list) or not all(isinstance(item, dict) for item in declared):
-        raise archive_refused(f"the dependencies in {quote_text(path)} are not a list of objects. Correct them.")
+        raise archive_refused(f"the dependencies in {quote_input(path)} are not a list of objects. Correct them.")
     keys: set[str] = set()
     for dependency in items(metadata, "dependencies"):
         name, alias = (_metadata_text(dependency, key, path) for key in ("name", "alias"))
         if alias and not _ALIAS_PATTERN.fullmatch(alias):
             raise archive_refused(
-                f"{quote_text(path)} gives {quote_text(name)} an alias with characters other than a-z A-Z 0-9 _ -."
+                f"{quote_input(path)} gives {quote_input(name)} an alias with characters other than a-z A-Z 0-9 _ -."
             )
         if (alias or name) in keys:
             raise archive_refused(
-                f"{quote_text(path)} has the dependency {quote_text(alias or name)} twice. Give one an alias."
+                f"{quote_input(path)} has the dependency {quote_input(alias or name)} twice. Give one an alias."
             )
         keys.add(alias or name)
 
@@ -193,13 +193,13 @@ def _read_values_schema(content: bytes | None, *, prefix: str) -> tuple[JsonObje
     try:
         schema, external_refs = read_schema(content)
     except (ValueError, RecursionError):
-        raise archive_refused(f"{quote_text(prefix + VALUES_SCHEMA)} is not JSON. Correct it.") from None
+        raise archive_refused(f"{quote_input(prefix + VALUES_SCHEMA)} is not JSON. Correct it.") from None
     return (schema if isinstance(schema, dict) else None), external_refs
 
 
 def _load_yaml(content: bytes, *, path: str, limits: ArchiveLimits) -> JsonObject:
     try:
-        return load_values(content, source=quote_text(path)[1:-1], max_bytes=limits.document_bytes, repeated_keys=True)
+        return load_values(content, source=quote_input(path)[1:-1], max_bytes=limits.document_bytes, repeated_keys=True)
     except ValuesInvalid as error:
         raise archive_refused(error.message) from None
 
@@ -214,5 +214,5 @@ def _metadata_text(metadata: JsonObject, key: str, path: str) -> str:
     if isinstance(value, int | float):
         return f"{value:g}" if isinstance(value, float) else str(value)
     if not isinstance(value, str):
-        raise archive_refused(f"{quote_text(key)} in {quote_text(path)} is not a text. Correct it.")
+        raise archive_refused(f"{quote_input(key)} in {quote_input(path)} is not a text. Correct it.")
     return value

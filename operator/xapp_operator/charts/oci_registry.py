@@ -6,7 +6,6 @@ The registry speaks the OCI distribution specification; Helm keeps a chart as an
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import re
 import time
@@ -26,10 +25,11 @@ from xapp_operator.charts.downloader import (
     origin,
     unexpected_status,
 )
-from xapp_operator.charts.formatting import display_url, quote_text
 from xapp_operator.charts.refreshing_cache import RefreshingCache
 from xapp_operator.charts.registry_auth import RegistryAuthenticator
 from xapp_operator.charts.versions import parse_range, parse_version
+from xapp_operator.common.text import display_url, quote_input
+from xapp_operator.domain.address_rule import is_loopback
 from xapp_operator.errors import ChartNotFound, ChartSourceError, SourceUnavailable
 
 MANIFEST_TYPE: Final = "application/vnd.oci.image.manifest.v1+json"
@@ -193,14 +193,14 @@ class OciRegistries:
     def _registry_url(self, repository: Repository) -> URL:
         location = repository.location
         host = _REGISTRY_HOSTS.get(location.host or "", location.host or "")
-        scheme = "http" if self._allow_loopback and _is_loopback(host) else "https"
+        scheme = "http" if self._allow_loopback and is_loopback(host) else "https"
         return URL.build(scheme=scheme, host=host, port=location.explicit_port)
 
     def _reference(self, repository: Repository, name: str) -> OciReference:
         if not _NAME_PATTERN.fullmatch(name):
             raise ChartNotFound(
-                f"{quote_text(name)} is no name of a chart in a registry: it must be of lower-case letters, digits and "
-                "'.', '_', '-' between them, in parts joined by '/'. Correct chartName or url."
+                f"{quote_input(name)} is not a valid chart name in a registry: use lower-case letters and digits, "
+                "with '.', '_' or '-' between them, in parts separated by '/'. Correct chartName or url."
             )
         return OciReference(repository, self._registry_url(repository), name)
 
@@ -310,12 +310,3 @@ def _not_a_registry(url: URL) -> ChartSourceError:
     return ChartSourceError(
         f"{display_url(url)} does not answer as a registry does. Check host and port of the registry.", permanent=True
     )
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
-from xapp_operator.charts.single_flight import SingleFlight
+from xapp_operator.common.single_flight import SingleFlight
 from xapp_operator.errors import SourceUnavailable
 from xapp_operator.telemetry.logs import get_logger
 

@@ -31,7 +31,7 @@ from xapp_operator.charts.downloader import (
     origin,
     unexpected_status,
 )
-from xapp_operator.charts.formatting import display_url
+from xapp_operator.common.text import display_url
 from xapp_operator.errors import AddressRefused, SourceUnavailable
 
 _MAX_TOKEN_BYTES: Final = 256 * 1024

@@ -29,8 +29,8 @@ from yaml.events import (
     StreamEndEvent,
 )
 
-from xapp_operator.charts.formatting import format_bytes
 from xapp_operator.charts.versions import SemanticVersion, parse_version
+from xapp_operator.common.text import format_bytes
 from xapp_operator.errors import ChartSourceError
 
 MAX_NAME_LENGTH: Final = 253  # of spec.chartName

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from xapp_operator.charts.formatting import quote_text
+from xapp_operator.common.text import quote_input
 from xapp_operator.errors import FieldError, FormInvalid
 
 MAX_VERSION_LENGTH: Final = 256  # as in Masterminds/semver 3.5
@@ -229,4 +229,4 @@ def _parse_comparison(operator: str, operand: str) -> _Comparison | None:
 
 def _invalid_range(text: str, rule: str = "a version or a range is needed") -> FormInvalid:
     sentence = f"is no chart version: {rule}. Write for example 0.2.1, ~1.4, ^2 or '>=0.2 <1'."
-    return FormInvalid(f"{quote_text(text)} {sentence}", errors=(FieldError(field="chartVersion", message=sentence),))
+    return FormInvalid(f"{quote_input(text)} {sentence}", errors=(FieldError(field="chartVersion", message=sentence),))

@@ -77,9 +77,3 @@ def find_condition(resource: Json, kind: str) -> ObjectCondition | None:
                 generation=integer(each, "observedGeneration"),
             )
     return None
-
-
-def shorten(message: str, limit: int = RESOURCE_MESSAGE_MAX) -> str:
-    """Return `message` on one line, cut to `limit` characters, the cut shown by an ellipsis."""
-    line = " ".join(message[: 4 * limit].split())
-    return line if len(line) <= limit else f"{line[: limit - 1]}…"

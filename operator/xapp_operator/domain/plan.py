@@ -81,7 +81,7 @@ def _backoff_wait(inputs: PlanInput, action: str, reason: Reason) -> Wait | None
     last = inputs.attempt
     if last is None or last.action != action or last.outcome is not AttemptOutcome.FAILED:
         return None
-    due = inputs.backoff.next_attempt_at(last)
+    due = inputs.next_attempt_at(last)
     return Wait(reason, last.message, until=due) if inputs.now < due else None
 
 
@@ -201,7 +201,7 @@ def _plan_after_helm_failure(inputs: PlanInput, last: Attempt) -> Action | None:
             else None
         )
         return rollback or Wait(last.reason, last.message, stalled=True)
-    due = inputs.backoff.next_attempt_at(last)
+    due = inputs.next_attempt_at(last)
     return Wait(last.reason, last.message, until=due) if inputs.now < due else None
 
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from xapp_operator.api.conditions import Reason
 from xapp_operator.api.models import HealthStatus, XAppSpec
+from xapp_operator.domain.backoff import Backoff
 from xapp_operator.errors import XAppError
 
 DEPLOYED: Final = "deployed"
@@ -25,8 +26,6 @@ INSTALL: Final = "Install"
 UPGRADE: Final = "Upgrade"
 ROLLBACK: Final = "Rollback"
 UNINSTALL: Final = "Uninstall"
-
-MAX_DOUBLINGS: Final = 16
 
 
 class AttemptOutcome(StrEnum):
@@ -137,19 +136,6 @@ class AnnotationRequests:
 
 
 @dataclass(frozen=True, slots=True)
-class Backoff:
-    """Exponential back-off between attempts, in seconds."""
-
-    initial: float = 1.0
-    maximum: float = 300.0
-
-    def next_attempt_at(self, attempt: Attempt) -> float:
-        """Return when `attempt` may be made again, in seconds since the epoch."""
-        doublings = min(max(attempt.count - 1, 0), MAX_DOUBLINGS)
-        return attempt.last_at + min(self.initial * 2.0**doublings, self.maximum)
-
-
-@dataclass(frozen=True, slots=True)
 class PlanInput:
     """Everything a decision rests on."""
 
@@ -168,6 +154,10 @@ class PlanInput:
     requests: AnnotationRequests = field(default_factory=AnnotationRequests)
     now: float = 0.0
     backoff: Backoff = field(default_factory=Backoff)
+
+    def next_attempt_at(self, attempt: Attempt) -> float:
+        """Return when `attempt` may be repeated, in seconds since the epoch."""
+        return attempt.last_at + self.backoff.delay(attempt.count)
 
     @property
     def release(self) -> ObservedRelease | None:

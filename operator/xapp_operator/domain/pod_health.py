@@ -13,9 +13,17 @@ from typing import Final
 
 from xapp_operator.api.json import JsonObject, integer, items, obj, text
 from xapp_operator.api.models import HealthStatus
+from xapp_operator.common.text import shorten_line
 from xapp_operator.domain.containers import CRASH_LOOP, CREATING_REASONS, INIT_CONTAINER, Container, containers_of
 from xapp_operator.domain.event_times import last_seen
-from xapp_operator.domain.health_result import HEALTHY, HealthResult, degraded, find_condition, progressing, shorten
+from xapp_operator.domain.health_result import (
+    HEALTHY,
+    RESOURCE_MESSAGE_MAX,
+    HealthResult,
+    degraded,
+    find_condition,
+    progressing,
+)
 
 _DETAIL_MAX: Final = 300
 
@@ -68,7 +76,7 @@ def pod_root_cause(pod: JsonObject, events: Iterable[JsonObject]) -> str | None:
     description = problem.result.message
     if detail and detail not in description:
         description = f"{description}: {detail}"
-    return f"pod {text(metadata, 'name')}: {shorten(description)}"
+    return f"pod {text(metadata, 'name')}: {shorten_line(description, RESOURCE_MESSAGE_MAX)}"
 
 
 def workload_root_cause(pods: Iterable[JsonObject], events: Iterable[JsonObject]) -> HealthResult | None:
@@ -180,7 +188,7 @@ def _waiting_problem(container: Container, *, subject: str) -> _PodProblem:
 
 
 def _with_detail(first: str, second: str) -> str:
-    return f"{first}: {shorten(second, _DETAIL_MAX)}" if second else first
+    return f"{first}: {shorten_line(second, _DETAIL_MAX)}" if second else first
 
 
 def _event_message(events: Iterable[JsonObject], metadata: JsonObject, reasons: tuple[str, ...]) -> str:
@@ -188,7 +196,7 @@ def _event_message(events: Iterable[JsonObject], metadata: JsonObject, reasons: 
     pod_warnings = [event for event in events if _is_about_pod(event, metadata) and text(event, "type") == "Warning"]
     for reason in reasons:
         if matching := [event for event in pod_warnings if text(event, "reason") == reason]:
-            return shorten(text(max(matching, key=last_seen), "message"), _DETAIL_MAX)
+            return shorten_line(text(max(matching, key=last_seen), "message"), _DETAIL_MAX)
     return ""
 
 
@@ -205,5 +213,5 @@ def _creation_failure(events: Iterable[JsonObject]) -> str | None:
         return None
     last = max(failures, key=last_seen)
     involved = obj(last, "involvedObject")
-    message = shorten(text(last, "message"), _DETAIL_MAX)
+    message = shorten_line(text(last, "message"), _DETAIL_MAX)
     return f"{text(involved, 'kind')} {text(involved, 'name')}: {text(last, 'reason')}: {message}"

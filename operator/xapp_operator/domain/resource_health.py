@@ -14,15 +14,16 @@ from typing import Final, TypeAlias
 
 from xapp_operator.api.json import JsonObject, integer, items, obj, text
 from xapp_operator.api.models import HealthStatus
+from xapp_operator.common.text import shorten_line
 from xapp_operator.domain import pod_health, workload_health
 from xapp_operator.domain.health_result import (
     HEALTHY,
+    RESOURCE_MESSAGE_MAX,
     HealthResult,
     degraded,
     find_condition,
     healthy,
     progressing,
-    shorten,
 )
 
 HEALTH_MESSAGE_MAX: Final = 1000
@@ -80,7 +81,7 @@ def assess(resource: JsonObject) -> ResourceHealth:
         name=text(metadata, "name"),
         namespace=text(metadata, "namespace"),
         status=result.status,
-        message=shorten(result.message),
+        message=shorten_line(result.message, RESOURCE_MESSAGE_MAX),
     )
 
 
@@ -105,7 +106,7 @@ def overall_health(resources: Iterable[ResourceHealth]) -> OverallHealth:
     ]
     more = len(unhealthy) - len(named)
     message = "; ".join(named) + (f"; and {more} more" if more else "")
-    return OverallHealth(status=unhealthy[0].status, message=shorten(message, HEALTH_MESSAGE_MAX))
+    return OverallHealth(status=unhealthy[0].status, message=shorten_line(message, HEALTH_MESSAGE_MAX))
 
 
 def _assess_by_conditions(resource: JsonObject) -> HealthResult:

@@ -32,6 +32,7 @@ from yaml.events import (
 from yaml.reader import ReaderError
 
 from xapp_operator.api.json import Json, JsonObject
+from xapp_operator.common.text import quote_input
 from xapp_operator.domain import yaml_scalars
 from xapp_operator.domain.yaml_scalars import ScalarRefused
 from xapp_operator.errors import FieldError, ValuesInvalid
@@ -48,7 +49,6 @@ MAX_KEY_BYTES: Final = 1_000
 _CHARACTER_BYTES_MAX: Final = 6  # \u0085
 _SURROGATES: Final = range(0xD800, 0xE000)
 _UNSAFE_IN_YAML: Final = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
-_KEY_SHOWN_CHARACTERS: Final = 60
 
 
 def load_values(data: bytes | str, *, source: str, max_bytes: int, repeated_keys: bool = False) -> JsonObject:
@@ -105,8 +105,7 @@ def _decode_json(text: str, *, source: str) -> Json:
         result: JsonObject = {}
         for key, value in pairs:
             if key in result:
-                shown = json.dumps(key[:_KEY_SHOWN_CHARACTERS])
-                raise _values_error(source, f"has the key {shown} twice in one object. Give it once.")
+                raise _values_error(source, f"has the key {quote_input(key)} twice in one object. Give it once.")
             result[key] = value
         return result
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from xapp_operator.common.text import shorten
 from xapp_operator.domain.redaction import scrub
 
 MESSAGE_MAX_CHARACTERS: Final = 2000
@@ -56,11 +57,6 @@ def presentable_message(message: str, *, secrets: Iterable[str] = ()) -> str:
     return _cut_middle(" ".join(message.split()), MESSAGE_MAX_CHARACTERS)
 
 
-def trim(text: str, characters: int) -> str:
-    """Return at most `characters` of `text`, marked where something was left out."""
-    return text if len(text) <= characters else text[: characters - 1] + "…"
-
-
 def unescape_go_string(text: str) -> str:
     """Return the inside of a Go-quoted string without its escapes."""
     named = {"n": "\n", "t": "\t", "r": "\r"}
@@ -79,5 +75,5 @@ def _parse_warning(line: str) -> str:
         return ""
     message = unescape_go_string(matched["quoted"] or matched["bare"] or "")
     if matched["level"] == "INFO" and message.startswith("warning: "):
-        return trim(_COALESCED_VALUE.sub("", message.removeprefix("warning: ")), WARNING_MAX_CHARACTERS)
-    return trim(message, WARNING_MAX_CHARACTERS) if matched["level"] == "WARN" else ""
+        return shorten(_COALESCED_VALUE.sub("", message.removeprefix("warning: ")), WARNING_MAX_CHARACTERS)
+    return shorten(message, WARNING_MAX_CHARACTERS) if matched["level"] == "WARN" else ""

@@ -15,6 +15,7 @@ import aiohttp
 import orjson
 
 from xapp_operator.api.json import JsonObject, items, obj, text
+from xapp_operator.common.text import shorten
 from xapp_operator.errors import (
     AccessDenied,
     AlreadyExists,
@@ -66,7 +67,7 @@ def error_from_response(status: int, body: bytes, *, path: str) -> KubeError:
         return error_from_status(status, decoded)
     plain = body.decode("utf-8", "replace").strip()
     return _ERROR_BY_STATUS.get(status, KubeError)(
-        _truncate(plain) or f"the Kubernetes API answered with status {status}"
+        _shorten(plain) or f"the Kubernetes API answered with status {status}"
     )
 
 
@@ -74,7 +75,7 @@ def error_from_status(code: int, status: JsonObject) -> KubeError:
     """Return the error for a `Status` object (meta/v1), from an answer or from an ERROR event of a watch."""
     details = obj(status, "details")
     causes = items(details, "causes")
-    message = _truncate(text(status, "message")) or f"the Kubernetes API answered with status {code}"
+    message = _shorten(text(status, "message")) or f"the Kubernetes API answered with status {code}"
     reason = text(status, "reason")
     if code == HTTPStatus.UNAUTHORIZED:
         # The server says no more than "Unauthorized", whatever is wrong.
@@ -109,11 +110,11 @@ def connection_error(error: BaseException) -> ApiUnavailable:
 
 def _field_errors(causes: list[JsonObject]) -> tuple[FieldError, ...]:
     found = (
-        FieldError(field=text(cause, "field"), message=_truncate(text(cause, "message")))
+        FieldError(field=text(cause, "field"), message=_shorten(text(cause, "message")))
         for cause in causes[:FIELD_ERRORS_MAX]
     )
     return tuple(error for error in found if error.field or error.message)
 
 
-def _truncate(message: str) -> str:
-    return message if len(message) <= MESSAGE_MAX_CHARACTERS else message[: MESSAGE_MAX_CHARACTERS - 1] + "…"
+def _shorten(message: str) -> str:
+    return shorten(message, MESSAGE_MAX_CHARACTERS)

@@ -24,6 +24,7 @@ from kubernetes.aio.client import Configuration
 from kubernetes.aio.config import kube_config
 
 from xapp_operator.config import Settings
+from xapp_operator.domain.address_rule import is_loopback
 from xapp_operator.errors import KubeError
 from xapp_operator.telemetry.logs import get_logger
 
@@ -237,6 +238,6 @@ def _proxy_url(configuration: Configuration, *, in_cluster: bool) -> str | None:
     if configuration.proxy or in_cluster:
         return configuration.proxy
     server = urlsplit(str(configuration.host))
-    if not server.hostname or server.hostname in {"localhost", "127.0.0.1", "::1"} or proxy_bypass(server.hostname):
+    if not server.hostname or is_loopback(server.hostname) or proxy_bypass(server.hostname):
         return None
     return getproxies().get(server.scheme)

@@ -18,6 +18,7 @@ from typing import Final, Literal, NamedTuple, Self, TypeAlias
 
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.names import FIELD_MANAGER
+from xapp_operator.common.text import shorten
 from xapp_operator.errors import KubeError, NotFound
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import EVENTS
@@ -112,7 +113,7 @@ class EventRecorder:
             "uid": text(metadata, "uid"),
             "resourceVersion": text(metadata, "resourceVersion"),
         }
-        key = _EventKey(text(metadata, "uid"), event_type, reason, _truncate(message))
+        key = _EventKey(text(metadata, "uid"), event_type, reason, shorten(message, MESSAGE_MAX_CHARACTERS))
         try:
             self._queue.put_nowait(_QueuedEvent(key, involved_object, _now()))
         except asyncio.QueueFull:
@@ -169,10 +170,6 @@ class EventRecorder:
             "reportingComponent": self._component,
             "reportingInstance": self._instance,
         }
-
-
-def _truncate(message: str) -> str:
-    return message if len(message) <= MESSAGE_MAX_CHARACTERS else message[: MESSAGE_MAX_CHARACTERS - 1] + "…"
 
 
 def _now() -> str:

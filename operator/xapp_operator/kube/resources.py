@@ -11,6 +11,7 @@ from typing import Final
 from urllib.parse import quote
 
 from xapp_operator.api.names import GROUP, REPOSITORY_KIND, REPOSITORY_PLURAL, VERSION, XAPP_KIND, XAPP_PLURAL
+from xapp_operator.common.text import quote_input
 from xapp_operator.errors import Invalid
 
 
@@ -63,7 +64,10 @@ class Resource:
 def _path_segment(text: str) -> str:
     # The rule of Kubernetes for path segments (apimachinery, path.IsValidPathSegmentName).
     if text in {"", ".", ".."} or "/" in text or "%" in text:
-        raise Invalid(f"{text!r} is no name of a Kubernetes object: it must not be empty, '.', '..' or hold '/' or '%'")
+        raise Invalid(
+            f"{quote_input(text)} is not a valid name of a Kubernetes object: it must not be empty, '.' or '..', and "
+            "must not contain '/' or '%'"
+        )
     return quote(text, safe="")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from xapp_operator.domain.plan_input import MAX_DOUBLINGS
+from xapp_operator.domain.backoff import Backoff
 from xapp_operator.reconcile.work_queue import NamespacedName
 
 RESET_SECONDS: Final = 60.0
@@ -28,8 +28,7 @@ class LabelBackoff:
 
     def __init__(self, *, first: float, longest: float) -> None:
         """Take the first and the longest pause, in seconds."""
-        self._first = first
-        self._longest = longest
+        self._backoff = Backoff(first, longest)
         self._known: dict[NamespacedName, _LastRepair] = {}
 
     def next_repair_at(self, key: NamespacedName) -> float:
@@ -42,7 +41,7 @@ class LabelBackoff:
         known = self._known.get(key)
         again = known is not None and now - known.repaired_at < max(RESET_SECONDS, 2 * known.delay)
         count = known.count + 1 if known is not None and again else 1
-        pause = min(self._first * 2.0 ** min(count - 1, MAX_DOUBLINGS), self._longest)
+        pause = self._backoff.delay(count)
         self._known[key] = _LastRepair(count, now, pause)
 
     def forget(self, key: NamespacedName) -> None:

@@ -7,7 +7,6 @@ brings them together, and it alone decides when a key comes back.
 from __future__ import annotations
 
 import asyncio
-import random
 import time
 from collections import Counter
 from dataclasses import replace
@@ -29,8 +28,9 @@ from xapp_operator.domain.actions import (
     Upgrade,
     Wait,
 )
+from xapp_operator.domain.backoff import Backoff
 from xapp_operator.domain.plan import plan
-from xapp_operator.domain.plan_input import MAX_DOUBLINGS, AttemptOutcome, Backoff, PlanInput
+from xapp_operator.domain.plan_input import AttemptOutcome, PlanInput
 from xapp_operator.errors import AccessDenied, NotFound, XAppError
 from xapp_operator.reconcile.observe import Observation, Observer
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
@@ -252,12 +252,7 @@ class Reconciler:
         if action.until is not None:
             return max(action.until - time.time(), 0.0)
         self._waits[key] += 1
-        return self._backoff_seconds(self._waits[key])
-
-    def _backoff_seconds(self, count: int) -> float:
-        """Return the back-off after `count` failures in a row, in seconds, with jitter."""
-        longest = min(self._backoff.initial * 2.0 ** min(count - 1, MAX_DOUBLINGS), self._backoff.maximum)
-        return longest * random.uniform(0.8, 1.2)  # noqa: S311 - jitter
+        return self._backoff.jittered(self._waits[key])
 
     async def _write_status(self, work: ReconcileRequest, decision: Wait | Nothing, observation: Observation) -> None:
         status = render_status(work.xapp, work.draft, decision, observation.live, now=self._observer.now())
@@ -285,7 +280,7 @@ class Reconciler:
 
     def _requeue_with_backoff(self, key: NamespacedName) -> None:
         self._failures[key] += 1
-        self._tools.queue.add_after(key, self._backoff_seconds(self._failures[key]))
+        self._tools.queue.add_after(key, self._backoff.jittered(self._failures[key]))
 
 
 _REASONS_WITHOUT_BACKOFF: Final = frozenset({Reason.SUSPENDED, Reason.HEALTH_CHECK_FAILED})

@@ -17,10 +17,10 @@ from xapp_operator.api.conditions import (
     STALLED,
     ConditionSet,
     Reason,
-    trim,
 )
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.models import (
+    MESSAGE_MAX,
     SERVICES_MAX,
     HealthStatus,
     Phase,
@@ -30,6 +30,7 @@ from xapp_operator.api.models import (
     XAppHealth,
     XAppStatus,
 )
+from xapp_operator.common.text import shorten
 from xapp_operator.domain.actions import Nothing, Wait
 from xapp_operator.domain.plan_input import Attempt, AttemptOutcome
 from xapp_operator.reconcile.status_draft import StatusDraft, attempt_to_status
@@ -78,7 +79,7 @@ def render_status(
         conditions=conditions.to_list(),
         release=draft.release if exists else None,
         history=list(draft.history[: xapp.spec.max_history]) or None,
-        health=XAppHealth(status=live.health, message=trim(live.message) or None) if exists else None,
+        health=XAppHealth(status=live.health, message=shorten(live.message, MESSAGE_MAX) or None) if exists else None,
         services=list(live.services[:SERVICES_MAX]) or None if exists else None,
         resources=ResourceCounts(total=live.total, ready=live.ready) if exists else None,
         last_attempt=attempt_to_status(draft.attempt),

@@ -14,6 +14,8 @@ from typing import Final, Literal, TextIO
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
+from xapp_operator.common.text import shorten
+
 MAX_TEXT_LENGTH: Final = 4096
 """Characters of one text in a log line; a traceback keeps its end, where the error is."""
 
@@ -84,7 +86,6 @@ def _truncate_texts(_logger: WrappedLogger, _method: str, event: EventDict) -> E
         if not isinstance(value, int | float | None):
             text = value if isinstance(value, str) else str(value)
             if len(text) > MAX_TEXT_LENGTH:
-                event[key] = (
-                    f"…{text[1 - MAX_TEXT_LENGTH :]}" if key == _TRACEBACK_KEY else f"{text[: MAX_TEXT_LENGTH - 1]}…"
-                )
+                is_traceback = key == _TRACEBACK_KEY
+                event[key] = f"…{text[1 - MAX_TEXT_LENGTH :]}" if is_traceback else shorten(text, MAX_TEXT_LENGTH)
     return event

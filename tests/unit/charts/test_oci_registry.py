@@ -269,7 +269,7 @@ async def test_a_layer_over_the_bound_is_refused(sources: ChartSources, registry
 async def test_a_name_that_no_registry_has_is_refused(
     sources: ChartSources, registry: Registry, chart: str, path: str
 ) -> None:
-    with pytest.raises(ChartSourceError, match="no name of a chart in a registry") as caught:
+    with pytest.raises(ChartSourceError, match="not a valid chart name in a registry") as caught:
         await sources.resolve(registry.request(chart, path=path))
     assert caught.value.permanent
     assert not registry.asked

@@ -32,7 +32,6 @@ from xapp_operator.domain.plan_input import (
     AnnotationRequests,
     Attempt,
     AttemptOutcome,
-    Backoff,
     Digests,
     ObservedRelease,
     ObservedState,
@@ -315,25 +314,3 @@ def test_wait_is_for_the_future_or_for_a_change(now: PlanInput) -> None:
         assert action.reason
         assert action.message
         assert action.until is None or (action.until > now.now and not action.stalled)
-
-
-@given(
-    st.builds(Backoff, initial=st.floats(0.001, 60.0), maximum=st.floats(60.0, 3600.0)),
-    st.integers(1, 100_000),
-    st.integers(0, 100_000),
-)
-def test_back_off_grows_with_the_count_and_is_bounded(backoff: Backoff, count: int, more: int) -> None:
-    def pause(attempts: int) -> float:
-        failed = Attempt("Install", AttemptOutcome.FAILED, WANTED, 0.0, 0.0, count=attempts)
-        return backoff.next_attempt_at(failed)
-
-    assert backoff.initial == pause(1)
-    assert backoff.initial <= pause(count) <= pause(count + more) <= backoff.maximum
-
-
-def test_back_off_doubles_from_one_second_to_five_minutes() -> None:
-    failed = [Attempt("Install", AttemptOutcome.FAILED, WANTED, NOW, NOW, count=count) for count in range(1, 12)]
-
-    pauses = [Backoff().next_attempt_at(each) - NOW for each in failed]
-
-    assert pauses == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]

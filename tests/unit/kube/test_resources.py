@@ -29,9 +29,9 @@ def test_paths_follow_the_api_conventions(
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../x", "%2e%2e"])
 def test_a_name_that_would_leave_its_place_is_refused(name: str) -> None:
-    with pytest.raises(Invalid, match="no name of a Kubernetes object"):
+    with pytest.raises(Invalid, match="not a valid name of a Kubernetes object"):
         PODS.path(namespace="ric", name=name)
-    with pytest.raises(Invalid, match="no name of a Kubernetes object"):
+    with pytest.raises(Invalid, match="not a valid name of a Kubernetes object"):
         PODS.path(namespace=name, name="a")
 
 

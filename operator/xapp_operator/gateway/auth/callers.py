@@ -8,13 +8,13 @@ the gateway (on loopback only) is the gateway itself. Lives in the gateway, the 
 
 from __future__ import annotations
 
-import ipaddress
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from starlette.requests import HTTPConnection
 
 from xapp_operator.config import Settings
+from xapp_operator.domain.address_rule import is_loopback
 from xapp_operator.errors import AccessDenied, RequestRefused, Unauthenticated, XAppError
 from xapp_operator.gateway.auth.access_reviews import AccessReviews
 from xapp_operator.gateway.auth.session_cookies import read_session_cookie
@@ -187,14 +187,3 @@ def check_bind_address(settings: Settings) -> None:
             "XAPP_AUTH=none lets everybody act as the gateway, so XAPP_HOST must be a loopback address such as "
             "127.0.0.1: change one of the two"
         )
-
-
-def is_loopback(host: str) -> bool:
-    """Tell whether a host is a loopback name or address, by its text alone."""
-    name = host.lower().rstrip(".").removeprefix("[").removesuffix("]")
-    if name == "localhost" or name.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False

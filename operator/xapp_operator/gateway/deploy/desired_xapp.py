@@ -8,11 +8,11 @@ from typing import Final
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.models import METHOD_UPLOAD, XAppSpec
 from xapp_operator.api.names import API_VERSION, XAPP_KIND
+from xapp_operator.common.text import quote_input
 from xapp_operator.errors import FieldError, FormInvalid, IdentityConflict
 from xapp_operator.gateway.deploy.forms import FORM_PART, IDENTITY_FIELDS, REQUIRED_REMOTE_FIELDS, Form
 from xapp_operator.gateway.deploy.submission import Submission, require_chart_file
 from xapp_operator.gateway.deploy.uploads import UploadedChart
-from xapp_operator.gateway.http.query import quote_input
 
 REMOTE_FIELDS: Final = (*REQUIRED_REMOTE_FIELDS, "chartVersion")
 

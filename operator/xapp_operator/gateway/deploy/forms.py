@@ -19,10 +19,11 @@ from xapp_operator.api.base_model import VALIDATIONS_KEY
 from xapp_operator.api.json import Json, JsonObject
 from xapp_operator.api.models import METHOD_REMOTE, METHOD_UPLOAD, XAppSpec, parse_duration
 from xapp_operator.charts.versions import parse_range
+from xapp_operator.common.text import escape_input
 from xapp_operator.config import Settings
 from xapp_operator.domain.naming import composed_name
 from xapp_operator.errors import FieldError, FormInvalid
-from xapp_operator.gateway.http.bodies import BODY_ERRORS_MAX, decode_json_object, quote_field
+from xapp_operator.gateway.http.bodies import BODY_ERRORS_MAX, decode_json_object
 from xapp_operator.gateway.http.openapi import inline_definitions
 from xapp_operator.gateway.http.query import suggest_name
 
@@ -254,4 +255,4 @@ def _form_invalid(errors: list[FieldError]) -> FormInvalid:
     del errors[BODY_ERRORS_MAX:]
     first = errors[0]
     more = f" ({len(errors) - 1} more in errors)" if len(errors) > 1 else ""
-    return FormInvalid(f"{quote_field(first.field)} {first.message}{more}", errors=tuple(errors))
+    return FormInvalid(f"{escape_input(first.field)} {first.message}{more}", errors=tuple(errors))

@@ -14,9 +14,9 @@ from pydantic import BaseModel, ValidationError
 from starlette.requests import ClientDisconnect, Request
 
 from xapp_operator.api.json import JsonObject
+from xapp_operator.common.text import escape_input
 from xapp_operator.domain.yaml_values import load_json
 from xapp_operator.errors import ContentTooLarge, FieldError, FormInvalid, InputError, MalformedRequest, ValuesInvalid
-from xapp_operator.gateway.http.query import quote_input
 
 BODY_IDLE_SECONDS: Final = 30.0
 BODY_SECONDS_MAX: Final = 600.0
@@ -102,15 +102,10 @@ def validate_body(body: JsonObject, model: type[M], *, remedy: str) -> M:
         return model.model_validate(body)
     except ValidationError as error:
         errors = tuple(
-            FieldError(quote_field(".".join(map(str, each["loc"]))), str(each["msg"]))
+            FieldError(escape_input(".".join(map(str, each["loc"]))), str(each["msg"]))
             for each in error.errors(include_url=False, include_input=False)[:BODY_ERRORS_MAX]
         )
         raise FormInvalid(f"{errors[0].field}: {errors[0].message}: {remedy}", errors=errors) from None
-
-
-def quote_field(field: str) -> str:
-    """Return the path of a field as it may appear in an error."""
-    return quote_input(field).strip("'\"")
 
 
 def _input_error(error_type: type[InputError], what: str, message: str) -> InputError:

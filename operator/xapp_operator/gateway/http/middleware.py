@@ -17,8 +17,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from xapp_operator.config import Settings
+from xapp_operator.domain.address_rule import is_loopback
 from xapp_operator.errors import MisdirectedRequest, RequestRefused, XAppError
-from xapp_operator.gateway.auth.callers import is_loopback
 from xapp_operator.gateway.http.origins import SAFE_METHODS, host_without_port, is_same_origin
 from xapp_operator.gateway.http.problems import internal_error_response, problem_response
 from xapp_operator.gateway.proxy.paths import redact_path

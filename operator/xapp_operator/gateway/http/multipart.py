@@ -18,9 +18,10 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.requests import Request
 
+from xapp_operator.common.text import quote_input
 from xapp_operator.errors import ContentTooLarge, FieldError, FormInvalid, MalformedRequest, UnsupportedMediaType
 from xapp_operator.gateway.http.bodies import iter_body
-from xapp_operator.gateway.http.query import quote_input, suggest_name
+from xapp_operator.gateway.http.query import suggest_name
 
 OVERHEAD_MAX_BYTES: Final = 64 * 1024
 """For boundaries, headers of parts, and parts that are refused."""

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlencode
 
+from xapp_operator.common.text import quote_input
 from xapp_operator.config import Settings
-from xapp_operator.gateway.http.query import StrictQuery, parameter_error, quote_input
+from xapp_operator.gateway.http.query import StrictQuery, parameter_error
 
 SORT_ORDERS: Final = ("asc", "desc")
 SORTED_LIST_PARAMETERS: Final = ("page", "per_page", "pretty", "sort", "order")

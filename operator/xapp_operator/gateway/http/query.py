@@ -12,10 +12,10 @@ from difflib import get_close_matches
 from typing import Final
 from urllib.parse import parse_qsl
 
+from xapp_operator.common.text import quote_input
 from xapp_operator.errors import FieldError, MalformedRequest
 
 PARAMETERS_MAX: Final = 50
-QUOTED_TEXT_MAX: Final = 40
 
 _INTEGER: Final = re.compile(r"-?[0-9]{1,1000}")
 _NUMBER: Final = re.compile(r"[0-9]{1,15}(\.[0-9]{1,15})?")
@@ -102,11 +102,6 @@ class StrictQuery:
         if value is not None and value not in words:
             raise parameter_error(name, f"must be one of {', '.join(words)}, not {quote_input(value)}")
         return value
-
-
-def quote_input(value: str) -> str:
-    """Return what a caller sent as it may appear in an error: quoted, and cut when it is long."""
-    return repr(value if len(value) <= QUOTED_TEXT_MAX else value[: QUOTED_TEXT_MAX - 1] + "…")
 
 
 def parameter_error(name: str, message: str) -> MalformedRequest:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from xapp_operator.api.models import ServicePort, ServiceStatus
+from xapp_operator.common.text import quote_input
 from xapp_operator.errors import GatewayNotFound, RequestRefused
-from xapp_operator.gateway.http.query import quote_input
 from xapp_operator.monitor.live_objects import LiveObject, LiveService
 
 API_PORT_NAMES: Final = ("http", "rest", "api")

@@ -21,8 +21,8 @@ import aiohttp
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import InvalidStatus, WebSocketException
 
-from xapp_operator.charts.address_rule import AddressRule
 from xapp_operator.config import Settings
+from xapp_operator.domain.address_rule import AddressRule
 from xapp_operator.errors import UpstreamTimeout, UpstreamUnreachable
 from xapp_operator.gateway.proxy.paths import require_no_query, require_path_kept_by_api_server
 from xapp_operator.gateway.proxy.targets import HostPort, ProxyTarget

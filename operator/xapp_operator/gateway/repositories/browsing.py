@@ -20,6 +20,7 @@ from xapp_operator.charts.chart_request import Repository
 from xapp_operator.charts.chart_sources import ChartSources
 from xapp_operator.charts.repository_index import ChartIndex, ChartVersion
 from xapp_operator.charts.repository_loader import load_repository
+from xapp_operator.common.text import quote_input, shorten
 from xapp_operator.errors import (
     AddressRefused,
     ChartNotFound,
@@ -28,7 +29,6 @@ from xapp_operator.errors import (
     SourceUnavailable,
 )
 from xapp_operator.gateway.catalog.repository_store import RepositoryEntry
-from xapp_operator.gateway.http.query import quote_input
 from xapp_operator.kube.client import KubeClient
 
 INLINE_SEARCH_MAX: Final = 1000
@@ -117,10 +117,10 @@ def chart_json(index: ChartIndex, name: str) -> bytes:
     latest = index.latest(name)
     record: JsonObject = {
         "name": name,
-        "description": _shorten(latest.description),
+        "description": shorten(latest.description, INDEX_TEXT_MAX) or None,
         "versions": len(index.versions(name)),
         "latest": latest.version,
-        "appVersion": _shorten(latest.app_version),
+        "appVersion": shorten(latest.app_version, INDEX_TEXT_MAX) or None,
         "icon": _icon_url(latest.icon),
     }
     return orjson.dumps(record)
@@ -131,18 +131,12 @@ def version_json(version: ChartVersion) -> bytes:
     digest = _DIGEST.fullmatch(version.digest.lower())
     record: JsonObject = {
         "version": version.version,
-        "appVersion": _shorten(version.app_version),
+        "appVersion": shorten(version.app_version, INDEX_TEXT_MAX) or None,
         "created": _valid_time(version.created),
         "digest": f"sha256:{digest.group(1)}" if digest else None,
-        "description": _shorten(version.description),
+        "description": shorten(version.description, INDEX_TEXT_MAX) or None,
     }
     return orjson.dumps(record)
-
-
-def _shorten(text: str) -> str | None:
-    if len(text) > INDEX_TEXT_MAX:
-        return text[: INDEX_TEXT_MAX - 1] + "…"
-    return text or None
 
 
 def _icon_url(text: str) -> str | None:

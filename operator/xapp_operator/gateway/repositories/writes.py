@@ -19,6 +19,7 @@ from pydantic import ValidationError
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.names import API_VERSION, REPOSITORY_KIND
 from xapp_operator.charts.chart_request import parse_repository_url
+from xapp_operator.common.text import escape_input, quote_input
 from xapp_operator.config import Settings
 from xapp_operator.errors import (
     AddressRefused,
@@ -31,8 +32,8 @@ from xapp_operator.errors import (
     NotFound,
 )
 from xapp_operator.gateway.auth.callers import Caller
-from xapp_operator.gateway.http.bodies import BODY_ERRORS_MAX, quote_field
-from xapp_operator.gateway.http.query import quote_input, suggest_name
+from xapp_operator.gateway.http.bodies import BODY_ERRORS_MAX
+from xapp_operator.gateway.http.query import suggest_name
 from xapp_operator.gateway.schemas.repositories import RepositoryRequest
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import CHART_REPOSITORIES, SECRETS
@@ -263,7 +264,7 @@ def _field_error(error: Mapping[str, Any]) -> FieldError:
     if kind == "extra_forbidden":
         known = ", ".join(_KNOWN_FIELDS)
         return FieldError(
-            quote_field(field), f"is no field here{suggest_name(name, _KNOWN_FIELDS) or ':'} known fields are {known}"
+            escape_input(field), f"is no field here{suggest_name(name, _KNOWN_FIELDS) or ':'} known fields are {known}"
         )
     if kind == "string_pattern_mismatch":
         return FieldError(field, _FIELD_RULES[name])

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from xapp_operator.api.json import JsonObject
+from xapp_operator.common.text import escape_input
 from xapp_operator.domain.values import apply_merge_patch
 from xapp_operator.errors import FieldError, FormInvalid
 from xapp_operator.gateway.deploy.deployment_response import (
@@ -28,7 +29,6 @@ from xapp_operator.gateway.http.openapi import (
     XAPP_PATH_PARAMETERS,
     document_responses,
 )
-from xapp_operator.gateway.http.query import quote_input
 from xapp_operator.gateway.http.responses import etag_response, json_response
 from xapp_operator.gateway.http.routing import RequestRoute
 from xapp_operator.gateway.schemas.config import ConfigDryRun, ValuesRequest, XAppConfiguration
@@ -140,7 +140,7 @@ async def _change_values(
 def _values_in_body(body: JsonObject) -> JsonObject:
     values = body.get("values")
     errors = [
-        FieldError(quote_input(key).strip("'\""), "is no field here: send the values under values, and nothing else")
+        FieldError(escape_input(key), "is no field here: send the values under values, and nothing else")
         for key in body
         if key != "values"
     ][:10]

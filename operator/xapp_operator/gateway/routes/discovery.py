@@ -9,6 +9,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from xapp_operator.common.text import quote_input
 from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.gateway.catalog.label_selector import LABEL_SELECTOR_MAX, parse_label_selector
 from xapp_operator.gateway.catalog.service_store import ServiceEntry, ServiceFilters
@@ -22,7 +23,7 @@ from xapp_operator.gateway.http.openapi import (
     document_parameter,
     document_responses,
 )
-from xapp_operator.gateway.http.query import StrictQuery, parameter_error, quote_input
+from xapp_operator.gateway.http.query import StrictQuery, parameter_error
 from xapp_operator.gateway.http.routing import RequestRoute
 from xapp_operator.gateway.schemas.discovery import DiscoveredService
 from xapp_operator.gateway.schemas.records import Page

@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.names import ANNOTATION_ROLLBACK_TO
+from xapp_operator.common.text import quote_input
 from xapp_operator.errors import GatewayNotFound, NotFound
 from xapp_operator.gateway.deploy.deployment_response import LOCATION_HEADERS, WriteOptions, deployment_response
 from xapp_operator.gateway.http import pagination
@@ -27,7 +28,6 @@ from xapp_operator.gateway.http.openapi import (
     XAPP_PATH_PARAMETERS,
     document_responses,
 )
-from xapp_operator.gateway.http.query import quote_input
 from xapp_operator.gateway.http.responses import etag_response
 from xapp_operator.gateway.http.routing import RequestRoute
 from xapp_operator.gateway.schemas.records import Page, RevisionModel, XAppRecord

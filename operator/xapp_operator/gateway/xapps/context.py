@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 from starlette.requests import HTTPConnection
 
+from xapp_operator.common.text import quote_input
 from xapp_operator.errors import GatewayNotFound, NoXAppResource
 from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.gateway.catalog.records import SOURCE_LABELS, XAppEntry
-from xapp_operator.gateway.http.query import StrictQuery, quote_input
+from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.gateway.state import Gateway, get_gateway
 from xapp_operator.kube.resources import XAPPS, Resource
 

@@ -14,8 +14,9 @@ import orjson
 
 from xapp_operator.api.json import Json, JsonObject, obj, text
 from xapp_operator.api.models import HealthStatus, Phase
+from xapp_operator.common.text import shorten_line
 from xapp_operator.domain.containers import CRASH_LOOP, UNINFORMATIVE_REASONS, Container, containers_of
-from xapp_operator.domain.health_result import find_condition, shorten
+from xapp_operator.domain.health_result import RESOURCE_MESSAGE_MAX, find_condition
 from xapp_operator.domain.resource_health import ResourceHealth, assess, missing_resource
 from xapp_operator.errors import KubeError, NotFound, XAppError
 from xapp_operator.gateway.xapps.context import XAppContext
@@ -147,7 +148,9 @@ def _pod_json(pod: JsonObject, crash_logs: CrashLogs) -> JsonObject:
 def _container_json(container: Container, crash_log: str) -> JsonObject:
     unexplained = container.crash_loops and container.reason in UNINFORMATIVE_REASONS
     message = (
-        crash_log or shorten(container.message) or (container.termination_summary if container.crash_loops else "")
+        crash_log
+        or shorten_line(container.message, RESOURCE_MESSAGE_MAX)
+        or (container.termination_summary if container.crash_loops else "")
     )
     return {
         "name": container.name,

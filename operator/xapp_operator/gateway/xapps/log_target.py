@@ -14,8 +14,9 @@ from typing import Final
 
 from xapp_operator.api.json import JsonObject, integer, items, obj, text
 from xapp_operator.api.models import parse_duration
+from xapp_operator.common.text import quote_input
 from xapp_operator.errors import GatewayNotFound
-from xapp_operator.gateway.http.query import StrictQuery, parameter_error, quote_input
+from xapp_operator.gateway.http.query import StrictQuery, parameter_error
 from xapp_operator.gateway.xapps.context import XAppContext
 from xapp_operator.gateway.xapps.pods import container_names, pod_name, read_pods
 from xapp_operator.kube.pod_log_options import PodLogOptions

@@ -13,12 +13,12 @@ from typing import Final
 import orjson
 
 from xapp_operator.api.json import Json, JsonObject, integer, items, obj
+from xapp_operator.common.text import quote_input
 from xapp_operator.domain.plan_input import DEPLOYED
 from xapp_operator.domain.redaction import secret_texts
 from xapp_operator.domain.values import merge_values
 from xapp_operator.errors import GatewayNotFound, NotFound
 from xapp_operator.gateway.catalog.records import SOURCE_LABELS, XAppEntry
-from xapp_operator.gateway.http.query import quote_input
 from xapp_operator.helm.manifest_masking import mask_manifest, mask_text
 from xapp_operator.helm.release_index import RELEASE_SELECTOR, RevisionInfo, parse_revision
 from xapp_operator.helm.release_storage import ReleaseRecord, decode_release, release_secret_name

@@ -152,7 +152,7 @@ async def test_versions_come_newest_first(shelf: Shelf, site: WebServer) -> None
     assert (await shelf.get("/charts/hello/versions", search="x")).status_code == 400
     answer = await shelf.get("/charts/nothing/versions")
     assert answer.status_code == 404
-    assert "has no chart 'nothing'" in answer.json()["detail"]
+    assert 'has no chart "nothing"' in answer.json()["detail"]
 
 
 @pytest.mark.parametrize("icon", ["javascript:alert(1)", "data:image/svg+xml,<svg/>", "//example.com", "http://a b"])

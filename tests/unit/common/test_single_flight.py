@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from xapp_operator.charts.single_flight import SingleFlight
+from xapp_operator.common.single_flight import SingleFlight
 
 
 class Work:

@@ -1,4 +1,4 @@
-"""Single flight: the same thing asked for by many at once is done once."""
+"""Single flight: concurrent calls for the same key share one run."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class _Call(Generic[T]):
 
 
 class SingleFlight(Generic[K, T]):
-    """Runs one task a key at a time and gives its outcome to all who wait for it.
+    """Runs at most one task per key and gives its result to every caller that waits for it.
 
-    A waiter that is cancelled leaves the task running for the others, so the work must bound its own time.
+    The task goes on when a caller is cancelled, so the work must bound its own time.
     """
 
     def __init__(self) -> None:
@@ -29,10 +29,9 @@ class SingleFlight(Generic[K, T]):
         self._sequence_numbers = itertools.count()
 
     async def run(self, key: K, work: Callable[[], Awaitable[T]], *, require_new: bool = False) -> T:
-        """Return what `work` returns, run now or already under way.
+        """Return the result of `work`, which may be running already for another caller.
 
-        With `fresh` an outcome counts only when its work began after this call, for a caller who knows that something
-        has changed just before.
+        With `require_new`, only a run that starts after this call counts: use it when something has just changed.
         """
         call_number = next(self._sequence_numbers)
         while True:
@@ -40,6 +39,11 @@ class SingleFlight(Generic[K, T]):
             if not require_new or call.sequence_number > call_number:
                 return await asyncio.shield(call.task)
             await asyncio.wait([call.task])
+
+    def start(self, key: K, work: Callable[[], Awaitable[T]]) -> None:
+        """Start `work` in the background unless it is running already."""
+        if key not in self._calls:
+            self._start(key, work)
 
     def _start(self, key: K, work: Callable[[], Awaitable[T]]) -> _Call[T]:
         async def run() -> T:
@@ -54,8 +58,8 @@ class SingleFlight(Generic[K, T]):
         return call
 
     async def close(self) -> None:
-        """Cancel what is under way and wait until it has ended."""
-        tasks = [flight.task for flight in self._calls.values()]
+        """Cancel every run and wait until all have ended."""
+        tasks = [call.task for call in self._calls.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -63,4 +67,4 @@ class SingleFlight(Generic[K, T]):
 
 def _retrieve_exception(task: asyncio.Task[T]) -> None:
     if not task.cancelled():
-        task.exception()  # it has been raised to the waiters, if any are left
+        task.exception()  # otherwise asyncio logs it when every caller was cancelled

@@ -1,24 +1,17 @@
-"""Which network addresses a chart repository may have, and the resolver that keeps to it.
+"""Which network addresses the operator and the gateway may connect to on behalf of a user.
 
-A repository's URL comes from whoever may write an XApp, and the operator sits inside the cluster: it must not become
-their way to the metadata service of the cloud or to what listens on loopback beside it. Private ranges are allowed,
-repositories inside the cluster live there. What counts is the address that is connected to, so the rule is applied to
-resolved addresses, to literal ones, and once more to every socket; a name that resolves differently the second time
-(DNS rebinding) gains nothing.
+Repository URLs and Services come from people who can create XApps, and both processes run inside the cluster. The rule
+keeps these people away from the metadata service of the cloud and from whatever listens on loopback. Private ranges are
+allowed, because repositories and pods inside the cluster have such addresses. Apply the rule to the address that you
+connect to, not to a name: a name may resolve differently the second time (DNS rebinding).
 """
 
 from __future__ import annotations
 
 import ipaddress
-import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, TypeAlias
-
-from aiohttp import AddrInfoType
-from aiohttp.abc import AbstractResolver, ResolveResult
-
-from xapp_operator.errors import AddressRefused
 
 IpAddress: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -84,50 +77,12 @@ def _embedded_addresses(address: IpAddress) -> Iterator[IpAddress]:
     yield address
 
 
-class GuardedResolver(AbstractResolver):
-    """Resolves names with another resolver and keeps the addresses that the rule allows."""
-
-    def __init__(self, resolver: AbstractResolver, *, rule: AddressRule) -> None:
-        self._resolver = resolver
-        self._rule = rule
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
-        """Return the allowed addresses of a name. Raises AddressRefused when there are none but others."""
-        resolved = await self._resolver.resolve(host, port, family)
-        allowed = [one for one in resolved if self._rule.refusal_reason(one["host"]) is None]
-        if resolved and not allowed:
-            raise address_refused(host, self._rule.refusal_reason(resolved[0]["host"]) or "")
-        return allowed
-
-    async def close(self) -> None:
-        """Close the resolver underneath."""
-        await self._resolver.close()
-
-
-class SocketRefused(OSError):
-    """A socket to an address that the rule does not allow was asked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class SocketFactory:
-    """Makes the sockets of the connector, but none to an address that the rule does not allow."""
-
-    rule: AddressRule
-
-    def __call__(self, addr_info: AddrInfoType) -> socket.socket:
-        """Return a socket for one result of getaddrinfo. Raises SocketRefused."""
-        family, kind, protocol, _, sockaddr = addr_info
-        if reason := self.rule.refusal_reason(str(sockaddr[0])):
-            raise SocketRefused(reason)
-        return socket.socket(family, kind, protocol)
-
-
-def address_refused(host: str, reason: str) -> AddressRefused:
-    """Return the refusal of a repository's host."""
-    from_settings = " or set XAPP_ALLOW_LOOPBACK_REPOSITORIES=true" if "loopback" in reason else ""
-    return AddressRefused(
-        f"the host {host} is refused: it is {reason}, which no chart repository may have. "
-        f"Use a repository at another address{from_settings}."
-    )
+def is_loopback(host: str) -> bool:
+    """Return whether a host is a loopback name or address, judged by its text alone."""
+    name = host.lower().rstrip(".").removeprefix("[").removesuffix("]")
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,61 @@
+"""Parts of an HTTP connector that connect only to addresses that the address rule allows."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+
+from aiohttp import AddrInfoType
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from xapp_operator.domain.address_rule import AddressRule
+from xapp_operator.errors import AddressRefused
+
+
+class GuardedResolver(AbstractResolver):
+    """Resolves names with another resolver and keeps the addresses that the rule allows."""
+
+    def __init__(self, resolver: AbstractResolver, *, rule: AddressRule) -> None:
+        self._resolver = resolver
+        self._rule = rule
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """Return the allowed addresses of a name. Raises AddressRefused when there are none but others."""
+        resolved = await self._resolver.resolve(host, port, family)
+        allowed = [one for one in resolved if self._rule.refusal_reason(one["host"]) is None]
+        if resolved and not allowed:
+            raise address_refused(host, self._rule.refusal_reason(resolved[0]["host"]) or "")
+        return allowed
+
+    async def close(self) -> None:
+        """Close the resolver underneath."""
+        await self._resolver.close()
+
+
+class SocketRefused(OSError):
+    """A socket to an address that the rule does not allow was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class SocketFactory:
+    """Makes the sockets of the connector, but none to an address that the rule does not allow."""
+
+    rule: AddressRule
+
+    def __call__(self, addr_info: AddrInfoType) -> socket.socket:
+        """Return a socket for one result of getaddrinfo. Raises SocketRefused."""
+        family, kind, protocol, _, sockaddr = addr_info
+        if reason := self.rule.refusal_reason(str(sockaddr[0])):
+            raise SocketRefused(reason)
+        return socket.socket(family, kind, protocol)
+
+
+def address_refused(host: str, reason: str) -> AddressRefused:
+    """Return the refusal of a repository's host."""
+    from_settings = " or set XAPP_ALLOW_LOOPBACK_REPOSITORIES=true" if "loopback" in reason else ""
+    return AddressRefused(
+        f"the host {host} is refused: it is {reason}, which no chart repository may have. "
+        f"Use a repository at another address{from_settings}."
+    )

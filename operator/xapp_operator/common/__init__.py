@@ -1,0 +1,1 @@
+"""Helpers that know nothing of xApps or Kubernetes; every other package may import them."""

@@ -1,0 +1,52 @@
+"""Text for messages: quoted, shortened, printable, and without the parts of a URL that may hold secrets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Final
+
+from yarl import URL
+
+QUOTED_INPUT_MAX: Final = 80
+"""Characters of untrusted text that a message shows."""
+LISTED_ITEMS_MAX: Final = 10
+
+
+def shorten(text: str, limit: int) -> str:
+    """Return at most `limit` characters of `text`; an ellipsis marks the cut."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def shorten_line(text: str, limit: int) -> str:
+    """Return `text` on one line, with at most `limit` characters."""
+    return shorten(" ".join(text[: 4 * limit].split()), limit)
+
+
+def quote_input(text: str) -> str:
+    """Return untrusted text in double quotes, escaped and shortened to QUOTED_INPUT_MAX characters."""
+    shortened = shorten(text, QUOTED_INPUT_MAX)
+    return json.dumps(shortened, ensure_ascii=any(not char.isprintable() for char in shortened))
+
+
+def escape_input(text: str) -> str:
+    """Return untrusted text like `quote_input`, but without the quotes."""
+    return quote_input(text)[1:-1]
+
+
+def display_url(url: URL) -> str:
+    """Return scheme, host, port and path of a URL: user info, query and fragment may hold secrets."""
+    without_user = url.with_user(None) if url.host else url
+    return escape_input(str(without_user.with_query(None).with_fragment(None)))
+
+
+def format_bytes(size: int) -> str:
+    """Return a size in bytes for people, such as `1,048,576 bytes`."""
+    return f"{size:,} byte{'' if size == 1 else 's'}"
+
+
+def format_list(items: Iterable[str], *, total: int) -> str:
+    """Return up to LISTED_ITEMS_MAX items joined by commas, and how many more there are."""
+    listed = [escape_input(item) for item, _ in zip(items, range(LISTED_ITEMS_MAX), strict=False)]
+    more = total - len(listed)
+    return ", ".join(listed) + (f" and {more} more" if more > 0 else "")
