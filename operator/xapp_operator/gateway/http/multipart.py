@@ -18,7 +18,7 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.requests import Request
 
-from xapp_operator.common.text import quote_input
+from xapp_operator.common.text import escape_input
 from xapp_operator.errors import ContentTooLarge, FieldError, FormInvalid, MalformedRequest, UnsupportedMediaType
 from xapp_operator.gateway.http.bodies import iter_body
 from xapp_operator.gateway.http.query import suggest_name
@@ -174,7 +174,7 @@ class _PartReceiver:
         known = ", ".join(self.rules)
         for name in list(dict.fromkeys(self.unknown))[:UNKNOWN_NAMES_MAX]:
             yield FieldError(
-                quote_input(name), f"is no part of this request{suggest_name(name, self.rules) or ':'} send {known}"
+                escape_input(name), f"is no part of this request{suggest_name(name, self.rules) or ':'} send {known}"
             )
         for name in dict.fromkeys(self.repeated):
             yield FieldError(name, "came more than once: send it once")
