@@ -186,7 +186,7 @@ def test_services_are_found_by_label_port_and_name(services: ManyServices, query
     ("query", "said"),
     [
         ({"label": "tier=core,"}, "a term is missing at its end"),
-        ({"label": ","}, "at ','"),
+        ({"label": ","}, 'at ","'),
         ({"label": "tier in north"}, 'at "tier in north"'),
         ({"label": "a,tier in (north"}, "at 'tier in (north'"),
         ({"label": "port>80"}, 'at "port>80"'),

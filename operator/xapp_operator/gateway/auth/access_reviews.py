@@ -12,11 +12,13 @@ import asyncio
 import hashlib
 import math
 import time
-from collections import OrderedDict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
+from cachetools import LRUCache
+
+from xapp_operator.common.single_flight import SingleFlight
 from xapp_operator.errors import ApiUnavailable
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import Resource
@@ -34,8 +36,6 @@ DENIED_RECHECKS_PER_SECOND: Final = 20
 """Namespaces that were denied are asked about again so slowly (per token), but after DENIED_SECONDS_MAX all of them."""
 DENIED_RECHECK_SECONDS_MAX: Final = 60.0
 
-K = TypeVar("K")
-V = TypeVar("V")
 _NO_NAMESPACES: Final = frozenset[str]()
 
 
@@ -73,10 +73,10 @@ class AccessReviews:
     """Answers to "may this token do that", asked of the API server at most once in REVIEW_SECONDS each."""
 
     def __init__(self) -> None:
-        self._reviews: OrderedDict[_ReviewKey, _CachedReview] = OrderedDict()
-        self._reviews_in_flight: dict[_ReviewKey, asyncio.Task[bool]] = {}
-        self._namespace_access: OrderedDict[_ReviewKey, _NamespaceAccess] = OrderedDict()
-        self._namespace_access_in_flight: dict[_ReviewKey, asyncio.Task[_NamespaceAccess]] = {}
+        self._reviews: LRUCache[_ReviewKey, _CachedReview] = LRUCache(REVIEW_CACHE_SIZE)
+        self._running_reviews: SingleFlight[_ReviewKey, bool] = SingleFlight()
+        self._namespace_access: LRUCache[_ReviewKey, _NamespaceAccess] = LRUCache(NAMESPACE_ACCESS_CACHE_SIZE)
+        self._running_namespace_reviews: SingleFlight[_ReviewKey, _NamespaceAccess] = SingleFlight()
         self._review_semaphore = asyncio.Semaphore(REVIEW_CONCURRENCY)
 
     async def is_allowed(
@@ -100,13 +100,8 @@ class AccessReviews:
         now = time.monotonic()
         if known is not None and now - known.reviewed_at < REVIEW_SECONDS:
             return known.allowed
-        task = self._reviews_in_flight.get(key)
-        if task is None:
-            task = asyncio.create_task(self._review(client, key, resource))
-            self._reviews_in_flight[key] = task
-            task.add_done_callback(lambda done: _remove_finished(self._reviews_in_flight, key, done))
         try:
-            return await asyncio.shield(task)
+            return await self._running_reviews.run(key, lambda: self._review(client, key, resource))
         except ApiUnavailable:
             if known is not None and now - known.reviewed_at < STALE_REVIEW_SECONDS:
                 return known.allowed
@@ -130,14 +125,17 @@ class AccessReviews:
         key = _ReviewKey(_token_digest(token), verb, resource.group_resource, None, None)
         known = self._namespace_access.get(key)
         age = time.monotonic() - known.reviewed_at if known is not None else math.inf
+
+        async def review() -> _NamespaceAccess:
+            return await self._review_namespaces(client, key, resource, among)
+
         if known is not None and age < REVIEW_SECONDS and (known.among is among or known.among >= among):
-            self._namespace_access.move_to_end(key)
             if age >= REVIEW_SECONDS / 2:
-                self._start_namespace_review(client, key, resource, among)
+                self._running_namespace_reviews.start(key, review)
             return known.allowed
         while True:
             try:
-                found = await asyncio.shield(self._start_namespace_review(client, key, resource, among))
+                found = await self._running_namespace_reviews.run(key, review)
             except ApiUnavailable:
                 if known is not None and age < STALE_REVIEW_SECONDS:
                     return known.allowed
@@ -145,25 +143,10 @@ class AccessReviews:
             if found.among >= among:
                 return found.allowed
 
-    def _start_namespace_review(
-        self, client: KubeClient, key: _ReviewKey, resource: Resource, among: frozenset[str]
-    ) -> asyncio.Task[_NamespaceAccess]:
-        task = self._namespace_access_in_flight.get(key)
-        if task is None:
-            task = asyncio.create_task(self._review_namespaces(client, key, resource, among))
-            self._namespace_access_in_flight[key] = task
-            task.add_done_callback(lambda done: _remove_finished(self._namespace_access_in_flight, key, done))
-        return task
-
     async def _review(self, client: KubeClient, key: _ReviewKey, resource: Resource) -> bool:
         allowed = await client.is_allowed(resource, key.verb, namespace=key.namespace, subresource=key.subresource)
         if len(key.namespace or "") <= NAMESPACE_NAME_MAX:
-            _cache_bounded(
-                self._reviews,
-                key,
-                _CachedReview(allowed=allowed, reviewed_at=time.monotonic()),
-                max_size=REVIEW_CACHE_SIZE,
-            )
+            self._reviews[key] = _CachedReview(allowed=allowed, reviewed_at=time.monotonic())
         return allowed
 
     async def _review_namespaces(
@@ -198,7 +181,7 @@ class AccessReviews:
             reviewed_at=known.reviewed_at if recent else now,
             denied_reviewed_at=known.denied_reviewed_at if keep_denied else now,
         )
-        _cache_bounded(self._namespace_access, key, access, max_size=NAMESPACE_ACCESS_CACHE_SIZE)
+        self._namespace_access[key] = access
         return access
 
     async def _review_each(
@@ -228,19 +211,6 @@ def _denied_recheck_seconds(denied: frozenset[str]) -> float:
 
 def _token_digest(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
-
-
-def _cache_bounded(kept: OrderedDict[K, V], key: K, value: V, *, max_size: int) -> None:
-    kept[key] = value
-    kept.move_to_end(key)
-    if len(kept) > max_size:
-        kept.popitem(last=False)
-
-
-def _remove_finished(running: dict[K, asyncio.Task[V]], key: K, done: asyncio.Task[V]) -> None:
-    running.pop(key, None)
-    if not done.cancelled():
-        done.exception()  # seen here too, should everybody who waited have left
 
 
 def _first_exception(errors: BaseExceptionGroup[Exception]) -> Exception:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from xapp_operator.api.json import JsonObject, obj
+from xapp_operator.common.single_flight import SingleFlight
 from xapp_operator.config import Settings
 from xapp_operator.errors import AccessDenied, AlreadyExists, ApiUnavailable, KubeError, NotFound, Unauthenticated
 from xapp_operator.gateway.auth.session_cookies import KEY_BYTES, SessionKey, seal, sealing_key_id, unseal
@@ -52,7 +53,7 @@ class SessionKeys:
         self._name = settings.session_secret
         self._monotonic = monotonic
         self._key_ring: _KeyRing | None = None
-        self._read_task: asyncio.Task[_KeyRing] | None = None
+        self._reads: SingleFlight[str, _KeyRing] = SingleFlight()
 
     async def seal(self, token: str, *, expires: int) -> str:
         """Return the cookie's value that holds `token` until `expires` (seconds since 1970).
@@ -82,11 +83,8 @@ class SessionKeys:
         key_ring = self._key_ring
         if key_ring is not None and self._monotonic() - key_ring.read_at < max_age_seconds:
             return key_ring
-        if self._read_task is None:
-            self._read_task = asyncio.create_task(self._read_key_ring(), name="read session keys")
-            self._read_task.add_done_callback(self._on_read_done)
         try:
-            return await asyncio.shield(self._read_task)
+            return await self._reads.run(self._name, self._read_key_ring)
         except ApiUnavailable:
             if key_ring is None:
                 raise
@@ -96,11 +94,6 @@ class SessionKeys:
                 f"the gateway may not get or create the Secret {self._namespace}/{self._name}, which holds the keys of "
                 "sessions: give its service account that right, or send a bearer token with each request"
             ) from error
-
-    def _on_read_done(self, done: asyncio.Task[_KeyRing]) -> None:
-        self._read_task = None
-        if not done.cancelled():
-            done.exception()  # seen here too, should everybody who waited have left
 
     async def _read_key_ring(self) -> _KeyRing:
         started_at = self._monotonic()
