@@ -60,7 +60,7 @@ def test_while_draining_it_is_unready_and_still_serves(start_monitor: Start) -> 
         one.process.send_signal(signal.SIGTERM)
         wait_until(lambda: one.log_entries("asked to stop"), timeout=SECONDS, what="it to notice")
         answer = http.get("/health/ready")
-        assert (answer.status_code, answer.json()["detail"]) == (503, "it is ending")
+        assert (answer.status_code, answer.json()["detail"]) == (503, "the xApp is stopping")
         assert http.get("/health/alive").is_success
 
 
@@ -106,7 +106,7 @@ def test_the_unready_fault_can_be_set_and_cleared(start_monitor: Start) -> None:
     with one.http() as http:
         one.wait_ready(http)
         assert http.post("/faults/unready").status_code == 202
-        assert "told" in http.get("/health/ready").json()["detail"]
+        assert http.get("/health/ready").json()["detail"] == "the fault unready is active"
         assert http.get("/health/alive").is_success
         assert http.post("/faults/ready").status_code == 202
         assert http.get("/health/ready").is_success
@@ -127,7 +127,7 @@ def test_a_leak_takes_memory_up_to_its_bound(start_monitor: Start) -> None:
     with one.http() as http:
         before = resident_memory(one)
         assert http.post("/faults/leak", json={"megabytesPerSecond": 200, "upToMegabytes": 40}).status_code == 202
-        wait_until(lambda: one.log_entries("leaked all it may"), timeout=SECONDS, what="the leak")
+        wait_until(lambda: one.log_entries("leak limit reached"), timeout=SECONDS, what="the leak")
         assert resident_memory(one) - before > 35_000
 
 
@@ -154,8 +154,8 @@ def test_a_wrong_fault_is_refused(http: httpx.Client, fault: str, body: object, 
     ("faults", "shown"),
     [
         ({"crash": {"exitCode": 7}}, lambda one: one.wait_exit() == 7),
-        ({"unready": True}, lambda one: "told" in readiness_detail(one)),
-        ({"leak": {"megabytesPerSecond": 100, "upToMegabytes": 2}}, lambda one: one.log_entries("leaked all it may")),
+        ({"unready": True}, lambda one: readiness_detail(one) == "the fault unready is active"),
+        ({"leak": {"megabytesPerSecond": 100, "upToMegabytes": 2}}, lambda one: one.log_entries("leak limit reached")),
     ],
 )
 def test_settings_can_ask_for_a_fault(

@@ -12,7 +12,7 @@ import (
 
 const maxBody = 64 << 10
 
-// endpoint is one row of the API, and of the metadata that describe it.
+// endpoint is one route of the API. The metadata list it too.
 type endpoint struct {
 	Method      string `json:"method"`
 	Path        string `json:"path"`
@@ -22,26 +22,26 @@ type endpoint struct {
 
 func (a *app) endpoints() []endpoint {
 	return []endpoint{
-		{"GET", "/", "a greeting, and which pod gives it", a.greet},
-		{"GET", "/health/alive", "whether the process works", a.alive},
-		{"GET", "/health/ready", "whether it does its work; 503 says why not", a.ready},
-		{"GET", "/config", "the configuration at this moment", a.getConfig},
-		{"PUT", "/config", "another configuration, at once and until the next start", a.putConfig},
+		{"GET", "/", "a greeting, and the name of the pod", a.greet},
+		{"GET", "/health/alive", "200 while the process works", a.alive},
+		{"GET", "/health/ready", "200 if the xApp is ready, otherwise 503 with the reason", a.ready},
+		{"GET", "/config", "the current configuration", a.getConfig},
+		{"PUT", "/config", "change the configuration until the next start", a.putConfig},
 		{"GET", "/config/schema", "the JSON schema of the configuration", a.getSchema},
-		{"GET", "/metadata", "what this xApp is and offers", a.metadata},
-		{"GET", "/metrics", "metrics for Prometheus", a.meter.handler().ServeHTTP},
-		{"GET", "/events", "samples as Server-Sent Events; Last-Event-ID resumes", a.events},
-		{"GET", "/ws", "a WebSocket that echoes; ?samples=true sends samples too", a.webSocket},
-		{"GET", "/samples.csv", "the samples that are kept", a.samples},
-		{"POST", "/echo", "the body, sent back while it comes in", a.echo},
-		{"GET", "/bytes", "?size= bytes", a.bytes},
-		{"GET", "/redirect", "a redirection ?to= with ?status=", a.redirect},
-		{"GET", "/request", "the request as it arrived here", a.request},
-		{"POST", "/faults/crash", "end with exitCode after afterMilliseconds, for a reason", a.crash},
-		{"POST", "/faults/leak", "take megabytesPerSecond upToMegabytes", a.leak},
-		{"POST", "/faults/slow", "answer everything after so many milliseconds", a.slow},
-		{"POST", "/faults/unready", "say that it is not ready", a.unready(true)},
-		{"POST", "/faults/ready", "take that back", a.unready(false)},
+		{"GET", "/metadata", "a description of this xApp", a.metadata},
+		{"GET", "/metrics", "metrics in the Prometheus format", a.meter.handler().ServeHTTP},
+		{"GET", "/events", "samples as Server-Sent Events; Last-Event-ID resumes the stream", a.events},
+		{"GET", "/ws", "a WebSocket that returns each message; ?samples=true also sends samples", a.webSocket},
+		{"GET", "/samples.csv", "the stored samples", a.samples},
+		{"POST", "/echo", "return the body while it arrives", a.echo},
+		{"GET", "/bytes", "return ?size= bytes", a.bytes},
+		{"GET", "/redirect", "redirect to ?to= with ?status=", a.redirect},
+		{"GET", "/request", "the request as the xApp received it", a.request},
+		{"POST", "/faults/crash", "exit with exitCode after afterMilliseconds, and log the reason", a.crash},
+		{"POST", "/faults/leak", "allocate megabytesPerSecond, upToMegabytes", a.leak},
+		{"POST", "/faults/slow", "delay every answer by milliseconds", a.slow},
+		{"POST", "/faults/unready", "report that the xApp is not ready", a.unready(true)},
+		{"POST", "/faults/ready", "report that the xApp is ready again", a.unready(false)},
 	}
 }
 
@@ -50,7 +50,7 @@ func (a *app) routes() http.Handler {
 	for _, each := range a.endpoints() {
 		path := each.Path
 		if path == "/" {
-			// without the mark it would stand for every path that is not another's
+			// Without {$}, the pattern would match every path that no other pattern matches.
 			path = "/{$}"
 		}
 		mux.HandleFunc(each.Method+" "+path, each.handle)
@@ -93,7 +93,7 @@ func (a *app) putConfig(w http.ResponseWriter, r *http.Request) {
 	case errors.As(err, &wrong):
 		refuse(w, http.StatusUnprocessableEntity, wrong.Error(), wrong.errors...)
 	case err != nil:
-		refuse(w, http.StatusBadRequest, "the body is no JSON: "+err.Error())
+		refuse(w, http.StatusBadRequest, "the body is not JSON: "+err.Error())
 	default:
 		slog.Info("configured", "config", config)
 		answer(w, http.StatusOK, config)
@@ -105,7 +105,7 @@ func (a *app) getSchema(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(configSchema)
 }
 
-// metadata follow the descriptor of an xApp; the messages are those of the E2 interface that the simulation stands for.
+// metadata follows the descriptor of an xApp. The messages are those of the simulated E2 interface.
 func (a *app) metadata(w http.ResponseWriter, _ *http.Request) {
 	type port struct {
 		Name        string `json:"name"`
@@ -118,7 +118,7 @@ func (a *app) metadata(w http.ResponseWriter, _ *http.Request) {
 		"messaging": map[string]any{
 			"ports": []port{
 				{"http", 8080, "the API"},
-				{"metrics", 9090, "metrics for Prometheus"},
+				{"metrics", 9090, "metrics in the Prometheus format"},
 			},
 			"simulated":  true,
 			"rxMessages": []string{"RIC_SUB_RESP", "RIC_INDICATION"},
@@ -129,7 +129,7 @@ func (a *app) metadata(w http.ResponseWriter, _ *http.Request) {
 
 func (a *app) samples(w http.ResponseWriter, r *http.Request) {
 	if a.settings.Storage == nil {
-		refuse(w, http.StatusNotFound, "no samples are kept: the settings name no storage")
+		refuse(w, http.StatusNotFound, "this xApp stores no samples: its settings have no storage")
 		return
 	}
 	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
@@ -151,12 +151,12 @@ func (a *app) slow(w http.ResponseWriter, r *http.Request) {
 func (a *app) unready(unready bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		a.trouble.unready.Store(unready)
-		slog.Warn("told", "unready", unready)
+		slog.Warn("readiness changed", "unready", unready)
 		answer(w, http.StatusAccepted, map[string]bool{"unready": unready})
 	}
 }
 
-// take reads a fault, says what is wrong with it or lets it begin.
+// take reads a fault from the request and starts it, or answers with what is wrong.
 func take[F any](w http.ResponseWriter, r *http.Request, wrong func(F) error, begin func(F)) {
 	text, ok := body(w, r)
 	if !ok {
@@ -166,7 +166,7 @@ func take[F any](w http.ResponseWriter, r *http.Request, wrong func(F) error, be
 		text = []byte("{}")
 	}
 	if !json.Valid(text) {
-		refuse(w, http.StatusBadRequest, "the body is no JSON")
+		refuse(w, http.StatusBadRequest, "the body is not JSON: send a JSON object")
 		return
 	}
 	var fault F
@@ -186,7 +186,7 @@ func body(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	var large *http.MaxBytesError
 	if errors.As(err, &large) {
-		refuse(w, http.StatusRequestEntityTooLarge, "the body may have at most 65536 bytes")
+		refuse(w, http.StatusRequestEntityTooLarge, "the body has more than 65536 bytes: send a smaller one")
 	} else if err != nil {
 		refuse(w, http.StatusBadRequest, err.Error())
 	}

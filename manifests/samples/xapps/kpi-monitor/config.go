@@ -14,7 +14,7 @@ import (
 	"golang.org/x/text/message"
 )
 
-// Config is what may be changed while the xApp runs. It begins as the settings say, also after a restart.
+// Config is the run-time configuration. Every start begins with the configuration in the settings.
 type Config struct {
 	PeriodMilliseconds int      `json:"periodMilliseconds"`
 	ThresholdPercent   float64  `json:"thresholdPercent"`
@@ -28,20 +28,20 @@ func (c Config) period() time.Duration {
 //go:embed config.schema.json
 var configSchema []byte
 
-// configStore holds the current configuration and tells the loop when there is another.
+// configStore holds the current configuration and signals each change.
 type configStore struct {
 	schema  *jsonschema.Schema
 	current atomic.Pointer[Config]
 	changed chan struct{}
 }
 
-// fieldError is one thing that is wrong with a configuration.
+// fieldError is one error in a configuration.
 type fieldError struct {
 	Field   string `json:"field"`
 	Message string `json:"message"`
 }
 
-// invalid says everything that is wrong with a configuration.
+// invalid lists all errors in a configuration.
 type invalid struct{ errors []fieldError }
 
 func (i invalid) Error() string {
@@ -76,7 +76,7 @@ func newConfigStore(initial []byte) (*configStore, error) {
 
 func (s *configStore) get() Config { return *s.current.Load() }
 
-// put makes text the configuration, at once. The error is invalid when it is JSON against the schema.
+// put replaces the configuration. The error has the type invalid if the JSON does not match the schema.
 func (s *configStore) put(text []byte) (Config, error) {
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
@@ -90,9 +90,9 @@ func (s *configStore) put(text []byte) (Config, error) {
 		return Config{}, err
 	}
 	var config Config
-	// The schema lets a whole number be written as 1e3 or 1000.0, which the decoder does not take for an integer.
+	// The schema accepts 1e3 and 1000.0 as integers, but the decoder does not.
 	if err := json.Unmarshal(text, &config); err != nil {
-		return Config{}, invalid{[]fieldError{{Field: "periodMilliseconds", Message: "write it in digits alone"}}}
+		return Config{}, invalid{[]fieldError{{Field: "periodMilliseconds", Message: "must be written with digits only"}}}
 	}
 	s.current.Store(&config)
 	select {

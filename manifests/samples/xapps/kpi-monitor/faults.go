@@ -20,11 +20,11 @@ const (
 	maxMilliseconds = 3_600_000
 	maxLeakMegabyte = 4096
 	leakChunk       = 1 << 20
-	// answerTime lets the answer to a request for a crash reach its caller.
+	// answerTime delays a crash, so that the caller receives the answer first.
 	answerTime = 100 * time.Millisecond
 )
 
-// faults are the ways in which this xApp can be told to fail: all of them by the settings, one by one by the API.
+// faults describes how this xApp fails on request. The settings can start all faults, the API one at a time.
 type faults struct {
 	Crash   *crash `json:"crash"`
 	Leak    *leak  `json:"leak"`
@@ -39,13 +39,13 @@ type crash struct {
 	Reason            string `json:"reason"`
 }
 
-// leak takes memory until the limit of the container, or its own bound, is reached.
+// leak allocates memory up to its own limit or the memory limit of the container.
 type leak struct {
 	MegabytesPerSecond int `json:"megabytesPerSecond"`
 	UpToMegabytes      int `json:"upToMegabytes"`
 }
 
-// slow delays every answer, those of the probes too; 0 ends it.
+// slow delays every answer, including those of the probes. 0 ends the delay.
 type slow struct {
 	Milliseconds int `json:"milliseconds"`
 }
@@ -77,21 +77,21 @@ func (s slow) wrong() error {
 
 func between(name string, value, least, most int) error {
 	if value < least || value > most {
-		return fmt.Errorf("%s is %d, and must be from %d to %d", name, value, least, most)
+		return fmt.Errorf("%s is %d: it must be between %d and %d", name, value, least, most)
 	}
 	return nil
 }
 
-// UnmarshalJSON reads what is given and takes the usual for the rest.
+// UnmarshalJSON uses defaults for missing members.
 func (c *crash) UnmarshalJSON(text []byte) error {
 	type plain crash
-	usual := plain{ExitCode: 1, Reason: "asked for"}
+	usual := plain{ExitCode: 1, Reason: "requested"}
 	err := strictly(text, &usual)
 	*c = crash(usual)
 	return err
 }
 
-// UnmarshalJSON reads what is given and takes the usual for the rest.
+// UnmarshalJSON uses defaults for missing members.
 func (l *leak) UnmarshalJSON(text []byte) error {
 	type plain leak
 	usual := plain{MegabytesPerSecond: 32, UpToMegabytes: 1024}
@@ -106,12 +106,12 @@ func strictly(text []byte, into any) error {
 	err := decoder.Decode(into)
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
-		return fmt.Errorf("%s is %s, and must be %s", cmp.Or(wrong.Field, "what was sent"), wrong.Value, kind(wrong.Type))
+		return fmt.Errorf("%s is %s: it must be %s", cmp.Or(wrong.Field, "the body"), wrong.Value, kind(wrong.Type))
 	}
 	return err
 }
 
-// kind says in words of JSON what can be read into a type.
+// kind returns the JSON name of a Go type.
 func kind(of reflect.Type) string {
 	switch of.Kind() {
 	case reflect.Int:
@@ -125,7 +125,7 @@ func kind(of reflect.Type) string {
 	}
 }
 
-// trouble is what goes wrong at the moment.
+// trouble holds the active faults.
 type trouble struct {
 	unready atomic.Bool
 	delay   atomic.Int64
@@ -155,7 +155,7 @@ func (t *trouble) crash(c crash) {
 	})
 }
 
-// leak holds what it takes for ever. A second one while the first is at work does nothing.
+// leak never releases the memory. A second leak has no effect while the first is active.
 func (t *trouble) leak(ctx context.Context, l leak) {
 	if !t.leaking.CompareAndSwap(false, true) {
 		return
@@ -179,7 +179,7 @@ func (t *trouble) leak(ctx context.Context, l leak) {
 				slog.Warn("leaking", "megabytes", len(kept))
 			}
 		}
-		slog.Warn("leaked all it may", "megabytes", len(kept))
+		slog.Warn("leak limit reached", "megabytes", len(kept))
 		<-ctx.Done()
 		runtime.KeepAlive(kept)
 	}()

@@ -11,7 +11,7 @@ import (
 
 const (
 	remembered = 256
-	// behind is how many samples a reader may lag before it is let go; it comes back with the id of its last one.
+	// behind is how many samples a listener may lag. A slower one is disconnected and can resume with its last id.
 	behind      = 64
 	wavePeriod  = 60.0
 	meanPercent = 55.0
@@ -30,7 +30,7 @@ type Sample struct {
 	Loaded         bool      `json:"loaded"`
 }
 
-// measure stands in for the indication of an E2 node: a wave with noise, another phase for each cell.
+// measure simulates the indication of an E2 node: a wave with noise, with a different phase for each cell.
 func measure(id uint64, config Config, now time.Time) Sample {
 	index := int(id % uint64(len(config.Cells)))
 	phase := 2 * math.Pi * (float64(now.UnixMilli())/1000/wavePeriod + float64(index)/float64(len(config.Cells)))
@@ -46,7 +46,7 @@ func measure(id uint64, config Config, now time.Time) Sample {
 	}
 }
 
-// monitor measures, remembers the newest samples, and hands each to whoever listens.
+// monitor takes samples, stores the newest ones, and sends each to all listeners.
 type monitor struct {
 	config *configStore
 	keep   func(Sample) error
@@ -58,7 +58,7 @@ type monitor struct {
 	listeners map[chan Sample]struct{}
 }
 
-// run measures at once, and then until ctx ends. A change of the configuration counts from that moment on.
+// run takes a sample at once and then periodically until ctx ends. It applies a new configuration immediately.
 func (m *monitor) run(ctx context.Context) error {
 	if err := m.take(time.Now()); err != nil {
 		return err
@@ -101,15 +101,15 @@ func (m *monitor) take(now time.Time) error {
 	return m.keep(sample)
 }
 
-// measuring tells whether there has been a sample.
+// measuring returns whether a sample has been taken.
 func (m *monitor) measuring() bool {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	return m.last > 0
 }
 
-// listen returns what is remembered after the sample with that id, and then every new one until it falls behind or
-// leaves. An id of the future, which a restart makes of one from before, counts as none.
+// listen returns the stored samples after the given id, and a channel with every new sample. The channel is closed if the
+// listener falls behind. An id above the newest one comes from before a restart and is ignored.
 func (m *monitor) listen(after uint64) (missed []Sample, next chan Sample, leave func()) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()

@@ -1,6 +1,6 @@
-// Kpi-monitor is the sample xApp: it measures the load of simulated cells, as an E2 subscription would report it, and
-// offers what an xApp offers: health, run-time configuration, metadata, metrics, events and a WebSocket. It can be told
-// to fail in chosen ways, so that what watches over it can be tried.
+// Kpi-monitor is the sample xApp. It measures the load of simulated cells, as an E2 subscription would report it. It has
+// the interfaces of an xApp: health, run-time configuration, metadata, metrics, events and a WebSocket. It can fail on
+// request, to test the operator that watches it.
 //
 //	kpi-monitor serve --settings /etc/xapp/settings.json
 //	kpi-monitor check --keep 17280 --megabytes 128
@@ -46,12 +46,12 @@ func main() {
 	}
 }
 
-// serve runs the xApp until a signal asks for the end.
+// serve runs the xApp until it receives SIGTERM or SIGINT.
 func serve(arguments []string) error {
 	flags := flag.NewFlagSet("serve", flag.ExitOnError)
-	path := flags.String("settings", "", "JSON `file` with the settings, usually of a ConfigMap (default: none)")
+	path := flags.String("settings", "", "JSON `file` with the settings, usually from a ConfigMap (default: none)")
 	address := flags.String("http", ":8080", "`address` of the API")
-	metrics := flags.String("metrics", ":9090", "`address` of the metrics alone; empty: none")
+	metrics := flags.String("metrics", ":9090", "`address` of the metrics; empty: none")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func serve(arguments []string) error {
 	if err != nil {
 		return err
 	}
-	// Caught from the first moment to the last: as process 1 of a container, an uncaught signal would do nothing.
+	// Handle signals from the start: process 1 of a container ignores signals that it does not handle.
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	app, err := newApp(settings)
@@ -69,7 +69,7 @@ func serve(arguments []string) error {
 	return app.run(ctx, *address, *metrics)
 }
 
-// get asks for a URL and prints the answer; the image has no other program that could.
+// get requests a URL and prints the answer. The image contains no other HTTP client.
 func get(arguments []string) error {
 	if len(arguments) != 1 {
 		return errors.New("get takes one URL")
@@ -84,7 +84,7 @@ func get(arguments []string) error {
 		return err
 	}
 	if answer.StatusCode >= http.StatusBadRequest {
-		return fmt.Errorf("%s answered %s", arguments[0], answer.Status)
+		return fmt.Errorf("%s answered with status %s", arguments[0], answer.Status)
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// meter is what Prometheus can ask of this xApp.
+// meter holds the metrics of this xApp.
 type meter struct {
 	registry *prometheus.Registry
 	used     *prometheus.GaugeVec
@@ -21,18 +21,18 @@ func newMeter(s settings) *meter {
 	m := &meter{
 		registry: prometheus.NewRegistry(),
 		used: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "kpi_prb_used_percent", Help: "Use of physical resource blocks in the newest sample of a cell.",
+			Name: "kpi_prb_used_percent", Help: "Usage of physical resource blocks in the newest sample of a cell, in percent.",
 		}, []string{"cell"}),
 		samples: prometheus.NewCounter(prometheus.CounterOpts{Name: "kpi_samples_total", Help: "Samples taken."}),
 		loaded: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "kpi_loaded_samples_total", Help: "Samples above the threshold.",
+			Name: "kpi_loaded_samples_total", Help: "Samples with a usage above the threshold.",
 		}),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "http_requests_total", Help: "Answered requests of the API.",
+			Name: "http_requests_total", Help: "Requests that the API answered.",
 		}, []string{"code", "method"}),
 	}
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "kpi_monitor_info", Help: "The version that runs.",
+		Name: "kpi_monitor_info", Help: "The running version.",
 		ConstLabels: prometheus.Labels{"name": s.Name, "version": s.Version},
 	})
 	info.Set(1)

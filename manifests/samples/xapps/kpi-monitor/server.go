@@ -18,7 +18,7 @@ const (
 	shutdownTime = 5 * time.Second
 )
 
-// app is the xApp: what it measures, what it answers, what is wrong with it at the moment.
+// app is the xApp with its configuration, measurements, metrics and active faults.
 type app struct {
 	settings settings
 	config   *configStore
@@ -26,7 +26,7 @@ type app struct {
 	meter    *meter
 	trouble  trouble
 	ending   atomic.Bool
-	// streams ends when the process does: events and WebSockets watch it, for a shutdown does not wait for them.
+	// streams is canceled when the process stops. Events and WebSockets watch it, because Shutdown does not end them.
 	streams     context.Context
 	stopStreams context.CancelFunc
 	open        sync.WaitGroup
@@ -51,8 +51,8 @@ func newApp(s settings) (*app, error) {
 	return a, nil
 }
 
-// run serves until ctx ends, then drains: it is not ready, answers for a while who has not heard of it, and finishes
-// what is under way.
+// run serves until ctx ends, then drains: it reports that it is not ready, still answers new requests for a while, and
+// finishes the requests in progress.
 func (a *app) run(ctx context.Context, address, metricsAddress string) error {
 	failed := make(chan error, 3)
 	servers := []*http.Server{}
@@ -106,7 +106,7 @@ func (a *app) drain(servers []*http.Server) error {
 	defer cancel()
 	for _, server := range servers {
 		if err := server.Shutdown(ctx); err != nil {
-			slog.Warn("requests cut off", "error", err.Error())
+			slog.Warn("requests aborted", "error", err.Error())
 			server.Close()
 		}
 	}
@@ -115,20 +115,20 @@ func (a *app) drain(servers []*http.Server) error {
 	return nil
 }
 
-// whyNotReady returns what keeps this xApp from being ready, empty when it is.
+// whyNotReady returns why this xApp is not ready, or an empty text if it is.
 func (a *app) whyNotReady() string {
 	switch {
 	case a.ending.Load():
-		return "it is ending"
+		return "the xApp is stopping"
 	case a.trouble.unready.Load():
-		return "it was told to be unready"
+		return "the fault unready is active"
 	case !a.monitor.measuring():
-		return "there is no sample yet"
+		return "the first sample has not been taken yet"
 	}
 	return ""
 }
 
-// delaying lets every answer wait as long as it is told to be slow; the way out of it stays quick.
+// delaying delays every answer while the fault slow is active, except the answer of /faults/slow itself.
 func (a *app) delaying(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		delay := time.Duration(a.trouble.delay.Load())
@@ -144,7 +144,7 @@ func (a *app) delaying(next http.Handler) http.Handler {
 	})
 }
 
-// problem is an error as RFC 9457 has it.
+// problem is an error as RFC 9457 defines it.
 type problem struct {
 	Type   string       `json:"type"`
 	Title  string       `json:"title"`
@@ -165,6 +165,6 @@ func answer(w http.ResponseWriter, status int, body any) {
 
 func write(w http.ResponseWriter, status int, body any) {
 	w.WriteHeader(status)
-	// The caller may have gone; nobody else wants to know.
+	// The caller may have closed the connection.
 	_ = json.NewEncoder(w).Encode(body)
 }

@@ -9,22 +9,23 @@ import (
 
 const maxDrain = 60_000
 
-// settings are what the chart's values make of this xApp. They are read once; what may change while it runs is Config.
+// settings come from the values of the chart. They are read once. Config is what can change at run time.
 type settings struct {
 	Name        string `json:"name"`
 	Version     string `json:"version"`
 	Description string `json:"description"`
 	Greeting    string `json:"greeting"`
-	// Cluster is the address of the cluster, as the operator knows it.
+	// Cluster is the address of the cluster, which the operator sets.
 	Cluster string `json:"cluster"`
-	// DrainMilliseconds pass between the signal to end and the last new request: the time in which others hear of it.
+	// DrainMilliseconds is the time after the signal during which the xApp still accepts requests, so that clients can
+	// learn that it stops.
 	DrainMilliseconds int             `json:"drainMilliseconds"`
 	Config            json.RawMessage `json:"config"`
 	Storage           *storage        `json:"storage"`
 	Faults            faults          `json:"faults"`
 }
 
-// storage says where samples are kept beyond the newest.
+// storage says where and how many samples are stored.
 type storage struct {
 	Path string `json:"path"`
 	Keep int    `json:"keep"`
@@ -50,7 +51,7 @@ func readSettings(path string) (settings, error) {
 		return found, fmt.Errorf("settings in %s: %w", path, err)
 	}
 	if found.Storage != nil && (found.Storage.Path == "" || found.Storage.Keep < 1) {
-		return found, fmt.Errorf("settings in %s: storage needs a path, and keep of at least 1", path)
+		return found, fmt.Errorf("settings in %s: storage needs a path, and a keep of at least 1", path)
 	}
 	if err := between("drainMilliseconds", found.DrainMilliseconds, 0, maxDrain); err != nil {
 		return found, fmt.Errorf("settings in %s: %w", path, err)

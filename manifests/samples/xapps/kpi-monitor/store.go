@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	// lineBytes is the longest line of samples: 20 digits, a name of 32, two numbers, three commas and the end.
+	// lineBytes is the longest line: 20 digits, a name of 32 characters, two numbers, three commas and a line break.
 	lineBytes = 64
 	megabyte  = 1_000_000
 )
 
-// keeper appends samples to a file of lines, and drops the oldest when there are twice as many as are to be kept.
+// keeper appends samples to a file. When the file has twice as many lines as it should, keeper drops the oldest ones.
 type keeper struct {
 	storage storage
 	lines   int
@@ -85,19 +85,19 @@ func readLines(path string) ([]string, error) {
 	return lines, scanner.Err()
 }
 
-// check refuses samples that do not fit into their volume, before anything is installed: a rule over several values is
-// beyond the schema of a chart.
+// check fails if the samples do not fit into their volume. It runs before an install, because the schema of a chart
+// cannot express a rule about several values.
 func check(arguments []string) error {
 	flags := flag.NewFlagSet("check", flag.ExitOnError)
-	keep := flags.Int("keep", 0, "`number` of samples that are kept")
+	keep := flags.Int("keep", 0, "`number` of stored samples")
 	megabytes := flags.Int("megabytes", 0, "`size` of the volume")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
 	needed := *keep*2*lineBytes/megabyte + 1
 	if needed > *megabytes {
-		return fmt.Errorf("%d samples, held twice while old ones are dropped, need %d MB and there are %d: "+
-			"keep fewer or give storage.megabytes more", *keep, needed, *megabytes)
+		return fmt.Errorf("%d samples need %d MB, because they are stored twice while old ones are dropped, but the volume has %d MB: "+
+			"store fewer samples, or increase storage.megabytes", *keep, needed, *megabytes)
 	}
 	slog.Info("samples fit", "keep", *keep, "neededMegabytes", needed, "megabytes", *megabytes)
 	return nil

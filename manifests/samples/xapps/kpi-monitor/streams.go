@@ -63,7 +63,7 @@ func (a *app) events(w http.ResponseWriter, r *http.Request) {
 			}
 			err = send(sample)
 		case <-beat.C:
-			_, err = io.WriteString(w, ": still here\n\n")
+			_, err = io.WriteString(w, ": heartbeat\n\n")
 			err = errors.Join(err, control.Flush())
 		}
 		if err != nil {
@@ -72,8 +72,8 @@ func (a *app) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// webSocket echoes frames of either kind, and sends samples as text when asked to. Any origin may connect: there is no
-// cookie and nothing to sign in to that another site could misuse.
+// webSocket returns each message, and sends samples as text on request. Any origin may connect: the xApp has no cookies
+// and no sign-in that another site could misuse.
 func (a *app) webSocket(w http.ResponseWriter, r *http.Request) {
 	socket, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 		Subprotocols: []string{subprotocol}, InsecureSkipVerify: true,
@@ -85,13 +85,13 @@ func (a *app) webSocket(w http.ResponseWriter, r *http.Request) {
 	defer a.open.Done()
 	defer socket.CloseNow()
 	socket.SetReadLimit(maxFrame)
-	// Its own context, for that of a taken over connection does not end with the process.
+	// The context of a hijacked connection does not end with the process, so this one is separate.
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() {
 		select {
 		case <-a.streams.Done():
-			_ = socket.Close(websocket.StatusGoingAway, "the xApp ends")
+			_ = socket.Close(websocket.StatusGoingAway, "the xApp is stopping")
 		case <-ctx.Done():
 		}
 	}()
@@ -118,7 +118,7 @@ func (a *app) push(ctx context.Context, socket *websocket.Conn) {
 			return
 		case sample, more := <-next:
 			if !more {
-				_ = socket.Close(websocket.StatusPolicyViolation, "too slow for the samples")
+				_ = socket.Close(websocket.StatusPolicyViolation, "the client reads too slowly")
 				return
 			}
 			data, err := json.Marshal(sample)
@@ -135,7 +135,7 @@ func send(ctx context.Context, socket *websocket.Conn, kind websocket.MessageTyp
 	return socket.Write(ctx, kind, frame)
 }
 
-// echo answers while it reads: what comes in goes out before the rest is there.
+// echo returns each piece of the body before it reads the next one.
 func (a *app) echo(w http.ResponseWriter, r *http.Request) {
 	control := http.NewResponseController(w)
 	if err := control.EnableFullDuplex(); err != nil {
@@ -196,15 +196,15 @@ func (a *app) redirect(w http.ResponseWriter, r *http.Request) {
 	}
 	allowed := map[int]bool{301: true, 302: true, 303: true, 307: true, 308: true}
 	if err != nil || !allowed[status] || query.Get("to") == "" {
-		refuse(w, http.StatusUnprocessableEntity, "to must be an address, and status one of 301, 302, 303, 307 and 308")
+		refuse(w, http.StatusUnprocessableEntity, "to must be a URL, and status must be 301, 302, 303, 307 or 308")
 		return
 	}
-	// As it was given: http.Redirect would complete a relative one.
+	// http.Redirect would make a relative URL absolute.
 	w.Header().Set("Location", query.Get("to"))
 	w.WriteHeader(status)
 }
 
-// request shows what arrived, so that one sees what a way through proxies makes of a request.
+// request returns the received request, to show how proxies change it.
 func (a *app) request(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, map[string]any{
 		"method": r.Method, "host": r.Host, "path": r.URL.EscapedPath(), "query": r.URL.RawQuery,

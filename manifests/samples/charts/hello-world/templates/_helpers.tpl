@@ -27,7 +27,7 @@ capabilities: {drop: [ALL]}
 {{ printf "%s:%s" .Values.image.repository .Values.image.tag | quote }}
 {{- end }}
 
-{{- /* Where a pod may run. */}}
+{{- /* The nodes that can run the pod. */}}
 {{- define "hello-world.placement" -}}
 {{- with .Values.nodeSelector }}
 nodeSelector:

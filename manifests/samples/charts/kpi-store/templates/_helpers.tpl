@@ -23,7 +23,7 @@ readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
 {{- end }}
 
-{{- /* The number of samples that are kept. */}}
+{{- /* The number of stored samples. */}}
 {{- define "kpi-store.keep" -}}
 {{ div (mul .Values.sampling.keepHours 3600) .Values.sampling.everySeconds }}
 {{- end }}
@@ -32,7 +32,7 @@ capabilities: {drop: [ALL]}
 {{ printf "%s:%s" .Values.image.repository .Values.image.tag | quote }}
 {{- end }}
 
-{{- /* Where a pod may run. */}}
+{{- /* The nodes that can run the pod. */}}
 {{- define "kpi-store.placement" -}}
 {{- with .Values.nodeSelector }}
 nodeSelector:
