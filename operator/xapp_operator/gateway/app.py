@@ -20,11 +20,12 @@ from starlette.routing import Match
 from starlette.types import ASGIApp
 
 from xapp_operator.errors import FieldError, MalformedRequest, XAppError
+from xapp_operator.gateway.auth.session_cookies import COOKIE_NAME
 from xapp_operator.gateway.deploy.forms import form_schema
+from xapp_operator.gateway.http.log_paths import redact_path
 from xapp_operator.gateway.http.middleware import GatewayMiddleware
 from xapp_operator.gateway.http.openapi import build_openapi
 from xapp_operator.gateway.http.problems import http_exception_response, internal_error_response, problem_response
-from xapp_operator.gateway.proxy.paths import redact_path
 from xapp_operator.gateway.routes import ROUTERS, TAGS
 from xapp_operator.gateway.state import Gateway
 from xapp_operator.telemetry.logs import get_logger
@@ -60,7 +61,7 @@ def create_app(gateway: Gateway) -> ASGIApp:
     app.state.openapi = orjson.dumps(
         build_openapi(
             app,
-            authenticated=gateway.settings.auth == "kubernetes",
+            session_cookie=COOKIE_NAME if gateway.settings.auth == "kubernetes" else None,
             schemas={"DeploymentForm": form_schema()},
         )
     )

@@ -17,9 +17,10 @@ from xapp_operator.config import Settings
 from xapp_operator.domain.address_rule import is_loopback
 from xapp_operator.errors import AccessDenied, RequestRefused, Unauthenticated, XAppError
 from xapp_operator.gateway.auth.access_reviews import AccessReviews
-from xapp_operator.gateway.auth.session_cookies import read_session_cookie
+from xapp_operator.gateway.auth.session_cookies import CLEAR_COOKIE_HEADERS, read_session_cookie
 from xapp_operator.gateway.auth.session_keys import SessionKeys
 from xapp_operator.gateway.http.origins import SAFE_METHODS, proves_same_origin
+from xapp_operator.gateway.http.problems import UNAUTHENTICATED_HEADERS
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import XAPPS, Resource
 
@@ -115,15 +116,22 @@ class Authenticator:
         self.session_keys = SessionKeys(kube, settings)
 
     async def load_session(self, connection: HTTPConnection) -> None:
-        """Open the session cookie of a request that has no Authorization header, for `caller` to use or refuse."""
+        """Unseal the session cookie of a request without an Authorization header, for `get_caller`.
+
+        If the request is then answered with a 401, the response clears the cookie.
+        """
         if self._gateway_caller is not None or _AUTHORIZATION in connection.headers:
             return
+        session: str | XAppError
         try:
             cookie = read_session_cookie(connection.headers)
-            if cookie is not None:
-                connection.scope[_SESSION] = await self.session_keys.unseal(cookie)
+            if cookie is None:
+                return
+            session = await self.session_keys.unseal(cookie)
         except XAppError as error:
-            connection.scope[_SESSION] = error
+            session = error
+        connection.scope[_SESSION] = session
+        connection.scope[UNAUTHENTICATED_HEADERS] = CLEAR_COOKIE_HEADERS
 
     def get_caller(self, connection: HTTPConnection) -> Caller:
         """Return who asks, by the Authorization header or else by the session cookie.

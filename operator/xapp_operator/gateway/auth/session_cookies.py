@@ -114,9 +114,14 @@ def set_session_cookie(response: Response, value: str, *, seconds: int, secure: 
     response.set_cookie(COOKIE_NAME, value, max_age=seconds, path="/", secure=secure, httponly=True, samesite="strict")
 
 
-def clear_session_cookie(response: Response) -> None:
-    """Have the browser forget its session."""
+def _clear_cookie_headers() -> dict[str, str]:
+    response = Response()
     response.delete_cookie(COOKIE_NAME, path="/", httponly=True, samesite="strict")
+    return {"Set-Cookie": response.headers["set-cookie"]}
+
+
+CLEAR_COOKIE_HEADERS: Final = _clear_cookie_headers()
+"""Headers that make the browser delete its session cookie."""
 
 
 def jwt_expiry(token: str) -> int | None:

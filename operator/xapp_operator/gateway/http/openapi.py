@@ -12,7 +12,6 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 
-from xapp_operator.gateway.auth.session_cookies import COOKIE_NAME
 from xapp_operator.gateway.http.pagination import SORT_ORDERS
 from xapp_operator.gateway.http.problems import PROBLEM_MEDIA_TYPE
 from xapp_operator.gateway.schemas.records import Problem
@@ -103,12 +102,12 @@ NO_AUTHENTICATION: Final[dict[str, Any]] = {"security": []}
 """For `openapi_extra` of a route that answers everybody."""
 
 
-def build_openapi(app: FastAPI, *, authenticated: bool, schemas: Mapping[str, object]) -> dict[str, Any]:
+def build_openapi(app: FastAPI, *, session_cookie: str | None, schemas: Mapping[str, object]) -> dict[str, Any]:
     """Return the OpenAPI 3.1 document of `app`, with the shapes that only this module refers to.
 
     Args:
         app: the routes.
-        authenticated: whether callers sign in.
+        session_cookie: name of the session cookie; None where callers do not sign in.
         schemas: further components, by name.
     """
     document = get_openapi(
@@ -121,13 +120,13 @@ def build_openapi(app: FastAPI, *, authenticated: bool, schemas: Mapping[str, ob
     )
     components = document.setdefault("components", {})
     components.setdefault("schemas", {}).update({"Problem": _inlined_model_schema(Problem), **schemas})
-    if authenticated:
+    if session_cookie is not None:
         components["securitySchemes"] = {
             "bearer": {"type": "http", "scheme": "bearer", "description": "A bearer token of the cluster."},
             "session": {
                 "type": "apiKey",
                 "in": "cookie",
-                "name": COOKIE_NAME,
+                "name": session_cookie,
                 "description": "What POST /api/session sets. Whatever changes something needs a proof besides: an "
                 "Origin of this gateway, or the header X-Requested-With.",
             },

@@ -17,14 +17,15 @@ from starlette.responses import Response
 
 from xapp_operator.api.json import JsonObject
 from xapp_operator.errors import ContentTooLarge, NotReady, Unauthenticated, XAppError
-from xapp_operator.gateway.auth.session_cookies import COOKIE_NAME, clear_session_cookie
+from xapp_operator.gateway.http.log_paths import redact_path
 from xapp_operator.gateway.http.responses import json_response, wants_pretty
-from xapp_operator.gateway.proxy.paths import redact_path
 from xapp_operator.telemetry.logs import get_logger
 
 PROBLEM_MEDIA_TYPE: Final = "application/problem+json"
 PROBLEM_TYPE_PREFIX: Final = "urn:xapp-operator:problem:"
 RETRY_AFTER_SECONDS: Final = 1
+UNAUTHENTICATED_HEADERS: Final = "xapp_operator.unauthenticated_headers"
+"""Where the scope of a request holds headers for a 401, as a dictionary."""
 
 _CAMEL_CASE_BOUNDARY: Final = re.compile(r"(?<!^)(?=[A-Z])")
 _SERVER_ERROR: Final = 500
@@ -45,10 +46,7 @@ def problem_response(error: XAppError, request: HTTPConnection) -> Response:
         "instance": request_path(request),
         "errors": [{"field": each.field, "message": each.message} for each in error.errors],
     }
-    response = _build_response(body, request, headers=_problem_headers(error))
-    if isinstance(error, Unauthenticated) and COOKIE_NAME in request.cookies and "authorization" not in request.headers:
-        clear_session_cookie(response)
-    return response
+    return _build_response(body, request, headers=_problem_headers(error, request))
 
 
 def http_exception_response(error: HTTPException, request: Request) -> Response:
@@ -97,9 +95,9 @@ def request_path(request: HTTPConnection) -> str:
     return raw.decode("ascii", "replace") if isinstance(raw, bytes) else request.url.path
 
 
-def _problem_headers(error: XAppError) -> dict[str, str]:
+def _problem_headers(error: XAppError, request: HTTPConnection) -> dict[str, str]:
     if isinstance(error, Unauthenticated):
-        return {"WWW-Authenticate": 'Bearer realm="xapp-operator"'}
+        return {"WWW-Authenticate": 'Bearer realm="xapp-operator"', **request.scope.get(UNAUTHENTICATED_HEADERS, {})}
     if isinstance(error, NotReady):
         return {"Retry-After": str(RETRY_AFTER_SECONDS)}
     if isinstance(error, ContentTooLarge):

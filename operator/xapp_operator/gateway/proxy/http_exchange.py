@@ -17,9 +17,9 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from xapp_operator.errors import UpstreamUnreachable
+from xapp_operator.gateway.http.log_paths import redact_path
 from xapp_operator.gateway.proxy.headers import forwarded_response_headers, is_location_header
 from xapp_operator.gateway.proxy.location_rewriter import LocationRewriter
-from xapp_operator.gateway.proxy.paths import redact_path
 from xapp_operator.gateway.proxy.upstream import UpstreamResponse, timeout_error
 from xapp_operator.telemetry.logs import get_logger
 

@@ -20,7 +20,6 @@ _DOT_SEGMENTS: Final = frozenset({b".", b".."})
 _CONTROL: Final = re.compile(rb"[\x00-\x1f\x7f]")
 _NOT_VISIBLE_ASCII: Final = re.compile(rb"[^!-~]")
 _BAD_ESCAPE: Final = re.compile(rb"%(?![0-9A-Fa-f]{2})")
-_PROXY_ROUTE: Final = re.compile(r"(/api(?:/v1)?/xapps/[^/]*/[^/]*/(?:proxy/[^/]*/[^/]*|api)/).+", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +89,6 @@ def require_no_query(query: str) -> None:
             "the query of a WebSocket is not passed on by the Kubernetes API: leave it out, or reach the gateway in "
             "the cluster"
         )
-
-
-def redact_path(path: str) -> str:
-    """Return a decoded path as a log may tell it: without the xApp's part, which may hold a secret of the caller."""
-    return _PROXY_ROUTE.sub(r"\1…", path)
 
 
 def encoded_query(query_string: bytes) -> str:

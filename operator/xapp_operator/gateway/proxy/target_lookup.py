@@ -7,21 +7,21 @@ from __future__ import annotations
 
 from xapp_operator.gateway.catalog.records import XAppEntry
 from xapp_operator.gateway.proxy.targets import ProxyTarget, select_api_target, select_target, services_in_namespace
-from xapp_operator.gateway.state import Gateway
 from xapp_operator.monitor.live_objects import LiveService
+from xapp_operator.monitor.registry import XAppRegistry
 
 
-def find_api_target(gateway: Gateway, entry: XAppEntry) -> ProxyTarget:
+def find_api_target(registry: XAppRegistry, entry: XAppEntry) -> ProxyTarget:
     """Return the port of the xApp's REST API. Raises NotFoundHere as `api_target`."""
     return select_api_target(
-        _xapp_services(gateway, entry), namespace=entry.namespace, names=(entry.name, entry.release)
+        _xapp_services(registry, entry), namespace=entry.namespace, names=(entry.name, entry.release)
     )
 
 
-def find_port_target(gateway: Gateway, entry: XAppEntry, service: str, port: str) -> ProxyTarget:
+def find_port_target(registry: XAppRegistry, entry: XAppEntry, service: str, port: str) -> ProxyTarget:
     """Return what `service` and `port` (name or number) mean. Raises NotFoundHere and RequestRefused as `target_of`."""
-    return select_target(_xapp_services(gateway, entry), service, port, namespace=entry.namespace)
+    return select_target(_xapp_services(registry, entry), service, port, namespace=entry.namespace)
 
 
-def _xapp_services(gateway: Gateway, entry: XAppEntry) -> list[LiveService]:
-    return services_in_namespace(gateway.registry.objects(entry.namespace, entry.release), namespace=entry.namespace)
+def _xapp_services(registry: XAppRegistry, entry: XAppEntry) -> list[LiveService]:
+    return services_in_namespace(registry.objects(entry.namespace, entry.release), namespace=entry.namespace)

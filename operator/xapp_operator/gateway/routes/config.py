@@ -13,13 +13,6 @@ from xapp_operator.api.json import JsonObject
 from xapp_operator.common.text import escape_input
 from xapp_operator.domain.values import apply_merge_patch
 from xapp_operator.errors import FieldError, FormInvalid
-from xapp_operator.gateway.deploy.deployment_response import (
-    LOCATION_HEADERS,
-    WRITE_PARAMETER_DOCS,
-    WRITE_PARAMETERS,
-    WriteOptions,
-    deployment_response,
-)
 from xapp_operator.gateway.http.bodies import read_json_object
 from xapp_operator.gateway.http.openapi import (
     ETAG_HEADERS,
@@ -31,6 +24,14 @@ from xapp_operator.gateway.http.openapi import (
 )
 from xapp_operator.gateway.http.responses import etag_response, json_response
 from xapp_operator.gateway.http.routing import RequestRoute
+from xapp_operator.gateway.routes.dependencies import get_xapp_context
+from xapp_operator.gateway.routes.deployment_response import (
+    LOCATION_HEADERS,
+    WRITE_PARAMETER_DOCS,
+    WRITE_PARAMETERS,
+    WriteOptions,
+    deployment_response,
+)
 from xapp_operator.gateway.schemas.config import ConfigDryRun, ValuesRequest, XAppConfiguration
 from xapp_operator.gateway.schemas.records import XAppRecord
 from xapp_operator.gateway.xapps.configuration import (
@@ -39,7 +40,7 @@ from xapp_operator.gateway.xapps.configuration import (
     get_configuration,
     preview_values_change,
 )
-from xapp_operator.gateway.xapps.context import XAppContext, get_xapp_context, require_managed_xapp
+from xapp_operator.gateway.xapps.context import XAppContext, require_managed_xapp
 
 router = APIRouter(prefix="/api/xapps", tags=["xApps"], route_class=RequestRoute)
 
@@ -122,7 +123,7 @@ async def patch_values(request: Request) -> Response:
 
 async def _read_change(request: Request) -> tuple[XAppContext, WriteOptions, JsonObject]:
     context = await get_xapp_context(request, verb="update", parameters=WRITE_PARAMETERS)
-    options = WriteOptions.from_query(context.query, context.gateway)
+    options = WriteOptions.from_query(context.query, context.gateway.settings)
     body = await read_json_object(request, what="body", max_bytes=context.gateway.settings.values_max_bytes)
     require_managed_xapp(context)
     return context, options, body
@@ -134,7 +135,7 @@ async def _change_values(
     if options.dry_run:
         return json_response(await preview_values_change(context, change), pretty=options.pretty)
     stored = await change_values(context, change)
-    return await deployment_response(request, context.gateway, stored, options)
+    return await deployment_response(request, stored, options)
 
 
 def _values_in_body(body: JsonObject) -> JsonObject:

@@ -12,13 +12,6 @@ from xapp_operator.api.json import JsonObject, obj
 from xapp_operator.errors import NotFound
 from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.gateway.catalog.records import build_xapp_entry
-from xapp_operator.gateway.deploy.deployment_response import (
-    LOCATION_HEADERS,
-    WRITE_PARAMETER_DOCS,
-    WRITE_PARAMETERS,
-    WriteOptions,
-    deployment_response,
-)
 from xapp_operator.gateway.deploy.forms import FORM_PART, read_namespace
 from xapp_operator.gateway.deploy.rendering import Preview
 from xapp_operator.gateway.deploy.submission import (
@@ -40,6 +33,13 @@ from xapp_operator.gateway.http.openapi import (
 from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.gateway.http.responses import json_response
 from xapp_operator.gateway.http.routing import RequestRoute
+from xapp_operator.gateway.routes.deployment_response import (
+    LOCATION_HEADERS,
+    WRITE_PARAMETER_DOCS,
+    WRITE_PARAMETERS,
+    WriteOptions,
+    deployment_response,
+)
 from xapp_operator.gateway.schemas.records import DeletionRequest, DeploymentDryRun, XAppRecord
 from xapp_operator.gateway.state import Gateway, get_gateway
 from xapp_operator.gateway.xapps.context import xapp_not_found
@@ -108,7 +108,7 @@ async def deploy(request: Request) -> Response:
         if options.dry_run:
             return _preview_response(await gateway.deployer.preview(caller, submission), options)
         stored = await gateway.deployer.create(caller, submission)
-    return await deployment_response(request, gateway, stored, options)
+    return await deployment_response(request, stored, options)
 
 
 @router.put(
@@ -145,7 +145,7 @@ async def upgrade(request: Request) -> Response:
         if options.dry_run:
             return _preview_response(await gateway.deployer.preview_upgrade(caller, current, submission), options)
         stored = await gateway.deployer.upgrade(caller, current, submission)
-    return await deployment_response(request, gateway, stored, options)
+    return await deployment_response(request, stored, options)
 
 
 @router.delete(
@@ -195,7 +195,9 @@ async def remove(request: Request) -> Response:
 
 def _read_options(request: Request, gateway: Gateway) -> WriteOptions:
     """Read the query before anything is written."""
-    return WriteOptions.from_query(StrictQuery(request.scope["query_string"]).allow_only(WRITE_PARAMETERS), gateway)
+    return WriteOptions.from_query(
+        StrictQuery(request.scope["query_string"]).allow_only(WRITE_PARAMETERS), gateway.settings
+    )
 
 
 async def _get_xapp(gateway: Gateway, caller: Caller, *, namespace: str, name: str) -> JsonObject:

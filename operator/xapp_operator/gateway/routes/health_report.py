@@ -17,8 +17,8 @@ from xapp_operator.gateway.http.openapi import (
 )
 from xapp_operator.gateway.http.responses import etag_response
 from xapp_operator.gateway.http.routing import RequestRoute
+from xapp_operator.gateway.routes.dependencies import get_xapp_context
 from xapp_operator.gateway.schemas.health import HealthReport
-from xapp_operator.gateway.xapps.context import get_xapp_context
 from xapp_operator.gateway.xapps.health_report import get_health_report
 
 router = APIRouter(prefix="/api/xapps", tags=["xApps"], route_class=RequestRoute)

@@ -23,9 +23,10 @@ from xapp_operator.gateway.http.openapi import (
     document_responses,
 )
 from xapp_operator.gateway.http.routing import RequestRoute
+from xapp_operator.gateway.routes.dependencies import get_xapp_context
 from xapp_operator.gateway.schemas.logs import EventModel
 from xapp_operator.gateway.schemas.records import Page
-from xapp_operator.gateway.xapps.context import get_xapp_context
+from xapp_operator.gateway.state import get_gateway
 from xapp_operator.gateway.xapps.event_reader import read_xapp_events
 from xapp_operator.gateway.xapps.events import event_json
 from xapp_operator.gateway.xapps.log_responses import (
@@ -127,6 +128,7 @@ async def events(request: Request) -> Response:
 )
 async def logs(request: Request) -> Response:
     """Answer with the log of a container, read with the caller's token."""
+    gateway = get_gateway(request)
     context = await get_xapp_context(request, resource=PODS, subresource="log", parameters=LOG_PARAMETERS)
     log_request = LogRequest.from_query(context.query)
     last_event_id = request.headers.get("last-event-id") if log_request.follow else None
@@ -137,7 +139,7 @@ async def logs(request: Request) -> Response:
         options = resume_options(options, last_position)
     client, namespace = context.caller.client, context.entry.namespace
     async with AsyncExitStack() as stack:
-        stack.enter_context(context.gateway.log_limit.acquire())
+        stack.enter_context(gateway.log_limit.acquire())
         log = await open_log(client, target.pod, options, namespace=namespace, stack=stack)
         if not log_request.follow:
             return TextLogResponse(log, stack.pop_all(), headers=target.headers)
@@ -149,5 +151,5 @@ async def logs(request: Request) -> Response:
             may_continue=partial(
                 context.caller.is_allowed, "get", namespace=namespace, resource=PODS, subresource="log"
             ),
-            is_closing=lambda: context.gateway.feed.closed,
+            is_closing=lambda: gateway.feed.closed,
         )

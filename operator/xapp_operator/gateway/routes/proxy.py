@@ -27,8 +27,8 @@ from xapp_operator.gateway.proxy.paths import parse_proxy_path
 from xapp_operator.gateway.proxy.target_lookup import find_api_target, find_port_target
 from xapp_operator.gateway.proxy.websocket_bridge import denial_response
 from xapp_operator.gateway.proxy.xapp_proxy import ProxyCall
+from xapp_operator.gateway.routes.dependencies import get_xapp_context
 from xapp_operator.gateway.state import get_gateway
-from xapp_operator.gateway.xapps.context import get_xapp_context
 from xapp_operator.kube.resources import SERVICES
 
 router = APIRouter(prefix="/api/xapps", tags=["xApps"], route_class=RequestRoute)
@@ -107,10 +107,10 @@ async def _get_proxy_call(connection: HTTPConnection, *, verb: str) -> ProxyCall
     entry, path_params = context.entry, connection.path_params
     if "service" in path_params:
         segments = ["proxy", path_params["service"], path_params["port"]]
-        target = find_port_target(context.gateway, entry, path_params["service"], path_params["port"])
+        target = find_port_target(context.gateway.registry, entry, path_params["service"], path_params["port"])
     else:
         segments = ["api"]
-        target = find_api_target(context.gateway, entry)
+        target = find_api_target(context.gateway.registry, entry)
     path = parse_proxy_path(connection.scope["raw_path"], segments=["xapps", entry.namespace, entry.name, *segments])
     return ProxyCall(caller=context.caller, target=target, path=path)
 

@@ -14,7 +14,6 @@ from xapp_operator.api.json import JsonObject
 from xapp_operator.api.names import ANNOTATION_ROLLBACK_TO
 from xapp_operator.common.text import quote_input
 from xapp_operator.errors import GatewayNotFound, NotFound
-from xapp_operator.gateway.deploy.deployment_response import LOCATION_HEADERS, WriteOptions, deployment_response
 from xapp_operator.gateway.http import pagination
 from xapp_operator.gateway.http.bodies import read_json_object, validate_body
 from xapp_operator.gateway.http.list_responses import list_response, parse_list_request
@@ -30,9 +29,11 @@ from xapp_operator.gateway.http.openapi import (
 )
 from xapp_operator.gateway.http.responses import etag_response
 from xapp_operator.gateway.http.routing import RequestRoute
+from xapp_operator.gateway.routes.dependencies import get_xapp_context
+from xapp_operator.gateway.routes.deployment_response import LOCATION_HEADERS, WriteOptions, deployment_response
 from xapp_operator.gateway.schemas.records import Page, RevisionModel, XAppRecord
 from xapp_operator.gateway.schemas.releases import ReleaseManifest, ReleaseNotes, RollbackBody
-from xapp_operator.gateway.xapps.context import XAppContext, get_xapp_context, require_managed_xapp, xapp_not_found
+from xapp_operator.gateway.xapps.context import XAppContext, require_managed_xapp, xapp_not_found
 from xapp_operator.gateway.xapps.release_records import (
     get_masked_manifest,
     get_masked_notes,
@@ -114,7 +115,7 @@ async def rollback(request: Request) -> Response:
         )
     stored = await _request_rollback(context, revision)
     options = WriteOptions(dry_run=False, wait=None, pretty=context.query.boolean("pretty"))
-    return await deployment_response(request, context.gateway, stored, options)
+    return await deployment_response(request, stored, options)
 
 
 @router.get(

@@ -13,8 +13,8 @@ from xapp_operator.api.json import Json, JsonObject, obj, text
 from xapp_operator.config import Settings
 from xapp_operator.errors import ContentTooLarge, FieldError
 from xapp_operator.gateway.auth.session_cookies import (
+    CLEAR_COOKIE_HEADERS,
     TOKEN_MAX_BYTES,
-    clear_session_cookie,
     jwt_expiry,
     set_session_cookie,
 )
@@ -111,9 +111,7 @@ async def sign_out(request: Request) -> Response:
     """Have the browser forget its session; the token itself stays valid until it ends."""
     await get_gateway(request).get_caller(request).authenticate()
     StrictQuery(request.scope["query_string"]).allow_only(())
-    response = Response(status_code=204, headers=NO_STORE_HEADERS)
-    clear_session_cookie(response)
-    return response
+    return Response(status_code=204, headers={**NO_STORE_HEADERS, **CLEAR_COOKIE_HEADERS})
 
 
 async def _get_identity(client: KubeClient) -> JsonObject:

@@ -27,9 +27,9 @@ from xapp_operator.gateway.http.openapi import (
 from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.gateway.http.responses import etag_response
 from xapp_operator.gateway.http.routing import RequestRoute
+from xapp_operator.gateway.routes.dependencies import get_xapp_context
 from xapp_operator.gateway.schemas.records import Page, XAppDetails, XAppRecord
 from xapp_operator.gateway.state import get_gateway
-from xapp_operator.gateway.xapps.context import get_xapp_context
 
 router = APIRouter(prefix="/api/xapps", tags=["xApps"], route_class=RequestRoute)
 

@@ -181,7 +181,7 @@ async def _fetch_metadata(context: XAppContext) -> JsonObject | None:
     """Return what the xApp tells of itself, where the caller could ask it through the proxy too."""
     gateway, entry = context.gateway, context.entry
     try:
-        target = find_api_target(gateway, entry)
+        target = find_api_target(gateway.registry, entry)
     except XAppError:
         return None
     if not await context.caller.is_allowed("get", namespace=entry.namespace, resource=SERVICES, subresource="proxy"):

@@ -1,67 +1,51 @@
-"""What most routes begin with: the xApp that the path names, for a caller who may have what is asked for.
-
-Lives in the gateway, above authentication and the store, below the routes.
-"""
+"""The xApp that a request is about, and the errors for one that no XApp resource manages."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
-
-from starlette.requests import HTTPConnection
+from typing import Protocol
 
 from xapp_operator.common.text import quote_input
+from xapp_operator.config import Settings
 from xapp_operator.errors import GatewayNotFound, NoXAppResource
 from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.gateway.catalog.records import SOURCE_LABELS, XAppEntry
+from xapp_operator.gateway.catalog.xapp_store import XAppRecordStore
+from xapp_operator.gateway.deploy.deployer import Deployer
 from xapp_operator.gateway.http.query import StrictQuery
-from xapp_operator.gateway.state import Gateway, get_gateway
-from xapp_operator.kube.resources import XAPPS, Resource
+from xapp_operator.gateway.proxy.xapp_proxy import XAppProxy
+from xapp_operator.kube.advertise_address import AdvertiseAddress
+from xapp_operator.kube.client import KubeClient
+from xapp_operator.monitor.registry import XAppRegistry
+
+
+class XAppServices(Protocol):
+    """What the modules of this package use of the running gateway (`state.Gateway`)."""
+
+    @property
+    def settings(self) -> Settings: ...
+    @property
+    def kube(self) -> KubeClient: ...
+    @property
+    def store(self) -> XAppRecordStore: ...
+    @property
+    def registry(self) -> XAppRegistry: ...
+    @property
+    def deployer(self) -> Deployer: ...
+    @property
+    def proxy(self) -> XAppProxy: ...
+    @property
+    def advertise(self) -> AdvertiseAddress: ...
 
 
 @dataclass(frozen=True, slots=True)
 class XAppContext:
-    """One request about one xApp."""
+    """One request about one xApp, by a caller who may have what was asked for."""
 
-    gateway: Gateway
+    gateway: XAppServices
     caller: Caller
     query: StrictQuery
     entry: XAppEntry
-
-
-async def get_xapp_context(
-    request: HTTPConnection,
-    *,
-    verb: str = "get",
-    resource: Resource = XAPPS,
-    subresource: str | None = None,
-    parameters: Collection[str] | None = (),
-) -> XAppContext:
-    """Return the xApp at `{namespace}/{name}` of the path; `parameters` are all that the query may have.
-
-    With None the query is somebody else's, and not read.
-
-    Raises:
-        Unauthenticated: without a token that the cluster knows.
-        AccessDenied: when the caller may not `verb` the resource in that namespace, or not get XApps there.
-        MalformedRequest: for an unknown or repeated parameter.
-        NotFoundHere: when there is no such xApp.
-    """
-    gateway = get_gateway(request)
-    namespace, name = request.path_params["namespace"], request.path_params["name"]
-    caller = gateway.get_caller(request)
-    await caller.require_allowed("get", namespace=namespace)
-    if (verb, resource, subresource) != ("get", XAPPS, None):
-        await caller.require_allowed(verb, namespace=namespace, resource=resource, subresource=subresource)
-    query = StrictQuery(b"" if parameters is None else request.scope["query_string"]).allow_only(parameters or ())
-    gateway.require_synced()
-    entry = gateway.store.get(namespace, name)
-    if entry is None:
-        raise GatewayNotFound(
-            f"there is no xApp {quote_input(name)} in the namespace {quote_input(namespace)}: GET /api/xapps "
-            "lists what there is"
-        )
-    return XAppContext(gateway=gateway, caller=caller, query=query, entry=entry)
 
 
 def require_managed_xapp(context: XAppContext) -> None:
@@ -74,7 +58,7 @@ def require_managed_xapp(context: XAppContext) -> None:
         raise labels_only_error(context.gateway, context.entry)
 
 
-def xapp_not_found(gateway: Gateway, *, namespace: str, name: str, hint: str) -> GatewayNotFound | NoXAppResource:
+def xapp_not_found(gateway: XAppServices, *, namespace: str, name: str, hint: str) -> GatewayNotFound | NoXAppResource:
     """Return why no XApp can be acted on: it is known by its labels only, or there is none; then `else_do`."""
     entry = gateway.store.get(namespace, name)
     if entry is not None and entry.source == SOURCE_LABELS:
@@ -82,7 +66,7 @@ def xapp_not_found(gateway: Gateway, *, namespace: str, name: str, hint: str) ->
     return GatewayNotFound(f"there is no xApp {quote_input(name)} in the namespace {quote_input(namespace)}: {hint}")
 
 
-def labels_only_error(gateway: Gateway, entry: XAppEntry) -> NoXAppResource:
+def labels_only_error(gateway: XAppServices, entry: XAppEntry) -> NoXAppResource:
     """Return what tells that an xApp is known by its labels only, and what to do about it."""
     registered = gateway.registry.get(entry.namespace, entry.release)
     subject = (

@@ -1,7 +1,4 @@
-"""What every change of an XApp answers: 202 with its record and Location, or 200 once it is ready, when asked to wait.
-
-Lives in the gateway, above the store, below the routes that change something.
-"""
+"""The response to every change of an XApp: 202 with its record and Location, or 200 once it is ready (`wait`)."""
 
 from __future__ import annotations
 
@@ -12,12 +9,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from xapp_operator.api.json import JsonObject, integer, obj
+from xapp_operator.config import Settings
 from xapp_operator.gateway.catalog.readiness import wait_until_settled
 from xapp_operator.gateway.catalog.records import build_xapp_entry
 from xapp_operator.gateway.http.openapi import PRETTY_PARAMETER, document_parameter
 from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.gateway.http.responses import json_response
-from xapp_operator.gateway.state import Gateway
+from xapp_operator.gateway.state import get_gateway
 
 WRITE_PARAMETERS: Final = ("dryRun", "wait", "pretty")
 
@@ -45,21 +43,22 @@ class WriteOptions:
     pretty: bool
 
     @classmethod
-    def from_query(cls, query: StrictQuery, gateway: Gateway) -> WriteOptions:
+    def from_query(cls, query: StrictQuery, settings: Settings) -> WriteOptions:
         """Read the query.
 
         Raises:
-            MalformedRequest: for a value that is none.
+            MalformedRequest: for a value that is not valid.
         """
         return cls(
             dry_run=query.boolean("dryRun"),
-            wait=query.seconds("wait", high=gateway.settings.wait_max_seconds),
+            wait=query.seconds("wait", high=settings.wait_max_seconds),
             pretty=query.boolean("pretty"),
         )
 
 
-async def deployment_response(request: Request, gateway: Gateway, xapp: JsonObject, options: WriteOptions) -> Response:
-    """Answer with the record of what was written, after waiting for it where that is asked for."""
+async def deployment_response(request: Request, xapp: JsonObject, options: WriteOptions) -> Response:
+    """Answer with the record of the XApp that was written; `options` may ask to wait until it is ready."""
+    gateway = get_gateway(request)
     gateway.cache.store_written(xapp)
     entry, status = build_xapp_entry(xapp), 202
     if options.wait is not None:
