@@ -41,3 +41,8 @@ def encode_json(value: Json) -> bytes:
         return orjson.dumps(value)
     except TypeError:
         return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
+
+
+def pack_json(value: Json) -> bytes:
+    """Return `value` as compact JSON that is to be kept: what orjson returns holds a buffer of at least 8 KiB."""
+    return bytes(memoryview(orjson.dumps(value)))

@@ -23,7 +23,7 @@ from xapp_operator.errors import NotReady
 from xapp_operator.gateway.auth.callers import Authenticator, Caller
 from xapp_operator.gateway.catalog.change_feed import ChangeFeed
 from xapp_operator.gateway.catalog.records import XAppEntry, build_xapp_entry
-from xapp_operator.gateway.catalog.repository_store import WatchedRepositories
+from xapp_operator.gateway.catalog.repository_store import WatchedRepositories, watch_repositories
 from xapp_operator.gateway.catalog.service_store import WatchedServices
 from xapp_operator.gateway.catalog.xapp_sources import XAppSources
 from xapp_operator.gateway.catalog.xapp_store import XAppRecordStore
@@ -87,7 +87,7 @@ class Gateway:
                 async with (
                     xapp_sources,
                     cache,
-                    WatchedRepositories(kube, settings) as repositories,
+                    watch_repositories(kube, settings) as repositories,
                     WatchedServices(kube, settings, find_xapp=xapp_sources.find_xapp) as services,
                     ChartSources(settings) as charts,
                     Upstream(settings, in_pod=kube.kubeconfig_path is None) as upstream,

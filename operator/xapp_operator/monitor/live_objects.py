@@ -11,9 +11,7 @@ from dataclasses import dataclass, field
 from sys import intern
 from typing import Final, TypeAlias
 
-import orjson
-
-from xapp_operator.api.json import Json, JsonObject, items, obj, text
+from xapp_operator.api.json import Json, JsonObject, items, obj, pack_json, text
 from xapp_operator.api.models import ServiceStatus
 from xapp_operator.api.names import HELM_RELEASE_NAMESPACE, LABEL_XAPP
 from xapp_operator.domain.resource_health import ResourceHealth, assess
@@ -160,9 +158,7 @@ def service_status(body: JsonObject) -> JsonObject:
 def _live_service(body: JsonObject) -> LiveService:
     spec = obj(body, "spec")
     return LiveService(
-        status_json=bytes(
-            memoryview(orjson.dumps(service_status(body)))
-        ),  # what orjson returns keeps a whole buffer alive
+        status_json=pack_json(service_status(body)),
         headless=text(spec, "clusterIP") == "None",
         external_name=text(spec, "externalName") or None,
         addresses=_load_balancer_addresses(body),

@@ -1,16 +1,19 @@
-"""What every list from memory is made of: objects by namespace and name, the watch that feeds them, remembered views.
+"""Objects of the cluster in memory: sorted, filtered and paged without a request to the API server.
 
-Lives in the gateway, below `repository_store` and `services`, which add what their objects are and how they are
-ordered. The store of xApps has two sources, listeners and an index for each namespace, and shares the views only.
+There is one index for each sort, over all objects and for each namespace, updated with every change: a page of an
+unfiltered list is a slice of an index. A filter, or the namespaces that a caller may see, cost one scan; its result is
+reused until an object changes.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections import Counter, OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Sequence
+from itertools import chain
 from types import TracebackType
-from typing import Final, Generic, Protocol, Self, TypeVar
+from typing import Final, Generic, Protocol, Self, TypeAlias, TypeVar, overload
+
+from cachetools import LRUCache
+from sortedcontainers import SortedList
 
 from xapp_operator.api.json import JsonObject
 from xapp_operator.config import Settings
@@ -19,95 +22,248 @@ from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import Resource
 from xapp_operator.kube.watch_cache import ChangeType, ObjectKey, WatchCache
 
-VIEW_CACHE_SIZE: Final = 64
+SCAN_CACHE_SIZE: Final = 256
+MERGE_FRACTION: Final = 8
+"""The indexes of several namespaces are merged if they hold at most 1/8 of all objects; otherwise a scan costs less."""
+
+SortValue: TypeAlias = str | tuple[int, tuple[int, ...], str]
+SortKey: TypeAlias = tuple[SortValue, str]
+"""What an object is sorted by, then its uid."""
+
+_NO_NAMESPACES: Final = frozenset[str]()
 
 
-class HasKey(Protocol):
-    """What can be kept: it has a namespace and a name."""
+class StoreEntry(Protocol):
+    """What a store holds of one object: any frozen value with these properties."""
 
     @property
-    def key(self) -> ObjectKey:
-        """Return both."""
+    def uid(self) -> str:
+        """Identify the object; another object of the same name has another uid."""
+        ...
+
+    @property
+    def namespace(self) -> str:
+        """Return its namespace."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """Return its name."""
+        ...
+
+    @property
+    def sort_keys(self) -> tuple[SortKey, ...]:
+        """Return one sort key for each sort of the store."""
         ...
 
 
-V = TypeVar("V")
-T = TypeVar("T", bound=HasKey)
+E = TypeVar("E", bound=StoreEntry)
+E_contra = TypeVar("E_contra", contravariant=True)
+Listener: TypeAlias = Callable[[str, E], None]
+"""Called with `added`, `modified` or `deleted`, and the entry."""
 
 
-class ViewCache(Generic[V]):
-    """What was found for the last questions, `most` of them; each answer counts until the version changes."""
+class Filters(Protocol[E_contra]):
+    """The filters of a list: any hashable value with these properties."""
 
-    def __init__(self, max_size: int) -> None:
-        self._max_size = max_size
-        self._views: OrderedDict[Hashable, tuple[int, V]] = OrderedDict()
+    @property
+    def namespace(self) -> str | None:
+        """Return the only namespace to list, or None for all."""
+        ...
+
+    def predicate(self) -> Callable[[E_contra], bool] | None:
+        """Return the test of all filters but `namespace`; None if there are none."""
+        ...
+
+
+class _SortIndex:
+    """The sort keys of some objects: one sorted list for each sort."""
+
+    __slots__ = ("lists",)
+
+    def __init__(self, sorts: int) -> None:
+        self.lists: tuple[SortedList[SortKey], ...] = tuple(SortedList() for _ in range(sorts))
+
+    def update(self, before: tuple[SortKey, ...], after: tuple[SortKey, ...]) -> None:
+        for ordered, old, new in zip(self.lists, before, after, strict=True):
+            if old != new:
+                ordered.remove(old)
+                ordered.add(new)
+
+    def add(self, keys: tuple[SortKey, ...]) -> None:
+        for ordered, key in zip(self.lists, keys, strict=True):
+            ordered.add(key)
+
+    def remove(self, keys: tuple[SortKey, ...]) -> None:
+        for ordered, key in zip(self.lists, keys, strict=True):
+            ordered.remove(key)
 
     def __len__(self) -> int:
-        return len(self._views)
-
-    def get(self, key: Hashable, *, version: int, compute: Callable[[], V]) -> V:
-        """Return what `find` returned for `asked` at this version."""
-        cached = self._views.get(key)
-        if cached is None or cached[0] != version:
-            cached = self._views[key] = version, compute()
-        self._views.move_to_end(key)
-        if len(self._views) > self._max_size:
-            self._views.popitem(last=False)
-        return cached[1]
+        return len(self.lists[0])
 
 
-class ObjectStore(ABC, Generic[T]):
-    """Objects by namespace and name, in the orders of a subclass; `version` grows with every change."""
+class View(Sequence[E]):
+    """The entries of one request in the requested order; valid until the store changes."""
 
-    def __init__(self) -> None:
+    def __init__(self, keys: Sequence[SortKey], entries: dict[str, E], *, descending: bool) -> None:
+        self._keys = keys
+        self._entries = entries
+        self._descending = descending
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    @overload
+    def __getitem__(self, at: int) -> E: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[E]: ...
+
+    def __getitem__(self, at: int | slice) -> E | list[E]:
+        if isinstance(at, int):
+            return self._entries[self._keys[-1 - at if self._descending else at][1]]
+        start, stop, _ = at.indices(len(self._keys))
+        if self._descending:
+            start, stop = len(self._keys) - stop, len(self._keys) - start
+        found = [self._entries[key[1]] for key in self._keys[start:stop]]
+        return found[::-1] if self._descending else found
+
+
+class ObjectStore(Generic[E]):
+    """All entries of one kind and their indexes; `version` grows with every change that a caller could see."""
+
+    def __init__(self, *, sorts: Sequence[str]) -> None:
+        """Create an empty store; `sorts` names the sort keys of its entries, in their order."""
         self.version = 0
-        self._objects: dict[ObjectKey, T] = {}
-        self._namespace_counts: Counter[str] = Counter()
-        self._namespaces: frozenset[str] = frozenset()
+        self._sorts = tuple(sorts)
+        self._by_uid: dict[str, E] = {}
+        self._by_key: dict[tuple[str, str], E] = {}
+        self._index = _SortIndex(len(self._sorts))
+        self._namespace_indexes: dict[str, _SortIndex] = {}
+        self._namespaces: frozenset[str] | None = None
+        self._scans = self._empty_cache()
+        self._listeners: list[Listener[E]] = []
+
+    def __len__(self) -> int:
+        return len(self._by_uid)
+
+    def get(self, namespace: str, name: str) -> E | None:
+        """Return the entry of one object."""
+        return self._by_key.get((namespace, name))
 
     @property
     def namespaces(self) -> frozenset[str]:
-        """Return the namespaces that hold an object: the very same set until one comes or goes."""
+        """Return the namespaces that hold an object: the same set object until one comes or goes."""
+        if self._namespaces is None:
+            self._namespaces = frozenset(self._namespace_indexes)
         return self._namespaces
 
-    def get(self, namespace: str, name: str) -> T | None:
-        """Return one object."""
-        return self._objects.get(ObjectKey(namespace, name))
+    def subscribe(self, listener: Listener[E]) -> Callable[[], None]:
+        """Call `listener` at every change; the function that is returned ends that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
 
-    def put(self, found: T) -> None:
-        """Add an object, or replace what is known of it."""
-        known = self._objects.get(found.key)
-        if known == found:
+    def put(self, entry: E) -> None:
+        """Add an object or replace what is known of it."""
+        namespace, name = entry.namespace, entry.name
+        before = self._by_key.get((namespace, name))
+        if before == entry:
             return
-        self._objects[found.key] = found
-        self._update_indexes(known, found)
-        self.version += 1
-        if known is None:
-            self._count_namespace(found.key.namespace, 1)
+        if before is not None and before.uid != entry.uid:
+            self.remove(namespace, name)
+            before = None
+        self._by_uid[entry.uid] = self._by_key[namespace, name] = entry
+        if namespace not in self._namespace_indexes:
+            self._namespace_indexes[namespace] = _SortIndex(len(self._sorts))
+            self._namespaces = None
+        for index in (self._index, self._namespace_indexes[namespace]):
+            if before is None:
+                index.add(entry.sort_keys)
+            else:
+                index.update(before.sort_keys, entry.sort_keys)
+        self._on_change("added" if before is None else "modified", entry)
 
     def remove(self, namespace: str, name: str) -> None:
-        """Forget an object; one that is not there is no error."""
-        known = self._objects.pop(ObjectKey(namespace, name), None)
-        if known is None:
+        """Remove an object, if it is there."""
+        entry = self._by_key.pop((namespace, name), None)
+        if entry is None:
             return
-        self._update_indexes(known, None)
+        del self._by_uid[entry.uid]
+        self._index.remove(entry.sort_keys)
+        index = self._namespace_indexes[namespace]
+        index.remove(entry.sort_keys)
+        if not len(index):
+            del self._namespace_indexes[namespace]
+            self._namespaces = None
+        self._on_change("deleted", entry)
+
+    def select(
+        self, filters: Filters[E], *, sort: str, descending: bool = False, within: frozenset[str] | None = None
+    ) -> View[E]:
+        """Return the objects that pass the filters, in order.
+
+        Args:
+            filters: the filters of the list.
+            sort: one of the store's sorts.
+            descending: whether to reverse the order.
+            within: the namespaces that the caller may see; None for all.
+        """
+        if within is not None and filters.namespace is not None:
+            within = None if filters.namespace in within else _NO_NAMESPACES
+        predicate = filters.predicate()
+        if predicate is None and within is None:
+            keys = self._namespace_keys(filters.namespace, sort)
+        else:
+            request = filters, sort, within
+            cached = self._scans.get(request)
+            if cached is None:
+                cached = self._scans[request] = self._scan(filters.namespace, predicate, sort=sort, within=within)
+            keys = cached
+        return View(keys, self._by_uid, descending=descending)
+
+    def _namespace_keys(self, namespace: str | None, sort: str) -> Sequence[SortKey]:
+        index = self._index if namespace is None else self._namespace_indexes.get(namespace)
+        return () if index is None else index.lists[self._sorts.index(sort)]
+
+    def _scan(
+        self,
+        namespace: str | None,
+        predicate: Callable[[E], bool] | None,
+        *,
+        sort: str,
+        within: frozenset[str] | None,
+    ) -> Sequence[SortKey]:
+        keys = self._namespace_keys(namespace, sort) if within is None else self._keys_within(within, sort)
+        if predicate is None:
+            return keys
+        entries = self._by_uid
+        return [key for key in keys if predicate(entries[key[1]])]
+
+    def _keys_within(self, namespaces: frozenset[str], sort: str) -> Sequence[SortKey]:
+        at = self._sorts.index(sort)
+        indexes = [self._namespace_indexes[each].lists[at] for each in namespaces if each in self._namespace_indexes]
+        if len(indexes) == 1:
+            return indexes[0]
+        if sum(map(len, indexes)) * MERGE_FRACTION <= len(self):
+            # Python's sort merges runs that are in order.
+            return sorted(chain.from_iterable(indexes))
+        entries = self._by_uid
+        return [key for key in self._index.lists[at] if entries[key[1]].namespace in namespaces]
+
+    def _on_change(self, change: str, entry: E) -> None:
         self.version += 1
-        self._count_namespace(namespace, -1)
+        if self._scans:
+            self._scans = self._empty_cache()
+        for listener in tuple(self._listeners):
+            listener(change, entry)
 
-    @abstractmethod
-    def _update_indexes(self, before: T | None, after: T | None) -> None:
-        """Keep every order right when an object comes, changes or goes; None is no object."""
-
-    def _count_namespace(self, namespace: str, change: int) -> None:
-        self._namespace_counts[namespace] += change
-        if not self._namespace_counts[namespace]:
-            del self._namespace_counts[namespace]
-        if len(self._namespaces) != len(self._namespace_counts):
-            self._namespaces = frozenset(self._namespace_counts)
+    @staticmethod
+    def _empty_cache() -> LRUCache[tuple[Filters[E], str, frozenset[str] | None], Sequence[SortKey]]:
+        return LRUCache(SCAN_CACHE_SIZE)
 
 
-class WatchedStore(Generic[T]):
-    """The objects of one kind in the monitored namespaces, watched while the `async with` block lasts."""
+class WatchedStore(Generic[E]):
+    """A store of one kind that a watch of the monitored namespaces keeps current inside the `async with` block."""
 
     def __init__(
         self,
@@ -115,23 +271,23 @@ class WatchedStore(Generic[T]):
         settings: Settings,
         resource: Resource,
         *,
-        store: ObjectStore[T],
-        build_entry: Callable[[JsonObject], T],
+        sorts: Sequence[str],
+        build_entry: Callable[[JsonObject], E],
         plural_name: str,
     ) -> None:
         """Prepare the watch.
 
         Args:
             kube: the gateway's own client.
-            settings: tells the namespaces.
+            settings: names the monitored namespaces.
             resource: the kind.
-            store: gets every change.
-            keep: what the store gets of an object.
-            what: the kind in the plural, for people.
+            sorts: the sorts of the store.
+            build_entry: makes the entry of an object.
+            plural_name: the kind in messages to users.
         """
-        self._store = store
+        self.store: ObjectStore[E] = ObjectStore(sorts=sorts)
         self._plural_name = plural_name
-        self._cache: WatchCache[T] = WatchCache(kube, resource, transform=build_entry, namespaces=settings.namespaces)
+        self._cache = WatchCache(kube, resource, transform=build_entry, namespaces=settings.namespaces)
         self._cache.subscribe(self._on_change)
         self.synced = self._cache.synced
 
@@ -145,24 +301,24 @@ class WatchedStore(Generic[T]):
         await self.stop()
 
     async def stop(self) -> None:
-        """End the watch; what is known stays readable."""
+        """End the watch; the store stays readable."""
         await self._cache.stop()
 
     def put(self, raw: JsonObject) -> None:
-        """Take in an object that was just written, without waiting for its watch event."""
+        """Store an object that was just written, without waiting for its watch event."""
         self._cache.store_written(raw)
 
     def require_synced(self) -> None:
-        """Refuse to speak of these objects before all of them are known.
+        """Refuse to answer before all objects are known.
 
         Raises:
-            NotReady: until the first list of the cluster is there.
+            NotReady: until the first list of the cluster is complete.
         """
         if not self.synced.is_set():
-            raise NotReady(f"the {self._plural_name} of the cluster have not been read yet: ask again in a second")
+            raise NotReady(f"the {self._plural_name} of the cluster have not been read yet: try again in a second")
 
-    def _on_change(self, change: ChangeType, key: ObjectKey, found: T) -> None:
+    def _on_change(self, change: ChangeType, key: ObjectKey, entry: E) -> None:
         if change == "DELETED":
-            self._store.remove(*key)
+            self.store.remove(*key)
         else:
-            self._store.put(found)
+            self.store.put(entry)

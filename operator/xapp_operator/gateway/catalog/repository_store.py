@@ -1,51 +1,35 @@
-"""Every saved ChartRepository in memory, as the list shows it, kept in order change by change.
-
-Lives in the gateway, above what all lists from memory share (`watched`): what is kept of a ChartRepository, its two
-orders and its filters.
-"""
+"""The store of saved ChartRepositories: their entries, filters and watch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
-import orjson
-from sortedcontainers import SortedList
-
 from xapp_operator.api.chart_repository import ChartRepositorySpec
 from xapp_operator.api.conditions import READY
-from xapp_operator.api.json import JsonObject, integer, items, obj, text
+from xapp_operator.api.json import JsonObject, integer, items, obj, pack_json, text
 from xapp_operator.charts.chart_request import OCI
 from xapp_operator.config import Settings
-from xapp_operator.gateway.catalog.object_store import VIEW_CACHE_SIZE, ObjectStore, ViewCache, WatchedStore
-from xapp_operator.gateway.http.pagination import PageBounds
+from xapp_operator.gateway.catalog.object_store import SortKey, WatchedStore
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import CHART_REPOSITORIES
-from xapp_operator.kube.watch_cache import ObjectKey
 
 REPOSITORY_SORTS: Final = ("created", "name")
-"""What the list sorts by, in the order of `SavedRepository.keys`; the first is the default."""
-
-RepositorySortKey: TypeAlias = tuple[str, str]
+"""What the list sorts by, in the order of `RepositoryEntry.sort_keys`; the first is the default."""
 
 
 @dataclass(frozen=True, slots=True)
 class RepositoryEntry:
-    """One ChartRepository as the gateway keeps it; `record` is the JSON of its record."""
+    """One ChartRepository as the gateway keeps it; `record_json` is its record in the list."""
 
     namespace: str
     name: str
     uid: str
     spec: ChartRepositorySpec
     record_json: bytes
-    sort_keys: tuple[RepositorySortKey, ...]
+    sort_keys: tuple[SortKey, ...]
     search_text: str
-
-    @property
-    def key(self) -> ObjectKey:
-        """Return namespace and name."""
-        return ObjectKey(self.namespace, self.name)
 
     @property
     def is_oci(self) -> bool:
@@ -54,7 +38,7 @@ class RepositoryEntry:
 
 
 def build_repository_entry(raw: JsonObject) -> RepositoryEntry:
-    """Return what the gateway keeps of a ChartRepository."""
+    """Return the entry of a ChartRepository."""
     spec = ChartRepositorySpec.model_validate(obj(raw, "spec"))
     metadata, status = obj(raw, "metadata"), obj(raw, "status")
     name, namespace, uid = (text(metadata, field) for field in ("name", "namespace", "uid"))
@@ -75,83 +59,36 @@ def build_repository_entry(raw: JsonObject) -> RepositoryEntry:
         name=name,
         uid=uid,
         spec=spec,
-        record_json=orjson.dumps(record),
+        record_json=pack_json(record),
         sort_keys=((text(metadata, "creationTimestamp"), uid), (name, uid)),
         search_text=f"{name}\n{spec.url}".casefold(),
     )
 
 
 class RepositoryFilters(NamedTuple):
-    """What the list is narrowed down to; `within` are the namespaces that the caller may see. None is no filter."""
+    """The filters of the list of repositories; None is no filter."""
 
     namespace: str | None = None
     search: str | None = None
-    within: frozenset[str] | None = None
+
+    def predicate(self) -> Callable[[RepositoryEntry], bool] | None:
+        """Return the test of `search`; None without it."""
+        if not self.search:
+            return None
+        search = self.search.casefold()
+        return lambda entry: search in entry.search_text
 
 
-_NO_REPOSITORY_FILTERS: Final = RepositoryFilters()
+WatchedRepositories: TypeAlias = WatchedStore[RepositoryEntry]
 
 
-class RepositoryStore(ObjectStore[RepositoryEntry]):
-    """All saved repositories, in each order of SORTS."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._by_uid: dict[str, RepositoryEntry] = {}
-        self._sorted_keys: tuple[SortedList[RepositorySortKey], ...] = tuple(SortedList() for _ in REPOSITORY_SORTS)
-        self._views: ViewCache[list[RepositorySortKey]] = ViewCache(VIEW_CACHE_SIZE)
-
-    def select(self, filters: RepositoryFilters, *, sort: str) -> Sequence[RepositorySortKey]:
-        """Return the sort keys of what `filters` let through, ascending; valid until the store changes."""
-        ordered = self._sorted_keys[REPOSITORY_SORTS.index(sort)]
-        if filters == _NO_REPOSITORY_FILTERS:
-            return ordered
-        return self._views.get((filters, sort), version=self.version, compute=lambda: self._scan(ordered, filters))
-
-    def page(self, found: Sequence[RepositorySortKey], at: PageBounds, *, descending: bool) -> list[bytes]:
-        """Return the records of one page of what `found` returned."""
-        start, stop = (len(found) - at.stop, len(found) - at.start) if descending else (at.start, at.stop)
-        records = [self._by_uid[uid].record_json for _, uid in found[start:stop]]
-        return records[::-1] if descending else records
-
-    def _scan(self, ordered: Sequence[RepositorySortKey], filters: RepositoryFilters) -> list[RepositorySortKey]:
-        matches = _filter_predicate(filters)
-        return [key for key in ordered if matches(self._by_uid[key[1]])]
-
-    def _update_indexes(self, before: RepositoryEntry | None, after: RepositoryEntry | None) -> None:
-        if before is not None:
-            del self._by_uid[before.uid]
-            for ordered, key in zip(self._sorted_keys, before.sort_keys, strict=True):
-                ordered.remove(key)
-        if after is not None:
-            self._by_uid[after.uid] = after
-            for ordered, key in zip(self._sorted_keys, after.sort_keys, strict=True):
-                ordered.add(key)
-
-
-def _filter_predicate(filters: RepositoryFilters) -> Callable[[RepositoryEntry], bool]:
-    search = (filters.search or "").casefold()
-
-    def matches(saved: RepositoryEntry) -> bool:
-        if filters.namespace is not None and saved.namespace != filters.namespace:
-            return False
-        if filters.within is not None and saved.namespace not in filters.within:
-            return False
-        return search in saved.search_text
-
-    return matches
-
-
-class WatchedRepositories(WatchedStore[RepositoryEntry]):
-    """The ChartRepositories of the monitored namespaces."""
-
-    def __init__(self, kube: KubeClient, settings: Settings) -> None:
-        self.store = RepositoryStore()
-        super().__init__(
-            kube,
-            settings,
-            CHART_REPOSITORIES,
-            store=self.store,
-            build_entry=build_repository_entry,
-            plural_name="chart repositories",
-        )
+def watch_repositories(kube: KubeClient, settings: Settings) -> WatchedRepositories:
+    """Return the store of the ChartRepositories in the monitored namespaces."""
+    return WatchedStore(
+        kube,
+        settings,
+        CHART_REPOSITORIES,
+        sorts=REPOSITORY_SORTS,
+        build_entry=build_repository_entry,
+        plural_name="chart repositories",
+    )

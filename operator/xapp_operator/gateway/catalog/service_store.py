@@ -1,24 +1,22 @@
-"""Every Service of the monitored namespaces in memory, of an xApp or not, as the list shows it, kept in order.
+"""The store of all Services of the monitored namespaces, whether they belong to an xApp or not.
 
-Lives in the gateway, above what all lists from memory share (`watched`): what is kept of a Service, and its filters. It
-has a watch of its own, because the registry's holds only what some label set picks.
+It has a watch of its own: the registry's watch has only Services that a label set selects.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from sys import intern
-from typing import Final, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import orjson
-from sortedcontainers import SortedList
 
-from xapp_operator.api.json import JsonObject, items, obj, text
+from xapp_operator.api.json import JsonObject, items, obj, pack_json, text
 from xapp_operator.config import Settings
 from xapp_operator.gateway.catalog.label_selector import LabelSelector
-from xapp_operator.gateway.catalog.object_store import VIEW_CACHE_SIZE, ObjectStore, ViewCache, WatchedStore
-from xapp_operator.gateway.http.pagination import PageBounds
+from xapp_operator.gateway.catalog.object_store import SortKey, WatchedStore
+from xapp_operator.gateway.http.pagination import SINGLE_SORT
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import SERVICES
 from xapp_operator.kube.watch_cache import ObjectKey
@@ -30,16 +28,27 @@ from xapp_operator.monitor.object_labels import OPERATOR_LABEL_SET, ReleaseKey, 
 class ServiceEntry:
     """One Service as the gateway keeps it.
 
-    `record` is the JSON of its record without the xApp, `ports` the names and numbers of its ports; `release` and
-    `by_helm` are what `XAppOf` takes.
+    `record_json` is its record without the xApp; `ports` holds the names and numbers of its ports; `release` and
+    `by_helm` are the arguments of `XAppLookup`.
     """
 
-    key: ObjectKey
+    namespace: str
+    name: str
     record_json: bytes
     labels: Mapping[str, str]
     ports: frozenset[str]
     release: ReleaseKey | None
     by_helm: bool
+
+    @property
+    def uid(self) -> str:
+        """Identify the Service by namespace and name, which is also the order of the list."""
+        return f"{self.namespace}\0{self.name}"
+
+    @property
+    def sort_keys(self) -> tuple[SortKey, ...]:
+        """Return the sort key of the only order."""
+        return ((self.uid, self.uid),)
 
     def record_json_with_xapp(self, xapp: ObjectKey | None) -> bytes:
         """Return the JSON of the whole record."""
@@ -51,91 +60,60 @@ class XAppLookup(Protocol):
     """Returns the xApp that the objects of a release belong to, or None."""
 
     def __call__(self, release: ReleaseKey, *, by_helm: bool) -> ObjectKey | None:
-        """Return it; without `by_helm` the release is a name in labels."""
+        """Return the xApp; without `by_helm`, the release is a name in labels."""
 
 
 class ServiceFilters(NamedTuple):
-    """What the list is narrowed down to; `within` are the namespaces that the caller may see. None is no filter."""
+    """The filters of the list of Services; None is no filter."""
 
     namespace: str | None = None
     label: LabelSelector | None = None
     port: str | None = None
     search: str | None = None
-    within: frozenset[str] | None = None
 
+    def predicate(self) -> Callable[[ServiceEntry], bool] | None:
+        """Return the test of all filters but `namespace`; None if there are none."""
+        if self[1:] == (None, None, None):
+            return None
+        search, port, requirements = (self.search or "").casefold(), self.port, self.label or ()
 
-_NO_SERVICE_FILTERS: Final = ServiceFilters()
+        def matches(service: ServiceEntry) -> bool:
+            return (
+                search in service.name
+                and (port is None or port in service.ports)
+                and all(requirement.matches(service.labels) for requirement in requirements)
+            )
 
-
-class ServiceStore(ObjectStore[ServiceEntry]):
-    """All Services, by namespace and name."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._ordered: SortedList[ObjectKey] = SortedList()
-        self._views: ViewCache[Sequence[ObjectKey]] = ViewCache(VIEW_CACHE_SIZE)
-
-    def select(self, filters: ServiceFilters) -> Sequence[ObjectKey]:
-        """Return what `filters` let through, in order; valid until the store changes."""
-        if filters == _NO_SERVICE_FILTERS:
-            return self._ordered
-        return self._views.get(filters, version=self.version, compute=lambda: self._scan(filters))
-
-    def page(self, found: Sequence[ObjectKey], at: PageBounds) -> list[ServiceEntry]:
-        """Return one page of what `found` returned."""
-        return [self._objects[key] for key in found[at.start : at.stop]]
-
-    def _scan(self, filters: ServiceFilters) -> Sequence[ObjectKey]:
-        search, port = (filters.search or "").casefold(), filters.port
-        matching = [self._objects[key] for key in self._keys_in_namespaces(filters) if search in key.name]
-        if port is not None:
-            matching = [service for service in matching if port in service.ports]
-        for requirement in filters.label or ():
-            matching = [service for service in matching if requirement.matches(service.labels)]
-        return [service.key for service in matching]
-
-    def _keys_in_namespaces(self, filters: ServiceFilters) -> Iterator[ObjectKey]:
-        among = self.namespaces if filters.within is None else self.namespaces & filters.within
-        named = filters.namespace
-        namespaces = sorted(among) if named is None else [named] * (named in among)
-        for namespace in namespaces:
-            # No name has the character that follows.
-            yield from self._ordered.irange(ObjectKey(namespace, ""), ObjectKey(f"{namespace}\0", ""))
-
-    def _update_indexes(self, before: ServiceEntry | None, after: ServiceEntry | None) -> None:
-        if before is None and after is not None:
-            self._ordered.add(after.key)
-        elif after is None and before is not None:
-            self._ordered.remove(before.key)
+        return matches
 
 
 class WatchedServices(WatchedStore[ServiceEntry]):
     """The Services of the monitored namespaces."""
 
     def __init__(self, kube: KubeClient, settings: Settings, *, find_xapp: XAppLookup) -> None:
-        self.store = ServiceStore()
         self._find_xapp = find_xapp
         self._label_sets = (OPERATOR_LABEL_SET, *settings.label_sets)
         super().__init__(
-            kube, settings, SERVICES, store=self.store, build_entry=self._build_entry, plural_name="Services"
+            kube, settings, SERVICES, sorts=SINGLE_SORT, build_entry=self._build_entry, plural_name="Services"
         )
 
     def find_xapp(self, service: ServiceEntry) -> ObjectKey | None:
-        """Return the xApp that a Service belongs to at this moment, or None."""
+        """Return the xApp that a Service belongs to now, or None."""
         return None if service.release is None else self._find_xapp(service.release, by_helm=service.by_helm)
 
     def _build_entry(self, body: JsonObject) -> ServiceEntry:
         metadata, status = obj(body, "metadata"), service_status(body)
-        mark = read_labels(metadata, self._label_sets)
-        key = ObjectKey(intern(text(metadata, "namespace")), text(metadata, "name"))
+        object_labels = read_labels(metadata, self._label_sets)
+        namespace, name = intern(text(metadata, "namespace")), text(metadata, "name")
         labels = {intern(label): intern(str(value)) for label, value in obj(metadata, "labels").items()}
-        record: JsonObject = {"name": key.name, "namespace": key.namespace, **status, "labels": {**labels}}
+        record: JsonObject = {"name": name, "namespace": namespace, **status, "labels": {**labels}}
         ports = (str(port.get(member) or "") for port in items(status, "ports") for member in ("name", "port"))
         return ServiceEntry(
-            key=key,
-            record_json=bytes(memoryview(orjson.dumps(record))),  # what orjson returns keeps a whole buffer alive
+            namespace=namespace,
+            name=name,
+            record_json=pack_json(record),
             labels=labels,
             ports=frozenset(intern(port) for port in ports if port),
-            release=release_key_of(metadata, mark),
-            by_helm=bool(mark.release),
+            release=release_key_of(metadata, object_labels),
+            by_helm=bool(object_labels.release),
         )

@@ -151,46 +151,40 @@ class XAppSources:
 
 
 def build_label_entry(registration: Registration) -> XAppEntry:
-    """Return what the gateway keeps of an xApp that is known by its labels only."""
-    health = registration.health
-    chart, chart_version = _parse_chart_label(registration.first_value(lambda mark: mark.chart))
-    services = [live.service for live in registration.objects if live.service][:SERVICES_MAX]
+    """Return the entry of an xApp that is known only by its labels."""
+    objects, health = registration.objects, registration.health
+    chart, chart_version = _parse_chart_label(registration.first_value(lambda labels: labels.chart))
+    organization = registration.first_value(lambda labels: labels.organization_annotation or labels.organization)
     record: JsonObject = {
         "name": registration.release,
         "namespace": registration.namespace,
         "uid": f"{registration.namespace}/{registration.release}",
-        "xAppName": registration.first_value(lambda mark: mark.name) or registration.release,
-        "organization": registration.first_value(lambda mark: mark.organization_annotation or mark.organization)
-        or None,
-        "team": registration.first_value(lambda mark: mark.team_annotation or mark.team) or None,
-        "version": registration.first_value(lambda mark: mark.version) or chart_version,
-        "owner": None,
-        "method": None,
+        "xAppName": registration.first_value(lambda labels: labels.name) or registration.release,
+        "organization": organization or None,
+        "team": registration.first_value(lambda labels: labels.team_annotation or labels.team) or None,
+        "version": registration.first_value(lambda labels: labels.version) or chart_version,
         "source": SOURCE_LABELS,
-        "phase": _phase_from_objects(registration.objects, health.status).value,
+        "phase": _phase_from_objects(objects, health.status).value,
         "ready": health.status is HealthStatus.HEALTHY,
         "health": health.status.value,
         "message": health.message or "known by its labels; no XApp manages it",
         "release": {
             "name": registration.release if registration.made_by_helm else None,
-            "revision": None,
             "chart": chart,
             "chartVersion": chart_version,
-            "appVersion": registration.first_value(lambda mark: mark.app_version) or None,
-            "lastDeployed": None,
+            "appVersion": registration.first_value(lambda labels: labels.app_version) or None,
         },
-        "chart": {"name": chart, "version": chart_version, "repoName": None, "url": None},
-        "services": [orjson.loads(service.status_json) for service in services],
-        "createdAt": min((live.created_at for live in registration.objects if live.created_at), default=None),
-        "updatedAt": max((live.changed_at for live in registration.objects if live.changed_at), default=None),
+        "chart": {"name": chart, "version": chart_version},
+        "createdAt": min((live.created_at for live in objects if live.created_at), default=None),
+        "updatedAt": max((live.changed_at for live in objects if live.changed_at), default=None),
     }
-    ready = sum(live.health.status is HealthStatus.HEALTHY for live in registration.objects)
-    details: JsonObject = {
-        "conditions": [],
-        "history": [],
-        "resources": {"total": len(registration.objects), "ready": ready},
-    }
-    return build_entry(record, details, release=registration.release, ready=health.status is HealthStatus.HEALTHY)
+    services = [live.service for live in objects if live.service][:SERVICES_MAX]
+    return build_entry(
+        record,
+        release=registration.release,
+        services=[orjson.loads(service.status_json) for service in services],
+        resources=(len(objects), sum(live.health.status is HealthStatus.HEALTHY for live in objects)),
+    )
 
 
 def _phase_from_objects(objects: tuple[LiveObject, ...], health: HealthStatus) -> Phase:

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from xapp_operator.gateway.auth.callers import Caller
+from xapp_operator.gateway.catalog.object_store import ObjectStore
 from xapp_operator.gateway.catalog.repository_store import (
     REPOSITORY_SORTS,
     RepositoryEntry,
@@ -20,7 +21,7 @@ from xapp_operator.gateway.catalog.repository_store import (
 from xapp_operator.gateway.deploy.forms import read_namespace
 from xapp_operator.gateway.http import pagination
 from xapp_operator.gateway.http.bodies import read_json_object
-from xapp_operator.gateway.http.list_responses import list_response, page_response, parse_list_request
+from xapp_operator.gateway.http.list_responses import list_response, parse_list_request
 from xapp_operator.gateway.http.openapi import (
     ETAG_HEADERS,
     NOT_MODIFIED,
@@ -49,6 +50,7 @@ from xapp_operator.gateway.repositories.writes import (
     repository_not_found,
     validate_repository,
 )
+from xapp_operator.gateway.routes.lists import StoreList
 from xapp_operator.gateway.schemas.records import Page
 from xapp_operator.gateway.schemas.repositories import (
     ChartRecord,
@@ -61,7 +63,6 @@ from xapp_operator.kube.resources import CHART_REPOSITORIES, SECRETS
 
 router = APIRouter(prefix="/api/repositories", tags=["Repositories"], route_class=RequestRoute)
 
-REPOSITORIES_LIST_NAME: Final = "repositories"
 CHARTS_LIST_NAME: Final = "charts"
 VERSIONS_LIST_NAME: Final = "versions"
 
@@ -89,6 +90,21 @@ class _RepositoryContext:
     saved: RepositoryEntry
 
 
+def _synced_store(gateway: Gateway) -> ObjectStore[RepositoryEntry]:
+    gateway.repositories.require_synced()
+    return gateway.repositories.store
+
+
+_LIST: Final = StoreList(
+    name="repositories",
+    resource=CHART_REPOSITORIES,
+    parameters=(*pagination.SORTED_LIST_PARAMETERS, "namespace", "search"),
+    sorts=REPOSITORY_SORTS,
+    read_filters=lambda query: RepositoryFilters(namespace=query.text("namespace"), search=query.text("search")),
+    synced_store=_synced_store,
+)
+
+
 @router.get(
     "",
     summary="List repositories",
@@ -109,21 +125,8 @@ class _RepositoryContext:
 )
 async def list_repositories(request: Request) -> Response:
     """Answer with one page of the repositories that the caller may list."""
-    gateway = get_gateway(request)
-    query = StrictQuery(request.scope["query_string"])
-    caller, namespace = gateway.get_caller(request), query.text("namespace")
-    await caller.require_list_allowed(namespace=namespace, resource=CHART_REPOSITORIES)
-    query.allow_only((*pagination.SORTED_LIST_PARAMETERS, "namespace", "search"))
-    page_request = parse_list_request(query, gateway.settings, name=REPOSITORIES_LIST_NAME, sorts=REPOSITORY_SORTS)
-    gateway.repositories.require_synced()
-    store, namespaces = gateway.repositories.store, None
-    if namespace is None:
-        namespaces = await caller.allowed_namespaces("list", among=store.namespaces, resource=CHART_REPOSITORIES)
-    found = store.select(RepositoryFilters(namespace, query.text("search"), namespaces), sort=page_request.sort)
-    page_bounds = pagination.compute_page_bounds(page_request, total_count=len(found))
-    return page_response(
-        request, query, page_request, page_bounds, store.page(found, page_bounds, descending=page_request.descending)
-    )
+    page = await _LIST.select_page(request)
+    return page.response([entry.record_json for entry in page.entries])
 
 
 @router.post(
@@ -278,8 +281,7 @@ async def _get_repository_context(request: Request, *, parameters: Sequence[str]
     caller = gateway.get_caller(request)
     await caller.require_allowed("get", namespace=namespace, resource=CHART_REPOSITORIES)
     query = StrictQuery(request.scope["query_string"]).allow_only(parameters)
-    gateway.repositories.require_synced()
-    saved = gateway.repositories.store.get(namespace, name)
+    saved = _synced_store(gateway).get(namespace, name)
     if saved is None:
         raise repository_not_found(namespace, name)
     return _RepositoryContext(gateway=gateway, caller=caller, query=query, saved=saved)

@@ -9,10 +9,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from xapp_operator.api.models import HealthStatus, Phase
-from xapp_operator.gateway.catalog.records import FACETS, SOURCES, XAPP_SORTS
+from xapp_operator.gateway.catalog.object_store import ObjectStore
+from xapp_operator.gateway.catalog.records import FACETS, SOURCES, XAPP_SORTS, XAppEntry
 from xapp_operator.gateway.catalog.xapp_store import XAppFilters
-from xapp_operator.gateway.http import pagination
-from xapp_operator.gateway.http.list_responses import page_response, parse_list_request
 from xapp_operator.gateway.http.openapi import (
     ETAG_HEADERS,
     NOT_MODIFIED,
@@ -24,17 +23,17 @@ from xapp_operator.gateway.http.openapi import (
     document_responses,
     sorted_page_parameter_docs,
 )
+from xapp_operator.gateway.http.pagination import SORTED_LIST_PARAMETERS
 from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.gateway.http.responses import etag_response
 from xapp_operator.gateway.http.routing import RequestRoute
 from xapp_operator.gateway.routes.dependencies import get_xapp_context
+from xapp_operator.gateway.routes.lists import StoreList
 from xapp_operator.gateway.schemas.records import Page, XAppDetails, XAppRecord
-from xapp_operator.gateway.state import get_gateway
+from xapp_operator.gateway.state import Gateway
+from xapp_operator.kube.resources import XAPPS
 
 router = APIRouter(prefix="/api/xapps", tags=["xApps"], route_class=RequestRoute)
-
-XAPPS_LIST_NAME: Final = "xapps"
-XAPP_LIST_PARAMETERS: Final = (*pagination.SORTED_LIST_PARAMETERS, *FACETS, "search")
 
 _CHOICES: Final = {
     "phase": tuple(phase.value for phase in Phase),
@@ -54,6 +53,28 @@ _FILTER_DOCS: Final = (
 )
 
 
+def _read_filters(query: StrictQuery) -> XAppFilters:
+    values = {
+        facet: query.choice(facet, _CHOICES[facet]) if facet in _CHOICES else query.text(facet) for facet in FACETS
+    }
+    return XAppFilters(**values, search=query.text("search"))
+
+
+def _synced_store(gateway: Gateway) -> ObjectStore[XAppEntry]:
+    gateway.require_synced()
+    return gateway.store
+
+
+_LIST: Final = StoreList(
+    name="xapps",
+    resource=XAPPS,
+    parameters=(*SORTED_LIST_PARAMETERS, *FACETS, "search"),
+    sorts=XAPP_SORTS,
+    read_filters=_read_filters,
+    synced_store=_synced_store,
+)
+
+
 @router.get(
     "",
     summary="List xApps",
@@ -68,26 +89,8 @@ _FILTER_DOCS: Final = (
 )
 async def list_xapps(request: Request) -> Response:
     """Answer with one page of the xApps that the caller may list."""
-    gateway = get_gateway(request)
-    query = StrictQuery(request.scope["query_string"])
-    caller, namespace = gateway.get_caller(request), query.text("namespace")
-    await caller.require_list_allowed(namespace=namespace)
-    query.allow_only(XAPP_LIST_PARAMETERS)
-    page_request = parse_list_request(query, gateway.settings, name=XAPPS_LIST_NAME, sorts=XAPP_SORTS)
-    filters = _read_filters(query)
-    gateway.require_synced()
-    namespaces = (
-        None if namespace is not None else await caller.allowed_namespaces("list", among=gateway.store.namespaces)
-    )
-    view = gateway.store.select(filters, sort=page_request.sort, descending=page_request.descending, within=namespaces)
-    page_bounds = pagination.compute_page_bounds(page_request, total_count=len(view))
-    return page_response(
-        request,
-        query,
-        page_request,
-        page_bounds,
-        [entry.record_json for entry in view[page_bounds.start : page_bounds.stop]],
-    )
+    page = await _LIST.select_page(request)
+    return page.response([entry.record_json for entry in page.entries])
 
 
 @router.get(
@@ -106,10 +109,3 @@ async def show_xapp(request: Request) -> Response:
     """Answer with one xApp."""
     context = await get_xapp_context(request, parameters=("pretty",))
     return etag_response(request, context.entry.detailed_record_json(), pretty=context.query.boolean("pretty"))
-
-
-def _read_filters(query: StrictQuery) -> XAppFilters:
-    values = {
-        facet: query.choice(facet, _CHOICES[facet]) if facet in _CHOICES else query.text(facet) for facet in FACETS
-    }
-    return XAppFilters(**values, search=query.text("search"))

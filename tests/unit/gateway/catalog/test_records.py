@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.unit.gateway.xapp_objects import raw_xapp, ready_status
-from xapp_operator.gateway.catalog.records import build_xapp_entry, version_sort_key
+from xapp_operator.gateway.catalog.records import build_entry, build_xapp_entry, version_sort_key
+from xapp_operator.gateway.schemas.records import XAppDetails
 
 
 def record(**parts: Any) -> dict[str, Any]:
@@ -125,3 +126,13 @@ def test_versions_sort_by_number_and_other_texts_last() -> None:
     versions = ["1.0", "latest", "0.10.0", "0.9", "0.9.0", "2", "v1"]
 
     assert sorted(versions, key=version_sort_key) == ["0.9", "0.9.0", "0.10.0", "1.0", "2", "latest", "v1"]
+
+
+def test_a_record_has_every_field_of_its_schema_and_no_other() -> None:
+    entry = build_entry({"name": "x", "namespace": "a", "uid": "u"}, release="x")
+    found = json.loads(entry.detailed_record_json())
+
+    assert found.keys() == {field.alias or name for name, field in XAppDetails.model_fields.items()}
+    assert (found["owner"], found["release"]["revision"], found["services"]) == (None, None, [])
+    with pytest.raises(KeyError, match="organisation"):
+        build_entry({"name": "x", "namespace": "a", "uid": "u", "organisation": "acme"}, release="x")

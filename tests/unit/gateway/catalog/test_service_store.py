@@ -10,10 +10,10 @@ import pytest
 from tests.support.gateway import offline_gateway, serve_gateway
 from xapp_operator.errors import MalformedRequest
 from xapp_operator.gateway.catalog.label_selector import LABEL_SELECTOR_MAX, parse_label_selector
-from xapp_operator.gateway.catalog.service_store import ServiceEntry, ServiceFilters, ServiceStore
-from xapp_operator.gateway.http.pagination import PageBounds
+from xapp_operator.gateway.catalog.object_store import ObjectStore
+from xapp_operator.gateway.catalog.service_store import ServiceEntry, ServiceFilters
+from xapp_operator.gateway.http.pagination import SINGLE_SORT
 from xapp_operator.gateway.state import Gateway
-from xapp_operator.kube.watch_cache import ObjectKey
 
 PATH = "/api/discovery/services"
 
@@ -21,17 +21,20 @@ PATH = "/api/discovery/services"
 def known(namespace: str, name: str, *, ports: tuple[str, ...] = ("80",), **labels: str) -> ServiceEntry:
     record = {"name": name, "namespace": namespace, "type": "ClusterIP", "clusterIP": None, "labels": labels}
     packed = orjson.dumps({**record, "ports": []})
-    return ServiceEntry(ObjectKey(namespace, name), packed, labels, frozenset(ports), release=None, by_helm=False)
+    return ServiceEntry(namespace, name, packed, labels, frozenset(ports), release=None, by_helm=False)
 
 
-def names(store: ServiceStore, **filters: object) -> list[str]:
-    found = store.select(ServiceFilters(**filters))  # type: ignore[arg-type]
-    whole = PageBounds(page=1, total_count=len(found), last_page=1, start=0, stop=len(found))
-    return [f"{each.key.namespace}/{each.key.name}" for each in store.page(found, whole)]
+def empty_store() -> ObjectStore[ServiceEntry]:
+    return ObjectStore(sorts=SINGLE_SORT)
+
+
+def names(store: ObjectStore[ServiceEntry], *, within: frozenset[str] | None = None, **filters: str) -> list[str]:
+    view = store.select(ServiceFilters(**filters), sort=SINGLE_SORT[0], within=within)  # type: ignore[arg-type]
+    return [f"{each.namespace}/{each.name}" for each in view]
 
 
 def test_services_stay_in_order_as_they_come_change_and_go() -> None:
-    store = ServiceStore()
+    store = empty_store()
     for namespace, name in (("b", "x"), ("a-b", "x"), ("a", "y"), ("a", "x"), ("b", "a")):
         store.put(known(namespace, name))
     assert names(store) == ["a/x", "a/y", "a-b/x", "b/a", "b/x"]
@@ -46,7 +49,7 @@ def test_services_stay_in_order_as_they_come_change_and_go() -> None:
 
 
 def test_only_what_changes_something_is_a_change() -> None:
-    store = ServiceStore()
+    store = empty_store()
     store.put(known("a", "x", app="ric"))
     version, namespaces = store.version, store.namespaces
     store.put(known("a", "x", app="ric"))
@@ -62,7 +65,7 @@ def test_only_what_changes_something_is_a_change() -> None:
 
 
 def test_a_caller_is_shown_the_namespaces_of_theirs_that_there_are() -> None:
-    store = ServiceStore()
+    store = empty_store()
     for namespace in ("a", "b", "c"):
         store.put(known(namespace, "x"))
     assert names(store, within=frozenset({"c", "a", "gone"})) == ["a/x", "c/x"]

@@ -8,13 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.gateway.xapp_objects import raw_xapp, ready_status
+from xapp_operator.gateway.catalog.object_store import SCAN_CACHE_SIZE
 from xapp_operator.gateway.catalog.records import XAPP_SORTS, XAppEntry, build_xapp_entry
-from xapp_operator.gateway.catalog.xapp_store import (
-    XAPP_VIEW_CACHE_SIZE,
-    XAppFilters,
-    XAppRecordStore,
-    filter_predicate,
-)
+from xapp_operator.gateway.catalog.xapp_store import XAppFilters, XAppRecordStore
 
 
 def entry(at: int, *, namespace: str = "a", organization: str = "acme", phase: str = "Deployed") -> XAppEntry:
@@ -74,9 +70,12 @@ def test_every_view_is_what_sorting_and_filtering_afresh_gives(
             known.pop(one.key, None)
         store.select(filters, sort=sort, descending=descending, within=within)
 
-    matches = filter_predicate(filters)
+    namespaces = {"a", "b", "c"} if within is None else within
+    if filters.namespace is not None:
+        namespaces = namespaces & {filters.namespace}
+    matches = filters.predicate() or (lambda _: True)
     expected = sorted(
-        (one for one in known.values() if matches(one) and (within is None or one.namespace in within)),
+        (one for one in known.values() if one.namespace in namespaces and matches(one)),
         key=lambda one: one.sort_keys[XAPP_SORTS.index(sort)],
         reverse=descending,
     )
@@ -123,10 +122,10 @@ def test_only_what_a_caller_could_see_counts_as_a_change() -> None:
 def test_remembered_filters_are_bounded() -> None:
     store = XAppRecordStore()
     store.put(entry(1))
-    for at in range(XAPP_VIEW_CACHE_SIZE * 2):
+    for at in range(SCAN_CACHE_SIZE * 2):
         store.select(XAppFilters(search=str(at)), sort="name", descending=False)
 
-    assert len(store._views) == XAPP_VIEW_CACHE_SIZE
+    assert len(store._scans) == SCAN_CACHE_SIZE
 
 
 def test_the_part_that_a_caller_may_see_is_in_order_whether_it_is_small_or_large() -> None:

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from tests.support.gateway import GatewayServer, offline_gateway, serve_gateway
-from xapp_operator.gateway.catalog.records import XAppEntry, build_entry
+from xapp_operator.gateway.catalog.records import XAppEntry
 from xapp_operator.gateway.state import Gateway
 
 
@@ -189,13 +189,11 @@ def test_the_instance_of_a_problem_is_the_path_that_was_asked_for(http: httpx.Cl
 
 def test_a_bug_answers_without_a_trace_of_it(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     settings, opened = offline_gateway(tmp_path)
-    broken = build_entry({"name": "x", "namespace": "a", "uid": "u"}, {}, release="x")
 
     def break_it(gateway: Gateway) -> None:
         entry = object.__new__(XAppEntry)
         gateway.store._by_key["a", "x"] = entry
 
-    assert broken.key == ("a", "x")
     with serve_gateway(settings, opened) as one, one.client() as http:
         one.run_in_loop(break_it)
         answer = http.get("/api/xapps/a/x")

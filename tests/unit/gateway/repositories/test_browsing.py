@@ -18,13 +18,13 @@ from tests.support.openapi_contract import OpenApiContract
 from tests.unit.charts.http_site import Reply, WebServer
 from tests.unit.charts.test_oci_registry import Registry
 from xapp_operator.api.json import JsonObject
+from xapp_operator.gateway.catalog.object_store import ObjectStore
 from xapp_operator.gateway.catalog.repository_store import (
     REPOSITORY_SORTS,
+    RepositoryEntry,
     RepositoryFilters,
-    RepositoryStore,
     build_repository_entry,
 )
-from xapp_operator.gateway.http.pagination import PageBounds
 
 PATH = "/api/repositories/ric/acme"
 DIGEST = "a" * 64
@@ -265,14 +265,20 @@ def test_a_status_of_an_older_spec_says_nothing_of_this_one() -> None:
 class TestStore:
     """The store keeps its orders while repositories come, change and go."""
 
-    def names(self, store: RepositoryStore, *, sort: str = "name", descending: bool = False, **filters: Any) -> str:
-        found = store.select(RepositoryFilters(**filters), sort=sort)
-        whole = PageBounds(page=1, total_count=len(found), last_page=1, start=0, stop=len(found))
-        records = store.page(found, whole, descending=descending)
-        return "".join(json.loads(record)["name"] for record in records)
+    def names(
+        self,
+        store: ObjectStore[RepositoryEntry],
+        *,
+        sort: str = "name",
+        descending: bool = False,
+        within: frozenset[str] | None = None,
+        **filters: str,
+    ) -> str:
+        view = store.select(RepositoryFilters(**filters), sort=sort, descending=descending, within=within)
+        return "".join(json.loads(entry.record_json)["name"] for entry in view)
 
-    def filled(self) -> RepositoryStore:
-        store = RepositoryStore()
+    def filled(self) -> ObjectStore[RepositoryEntry]:
+        store: ObjectStore[RepositoryEntry] = ObjectStore(sorts=REPOSITORY_SORTS)
         for at, name in enumerate("cab"):
             metadata: JsonObject = {"namespace": f"ns-{at}", "creationTimestamp": f"2026-11-20T08:00:0{at}Z"}
             store.put(build_repository_entry(raw_repository(name, metadata=metadata)))
