@@ -1,94 +1,52 @@
-"""The session cookie: a bearer token, sealed so that only gateways can read it, and for a limited time.
+"""The session cookie: a bearer token that only gateways can read, and only for a limited time.
 
-Pure. AES-256-GCM (NIST SP 800-38D) with a key that all replicas share; the id of the key goes in front, in the clear,
-so that keys can be rotated, and is authenticated with the rest. Nothing is kept on the server's side: the cluster
-itself decides at every use whether the token still counts.
+The token is sealed with Fernet, by keys that all replicas share. The server keeps nothing: the cluster decides at each
+use whether the token is still valid. The token is compressed first, because Fernet's base64 would otherwise make a
+token of TOKEN_MAX_BYTES longer than a cookie may be.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
-import secrets
-import struct
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import re
+import zlib
 from typing import Final
 
 import orjson
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.fernet import InvalidToken, MultiFernet
 from starlette.datastructures import Headers
 from starlette.responses import Response
 
 from xapp_operator.errors import SessionEnded
 
 COOKIE_NAME: Final = "xapp_session"
-KEY_BYTES: Final = 32
 TOKEN_MAX_BYTES: Final = 3000
-"""Browsers keep cookies of 4,096 bytes, name and all (RFC 6265, 6.1), and sealed it is a third longer."""
+"""Browsers store cookies of up to 4,096 bytes, name included (RFC 6265, 6.1)."""
 
-_ID_BYTES: Final = 8
-_NONCE_BYTES: Final = 12
-_EXPIRY: Final = struct.Struct(">q")
-_SEAL_CONTEXT: Final = b"xapp-operator session 1"
 _JWT_PARTS: Final = 3
-_SEALED_MAX: Final = 4096
+_SEALED: Final = re.compile(r"[A-Za-z0-9_-]{1,4096}={0,2}")
 
 
-@dataclass(frozen=True, slots=True)
-class SessionKey:
-    """One key and its id, which is made from it."""
-
-    id: bytes
-    secret: bytes = field(repr=False)
-
-    @classmethod
-    def from_secret(cls, secret: bytes) -> SessionKey:
-        """Return the key of KEY_BYTES bytes."""
-        return cls(hashlib.blake2b(secret, digest_size=_ID_BYTES, person=b"xapp session key").digest(), secret)
+def seal(token: str, *, keys: MultiFernet, expires: int) -> str:
+    """Return the cookie value that holds `token` until `expires` (seconds since 1970)."""
+    return keys.encrypt(zlib.compress(f"{expires}:{token}".encode("ascii"), level=9)).decode()
 
 
-def seal(token: str, *, key: SessionKey, expires: int) -> str:
-    """Return the cookie's value that holds `token` until `expires` (seconds since 1970)."""
-    nonce = secrets.token_bytes(_NONCE_BYTES)
-    content = _EXPIRY.pack(expires) + token.encode("ascii")
-    sealed = AESGCM(key.secret).encrypt(nonce, content, _SEAL_CONTEXT + key.id)
-    return base64.urlsafe_b64encode(key.id + nonce + sealed).rstrip(b"=").decode()
-
-
-def sealing_key_id(cookie: str) -> bytes:
-    """Return the id of the key that a cookie is sealed with.
+def unseal(cookie: str, *, keys: MultiFernet) -> tuple[str, int]:
+    """Return the token in a cookie value and when the session expires (seconds since 1970).
 
     Raises:
-        SessionEnded: for what cannot be a cookie of ours.
+        InvalidToken: for anything that `seal` did not return for one of `keys`.
     """
-    return _decode_cookie(cookie)[:_ID_BYTES]
-
-
-def unseal(cookie: str, *, keys: Mapping[bytes, SessionKey], now: float) -> str:
-    """Return the token in a cookie.
-
-    Raises:
-        SessionEnded: for any other than what `seal` returned for one of `keys`, or when it is too old at `now`.
-    """
-    sealed = _decode_cookie(cookie)
-    key = keys.get(sealed[:_ID_BYTES])
-    if key is None:
-        raise session_ended_error()
-    nonce, rest = sealed[_ID_BYTES : _ID_BYTES + _NONCE_BYTES], sealed[_ID_BYTES + _NONCE_BYTES :]
-    try:
-        content = AESGCM(key.secret).decrypt(nonce, rest, _SEAL_CONTEXT + key.id)
-    except InvalidTag:
-        raise session_ended_error() from None
-    if now >= _EXPIRY.unpack_from(content)[0]:
-        raise session_ended_error()
-    return content[_EXPIRY.size :].decode("ascii")
+    if _SEALED.fullmatch(cookie) is None:
+        raise InvalidToken
+    expires, _, token = zlib.decompress(keys.decrypt(cookie)).decode("ascii").partition(":")
+    return token, int(expires)
 
 
 def session_ended_error() -> SessionEnded:
-    """Return the error for a cookie that does not count any more."""
+    """Return the error for a cookie that is not valid or no longer valid."""
     return SessionEnded("the session has ended: sign in again, or send a bearer token of the cluster")
 
 
@@ -138,15 +96,3 @@ def jwt_expiry(token: str) -> int | None:
         return None
     expiry = claims.get("exp") if isinstance(claims, dict) else None
     return int(expiry) if isinstance(expiry, int | float) and not isinstance(expiry, bool) else None
-
-
-def _decode_cookie(cookie: str) -> bytes:
-    if len(cookie) > _SEALED_MAX:
-        raise session_ended_error()
-    try:
-        sealed = base64.b64decode(cookie + "=" * (-len(cookie) % 4), altchars=b"-_", validate=True)
-    except (ValueError, binascii.Error):
-        raise session_ended_error() from None
-    if len(sealed) < _ID_BYTES + _NONCE_BYTES + _EXPIRY.size:
-        raise session_ended_error()
-    return sealed

@@ -1,9 +1,8 @@
-"""The keys of session cookies, which all replicas share by a Secret in the gateway's own namespace.
+"""The keys of session cookies, which all replicas share through a Secret in the gateway's own namespace.
 
-Lives in the gateway, which alone needs it, and reads and creates the Secret as itself: no tenant has rights in that
-namespace. The Secret's entries are keys under the second since 1970 in which they were made; the youngest seals, all
-of them open. To rotate, add an entry, and remove the old one when no session can be left of it; to end every session
-at once, delete the Secret.
+The gateway reads and creates the Secret as itself: tenants have no rights in that namespace. Each entry of the Secret
+is a key, named by the second since 1970 in which it was made. The newest key seals; all of them unseal. To rotate, add
+an entry, and remove the old one when no session can be left of it. To end all sessions at once, delete the Secret.
 """
 
 from __future__ import annotations
@@ -13,21 +12,24 @@ import base64
 import binascii
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
 from xapp_operator.api.json import JsonObject, obj
 from xapp_operator.common.single_flight import SingleFlight
 from xapp_operator.config import Settings
 from xapp_operator.errors import AccessDenied, AlreadyExists, ApiUnavailable, KubeError, NotFound, Unauthenticated
-from xapp_operator.gateway.auth.session_cookies import KEY_BYTES, SessionKey, seal, sealing_key_id, unseal
+from xapp_operator.gateway.auth.session_cookies import seal, session_ended_error, unseal
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import SECRETS
 from xapp_operator.telemetry.logs import get_logger
 
+KEY_BYTES: Final = 32
 KEY_REFRESH_SECONDS: Final = 30.0
-"""So long a key that was removed may still open, and the one before the youngest still seal."""
+"""For this long, a key that was removed may still unseal, and one that is no longer the newest may still seal."""
 KEY_READ_INTERVAL_SECONDS_MIN: Final = 1.0
 """Cookies with unknown keys, which anybody can make up, cost at most one request in this time."""
 SECRET_TYPE: Final = "xapp-operator.io/session-keys"  # noqa: S105 - the type of a Secret
@@ -37,8 +39,7 @@ _log = get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _KeyRing:
-    keys: Mapping[bytes, SessionKey]
-    newest: SessionKey
+    keys: MultiFernet
     read_at: float
 
 
@@ -56,28 +57,36 @@ class SessionKeys:
         self._reads: SingleFlight[str, _KeyRing] = SingleFlight()
 
     async def seal(self, token: str, *, expires: int) -> str:
-        """Return the cookie's value that holds `token` until `expires` (seconds since 1970).
+        """Return the cookie value that holds `token` until `expires` (seconds since 1970).
 
         Raises:
-            KubeError: when the keys cannot be read or made.
+            KubeError: when the keys can be neither read nor created.
         """
         key_ring = await self._get_key_ring(KEY_REFRESH_SECONDS)
-        return seal(token, key=key_ring.newest, expires=expires)
+        return seal(token, keys=key_ring.keys, expires=expires)
 
     async def unseal(self, cookie: str) -> str:
-        """Return the token in a cookie.
+        """Return the token in a cookie value.
 
         Raises:
-            SessionEnded: when it is garbled, expired, or sealed with a key that is no more.
-            KubeError: when the keys cannot be read and were not read before.
+            SessionEnded: when it has expired, or is not sealed with one of the keys.
+            KubeError: when the keys cannot be read and have never been read.
         """
-        key_id, received_at = sealing_key_id(cookie), self._monotonic()
+        received_at = self._monotonic()
         key_ring = await self._get_key_ring(KEY_REFRESH_SECONDS)
-        if key_id not in key_ring.keys:
-            # Another replica may have sealed it with a key that has just been added.
-            await asyncio.sleep(max(0.0, key_ring.read_at + KEY_READ_INTERVAL_SECONDS_MIN - self._monotonic()))
-            key_ring = await self._get_key_ring(self._monotonic() - received_at)
-        return unseal(cookie, keys=key_ring.keys, now=time.time())
+        try:
+            try:
+                token, expires = unseal(cookie, keys=key_ring.keys)
+            except InvalidToken:
+                # Another replica may have sealed it with a key that has just been added.
+                await asyncio.sleep(max(0.0, key_ring.read_at + KEY_READ_INTERVAL_SECONDS_MIN - self._monotonic()))
+                key_ring = await self._get_key_ring(self._monotonic() - received_at)
+                token, expires = unseal(cookie, keys=key_ring.keys)
+        except InvalidToken:
+            raise session_ended_error() from None
+        if time.time() >= expires:
+            raise session_ended_error()
+        return token
 
     async def _get_key_ring(self, max_age_seconds: float) -> _KeyRing:
         key_ring = self._key_ring
@@ -101,13 +110,13 @@ class SessionKeys:
             secret = await self._kube.get(SECRETS, self._name, namespace=self._namespace)
         except NotFound:
             secret = await self._create_secret()
-        keys = [SessionKey.from_secret(each) for each in _decode_keys(secret)]
+        keys = _decode_keys(secret)
         if not keys:
             raise KubeError(
                 f"the Secret {self._namespace}/{self._name} holds no session key: each entry must be named by a number "
-                f"and hold {KEY_BYTES} bytes; delete it, and a new one is made"
+                f"and hold {KEY_BYTES} bytes; delete the Secret, and the gateway creates a new one"
             )
-        self._key_ring = _KeyRing(keys={key.id: key for key in keys}, newest=keys[-1], read_at=started_at)
+        self._key_ring = _KeyRing(keys=MultiFernet(keys), read_at=started_at)
         return self._key_ring
 
     async def _create_secret(self) -> JsonObject:
@@ -125,23 +134,23 @@ class SessionKeys:
             return await self._kube.get(SECRETS, self._name, namespace=self._namespace)
         except NotFound as error:
             raise KubeError(
-                f"no session can be kept: there is no namespace {self._namespace}; create it, or name another in "
+                f"there is no namespace {self._namespace} to keep session keys in: create it, or name another one in "
                 "XAPP_SESSION_NAMESPACE",
             ) from error
         _log.info("session keys created", namespace=self._namespace, name=self._name)
         return created
 
 
-def _decode_keys(secret: JsonObject) -> list[bytes]:
-    """Return the keys of a Secret, the youngest last."""
-    found: dict[int, bytes] = {}
+def _decode_keys(secret: JsonObject) -> list[Fernet]:
+    """Return the keys in a Secret, newest first."""
+    found: dict[int, Fernet] = {}
     for name, value in obj(secret, "data").items():
         if not (name.isascii() and name.isdecimal() and isinstance(value, str)):
             continue
         try:
             key = base64.b64decode(value, validate=True)
-        except (ValueError, binascii.Error):
+        except binascii.Error:
             continue
         if len(key) == KEY_BYTES:
-            found[int(name)] = key
-    return [found[at] for at in sorted(found)]
+            found[int(name)] = Fernet(base64.urlsafe_b64encode(key))
+    return [found[created_at] for created_at in sorted(found, reverse=True)]
