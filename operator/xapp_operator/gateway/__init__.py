@@ -1,1 +1,1 @@
-"""The REST API: it writes XApps as the caller, and reads lists from its own cache; it never changes a release."""
+"""The REST API: it writes XApps as the caller, serves lists from memory, and never changes a release."""

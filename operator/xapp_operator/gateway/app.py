@@ -1,6 +1,6 @@
-"""The ASGI application: the routes, what becomes of errors, the API's own description, all behind the entrance.
+"""The ASGI application: routes, exception handlers and the OpenAPI document, inside the middleware.
 
-To add a route, write a module in `routes/` and name its router in `routes/__init__.py`.
+To add a route, write a module in `routes/` and add its router to `routes/__init__.py`.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from xapp_operator.telemetry.logs import get_logger
 TITLE: Final = "xapp-operator"
 DESCRIPTION: Final = (
     "Deploys, lists, upgrades and removes xApps. Every path is served under `/api` and under `/api/v1`. "
-    "Errors are problems of RFC 9457 (`application/problem+json`). Lists are paginated; `pretty=true` indents any "
-    "answer."
+    "Errors are problem details of RFC 9457 (`application/problem+json`). Lists are paginated; `pretty=true` indents "
+    "any response."
 )
 
 _HTTP_METHODS: Final = ("DELETE", "GET", "OPTIONS", "PATCH", "POST", "PUT")
@@ -84,7 +84,7 @@ async def _handle_xapp_error(request: Request, error: Exception) -> Response:
 async def _handle_http_exception(request: Request, error: Exception) -> Response:
     exception = cast("HTTPException", error)
     if exception.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        # The framework names the methods of the first route at that path only; there is one for each method.
+        # The framework names only the methods of the first route at that path; each method has its own route.
         exception = HTTPException(exception.status_code, headers={"Allow": ", ".join(_allowed_methods(request))})
     return http_exception_response(exception, request)
 
@@ -101,9 +101,7 @@ async def _handle_validation_error(request: Request, error: Exception) -> Respon
         FieldError(".".join(map(str, each["loc"])), str(each["msg"]))
         for each in cast("RequestValidationError", error).errors()
     )
-    return problem_response(
-        MalformedRequest("the request is not of the form that this path takes", errors=field_errors), request
-    )
+    return problem_response(MalformedRequest("the request is not valid for this path", errors=field_errors), request)
 
 
 async def _handle_client_disconnect(request: Request, _error: Exception) -> Response:

@@ -1,4 +1,4 @@
-"""The process: reads its settings, opens the gateway, serves it until it is told to stop."""
+"""The process of the gateway: it serves until it gets a signal."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _log = get_logger(__name__)
 
 
 def run(settings: Settings) -> int:
-    """Serve until SIGTERM or SIGINT; return the exit status, 1 when it could not begin."""
+    """Serve until SIGTERM or SIGINT; return the exit status, 1 if the gateway could not start."""
     try:
         check_bind_address(settings)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -62,17 +62,17 @@ async def _serve(settings: Settings) -> int:
 
 
 class AddressUnavailable(XAppError):
-    """The address to serve on cannot be had."""
+    """The address to serve on is not available."""
 
     title = "Address not available"
 
 
 @contextmanager
 def listening_socket(settings: Settings) -> Iterator[socket.socket]:
-    """Hold the socket to serve on; port 0 takes a free one.
+    """Open the socket to serve on; port 0 means any free port.
 
     Raises:
-        AddressTaken: when somebody else has it, or it is none of this machine.
+        AddressTaken: when it is in use or not an address of this machine.
     """
     address = f"{settings.host}:{settings.port}"
     try:
@@ -87,24 +87,24 @@ def listening_socket(settings: Settings) -> Iterator[socket.socket]:
 
 
 class _ExpectedErrorFilter(logging.Filter):
-    """Leaves out what uvicorn calls errors and we do on purpose.
+    """Hides two uvicorn errors that are intended here.
 
-    These are a WebSocket refused with an answer, and an answer broken off because its source broke off; the latter is
-    logged, with its cause, where that is done.
+    They are a WebSocket refused with a response, and a response aborted because its source failed, which the proxy logs
+    with its cause.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Tell whether to log it."""
+        """Tell whether to log the record."""
         return record.msg not in _EXPECTED_ERRORS
 
 
-_EXPECTED_ERROR_FILTER: Final = _ExpectedErrorFilter()  # one: a logger takes the same filter once only
+_EXPECTED_ERROR_FILTER: Final = _ExpectedErrorFilter()  # a logger adds the same filter object only once
 
 
 class Server(uvicorn.Server):
     """The HTTP server of one gateway.
 
-    Signals are its caller's affair: uvicorn would raise them again when it is done, past all cleaning up.
+    `run` handles signals: uvicorn would raise them again after its shutdown, before the gateway has cleaned up.
     """
 
     def __init__(self, gateway: Gateway) -> None:
@@ -121,7 +121,7 @@ class Server(uvicorn.Server):
                 ws_ping_interval=PING_SECONDS,
                 ws_ping_timeout=PONG_SECONDS,
                 ws_per_message_deflate=False,
-                log_level=logging.WARNING,  # it would log the query of each WebSocket, which may hold a secret
+                log_level=logging.WARNING,  # below, it logs the query of each WebSocket, which may hold a secret
                 lifespan="off",
                 log_config=None,
                 access_log=False,
@@ -135,12 +135,12 @@ class Server(uvicorn.Server):
         logging.getLogger("uvicorn.error").addFilter(_EXPECTED_ERROR_FILTER)
 
     def stop(self) -> None:
-        """End the service: streams at once, other requests under way get GRACE_SECONDS."""
+        """Stop serving: streams end at once, other requests get SHUTDOWN_GRACE_SECONDS."""
         self.should_exit = True
         self._feed.close()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Close every connection; one whose other end does not read what it was sent is broken off."""
+        """Close every connection; abort those whose client does not read."""
         await super().shutdown(sockets)
         for connection in list(self.server_state.connections):
             if (transport := getattr(connection, "transport", None)) is not None:
@@ -148,5 +148,5 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Leave signals alone."""
+        """Do not handle signals."""
         yield

@@ -1,7 +1,4 @@
-"""What a running gateway is made of: the cluster's client, the cache, helm for rendering, chart sources.
-
-Made once by `server`, handed to every handler; the handlers own nothing themselves.
-"""
+"""The running gateway: everything that request handlers use, started once by `server`."""
 
 from __future__ import annotations
 
@@ -43,15 +40,15 @@ from xapp_operator.monitor.registry import XAppRegistry
 UPLOADS_PREFIX: Final = "uploads-"
 STALE_UPLOAD_SECONDS: Final = 24 * 3600.0
 RENDERINGS_MAX: Final = 4
-"""So many helm processes at most, so that uploads cannot take all processor time and memory from lists."""
+"""Maximum number of helm processes, so that uploads leave processor time and memory to lists."""
 
 ARCHIVE_CHECKS_MAX: Final = 2
-"""So many uploads are unpacked at a time: each thread that computes keeps lists waiting for the interpreter."""
+"""Maximum number of uploads that are unpacked at a time: such threads hold the interpreter lock."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gateway:
-    """Everything that handlers use; `uploads` is a folder of this process alone, `threads` check what lies there."""
+    """Everything that handlers use. `upload_folder` belongs to this process; `archive_threads` check its files."""
 
     settings: Settings
     kube: KubeClient
@@ -73,7 +70,7 @@ class Gateway:
     @classmethod
     @asynccontextmanager
     async def start(cls, settings: Settings) -> AsyncIterator[Gateway]:
-        """Connect to the cluster, begin to watch, and end all of it with the block."""
+        """Connect to the cluster and watch it until the block ends."""
         store = XAppRecordStore()
         async with await KubeClient.connect(settings) as kube:
             cache = WatchCache(kube, XAPPS, transform=build_xapp_entry, namespaces=settings.namespaces)
@@ -114,17 +111,17 @@ class Gateway:
                     )
 
     def get_caller(self, connection: HTTPConnection) -> Caller:
-        """Return who asks. Raises Unauthenticated, and RequestRefused where a cookie alone may change nothing."""
+        """Return the caller of a request; raises as `Authenticator.get_caller` does."""
         return self.authenticator.get_caller(connection)
 
     def require_synced(self) -> None:
-        """Refuse to speak of xApps before all of them are known.
+        """Refuse to answer before all xApps are known.
 
         Raises:
-            NotReady: until the first lists of the cluster are there.
+            NotReady: until the first lists of the cluster are complete.
         """
         if not _is_synced(self.cache, self.registry):
-            raise NotReady("the xApps of the cluster have not been read yet: ask again in a second")
+            raise NotReady("the xApps of the cluster have not been read yet: try again in a second")
 
 
 def _is_synced(cache: WatchCache[XAppEntry], registry: XAppRegistry) -> bool:
@@ -132,8 +129,8 @@ def _is_synced(cache: WatchCache[XAppEntry], registry: XAppRegistry) -> bool:
 
 
 def _rendering_engine(settings: Settings) -> HelmEngine:
-    at_once = min(settings.helm_concurrency, RENDERINGS_MAX)
-    return HelmEngine(settings.model_copy(update={"helm_concurrency": at_once}))
+    concurrency = min(settings.helm_concurrency, RENDERINGS_MAX)
+    return HelmEngine(settings.model_copy(update={"helm_concurrency": concurrency}))
 
 
 def get_gateway(connection: HTTPConnection) -> Gateway:
@@ -144,7 +141,7 @@ def get_gateway(connection: HTTPConnection) -> Gateway:
 
 @contextmanager
 def private_upload_folder(settings: Settings) -> Iterator[Path]:
-    """Hold a folder that only this user can read; what a killed process left behind long ago is removed."""
+    """Create a folder that only this user can read; remove folders that killed processes left long ago."""
     settings.cache_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     oldest = time.time() - STALE_UPLOAD_SECONDS
     for old in settings.cache_dir.glob(f"{UPLOADS_PREFIX}*"):

@@ -1,1 +1,1 @@
-"""Who a caller is and what they may do: tokens, access reviews, session cookies and their keys."""
+"""Authentication and permissions: callers, access reviews, session cookies and their keys."""

@@ -1,9 +1,8 @@
-"""What a token may do: the API server's answers, asked for at most once in some seconds each.
+"""What a token may do: SelfSubjectAccessReviews, each cached for some seconds.
 
-Lives in the gateway beside `auth`, which turns the answers into refusals. A question about one namespace is one
-SelfSubjectAccessReview. "Which namespaces" is one for all of them, and only where that says no, one for each namespace
-that holds something: RBAC has no cheaper question that is also right for every authorizer (a SelfSubjectRulesReview is
-for one namespace too, and may be incomplete).
+A check of one namespace is one review. A list of namespaces takes one review for all namespaces, and only if that is
+denied, one for each namespace that holds an object. Kubernetes has no cheaper way that is right for every authorizer: a
+SelfSubjectRulesReview is also for one namespace, and may be incomplete.
 """
 
 from __future__ import annotations
@@ -25,15 +24,15 @@ from xapp_operator.kube.resources import Resource
 
 REVIEW_SECONDS: Final = 10.0
 STALE_REVIEW_SECONDS: Final = 300.0
-"""An answer this old still counts while the API server is away, so that its last known list can be read."""
+"""Reviews up to this age are used while the API server is away, so that the last known list stays readable."""
 REVIEW_CACHE_SIZE: Final = 10_000
 NAMESPACE_NAME_MAX: Final = 63
-"""Characters of the name of a namespace (RFC 1123); a request may say anything, and longer texts are not kept."""
+"""Characters of a namespace's name (RFC 1123); a review of a longer name is not cached."""
 
 NAMESPACE_ACCESS_CACHE_SIZE: Final = 256
 REVIEW_CONCURRENCY: Final = 32
 DENIED_RECHECKS_PER_SECOND: Final = 20
-"""Namespaces that were denied are asked about again so slowly (per token), but after DENIED_SECONDS_MAX all of them."""
+"""Rate at which denied namespaces are reviewed again (per token), within DENIED_RECHECK_SECONDS_MAX."""
 DENIED_RECHECK_SECONDS_MAX: Final = 60.0
 
 _NO_NAMESPACES: Final = frozenset[str]()
@@ -55,10 +54,10 @@ class _CachedReview:
 
 @dataclass(frozen=True, slots=True)
 class _NamespaceAccess:
-    """Which of the namespaces `among` were allowed at `at`.
+    """The reviews of the namespaces `among` for one token.
 
-    Those `denied_once` may have been made a moment ago, before RBAC knew of them; those `denied` were so again, and
-    last asked about at `denied_at`.
+    Namespaces `denied_once` may be new, with role bindings still to come. Namespaces `denied` were denied again; their
+    last review was at `denied_reviewed_at`. Times are those of `time.monotonic`.
     """
 
     among: frozenset[str]
@@ -70,7 +69,7 @@ class _NamespaceAccess:
 
 
 class AccessReviews:
-    """Answers to "may this token do that", asked of the API server at most once in REVIEW_SECONDS each."""
+    """Access reviews, each made at most once in REVIEW_SECONDS."""
 
     def __init__(self) -> None:
         self._reviews: LRUCache[_ReviewKey, _CachedReview] = LRUCache(REVIEW_CACHE_SIZE)
@@ -89,11 +88,11 @@ class AccessReviews:
         namespace: str | None,
         subresource: str | None = None,
     ) -> bool:
-        """Tell whether the API server allows it; `namespace` None asks for all namespaces.
+        """Tell whether the API server allows it; `namespace` None means all namespaces.
 
         Raises:
-            Unauthenticated: when the API server does not know the token.
-            ApiUnavailable: when it does not answer, and has not within STALE_REVIEW_SECONDS.
+            Unauthenticated: when the API server does not accept the token.
+            ApiUnavailable: when it does not respond and there is no review of the last STALE_REVIEW_SECONDS.
         """
         key = _ReviewKey(_token_digest(token), verb, resource.group_resource, subresource, namespace)
         known = self._reviews.get(key)
@@ -110,15 +109,15 @@ class AccessReviews:
     async def allowed_namespaces(
         self, client: KubeClient, token: str, verb: str, *, resource: Resource, among: frozenset[str]
     ) -> frozenset[str] | None:
-        """Return in which of the namespaces `among` the token may `verb` the resource; None for all there are.
+        """Return those of the namespaces `among` in which the token may `verb` the resource; None for all there are.
 
-        Namespaces that were asked about just before may be in it too. The very same set is returned as long as nothing
-        changes. A right that was taken counts for REVIEW_SECONDS at most; one that was given is seen as soon, or where
-        there are many namespaces within DENIED_SECONDS_MAX.
+        The result may also contain namespaces of an earlier call. It is the same set object as long as nothing changes.
+        A revoked permission counts for REVIEW_SECONDS at most; a new one is seen as soon, or, with many namespaces,
+        within DENIED_RECHECK_SECONDS_MAX.
 
         Raises:
-            Unauthenticated: when the API server does not know the token.
-            ApiUnavailable: when it does not answer, and has not within STALE_REVIEW_SECONDS.
+            Unauthenticated: when the API server does not accept the token.
+            ApiUnavailable: when it does not respond and there is no review of the last STALE_REVIEW_SECONDS.
         """
         if await self.is_allowed(client, token, verb, resource=resource, namespace=None):
             return None
@@ -161,7 +160,7 @@ class AccessReviews:
             reviewed_at=-math.inf,
             denied_reviewed_at=now,
         )
-        # What was answered just now is not asked again only because some namespace has come or gone.
+        # A namespace that comes or goes does not cause new reviews of the others.
         recent = now - known.reviewed_at < REVIEW_SECONDS / 2
         if recent:
             among |= known.among

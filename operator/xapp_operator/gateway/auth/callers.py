@@ -1,9 +1,8 @@
-"""Who asks, and what they may do: every handler gets a `Caller`, and every write goes through that caller's client.
+"""Authentication: the `Caller` of a request, their permissions, and the client that acts as them.
 
-With `XAPP_AUTH=kubernetes` a request is what its bearer token, or that in its session cookie, is to the API server:
-writes carry the token, so that RBAC, admission and the audit log see the person, and reads from the cache are allowed
-by a SelfSubjectAccessReview with it, whose answer is kept for some seconds. With `XAPP_AUTH=none` everybody who reaches
-the gateway (on loopback only) is the gateway itself. Lives in the gateway, the only place that knows requests.
+With `XAPP_AUTH=kubernetes` the caller is the user of the bearer token, or of the token in the session cookie. Writes
+are made with the token, so RBAC, admission and the audit log see the user. Reads from memory need a
+SelfSubjectAccessReview with the token. With `XAPP_AUTH=none`, allowed on loopback only, everyone acts as the gateway.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ from xapp_operator.kube.resources import XAPPS, Resource
 _AUTHORIZATION: Final = "authorization"
 _SCHEME: Final = "bearer"
 _SESSION: Final = "xapp_operator.session"
-"""Where in its scope a request carries the token of its session, or the error that there is."""
+"""Key of a request's scope: the token of its session, or the error of unsealing it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks; `client` acts as them."""
+    """The user of a request; `client` acts as them."""
 
     client: KubeClient
     mode: Literal["kubernetes", "none"]
@@ -42,7 +41,7 @@ class Caller:
     async def is_allowed(
         self, verb: str, *, namespace: str | None, resource: Resource = XAPPS, subresource: str | None = None
     ) -> bool:
-        """Tell whether they may `verb` the resource (`pods`, `log`) in a namespace, or in all of them."""
+        """Tell whether the caller may `verb` the resource in a namespace, or in all of them."""
         if self.mode == "none":
             return True
         return await self.access_reviews.is_allowed(
@@ -52,10 +51,10 @@ class Caller:
     async def require_allowed(
         self, verb: str, *, namespace: str | None, resource: Resource = XAPPS, subresource: str | None = None
     ) -> None:
-        """Refuse what they may not do, whether the namespace exists or not.
+        """Refuse what the caller may not do, whether the namespace exists or not.
 
         Raises:
-            AccessDenied: naming the right that is missing.
+            AccessDenied: names the missing permission.
         """
         if await self.is_allowed(verb, namespace=namespace, resource=resource, subresource=subresource):
             return
@@ -66,13 +65,13 @@ class Caller:
     async def allowed_namespaces(
         self, verb: str, *, among: frozenset[str], resource: Resource = XAPPS
     ) -> frozenset[str] | None:
-        """Return in which of the namespaces `among` they may `verb` the resource; None when in all that there are.
+        """Return those of the namespaces `among` in which the caller may `verb` the resource; None for all there are.
 
-        For lists that name no namespace: they leave out what the caller may not see. `among` should be the very same
-        set while nothing comes or goes, as `RecordStore.namespaces` is.
+        Lists without a namespace filter use it to leave out what the caller may not see. Pass the same set object as
+        long as no namespace comes or goes, as `ObjectStore.namespaces` is.
 
         Raises:
-            Unauthenticated: when the API server does not know the token.
+            Unauthenticated: when the API server does not accept the token.
         """
         if self.mode == "none":
             return None
@@ -81,13 +80,13 @@ class Caller:
         )
 
     async def require_list_allowed(self, *, namespace: str | None, resource: Resource = XAPPS) -> None:
-        """Refuse a list of a namespace that they may not list; one of no namespace only asks who they are.
+        """Refuse to list a namespace that the caller may not list; without a namespace, only authenticate them.
 
-        Such a list leaves out what they may not see: `namespaces` tells.
+        A list of all namespaces leaves out what the caller may not see (`allowed_namespaces`).
 
         Raises:
-            Unauthenticated: when the API server does not know the token.
-            AccessDenied: naming the right that is missing.
+            Unauthenticated: when the API server does not accept the token.
+            AccessDenied: names the missing permission.
         """
         await (
             self.authenticate()
@@ -96,16 +95,16 @@ class Caller:
         )
 
     async def authenticate(self) -> None:
-        """Have the token checked before anything of the request is read.
+        """Have the token checked before the rest of the request is read.
 
         Raises:
-            Unauthenticated: when the API server does not know it.
+            Unauthenticated: when the API server does not accept it.
         """
         await self.is_allowed("list", namespace=None)
 
 
 class Authenticator:
-    """Makes the caller of a request."""
+    """Determines the caller of each request."""
 
     def __init__(self, settings: Settings, kube: KubeClient) -> None:
         self._kube = kube
@@ -134,14 +133,14 @@ class Authenticator:
         connection.scope[UNAUTHENTICATED_HEADERS] = CLEAR_COOKIE_HEADERS
 
     def get_caller(self, connection: HTTPConnection) -> Caller:
-        """Return who asks, by the Authorization header or else by the session cookie.
+        """Return the caller, from the Authorization header or else from the session cookie.
 
-        With `XAPP_AUTH=none` neither is looked at.
+        With `XAPP_AUTH=none` both are ignored.
 
         Raises:
             Unauthenticated: without a bearer token, or when the session has ended.
-            RequestRefused: when a cookie signs in what changes something, and nothing proves that the request comes
-                from a page of this gateway (CSRF).
+            RequestRefused: when a request that changes something is signed in by cookie and does not prove that it
+                comes from a page of this gateway (CSRF).
         """
         if self._gateway_caller is not None:
             return self._gateway_caller
@@ -167,7 +166,7 @@ class Authenticator:
             raise _missing_token_error()
         if connection.scope.get("method") not in SAFE_METHODS and not proves_same_origin(connection.headers):
             raise RequestRefused(
-                "a session cookie alone may not change anything: send the request from this gateway's own pages, with "
+                "a session cookie alone may not change anything: send the request from a page of this gateway, with "
                 "the header X-Requested-With, or with a bearer token instead of the cookie"
             )
         return found
@@ -178,20 +177,20 @@ def _missing_token_error() -> Unauthenticated:
 
 
 class UnsafeBindAddress(XAppError):
-    """`XAPP_AUTH=none` on an address that others can reach."""
+    """`XAPP_AUTH=none` with an address that other machines can reach."""
 
     title = "Unsafe configuration"
     permanent = True
 
 
 def check_bind_address(settings: Settings) -> None:
-    """Refuse to serve everybody as ourselves where others can reach us.
+    """Refuse `XAPP_AUTH=none` on an address that other machines can reach.
 
     Raises:
         UnsafeBinding: for `XAPP_AUTH=none` with an `XAPP_HOST` that is not loopback.
     """
     if settings.auth == "none" and not is_loopback(settings.host):
         raise UnsafeBindAddress(
-            "XAPP_AUTH=none lets everybody act as the gateway, so XAPP_HOST must be a loopback address such as "
-            "127.0.0.1: change one of the two"
+            "XAPP_AUTH=none lets everyone act as the gateway, so XAPP_HOST must be a loopback address such as "
+            "127.0.0.1: change one of the two settings"
         )

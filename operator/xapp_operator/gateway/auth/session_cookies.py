@@ -25,12 +25,18 @@ TOKEN_MAX_BYTES: Final = 3000
 """Browsers store cookies of up to 4,096 bytes, name included (RFC 6265, 6.1)."""
 
 _JWT_PARTS: Final = 3
-_SEALED: Final = re.compile(r"[A-Za-z0-9_-]{1,4096}={0,2}")
+_SEALED: Final = re.compile(r"gAAAA[A-Za-z0-9_-]{90,4090}={0,2}")
+"""A Fernet token: version 0x80, a 64-bit time before 2106, and at least an IV, a block and a MAC, in base64."""
 
 
 def seal(token: str, *, keys: MultiFernet, expires: int) -> str:
     """Return the cookie value that holds `token` until `expires` (seconds since 1970)."""
     return keys.encrypt(zlib.compress(f"{expires}:{token}".encode("ascii"), level=9)).decode()
+
+
+def is_sealed(cookie: str) -> bool:
+    """Tell whether a cookie value has the format of what `seal` returns; this needs no keys."""
+    return _SEALED.fullmatch(cookie) is not None
 
 
 def unseal(cookie: str, *, keys: MultiFernet) -> tuple[str, int]:
@@ -39,7 +45,7 @@ def unseal(cookie: str, *, keys: MultiFernet) -> tuple[str, int]:
     Raises:
         InvalidToken: for anything that `seal` did not return for one of `keys`.
     """
-    if _SEALED.fullmatch(cookie) is None:
+    if not is_sealed(cookie):
         raise InvalidToken
     expires, _, token = zlib.decompress(keys.decrypt(cookie)).decode("ascii").partition(":")
     return token, int(expires)
@@ -54,7 +60,7 @@ def read_session_cookie(headers: Headers) -> str | None:
     """Return the session cookie of a request, or None.
 
     Raises:
-        SessionEnded: when there are several: another server of the same host has set one of them.
+        SessionEnded: when there are several, because another server of the same host has set one.
     """
     found = [
         value.strip()
@@ -68,7 +74,7 @@ def read_session_cookie(headers: Headers) -> str | None:
 
 
 def set_session_cookie(response: Response, value: str, *, seconds: int, secure: bool) -> None:
-    """Have the browser keep a session for `seconds`."""
+    """Make the browser keep the session for `seconds`."""
     response.set_cookie(COOKIE_NAME, value, max_age=seconds, path="/", secure=secure, httponly=True, samesite="strict")
 
 
@@ -83,9 +89,9 @@ CLEAR_COOKIE_HEADERS: Final = _clear_cookie_headers()
 
 
 def jwt_expiry(token: str) -> int | None:
-    """Return when a JSON web token says that it ends, in seconds since 1970; None for all others.
+    """Return the expiry in a JSON web token, in seconds since 1970; None for any other token.
 
-    Nothing is verified here: it only makes a session shorter.
+    The token is not verified: its expiry can only shorten a session.
     """
     parts = token.split(".")
     if len(parts) != _JWT_PARTS:

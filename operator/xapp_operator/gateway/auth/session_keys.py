@@ -22,7 +22,7 @@ from xapp_operator.api.json import JsonObject, obj
 from xapp_operator.common.single_flight import SingleFlight
 from xapp_operator.config import Settings
 from xapp_operator.errors import AccessDenied, AlreadyExists, ApiUnavailable, KubeError, NotFound, Unauthenticated
-from xapp_operator.gateway.auth.session_cookies import seal, session_ended_error, unseal
+from xapp_operator.gateway.auth.session_cookies import is_sealed, seal, session_ended_error, unseal
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import SECRETS
 from xapp_operator.telemetry.logs import get_logger
@@ -72,6 +72,8 @@ class SessionKeys:
             SessionEnded: when it has expired, or is not sealed with one of the keys.
             KubeError: when the keys cannot be read and have never been read.
         """
+        if not is_sealed(cookie):
+            raise session_ended_error()
         received_at = self._monotonic()
         key_ring = await self._get_key_ring(KEY_REFRESH_SECONDS)
         try:

@@ -1,1 +1,1 @@
-"""What the gateway keeps in memory: records of xApps, Services and repositories, fed by watches and served in pages."""
+"""The lists in memory: xApps, Services and repositories, kept current by watches, and the feed of their changes."""

@@ -1,8 +1,8 @@
-"""The last changes of xApps, each as the bytes of a Server-Sent Event, made once however many listen.
+"""The last changes of xApps, each encoded once as a Server-Sent Event.
 
-Lives in the gateway between the store and its streams. All streams read from one ring, each at its own position, so
-nothing is queued for a listener: who falls behind the ring has lost changes and is told to list again. An event's id
-says nothing about other events; it is known to this process only, and for as long as the ring goes back.
+All streams read from one ring buffer, each at its own position, so nothing is queued for a listener. A listener that
+falls behind the ring is told to list again. The id of an event is random, so that it tells nothing about other events;
+only this process knows it, and only while the event is in the ring.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _EVENT_ID_BYTES: Final = 9
 
 @dataclass(frozen=True, slots=True)
 class FeedChange:
-    """One change: `text` is the whole event."""
+    """One change; `event` is the whole Server-Sent Event."""
 
     id: str
     namespace: str
@@ -39,7 +39,7 @@ class FeedChange:
 
 
 class ChangeFeed:
-    """The ring of changes. A position counts changes since the process began; 0 is before the first."""
+    """The ring of changes. A position is the number of changes since the process started."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class ChangeFeed:
         max_events: int = RING_EVENTS_MAX,
         max_bytes: int = RING_BYTES_MAX,
     ) -> None:
-        """Listen to `store`; what comes before `is_synced` is its filling, of which nobody is told."""
+        """Subscribe to `store`; changes before `is_synced` fill it and are not events."""
         self._store = store
         self._is_synced = is_synced
         self._max_events = max_events
@@ -64,13 +64,13 @@ class ChangeFeed:
         self._changed = asyncio.Event()
         self._listener_limit = ConcurrencyLimit(
             LISTENERS_MAX,
-            message=f"{LISTENERS_MAX:,} streams of changes are open, the most that are served: ask again later",
+            message=f"{LISTENERS_MAX:,} streams of changes are open, which is the maximum: try again later",
         )
         self.closed = False
         self._unsubscribe = store.subscribe(self._append)
 
     def close(self) -> None:
-        """End every stream, so that the process can end."""
+        """End every stream, so that the process can stop."""
         if not self.closed:
             self._unsubscribe()
             self.closed = True
@@ -83,30 +83,30 @@ class ChangeFeed:
 
     @property
     def namespaces(self) -> frozenset[str]:
-        """Return the namespaces that hold an xApp or have just lost one: the same set while none comes or goes."""
+        """Return the namespaces with an xApp or a change: the same set object while none comes or goes."""
         held = self._store.namespaces
         if self._known_namespaces is None or self._known_namespaces[0] is not held:
             self._known_namespaces = held, held | self._changes_by_namespace.keys()
         return self._known_namespaces[1]
 
     def id_at(self, position: int) -> str:
-        """Return the id after which a stream goes on at `position`, which the ring still reaches."""
+        """Return the id after which a stream resumes at `position`, which must be in the ring."""
         return self._preceding_id if position == self._first - 1 else self._changes[position].id
 
     def count_listener(self) -> AbstractContextManager[None]:
-        """Count a listener for as long as the block lasts.
+        """Count a listener inside the block.
 
         Raises:
-            TooManyAtOnce: when there are LISTENERS_MAX already.
+            TooManyConcurrentRequests: when there are LISTENERS_MAX already.
         """
         return self._listener_limit.acquire()
 
     def position_of(self, event_id: str) -> int | None:
-        """Return the position of an event, or None when it is too old or of another process."""
+        """Return the position of an event, or None if it is too old or comes from another process."""
         return self._positions.get(event_id)
 
     def changes_after(self, position: int) -> list[FeedChange] | None:
-        """Return the changes after `position`, some at a time; None when the ring does not go back so far."""
+        """Return some of the changes after `position`; None if the ring no longer has them."""
         at, size, found = position + 1, 0, list[FeedChange]()
         if at < self._first:
             return None
@@ -117,7 +117,7 @@ class ChangeFeed:
         return found
 
     async def wait_for_change(self, position: int, *, seconds: float) -> bool:
-        """Wait until there is a change after `position` or the feed is closed; False when `seconds` passed before."""
+        """Wait for a change after `position` or the end of the feed; return False after `seconds` without either."""
         if self.closed or self.position > position:
             return True
         try:
@@ -160,10 +160,10 @@ class ChangeFeed:
 
 
 def format_event(name: str, event_id: str, data: bytes) -> bytes:
-    """Return a Server-Sent Event (WHATWG HTML, 9.2.6); `data` is JSON in one line."""
+    """Return a Server-Sent Event (WHATWG HTML, 9.2.6); `data` is JSON on one line."""
     return b"event: %b\nid: %b\ndata: %b\n\n" % (name.encode(), event_id.encode(), data)
 
 
 def format_reset(event_id: str, reason: str) -> bytes:
-    """Return the event that tells a listener to list again, and to go on after `event_id`."""
+    """Return the event that tells a listener to list again and to resume after `event_id`."""
     return format_event("reset", event_id, orjson.dumps({"detail": f"{reason}: list the xApps again"}))

@@ -1,7 +1,6 @@
-"""Label selectors of Kubernetes, read strictly and matched in memory. Pure.
+"""Label selectors of Kubernetes, parsed strictly and matched in memory. Pure.
 
-Lives in the gateway beside the other readers of queries: a list that comes from memory cannot leave the selector to the
-API server. https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors
+https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors
 """
 
 from __future__ import annotations
@@ -29,27 +28,27 @@ _EXPECTED: Final = "a label selector such as app=ric,tier!=test,zone in (a,b),st
 
 
 class LabelRequirement(NamedTuple):
-    """One term: the label is there and, unless `values` is None, has one of them; or the opposite of that."""
+    """One term: the label exists and, unless `values` is None, has one of them; `negated` is the opposite."""
 
     key: str
     values: frozenset[str] | None
     negated: bool
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Tell whether labels fulfil it; as in Kubernetes, what has no such label is never equal."""
+        """Tell whether labels fulfil it; as in Kubernetes, an object without the label fulfils `!=` and `notin`."""
         found = labels.get(self.key)
         return (found is not None and (self.values is None or found in self.values)) != self.negated
 
 
 LabelSelector: TypeAlias = tuple[LabelRequirement, ...]
-"""All of these must match."""
+"""All requirements must match."""
 
 
 def parse_label_selector(name: str, value: str) -> LabelSelector:
-    """Return what the query parameter `name` selects.
+    """Parse the query parameter `name`.
 
     Raises:
-        MalformedRequest: for what is no selector by the rules of Kubernetes, or longer than SELECTOR_MAX.
+        MalformedRequest: for a value that is not a label selector, or longer than LABEL_SELECTOR_MAX.
     """
     if len(value) > LABEL_SELECTOR_MAX:
         raise parameter_error(
@@ -71,7 +70,7 @@ def parse_label_selector(name: str, value: str) -> LabelSelector:
 def _build_requirement(name: str, term: re.Match[str]) -> LabelRequirement:
     key = term["absent"] or term["key"]
     if LABEL_KEY.fullmatch(key) is None:
-        raise _term_error(name, key, "is no key of a label")
+        raise _term_error(name, key, "is not a label key")
     if term["sign"] is not None:
         values = [term["value"]]
     elif term["word"] is not None:
@@ -80,7 +79,7 @@ def _build_requirement(name: str, term: re.Match[str]) -> LabelRequirement:
         return LabelRequirement(key, None, negated=term["absent"] is not None)
     for value in values:
         if LABEL_VALUE.fullmatch(value) is None:
-            raise _term_error(name, value, f"is no value of a label ({quote_input(key)})")
+            raise _term_error(name, value, f"is not a label value ({quote_input(key)})")
     return LabelRequirement(key, frozenset(values), negated=(term["sign"] or term["word"]) in _NEGATIONS)
 
 

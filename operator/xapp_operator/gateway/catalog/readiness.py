@@ -1,22 +1,22 @@
-"""Waiting for an xApp to become ready, on the cache: nothing is polled."""
+"""Waiting until an xApp is ready, by the changes of the store."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 
 from starlette.requests import Request
 
 from xapp_operator.gateway.catalog.records import XAppEntry
 from xapp_operator.gateway.catalog.xapp_store import XAppRecordStore
+from xapp_operator.gateway.http.streaming import wait_for_disconnect
 
 
 async def wait_until_settled(
     store: XAppRecordStore, key: tuple[str, str], *, uid: str, generation: int, seconds: float, request: Request
 ) -> XAppEntry | None:
-    """Return the entry of an XApp once nothing more is to be waited for, or as it is after `seconds`.
+    """Return the entry of an XApp when it is settled, or as it is after `seconds`; None if it is deleted.
 
-    That is: ready or stalled as of `generation`, deleted, or the client gone. None when it is deleted.
+    An XApp is settled when it is ready or stalled as of `generation`. The wait also ends when the client disconnects.
     """
     done = asyncio.Event()
 
@@ -30,8 +30,8 @@ async def wait_until_settled(
             check()
 
     check()
-    unsubscribe: Callable[[], None] = store.subscribe(on_change)
-    disconnecting = asyncio.create_task(_wait_for_disconnect(request))
+    unsubscribe = store.subscribe(on_change)
+    disconnecting = asyncio.create_task(wait_for_disconnect(request.receive))
     waiting = asyncio.create_task(done.wait())
     try:
         await asyncio.wait({disconnecting, waiting}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -45,8 +45,3 @@ async def wait_until_settled(
 
 def _is_settled(entry: XAppEntry, generation: int) -> bool:
     return entry.observed_generation >= generation and (entry.ready or entry.stalled)
-
-
-async def _wait_for_disconnect(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass

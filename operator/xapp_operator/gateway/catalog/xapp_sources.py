@@ -1,8 +1,7 @@
-"""Feeds the store from its two sources, XApps and what registers itself by labels, so that every xApp is in it once.
+"""Fills the store from its two sources, XApp resources and labelled objects, so that it has every xApp once.
 
-Lives in the gateway, between the watches and the store. An xApp is the same one when it has the same Helm release: as
-long as an XApp stands for a release, its labels say nothing in a list; when the XApp goes and the objects stay, the
-labels speak again.
+The Helm release identifies an xApp. As long as an XApp manages a release, the labels of its objects do not count. When
+the XApp is deleted and the objects stay, the xApp is listed by its labels again.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ from xapp_operator.monitor.object_labels import ReleaseKey
 from xapp_operator.monitor.registry import Registration, XAppRegistry
 
 OBJECT_REMOVAL_SECONDS: Final = 1.0
-"""How long the objects of an XApp that is gone are taken for going too: their watches may lag behind its own."""
+"""Time after which objects that outlive their XApp are listed by their labels: their watches may lag behind."""
 BATCH_SECONDS: Final = 0.05
-"""How long changes are gathered: a helm step changes many objects of a release at once."""
+"""Time for which changes are collected: a Helm operation changes many objects of a release at once."""
 
 _CHART_LABEL: Final = re.compile(r"(?P<name>.+?)-(?P<version>v?[0-9]+\.[0-9]+.*)", re.ASCII)
 _PHASE_BY_HEALTH: Final = {
@@ -40,7 +39,7 @@ _PHASE_BY_HEALTH: Final = {
 
 
 class XAppSources:
-    """Decides which source speaks for a release; `async with` runs the registry."""
+    """Decides which source a release is listed from; `async with` runs the registry."""
 
     def __init__(
         self,
@@ -73,7 +72,7 @@ class XAppSources:
                 timer.cancel()
 
     def on_xapp_change(self, change: ChangeType, key: ObjectKey, entry: XAppEntry) -> None:
-        """Take in a change of an XApp; what its labels said until now gives way in the same step."""
+        """Store a change of an XApp, and remove what was listed by the labels of its objects."""
         if change == "DELETED":
             self._store.remove(*key)
             self._forget_xapp(key)
@@ -91,7 +90,7 @@ class XAppSources:
         """Return the xApp that an object belongs to, or None.
 
         Args:
-            release: what `release_of` tells of the object.
+            release: the release key of the object (`release_key_of`).
             by_helm: whether Helm named that release; otherwise it is the name in the object's labels.
         """
         owners = self._xapps_by_release.get(release)
@@ -120,7 +119,7 @@ class XAppSources:
             self._removal_timers[release] = asyncio.get_running_loop().call_later(self._removal_seconds, refresh)
 
     def _on_objects_change(self, release: ReleaseKey) -> None:
-        """Note that objects of a release changed; many changes at once are looked at together."""
+        """Note that objects of a release have changed; changes are processed in batches."""
         if release in self._xapps_by_release or release in self._removal_timers:
             return
         if not self._changed_releases:
@@ -142,7 +141,7 @@ class XAppSources:
         self._store.put(entry)
 
     def _has_xapp(self, release: ReleaseKey) -> bool:
-        # An object without Helm's annotation belongs to the XApp that our label names; and a path names one xApp only.
+        # Without Helm's annotation, our label names the XApp of an object. And one path is one xApp.
         return release in self._xapps_by_release or ObjectKey(*release) in self._release_by_xapp
 
     def _remove_label_entry(self, release: ReleaseKey) -> None:
@@ -192,7 +191,7 @@ def _phase_from_objects(objects: tuple[LiveObject, ...], health: HealthStatus) -
 
 
 def _parse_chart_label(label: str) -> tuple[str | None, str | None]:
-    """Return name and version in a `helm.sh/chart` label, in which `_` stands for the `+` that no label may have."""
+    """Return name and version in a `helm.sh/chart` label, which has `_` in place of `+`."""
     parsed = _CHART_LABEL.fullmatch(label)
     if parsed is None:
         return label or None, None

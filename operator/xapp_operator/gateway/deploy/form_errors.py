@@ -1,4 +1,4 @@
-"""What the cluster says of an XApp, said of the form that the caller sent."""
+"""Errors of the API server about an XApp, in terms of the form that the caller sent."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _TOO_LARGE_MESSAGE: Final = re.compile(
     r"object is too large|request is too large|Request entity too large|too large to be stored|message larger than max",
     re.IGNORECASE,
 )
-"""What is said by our own client, by etcd, by the API server, and by its connection to etcd."""
+"""The messages of our own client, of etcd, of the API server and of its connection to etcd."""
 
 _PART_BY_SPEC_FIELD: Final = {"spec.values": "values", "spec.archive": "file"}
 _COMPOSED_NAME_FIELD: Final = "metadata.name"
 
 
 def to_form_error(error: KubeError) -> KubeError | ContentTooLarge:
-    """Return the error that tells a caller of the form why the cluster refused the XApp made from it."""
+    """Return the error for the caller of the form from which a refused XApp was made."""
     if _TOO_LARGE_MESSAGE.search(error.message):
-        message = "the form and the values are together larger than the cluster can store (about 1.5 MB): send less"
+        message = "the form and the values together are larger than the cluster can store (about 1.5 MB): send less"
         return ContentTooLarge(message, errors=(FieldError("values", message),))
     if not isinstance(error, Invalid):
         return error

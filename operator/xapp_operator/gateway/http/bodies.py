@@ -1,7 +1,4 @@
-"""Request bodies, read as they come: bounded in bytes, in silence and in time.
-
-Lives in the gateway because the framework's own reading is bounded in none of these.
-"""
+"""Request bodies, read within bounds of size, of pauses and of time; the framework has none of these."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ BODY_IDLE_SECONDS: Final = 30.0
 BODY_SECONDS_MAX: Final = 600.0
 JSON_MAX_BYTES: Final = 64 * 1024
 BODY_ERRORS_MAX: Final = 50
-"""Fields that one answer names."""
+"""Maximum number of fields that one response names."""
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -30,11 +27,11 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 
 async def iter_body(request: Request) -> AsyncIterator[bytes]:
-    """Yield the body as it comes.
+    """Yield the body, chunk by chunk.
 
     Raises:
-        MalformedRequest: when it stops coming for SILENCE_SECONDS, or takes longer than BODY_SECONDS.
-        ClientDisconnect: when the client has gone before its end.
+        MalformedRequest: after a pause of BODY_IDLE_SECONDS, or BODY_SECONDS_MAX in all.
+        ClientDisconnect: when the client disconnects before the end of the body.
     """
     deadline = asyncio.get_running_loop().time() + BODY_SECONDS_MAX
     while True:
@@ -55,18 +52,23 @@ async def iter_body(request: Request) -> AsyncIterator[bytes]:
 
 
 async def read_json_object(request: Request, *, what: str, max_bytes: int = JSON_MAX_BYTES) -> JsonObject:
-    """Return the JSON object that is the whole body; the Content-Type is not looked at.
+    """Return the body, which must be a JSON object; the Content-Type is ignored.
+
+    Args:
+        request: the request.
+        what: name of the body in errors.
+        max_bytes: maximum size of the body.
 
     Raises:
-        TooLarge: beyond `max_bytes`.
-        MalformedRequest: for what is not JSON.
-        FormInvalid: for JSON that is no object, or that has a key twice.
+        ContentTooLarge: for a larger body.
+        MalformedRequest: for a body that is not JSON.
+        FormInvalid: for JSON that is not an object, or that has a key twice.
     """
     body = bytearray()
     async for chunk in iter_body(request):
         body += chunk
         if len(body) > max_bytes:
-            message = f"has more than {max_bytes:,} bytes, the most that is taken here: send less"
+            message = f"has more than {max_bytes:,} bytes, which is the maximum here: send less"
             raise ContentTooLarge(f"{what} {message}", errors=(FieldError(what, message),))
     if len(body) <= JSON_MAX_BYTES:
         return decode_json_object(bytes(body), what=what)
@@ -74,7 +76,7 @@ async def read_json_object(request: Request, *, what: str, max_bytes: int = JSON
 
 
 def decode_json_object(data: bytes, *, what: str) -> JsonObject:
-    """Return a JSON object; `what` names it in errors. Raises as `read_object` does."""
+    """Decode a JSON object; `what` names it in errors. Raises as `read_json_object` does."""
     data = data.removeprefix(_BOM)
     if not data.strip():
         raise _input_error(MalformedRequest, what, "is empty: send a JSON object")
@@ -93,10 +95,10 @@ def decode_json_object(data: bytes, *, what: str) -> JsonObject:
 
 
 def validate_body(body: JsonObject, model: type[M], *, remedy: str) -> M:
-    """Return a small JSON body as its shape; `ask` says what to send, after the first thing that is wrong.
+    """Return a small JSON body as a model; `remedy` follows the first error in the message.
 
     Raises:
-        FormInvalid: naming the fields that are wrong, ERRORS_MAX at most, and no value.
+        FormInvalid: names up to BODY_ERRORS_MAX invalid fields, without their values.
     """
     try:
         return model.model_validate(body)

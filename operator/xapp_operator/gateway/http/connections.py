@@ -1,8 +1,9 @@
-"""What a connection may send before anybody knows what it asks for: bounded in bytes and in time.
+"""Bounds on the head of a request, in bytes and in time.
 
-The server under the gateway bounds neither: whoever can connect, signed in or not, could fill the memory with one head
-that does not end, or hold any number of connections that say nothing. Lives in the gateway beside `server`, which
-serves with it. Bodies are bounded by whoever reads them (`bodies`, `proxy.exchange`).
+uvicorn bounds neither with its httptools protocol, and has no setting for it: anyone who can connect could fill the
+memory with a head that never ends, or keep idle connections open. So this is a subclass of that protocol. It relies on
+the attributes `cycle`, `transport`, `loop` and `timeout_keep_alive_task`; `test_connections` fails if an upgrade of
+uvicorn changes them. Bodies are bounded where they are read (`bodies`, `proxy`).
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ import orjson
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 HEAD_MAX_BYTES: Final = 64 * 1024
-"""Of the first line and the headers, of trailers, of what stands beside the length of a chunk: of all but bodies."""
+"""Maximum of everything but bodies: request line, headers, trailers, chunk extensions."""
 
 HEAD_SECONDS: Final = 30.0
-"""From the first byte of a request, or from the opening of the connection, until its headers are complete."""
+"""Time for a whole head, from the first byte of a request or from the opening of the connection."""
 
 _HEAD_TOO_LARGE_DETAIL: Final = (
-    f"the request line and the headers have more than {HEAD_MAX_BYTES:,} bytes, the most that is taken: send a shorter "
+    f"the request line and the headers have more than {HEAD_MAX_BYTES:,} bytes, which is the maximum: send a shorter "
     "query, or fewer or smaller cookies and headers"
 )
 _HEAD_TOO_LARGE_PROBLEM: Final = orjson.dumps(
@@ -42,24 +43,24 @@ _HEAD_TOO_LARGE_RESPONSE: Final = (
 
 
 class BoundedHttpProtocol(HttpToolsProtocol):
-    """One connection; the parser's callbacks tell when something of use has come."""
+    """One connection; the parser calls its `on_` methods."""
 
     _head_bytes = 0
     _in_body = False
     _head_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin, and wait for the first head for so long."""
+        """Start the timer of the first head."""
         super().connection_made(transport)
         self._start_head_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End."""
+        """Stop the timer."""
         self._cancel_head_timer()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take what came, and hang up on more than HEAD_MAX_BYTES in a row that are no body."""
+        """Parse data; close the connection after more than HEAD_MAX_BYTES in a row outside bodies."""
         self._head_bytes += len(data)
         super().data_received(data)
         if self.transport.is_closing():
@@ -67,28 +68,28 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         if self._head_bytes > HEAD_MAX_BYTES:
             self._reject_large_head()
         elif not self._in_body and self._is_idle() and self.timeout_keep_alive_task is None:
-            # Line breaks before a request begin none, and yet they have ended the wait for the next one.
+            # Empty lines before a request have stopped the keep-alive timer, but have not begun a request.
             self._start_head_timer()
 
     def on_message_begin(self) -> None:
-        """Begin a request."""
+        """Start the timer of the head."""
         super().on_message_begin()
         self._start_head_timer()
 
     def on_headers_complete(self) -> None:
-        """Serve the request."""
+        """Stop the timer and serve the request."""
         self._head_bytes = 0
         self._in_body = True
         self._cancel_head_timer()
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Take a piece of a body."""
+        """Pass on a chunk of a body."""
         self._head_bytes = 0
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """End a request."""
+        """Expect the next head."""
         self._head_bytes = 0
         self._in_body = False
         super().on_message_complete()
@@ -109,7 +110,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._head_timer = None
         if self._is_idle():
             self.transport.close()
-        else:  # half a request behind one that is being answered
+        else:  # half a request behind one whose response is not complete
             self._start_head_timer()
 
     def _reject_large_head(self) -> None:

@@ -1,4 +1,4 @@
-"""A bound on what lasts: so many streams, logs or proxied requests at a time, and a refusal for the next one."""
+"""Limits on concurrent requests that last: streams, logs, proxied requests."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from xapp_operator.errors import TooManyConcurrentRequests
 
 
 class ConcurrencyLimit:
-    """Places for so many at a time."""
+    """Lets `limit` requests run at a time and refuses the next one."""
 
     def __init__(self, limit: int, *, message: str) -> None:
-        """Take how many there are, and what one is told for whom there is none: the bound and the mend."""
+        """Set the limit; `message` tells a refused caller the limit and what to do."""
         self._limit = limit
         self._message = message
         self._in_use = 0
 
     @contextmanager
     def acquire(self) -> Iterator[None]:
-        """Hold a place.
+        """Count as running inside the block.
 
         Raises:
-            TooManyAtOnce: when there is none.
+            TooManyConcurrentRequests: when the limit is reached.
         """
         if self._in_use >= self._limit:
             raise TooManyConcurrentRequests(self._message)

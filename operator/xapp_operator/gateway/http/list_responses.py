@@ -1,7 +1,4 @@
-"""What every list answers: the page that is asked for in its envelope, or a bare array where pagination is off.
-
-Lives in the gateway, above the rules of pages (`paging`, which knows no requests), below the routes.
-"""
+"""Responses with one page of a list in its envelope, or with a bare array if pagination is turned off."""
 
 from __future__ import annotations
 
@@ -23,10 +20,10 @@ T = TypeVar("T")
 def parse_list_request(
     query: StrictQuery, settings: Settings, *, name: str, sorts: Sequence[str] = pagination.SINGLE_SORT
 ) -> pagination.PageRequest:
-    """Return which page of the list `name` is asked for, as `XAPP_UNPAGINATED_LISTS` spells it.
+    """Parse the page parameters of the list that `XAPP_UNPAGINATED_LISTS` calls `name`.
 
     Raises:
-        MalformedRequest: for a parameter out of its bounds, naming them.
+        MalformedRequest: for a parameter out of its bounds; the message names them.
     """
     return pagination.parse_page_request(
         query, limits=pagination.PageLimits.from_settings(settings, name=name), sorts=sorts
@@ -40,7 +37,7 @@ def page_response(
     bounds: pagination.PageBounds,
     content: Sequence[bytes],
 ) -> Response:
-    """Return the answer with one page; `content` is the JSON of its items."""
+    """Return the response with one page; `content` is the JSON of its items."""
     if page_request.per_page is None:
         return etag_response(request, pagination.bare_array(content), pretty=page_request.pretty)
     link = pagination.link_header(bounds, path=request_path(request), query=query)
@@ -57,7 +54,7 @@ def list_response(
     *,
     to_json: Callable[[T], bytes],
 ) -> Response:
-    """Return the answer with one page of `items`, which are in order; `packed` makes the JSON of those it shows.
+    """Return the response with one page of `items`, which are in order; `to_json` is called for that page only.
 
     Raises:
         MalformedRequest: for a page after the last one.

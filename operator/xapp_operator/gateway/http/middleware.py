@@ -1,6 +1,6 @@
-"""What every request passes first: Host and Origin checks, one path for both API prefixes, metrics, the last resort.
+"""The outermost ASGI middleware: Host and Origin checks, one path for both API prefixes, metrics, unexpected errors.
 
-Lives outside the framework, as plain ASGI, so that nothing gets around it and a list costs next to nothing here.
+It wraps the whole framework, so that no route can bypass it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ API_PREFIX: Final = "/api/"
 VERSIONED_API_PREFIX: Final = "/api/v1/"
 PROBE_PATHS: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 ORIGINAL_METHOD: Final = "xapp_operator.original_method"
-"""Where the scope tells the method of a request that is handled as another."""
+"""Key of a request's scope: the method of the request, if it is handled as another method."""
 DRAIN_BYTES_MAX: Final = 64 * 1024 * 1024
 DRAIN_SECONDS_MAX: Final = 10.0
 
@@ -38,7 +38,7 @@ _log = get_logger(__name__)
 
 
 class GatewayMiddleware:
-    """The ASGI application that the server runs, around the framework's."""
+    """The ASGI application that the server runs; it wraps the application of the framework."""
 
     def __init__(
         self, app: ASGIApp, settings: Settings, *, load_session: Callable[[HTTPConnection], Awaitable[None]]
@@ -82,7 +82,7 @@ class GatewayMiddleware:
             await send(message)
 
         try:
-            # A browser opens WebSockets for any page, and tells nobody but by Origin whose it is (RFC 6455, 10.2).
+            # A browser opens WebSockets for any page; only the Origin header names the page (RFC 6455, 10.2).
             self._check_host_and_origin(websocket, is_safe=False)
             await self._load_session(HTTPConnection(inner))
             await self._app(inner, receive, send_and_record)
@@ -99,17 +99,17 @@ class GatewayMiddleware:
         if self._only_loopback:
             if not is_loopback(host_without_port(host)):
                 raise MisdirectedRequest(
-                    "this gateway serves loopback names only (XAPP_AUTH=none): ask for localhost or 127.0.0.1"
+                    "with XAPP_AUTH=none this gateway serves only loopback names: use localhost or 127.0.0.1"
                 )
         elif self._allowed_hosts and request.scope["path"] not in PROBE_PATHS and not self._is_allowed_host(host):
-            raise MisdirectedRequest("this gateway does not serve that Host: ask for one of XAPP_ALLOWED_HOSTS")
+            raise MisdirectedRequest("this gateway does not serve that Host: use one of XAPP_ALLOWED_HOSTS")
         if is_safe:
             return
         for origin in request.headers.getlist("origin"):
             if not is_same_origin(origin, host):
                 raise RequestRefused(
-                    "a page of another origin may not change anything here: send the request from this gateway's own "
-                    "pages, or without an Origin header"
+                    "pages of another origin may not change anything here: send the request from a page of this "
+                    "gateway, or without an Origin header"
                 )
 
     def _is_allowed_host(self, host: str) -> bool:
@@ -117,7 +117,7 @@ class GatewayMiddleware:
 
 
 class _HttpExchange:
-    """One request and its answer, as they pass."""
+    """One request and its response, as the middleware sees them pass."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.started = False
@@ -142,17 +142,17 @@ class _HttpExchange:
         if message["type"] == "http.response.start":
             self.started = True
             self._status = message["status"]
-            self.failed = self._status >= 500  # noqa: PLR2004 - logged where it was answered
+            self.failed = self._status >= 500  # noqa: PLR2004 - problems.py has logged it
             message.setdefault("headers", []).append((b"x-content-type-options", b"nosniff"))
             if self._body_unread:
                 MutableHeaders(scope=message)["connection"] = "close"
             await self._send(message)
             if self._method == "HEAD":
-                # Nothing is waited for that is not sent: the body may be a stream without end.
+                # The body is not sent and may never end, so the response ends here.
                 self._body_sent = True
                 await self._send({"type": "http.response.body", "body": b"", "more_body": False})
         elif self._body_unread and message["type"] == "http.response.body" and not message.get("more_body", False):
-            # Closing at once would reset the connection, and the client might never read why it was refused.
+            # Closing at once would reset the connection before the client has read the response.
             await self._send({**message, "more_body": True})
             await self._drain_request()
             await self._send({"type": "http.response.body", "body": b"", "more_body": False})
@@ -169,7 +169,7 @@ class _HttpExchange:
             return
 
     def record(self, scope: Scope) -> None:
-        """Count the request, and log what may have changed something."""
+        """Count the request, and log it if it may have changed something."""
         route = getattr(scope.get("route"), "path", _UNMATCHED_ROUTE)
         seconds = time.perf_counter() - self._started_at
         METRICS.record_request(method=self._method, route=route, status=self._status, seconds=seconds)
@@ -184,7 +184,7 @@ class _HttpExchange:
 
 
 def _has_body(scope: Scope) -> bool:
-    # RFC 9112, 6.3: either of the two headers announces one.
+    # Either of the two headers announces a body (RFC 9112, 6.3).
     headers = dict(scope["headers"])
     return b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0"
 
@@ -195,7 +195,7 @@ def _inner_scope(scope: Scope) -> Scope:
     if path.startswith(VERSIONED_API_PREFIX):
         inner["path"] = API_PREFIX + path[len(VERSIONED_API_PREFIX) :]
     if scope.get("method") == "HEAD":
-        # The server leaves out the body of the answer (RFC 9110, 9.3.2).
+        # The response has the headers of GET and no body (RFC 9110, 9.3.2).
         inner["method"] = "GET"
         inner[ORIGINAL_METHOD] = "HEAD"
     return inner

@@ -1,8 +1,8 @@
-"""The parts of a multipart/form-data request (RFC 7578), each capped in bytes while it streams in.
+"""Parts of multipart/form-data requests (RFC 7578), each with its own maximum size.
 
-Lives in the gateway, on python-multipart's parser: Starlette's own form reading has no cap for a file, and one cap for
-all fields. A file part goes to a temporary file that is gone when the request is over; the other parts stay in memory,
-under their caps. What a part says of its type and its file name is never looked at.
+Starlette's form parser has no maximum for files and one for all other fields, so this uses the parser below it. A file
+part goes to a temporary file that is removed after the request; other parts stay in memory. The content type and the
+file name of a part are ignored.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Final
 
+from python_multipart import MultipartParser
 from python_multipart.exceptions import FormParserError
-from python_multipart.multipart import MultipartParser, parse_options_header
+from python_multipart.multipart import parse_options_header
 from starlette.requests import Request
 
 from xapp_operator.common.text import escape_input
@@ -24,7 +25,7 @@ from xapp_operator.gateway.http.bodies import iter_body
 from xapp_operator.gateway.http.query import suggest_name
 
 OVERHEAD_MAX_BYTES: Final = 64 * 1024
-"""For boundaries, headers of parts, and parts that are refused."""
+"""Allowance for boundaries, headers of parts and unexpected parts."""
 
 PART_HEADERS_MAX: Final = 16
 UNKNOWN_NAMES_MAX: Final = 10
@@ -32,7 +33,7 @@ UNKNOWN_NAMES_MAX: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class PartRule:
-    """A part that may come: its name, its cap in bytes, and whether it goes to a file."""
+    """A part that is expected: its name, its maximum size, and whether it goes to a file."""
 
     name: str
     max_bytes: int
@@ -41,9 +42,9 @@ class PartRule:
 
 @dataclass(frozen=True, slots=True)
 class ReceivedParts:
-    """What came: parts in memory by name, and parts in files by name. A part that did not come is in neither.
+    """The parts of one request, by name, in memory (`data`) and in files.
 
-    `misnamed` holds what should not have come, for `check_names`: whoever asks may first have to be turned away.
+    `unexpected` is for `require_expected_names`: the caller's permissions are checked before the names are.
     """
 
     data: Mapping[str, bytes]
@@ -51,10 +52,10 @@ class ReceivedParts:
     unexpected: tuple[FieldError, ...] = ()
 
     def require_expected_names(self) -> None:
-        """Refuse parts that nobody reads, and parts that came twice.
+        """Refuse unknown and repeated parts.
 
         Raises:
-            FormInvalid: naming them.
+            FormInvalid: names them.
         """
         if self.unexpected:
             first = self.unexpected[0]
@@ -63,7 +64,7 @@ class ReceivedParts:
 
 @dataclass(slots=True)
 class _PartWriter:
-    """Where the bytes of one part go."""
+    """Writes the bytes of one part to memory or to a file."""
 
     rule: PartRule
     target: bytearray | IO[bytes]
@@ -72,7 +73,7 @@ class _PartWriter:
     def write(self, piece: bytes) -> None:
         self.size += len(piece)
         if self.size > self.rule.max_bytes:
-            message = f"has more than {self.rule.max_bytes:,} bytes, the most that is taken: send less"
+            message = f"has more than {self.rule.max_bytes:,} bytes, which is the maximum: send less"
             raise ContentTooLarge(f"the part {self.rule.name} {message}", errors=(FieldError(self.rule.name, message),))
         if isinstance(self.target, bytearray):
             self.target += piece
@@ -82,7 +83,7 @@ class _PartWriter:
 
 @dataclass(slots=True)
 class _PartReceiver:
-    """The callbacks of the parser, and what has come so far."""
+    """The callbacks of the parser, and the parts received so far."""
 
     rules: Mapping[str, PartRule]
     folder: Path
@@ -145,7 +146,7 @@ class _PartReceiver:
     def _create_target(self, rule: PartRule) -> bytearray | IO[bytes]:
         if not rule.to_file:
             return bytearray()
-        file = tempfile.NamedTemporaryFile(dir=self.folder, delete=False)  # noqa: SIM115 - closed in _close or discard
+        file = tempfile.NamedTemporaryFile(dir=self.folder, delete=False)  # noqa: SIM115 - closed in _on_part_end or discard
         self.paths[rule.name] = Path(file.name)
         return file
 
@@ -174,20 +175,20 @@ class _PartReceiver:
         known = ", ".join(self.rules)
         for name in list(dict.fromkeys(self.unknown))[:UNKNOWN_NAMES_MAX]:
             yield FieldError(
-                escape_input(name), f"is no part of this request{suggest_name(name, self.rules) or ':'} send {known}"
+                escape_input(name), f"is not a part of this request{suggest_name(name, self.rules) or ':'} send {known}"
             )
         for name in dict.fromkeys(self.repeated):
-            yield FieldError(name, "came more than once: send it once")
+            yield FieldError(name, "was sent more than once: send it once")
 
 
 @asynccontextmanager
 async def receive_parts(request: Request, *, rules: Sequence[PartRule], folder: Path) -> AsyncIterator[ReceivedParts]:
-    """Receive the whole request and hold its parts, and the files in `folder`, until the block ends.
+    """Receive the whole request; its parts, and the files in `folder`, exist until the block ends.
 
     Raises:
-        NotAcceptedMedia: when the request is not multipart/form-data.
-        TooLarge: as soon as a part is over its cap.
-        MalformedRequest: for a body that breaks the rules of multipart, or that ends too early.
+        UnsupportedMediaType: when the request is not multipart/form-data.
+        ContentTooLarge: as soon as a part exceeds its maximum.
+        MalformedRequest: for a body that is not valid multipart, or that ends too early.
     """
     boundary = _read_boundary(request)
     max_bytes = sum(rule.max_bytes for rule in rules) + OVERHEAD_MAX_BYTES
@@ -212,7 +213,7 @@ async def _parse_body(request: Request, receiver: _PartReceiver, *, boundary: by
                 parser.write(chunk)
     except FormParserError:
         raise MalformedRequest(
-            "the body is not multipart/form-data as RFC 7578 describes it: let a library or curl -F make it"
+            "the body is not valid multipart/form-data (RFC 7578): create it with a library or curl -F"
         ) from None
     if not receiver.complete:
         raise MalformedRequest("the body ends before its closing boundary: send it whole")
@@ -221,9 +222,9 @@ async def _parse_body(request: Request, receiver: _PartReceiver, *, boundary: by
 def _read_boundary(request: Request) -> bytes:
     kind, options = parse_options_header(request.headers.get("content-type"))
     if kind != b"multipart/form-data":
-        raise UnsupportedMediaType("the request must be multipart/form-data, as curl -F sends it")
+        raise UnsupportedMediaType("the request must be multipart/form-data: send it with a library or curl -F")
     if not options.get(b"boundary"):
-        raise MalformedRequest("the Content-Type has no boundary: let a library or curl -F set it")
+        raise MalformedRequest("the Content-Type has no boundary: create the request with a library or curl -F")
     return options[b"boundary"]
 
 
@@ -235,5 +236,5 @@ def _check_announced_size(request: Request, max_bytes: int) -> None:
 
 def _request_too_large(max_bytes: int) -> ContentTooLarge:
     return ContentTooLarge(
-        f"the request has more than {max_bytes:,} bytes, the most that all parts together may have: send less"
+        f"the request has more than {max_bytes:,} bytes, which is the maximum for all parts together: send less"
     )

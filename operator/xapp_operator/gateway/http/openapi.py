@@ -1,4 +1,4 @@
-"""Words for the API's documentation: parameters and answers of routes, as OpenAPI 3.1 has them.
+"""Helpers for the API's OpenAPI 3.1 document: parameters and responses of routes.
 
 Handlers read their requests themselves, strictly, so what the framework would derive from signatures is said here.
 """
@@ -17,24 +17,24 @@ from xapp_operator.gateway.http.problems import PROBLEM_MEDIA_TYPE
 from xapp_operator.gateway.schemas.records import Problem
 
 RouteResponses: TypeAlias = dict[int | str, dict[str, Any]]
-"""The `responses` of a route, as the framework takes them."""
+"""The `responses` argument of a route."""
 
 Parameter: TypeAlias = dict[str, Any]
 
 _PROBLEM_REF: Final = {"schema": {"$ref": "#/components/schemas/Problem"}}
 _COMMON_PROBLEMS: Final = {
-    403: "The right for this is missing, or a page of another origin asked for a change.",
-    421: "The Host is not one that this gateway serves.",
-    500: "An error of the gateway's own; its log knows the reference.",
+    403: "A permission is missing, or the request comes from a page of another origin.",
+    421: "This gateway does not serve that Host.",
+    500: "The gateway failed; its log has the reference.",
     502: "The Kubernetes API failed.",
-    503: "Not ready: the caches are not filled yet, or the Kubernetes API does not answer.",
+    503: "Not ready: the caches are not filled yet, or the Kubernetes API does not respond.",
 }
 
 
 def document_parameter(
     name: str, description: str, *, schema: Mapping[str, object] | None = None, location: str = "query"
 ) -> Parameter:
-    """Return the documentation of one parameter; one in the path is required."""
+    """Return the documentation of one parameter; a path parameter is required."""
     return {
         "name": name,
         "in": location,
@@ -57,23 +57,23 @@ PAGE_PARAMETER_DOCS: Final = (
     document_parameter("per_page", "Items on a page; bounds and default are configurable.", schema={"type": "integer"}),
     PRETTY_PARAMETER,
 )
-"""Of a list that has one order only."""
+"""Parameters of a list that has only one order."""
 
 
 def sorted_page_parameter_docs(sorts: Sequence[str]) -> tuple[Parameter, ...]:
-    """Return the documentation of the parameters of a list that has several orders; the first is the default."""
+    """Return the parameters of a list that has several orders; the first of `sorts` is the default."""
     return (
         *PAGE_PARAMETER_DOCS,
         document_parameter(
-            "sort", "What to sort by; ends in the uid.", schema={"enum": list(sorts), "default": sorts[0]}
+            "sort", "What to sort by, and then by uid.", schema={"enum": list(sorts), "default": sorts[0]}
         ),
-        document_parameter("order", "Which way.", schema={"enum": list(SORT_ORDERS), "default": SORT_ORDERS[0]}),
+        document_parameter("order", "asc or desc.", schema={"enum": list(SORT_ORDERS), "default": SORT_ORDERS[0]}),
     )
 
 
-ETAG_HEADERS: Final = {"ETag": "Changes with the answer; send it as If-None-Match."}
-PAGE_HEADERS: Final = {200: {**ETAG_HEADERS, "Link": "first, prev, next and last page (RFC 8288)."}}
-NOT_MODIFIED: Final = (304, "Not changed since the ETag that was sent.", None)
+ETAG_HEADERS: Final = {"ETag": "Changes with the content; send it as If-None-Match."}
+PAGE_HEADERS: Final = {200: {**ETAG_HEADERS, "Link": "The first, previous, next and last page (RFC 8288)."}}
+NOT_MODIFIED: Final = (304, "The content still has the ETag that was sent.", None)
 
 
 def document_responses(
@@ -81,9 +81,9 @@ def document_responses(
     problems: Mapping[int, str],
     headers: Mapping[int, Mapping[str, str]] | None = None,
 ) -> RouteResponses:
-    """Return the answers of a route: (status, description, shape) of each good one, and its problems.
+    """Return the responses of a route: each success as (status, description, model), and the problems.
 
-    `headers` describes headers by status. What every route may answer is added.
+    `headers` describes headers by status. The problems that every route may have are added.
     """
     responses: RouteResponses = {}
     for status, description, shape in successes:
@@ -97,13 +97,13 @@ def document_responses(
     return responses
 
 
-UNAUTHENTICATED_PROBLEM: Final = {401: "No bearer token and no session, or one that the cluster does not know."}
+UNAUTHENTICATED_PROBLEM: Final = {401: "Neither a bearer token nor a session, or one that the cluster does not accept."}
 NO_AUTHENTICATION: Final[dict[str, Any]] = {"security": []}
-"""For `openapi_extra` of a route that answers everybody."""
+"""For `openapi_extra` of a route without authentication."""
 
 
 def build_openapi(app: FastAPI, *, session_cookie: str | None, schemas: Mapping[str, object]) -> dict[str, Any]:
-    """Return the OpenAPI 3.1 document of `app`, with the shapes that only this module refers to.
+    """Return the OpenAPI 3.1 document of `app`.
 
     Args:
         app: the routes.
@@ -127,7 +127,7 @@ def build_openapi(app: FastAPI, *, session_cookie: str | None, schemas: Mapping[
                 "type": "apiKey",
                 "in": "cookie",
                 "name": session_cookie,
-                "description": "What POST /api/session sets. Whatever changes something needs a proof besides: an "
+                "description": "Set by POST /api/session. A request that changes something also needs a proof: an "
                 "Origin of this gateway, or the header X-Requested-With.",
             },
         }
@@ -136,7 +136,7 @@ def build_openapi(app: FastAPI, *, session_cookie: str | None, schemas: Mapping[
 
 
 def inline_definitions(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a JSON schema of pydantic with its definitions put in place of references to them."""
+    """Return a JSON schema of pydantic with every reference replaced by its definition."""
     definitions = schema.pop("$defs", {})
 
     def resolve(value: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Where a request of a browser comes from: which hosts and origins are the same, and what proves it.
+"""Origins of browser requests, to prevent cross-site request forgery (CSRF).
 
-Pure. Lives beside the entrance, which refuses foreign origins in every mode, and `auth`, which wants a proof where a
-cookie that browsers send by themselves is what signs the caller in.
+The middleware refuses requests of other origins in every mode. A caller who signs in with a cookie, which browsers send
+by themselves, must also prove that the request comes from a page of this gateway.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 """Methods that change nothing (RFC 9110, 9.2.1)."""
 
 CSRF_HEADER: Final = "x-requested-with"
-"""No page of another origin can set it without being allowed to by a preflight, which is never answered here."""
+"""A page of another origin may set this header only after a CORS preflight, which this gateway never allows."""
 
 _DEFAULT_PORTS: Final = {"http": "80", "https": "443"}
 _SAME_ORIGIN: Final = "same-origin"
@@ -28,7 +28,7 @@ def host_without_port(host: str) -> str:
 
 
 def is_same_origin(origin: str, host: str) -> bool:
-    """Tell whether an Origin header names the authority that the Host header names."""
+    """Tell whether the Origin header and the Host header name the same authority."""
     scheme, separator, authority = origin.lower().partition("://")
     default = _DEFAULT_PORTS.get(scheme)
     if not separator or default is None or not host:
@@ -37,7 +37,7 @@ def is_same_origin(origin: str, host: str) -> bool:
 
 
 def proves_same_origin(headers: Headers) -> bool:
-    """Tell whether a request cannot have been sent by a page of another origin.
+    """Tell whether no page of another origin can have sent the request.
 
     SameSite=Strict is not enough: to a browser, every port of a host is the same site, and xApps have NodePorts.
     """

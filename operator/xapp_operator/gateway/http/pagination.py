@@ -1,7 +1,4 @@
-"""The one shape of every list: which page is asked for, the envelope, the Link header.
-
-Pure: it knows nothing of what is listed. Lives in the gateway because pages exist in HTTP only.
-"""
+"""Pagination: the page that a query asks for, its place in a list, the envelope and the Link header. Pure."""
 
 from __future__ import annotations
 
@@ -17,14 +14,14 @@ from xapp_operator.gateway.http.query import StrictQuery, parameter_error
 SORT_ORDERS: Final = ("asc", "desc")
 SORTED_LIST_PARAMETERS: Final = ("page", "per_page", "pretty", "sort", "order")
 LIST_PARAMETERS: Final = ("page", "per_page", "pretty")
-"""Of a list that has one order only."""
+"""Parameters of a list that has only one order."""
 SINGLE_SORT: Final = ("",)
 """The sorts of such a list."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageLimits:
-    """The configured bounds of one list; `paginated=False` makes it answer a bare array."""
+    """The configured limits of one list; without pagination it is a bare array."""
 
     default_per_page: int = 10
     min_per_page: int = 1
@@ -33,7 +30,7 @@ class PageLimits:
 
     @classmethod
     def from_settings(cls, settings: Settings, *, name: str) -> PageLimits:
-        """Return the rules of the list `name`, as `XAPP_UNPAGINATED_LISTS` spells it."""
+        """Return the limits of the list that `XAPP_UNPAGINATED_LISTS` calls `name`."""
         return cls(
             default_per_page=settings.default_items_per_page,
             min_per_page=settings.min_items_per_page,
@@ -44,7 +41,7 @@ class PageLimits:
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """Which part of a list is asked for; `per_page` None asks for all of it."""
+    """The part of a list that a query asks for; `per_page` None asks for the whole list."""
 
     page: int
     per_page: int | None
@@ -55,7 +52,7 @@ class PageRequest:
 
 @dataclass(frozen=True, slots=True)
 class PageBounds:
-    """Where a page lies in a list: items `start` to `stop`, `stop` excluded."""
+    """The place of a page in a list: items `start` to `stop`, without `stop`."""
 
     page: int
     total_count: int
@@ -70,16 +67,16 @@ class PageBounds:
 
 
 def parse_page_request(query: StrictQuery, *, limits: PageLimits, sorts: Sequence[str]) -> PageRequest:
-    """Return what `query` asks for; the first of `sorts` is the default.
+    """Parse the page parameters of `query`; the first of `sorts` is the default.
 
     Raises:
-        MalformedRequest: for a parameter out of its bounds, naming them.
+        MalformedRequest: for a parameter out of its bounds; the message names them.
     """
     if not limits.paginated:
         for name in ("page", "per_page"):
             if name in query.values:
                 raise parameter_error(
-                    name, "is not a parameter here: pagination of this list is turned off, leave it out"
+                    name, "is not a parameter here: pagination of this list is turned off; leave it out"
                 )
     page = query.integer("page", default=1, low=1, high=None, bound="at least 1 (the first page)")
     per_page = query.integer(
@@ -99,7 +96,7 @@ def parse_page_request(query: StrictQuery, *, limits: PageLimits, sorts: Sequenc
 
 
 def compute_page_bounds(request: PageRequest, *, total_count: int) -> PageBounds:
-    """Return where the page lies in a list of `total_count` items; an empty list is one empty page.
+    """Return the place of the page in a list of `total_count` items; an empty list is one empty page.
 
     Raises:
         MalformedRequest: for a page after the last one.
@@ -138,9 +135,9 @@ def bare_array(content: Sequence[bytes]) -> bytes:
 
 
 def link_header(bounds: PageBounds, *, path: str, query: StrictQuery) -> str:
-    """Return the Link header (RFC 8288) of a page: first, prev, next, last, every other parameter kept.
+    """Return the Link header (RFC 8288) of a page: first, prev, next and last, with all other parameters.
 
-    The references are relative to the origin, so that they are right behind any proxy.
+    The references are relative to the origin, so that they also work behind a proxy.
     """
     others = urlencode([(name, value) for name, value in query.pairs if name != "page"])
     base = f"{path}?{others}&page=" if others else f"{path}?page="

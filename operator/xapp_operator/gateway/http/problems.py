@@ -1,13 +1,14 @@
-"""Every refusal as a problem of RFC 9457, in one shape, whoever refuses: our errors, the framework, a bug.
+"""Problem details (RFC 9457): the one shape of every error response.
 
-Lives in the gateway; the status of each error is its own (`errors.py`). Nothing of a stack trace, a local path or the
-text of an unexpected exception gets out: a bug answers with a reference that the log carries too.
+Each error knows its status (`errors.py`). No stack trace, local path or text of an unexpected exception is sent: for a
+bug, the response names a reference that is also in the log. Headers of all problems are set in `_problem`.
 """
 
 from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Final
 
@@ -15,8 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 
-from xapp_operator.api.json import JsonObject
-from xapp_operator.errors import ContentTooLarge, NotReady, Unauthenticated, XAppError
+from xapp_operator.errors import ContentTooLarge, FieldError, NotReady, Unauthenticated, XAppError
 from xapp_operator.gateway.http.log_paths import redact_path
 from xapp_operator.gateway.http.responses import json_response, wants_pretty
 from xapp_operator.telemetry.logs import get_logger
@@ -25,63 +25,59 @@ PROBLEM_MEDIA_TYPE: Final = "application/problem+json"
 PROBLEM_TYPE_PREFIX: Final = "urn:xapp-operator:problem:"
 RETRY_AFTER_SECONDS: Final = 1
 UNAUTHENTICATED_HEADERS: Final = "xapp_operator.unauthenticated_headers"
-"""Where the scope of a request holds headers for a 401, as a dictionary."""
+"""Key of a request's scope: the headers that a 401 has besides its own, as a dictionary."""
 
 _CAMEL_CASE_BOUNDARY: Final = re.compile(r"(?<!^)(?=[A-Z])")
-_SERVER_ERROR: Final = 500
 _log = get_logger(__name__)
 
 
 def problem_response(error: XAppError, request: HTTPConnection) -> Response:
-    """Return the answer for one of our errors."""
-    if error.status >= _SERVER_ERROR:
+    """Return the response for one of our errors."""
+    if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         _log.warning(
             "request failed", path=redact_path(request.scope["path"]), status=error.status, error=error.message
         )
-    body: JsonObject = {
-        "type": problem_type(type(error)),
-        "title": error.title,
-        "status": error.status,
-        "detail": error.message,
-        "instance": request_path(request),
-        "errors": [{"field": each.field, "message": each.message} for each in error.errors],
-    }
-    return _build_response(body, request, headers=_problem_headers(error, request))
+    return _problem(
+        request,
+        status=error.status,
+        title=error.title,
+        detail=error.message,
+        problem_type=problem_type(type(error)),
+        errors=error.errors,
+        headers=_problem_headers(error, request),
+    )
 
 
 def http_exception_response(error: HTTPException, request: Request) -> Response:
-    """Return the answer for what the framework refuses: no such path, no such method."""
-    phrase = HTTPStatus(error.status_code).phrase
+    """Return the response for an exception of the framework: no such path, no such method."""
+    status = HTTPStatus(error.status_code)
     details = {
         HTTPStatus.NOT_FOUND: "there is nothing at this path: /api/v1/docs lists what there is",
-        HTTPStatus.METHOD_NOT_ALLOWED: f"this path does not take {request.method}: the Allow header says what it takes",
+        HTTPStatus.METHOD_NOT_ALLOWED: f"this path does not support {request.method}: the Allow header lists the "
+        "methods that it supports",
     }
-    body: JsonObject = {
-        "type": "about:blank",
-        "title": phrase,
-        "status": error.status_code,
-        "detail": details.get(HTTPStatus(error.status_code), phrase),
-        "instance": request_path(request),
-        "errors": [],
-    }
-    return _build_response(body, request, headers=dict(error.headers or {}))
+    return _problem(
+        request,
+        status=status,
+        title=status.phrase,
+        detail=details.get(status, status.phrase),
+        headers=error.headers or {},
+    )
 
 
 def internal_error_response(error: BaseException, request: HTTPConnection) -> Response:
-    """Return the answer for a bug, and log it under the reference that the answer names."""
+    """Return the response for a bug, and log the bug under the reference that the response names."""
     reference = secrets.token_hex(8)
     _log.error(
         "request failed unexpectedly", reference=reference, path=redact_path(request.scope["path"]), exc_info=error
     )
-    body: JsonObject = {
-        "type": "about:blank",
-        "title": HTTPStatus.INTERNAL_SERVER_ERROR.phrase,
-        "status": _SERVER_ERROR,
-        "detail": f"the gateway met an error of its own: its log tells more under the reference {reference}",
-        "instance": request_path(request),
-        "errors": [],
-    }
-    return _build_response(body, request, headers={})
+    return _problem(
+        request,
+        status=HTTPStatus.INTERNAL_SERVER_ERROR,
+        title=HTTPStatus.INTERNAL_SERVER_ERROR.phrase,
+        detail=f"the gateway failed: look for the reference {reference} in its log",
+        headers={},
+    )
 
 
 def problem_type(error_type: type[XAppError]) -> str:
@@ -90,7 +86,7 @@ def problem_type(error_type: type[XAppError]) -> str:
 
 
 def request_path(request: HTTPConnection) -> str:
-    """Return the path that was asked for, as it was sent."""
+    """Return the path of the request as it was sent."""
     raw = request.scope.get("raw_path")
     return raw.decode("ascii", "replace") if isinstance(raw, bytes) else request.url.path
 
@@ -105,12 +101,27 @@ def _problem_headers(error: XAppError, request: HTTPConnection) -> dict[str, str
     return {}
 
 
-def _build_response(body: JsonObject, request: HTTPConnection, *, headers: dict[str, str]) -> Response:
-    status = body["status"]
+def _problem(
+    request: HTTPConnection,
+    *,
+    status: int,
+    title: str,
+    detail: str,
+    headers: Mapping[str, str],
+    problem_type: str = "about:blank",
+    errors: Sequence[FieldError] = (),
+) -> Response:
     return json_response(
-        body,
-        status=status if isinstance(status, int) else _SERVER_ERROR,
+        {
+            "type": problem_type,
+            "title": title,
+            "status": status,
+            "detail": detail,
+            "instance": request_path(request),
+            "errors": [{"field": each.field, "message": each.message} for each in errors],
+        },
+        status=status,
         pretty=wants_pretty(request),
         media_type=PROBLEM_MEDIA_TYPE,
-        headers={"Cache-Control": "no-store"} | headers,
+        headers={"Cache-Control": "no-store", **headers},
     )

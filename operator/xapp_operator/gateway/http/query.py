@@ -1,7 +1,6 @@
-"""Query parameters, read strictly: known, given once, and blank means the default.
+"""Query parameters, parsed strictly: known, given once, and blank means the default.
 
-Lives in the gateway because only HTTP has query strings. A parameter that nobody reads is refused, since a misspelt
-`dryRun` or `page` would otherwise do something else than what was asked for.
+An unknown parameter is refused: with a misspelt `dryRun`, the request would do something else than the caller meant.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ _BOOLEANS: Final = {"true": True, "false": False}
 
 
 class StrictQuery:
-    """The parameters of one request, in the order in which they came."""
+    """The query parameters of one request, in the order in which they were sent."""
 
     __slots__ = ("_parse_error", "pairs", "values")
 
     def __init__(self, query_string: bytes) -> None:
-        """Read `query_string` (RFC 3986, as HTML forms encode it); what is wrong with it is for `only` to say."""
+        """Parse `query_string` (RFC 3986, as HTML forms encode it); `allow_only` raises what is wrong with it."""
         self._parse_error: MalformedRequest | None = None
         self.pairs: list[tuple[str, str]] = []
         if query_string:
@@ -41,19 +40,19 @@ class StrictQuery:
                 )
             except UnicodeDecodeError:
                 self._parse_error = MalformedRequest(
-                    "the query string is not percent-encoded UTF-8: encode it as RFC 3986 says"
+                    "the query string is not percent-encoded UTF-8: encode it as RFC 3986 describes"
                 )
             except ValueError:
                 self._parse_error = MalformedRequest(
-                    f"the query string has more than {PARAMETERS_MAX} parameters: give each one once"
+                    f"the query string has more than {PARAMETERS_MAX} parameters: send each parameter once"
                 )
         self.values = dict(self.pairs)
 
     def allow_only(self, known: Collection[str]) -> StrictQuery:
-        """Return this query when nothing is wrong with its names.
+        """Return this query if its parameter names are valid.
 
         Raises:
-            MalformedRequest: for a parameter that is not in `known`, or that is given twice.
+            MalformedRequest: for a parameter that is not in `known` or is given twice.
         """
         if self._parse_error is not None:
             raise self._parse_error
@@ -62,11 +61,11 @@ class StrictQuery:
         return self
 
     def text(self, name: str) -> str | None:
-        """Return the parameter, or None when it is blank or left out."""
+        """Return the parameter, or None if it is blank or missing."""
         return self.values.get(name) or None
 
     def boolean(self, name: str) -> bool:
-        """Return `true` or `false`; the default is false."""
+        """Return whether the parameter is `true`; the default is false."""
         value = self.text(name)
         if value is None:
             return False
@@ -76,7 +75,7 @@ class StrictQuery:
         return found
 
     def integer(self, name: str, *, default: int, low: int, high: int | None, bound: str) -> int:
-        """Return an integer of decimal digits from `low` to `high`; `bound` says the range in words."""
+        """Return an integer of decimal digits from `low` to `high`; `bound` is the range in words."""
         value = self.text(name)
         if value is None:
             return default
@@ -88,7 +87,7 @@ class StrictQuery:
         return number
 
     def seconds(self, name: str, *, high: float) -> float | None:
-        """Return a number of seconds from 0 to `high`, or None when it is blank or left out."""
+        """Return a number of seconds from 0 to `high`, or None if it is blank or missing."""
         value = self.text(name)
         if value is None:
             return None
@@ -97,7 +96,7 @@ class StrictQuery:
         return float(value)
 
     def choice(self, name: str, words: Collection[str]) -> str | None:
-        """Return one of `words`, or None when it is blank or left out."""
+        """Return one of `words`, or None if it is blank or missing."""
         value = self.text(name)
         if value is not None and value not in words:
             raise parameter_error(name, f"must be one of {', '.join(words)}, not {quote_input(value)}")
@@ -110,7 +109,7 @@ def parameter_error(name: str, message: str) -> MalformedRequest:
 
 
 def suggest_name(name: str, known: Collection[str]) -> str:
-    """Return `": did you mean 'x'?"` when `known` has something like `name`, else an empty text."""
+    """Return `": did you mean 'x'?"` if `known` has a name like `name`, else an empty string."""
     found = get_close_matches(name, known, n=1) or [word for word in known if word.lower() == name.lower()]
     return f": did you mean {found[0]!r}?" if found else ""
 
@@ -120,11 +119,9 @@ def _parameter_names_error(pairs: list[tuple[str, str]], known: Collection[str])
     names = [name for name, _ in pairs]
     for name in dict.fromkeys(names):
         if name not in known:
-            words = ", ".join(known) or "none"
-            errors.append(
-                FieldError(name, f"is no parameter here{suggest_name(name, known) or ':'} known parameters are {words}")
-            )
+            hint, names_known = suggest_name(name, known) or ":", ", ".join(known) or "none"
+            errors.append(FieldError(name, f"is not a parameter here{hint} known parameters are {names_known}"))
         elif names.count(name) > 1:
-            errors.append(FieldError(name, "is given more than once: give it once"))
+            errors.append(FieldError(name, "is given more than once: send it once"))
     first = errors[0]
     return MalformedRequest(f"{quote_input(first.field)} {first.message}", errors=tuple(errors))

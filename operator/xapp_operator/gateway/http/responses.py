@@ -1,4 +1,4 @@
-"""JSON answers from bytes or objects, compact or indented."""
+"""JSON responses from bytes or objects, compact or indented."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def json_response(
     media_type: str = JSON_MEDIA_TYPE,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """Return an answer whose body is `content`, which is JSON already when it is bytes."""
+    """Return a response with `content` as its body; bytes must be JSON already."""
     if not isinstance(content, bytes):
         body = orjson.dumps(content, option=orjson.OPT_INDENT_2 if pretty else 0)
     else:
@@ -33,12 +33,12 @@ def json_response(
 
 
 def indent_json(content: bytes) -> bytes:
-    """Return compact JSON as people read it."""
+    """Return compact JSON with indentation."""
     return orjson.dumps(orjson.loads(content), option=orjson.OPT_INDENT_2)
 
 
 def wants_pretty(request: HTTPConnection) -> bool:
-    """Tell whether the query says `pretty=true`, whatever else is wrong with it: problems are indented too."""
+    """Tell whether the query has `pretty=true`, even if it is otherwise invalid: problems are indented too."""
     raw = request.scope["query_string"]
     if b"pretty" not in raw:
         return False
@@ -49,7 +49,7 @@ def wants_pretty(request: HTTPConnection) -> bool:
 def etag_response(
     request: Request, body: bytes, *, pretty: bool = False, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """Return JSON with an ETag, or 304 where the request has it already."""
+    """Return JSON with an ETag, or 304 if the client has that version."""
     if pretty:
         body = indent_json(body)
     tag = f'"{blake2b(body, digest_size=12).hexdigest()}"'
@@ -62,6 +62,6 @@ def etag_response(
 
 
 def _etag_matches(wanted: str, tag: str) -> bool:
-    # The weak comparison of RFC 9110, 8.8.3.2: If-None-Match asks for no more.
+    # If-None-Match uses weak comparison (RFC 9110, 8.8.3.2).
     tags = (each.strip().removeprefix("W/") for each in wanted.split(","))
     return any(each in (tag, "*") for each in tags)

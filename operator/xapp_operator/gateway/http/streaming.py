@@ -1,7 +1,4 @@
-"""Answers that have no end of their own: sent until there is no more to tell, or the client has left.
-
-Lives in the gateway, below the stream of changes and the logs, which say what is sent.
-"""
+"""Responses without an end of their own: sent until there is no more to send or the client has disconnected."""
 
 from __future__ import annotations
 
@@ -18,34 +15,34 @@ RETRY_MILLISECONDS: Final = 2000
 
 _HEADERS: Final = {
     "Cache-Control": "no-store",
-    # Proxies that buffer (nginx) would hold events back.
+    # nginx, as other proxies that buffer, would hold events back.
     "X-Accel-Buffering": "no",
 }
 
 
 class BaseStreamingResponse(Response, ABC):
-    """An answer of unknown length; a client that leaves ends it at once."""
+    """A response of unknown length; it ends at once when the client disconnects."""
 
     def __init__(self, *, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(headers={**_HEADERS, **(headers or {})})
         del self.headers["content-length"]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send everything, or until the client leaves."""
+        """Send the response until its end, or until the client disconnects."""
         sending = asyncio.create_task(self._send_all(send))
-        leaving = asyncio.create_task(_wait_for_disconnect(receive))
+        disconnecting = asyncio.create_task(wait_for_disconnect(receive))
         try:
-            await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({sending, disconnecting}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            leaving.cancel()
+            disconnecting.cancel()
             sending.cancel()
-            await asyncio.wait({sending, leaving})
+            await asyncio.wait({sending, disconnecting})
         if not sending.cancelled():
             sending.result()
 
     @abstractmethod
     async def send_body(self, send: Send) -> None:
-        """Send the body, piece by piece."""
+        """Send the body, chunk by chunk."""
 
     async def _send_all(self, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
@@ -54,10 +51,11 @@ class BaseStreamingResponse(Response, ABC):
 
 
 def body_message(body: bytes) -> Message:
-    """Return a piece of a body that others follow."""
+    """Return the message for one chunk of a body; more chunks follow."""
     return {"type": "http.response.body", "body": body, "more_body": True}
 
 
-async def _wait_for_disconnect(receive: Receive) -> None:
+async def wait_for_disconnect(receive: Receive) -> None:
+    """Return when the client has disconnected; the rest of its request is discarded."""
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -1,1 +1,1 @@
-"""The shapes of answers, as the API's documentation states them; one module for each thing that the API speaks of."""
+"""The models of requests and responses in the OpenAPI document, one module for each subject of the API."""

@@ -1,4 +1,4 @@
-"""The shapes of an xApp's configuration, and of changes to it."""
+"""Models of an xApp's configuration and of changes to it."""
 
 from __future__ import annotations
 
@@ -10,53 +10,53 @@ from xapp_operator.gateway.schemas.records import ResponseModel, ServiceModel
 
 
 class ServiceAddress(ResponseModel):
-    """One way to a port of a Service."""
+    """One address of a port of a Service."""
 
-    url: str = Field(description="Absolute, or for proxy a path of this gateway.")
+    url: str = Field(description="An absolute URL; via proxy, a path of this gateway.")
     via: Literal["nodePort", "loadBalancer", "ingress", "clusterDNS", "proxy"]
 
 
 class ServiceWithAddresses(ServiceModel):
-    """One Service with the addresses at which its ports can be reached."""
+    """One Service with the addresses of its ports."""
 
     addresses: list[ServiceAddress]
 
 
 class XAppConfiguration(ResponseModel):
-    """Where an xApp can be reached, and what it is configured with."""
+    """The addresses and the configuration of an xApp."""
 
     services: list[ServiceWithAddresses]
     values: dict[str, Any] | None = Field(
-        description="The user's values, secrets masked. Of an xApp known by its labels null without the right to get "
-        "Secrets."
+        description="The user's values, secrets masked. For an xApp known by its labels: null without permission to "
+        "get Secrets."
     )
     defaults: dict[str, Any] | None = Field(
-        description="The chart's own values, secrets masked; null before the first revision, or without the right to "
+        description="The chart's own values, secrets masked; null before the first revision, or without permission to "
         "get Secrets."
     )
     json_schema: dict[str, Any] | bool | None = Field(
-        alias="schema", description="The chart's values.schema.json; null without one, or where defaults are null."
+        alias="schema", description="The chart's values.schema.json; null if it has none or defaults is null."
     )
     metadata: dict[str, Any] | None = Field(
-        description="What the xApp's own API answers at /metadata or /config/metadata; null where it has none, does "
-        "not answer at once, or without the right on services/proxy."
+        description="The response of the xApp's own API to /metadata or /config/metadata; null if there is none, if it "
+        "takes too long, or without permission on services/proxy."
     )
 
 
 class ValuesRequest(BaseModel):
-    """Values that replace the present ones."""
+    """Values that replace the current ones."""
 
     model_config = ConfigDict(extra="forbid")
 
-    values: dict[str, Any] = Field(description="All of the user's values; a mask keeps the value behind it.")
+    values: dict[str, Any] = Field(description="All of the user's values; a mask keeps the current value.")
 
 
 class ConfigDryRun(ResponseModel):
-    """What a change of values would do; nothing has been changed."""
+    """The effect that a change of values would have; nothing has been changed."""
 
     diff: str | None = Field(
-        description="Unified diff of the objects in force and those that would be, secrets masked; null without the "
-        "right to get Secrets."
+        description="Unified diff from the current objects to the new ones, secrets masked; null without permission to "
+        "get Secrets."
     )
     manifest: str = Field(description="The rendered objects, as YAML documents, secrets masked.")
     warnings: list[str]

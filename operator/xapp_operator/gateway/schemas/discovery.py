@@ -1,4 +1,4 @@
-"""The shapes of what discovery answers."""
+"""Models of discovery."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from xapp_operator.gateway.schemas.records import ResponseModel, ServiceModel
 
 
 class XAppReference(ResponseModel):
-    """Names one xApp."""
+    """A reference to an xApp."""
 
     namespace: str
     name: str
 
 
 class DiscoveredService(ServiceModel):
-    """One Service of the cluster, of an xApp or not."""
+    """One Service of the cluster, whether it belongs to an xApp or not."""
 
     namespace: str
     labels: dict[str, str]
     x_app: XAppReference | None = Field(
-        description="The xApp that it belongs to; null too where the caller may not list xApps."
+        description="The xApp that it belongs to; also null if the caller may not list xApps there."
     )

@@ -1,4 +1,4 @@
-"""The shapes of an xApp's health: its objects, its pods and their containers, and what was said of them."""
+"""Models of an xApp's health: its objects, pods and containers."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from xapp_operator.gateway.schemas.records import ResponseModel
 
 
 class ResourceHealthModel(ResponseModel):
-    """The verdict on one object."""
+    """The health of one object."""
 
     kind: str
     name: str
-    namespace: str | None = Field(description="Null for an object of no namespace.")
+    namespace: str | None = Field(description="Null for a cluster-scoped object.")
     status: HealthStatus
-    message: str | None = Field(description="Why; of a healthy object, what is to be known of it nevertheless.")
+    message: str | None = Field(description="The reason; for a healthy object, a remark.")
 
 
 class ContainerModel(ResponseModel):
-    """One container of a pod; sidecars and those of its start come first."""
+    """One container of a pod; sidecars and init containers come first."""
 
     name: str
     ready: bool
     state: Literal["waiting", "running", "terminated"]
     reason: str | None = Field(
-        description="The kubelet's; CrashLoopBackOff also while one that crashes shows as ended."
+        description="The kubelet's reason; also CrashLoopBackOff while a crashing container is terminated."
     )
-    exit_code: int | None = Field(description="Of one that is terminated, or waits to be started again.")
+    exit_code: int | None = Field(description="If it is terminated, or waits for its restart.")
     message: str | None
 
 
@@ -40,16 +40,16 @@ class PodModel(ResponseModel):
     name: str
     phase: str | None
     ready: bool
-    restarts: int = Field(description="Of all its containers.")
+    restarts: int = Field(description="Restarts of all its containers.")
     node: str | None
     containers: list[ContainerModel]
 
 
 class HealthReport(ResponseModel):
-    """How an xApp fares."""
+    """The health of an xApp."""
 
     status: HealthStatus
-    message: str | None = Field(description="The root cause where something is wrong.")
+    message: str | None = Field(description="The root cause, if something is wrong.")
     resources: list[ResourceHealthModel]
-    pods: list[PodModel] = Field(description="At most 100; empty for who may not list pods.")
-    events: list[EventModel] = Field(description="At most 50, newest first; empty for who may not list events.")
+    pods: list[PodModel] = Field(description="At most 100; empty without permission to list pods.")
+    events: list[EventModel] = Field(description="At most 50, newest first; empty without permission to list events.")

@@ -1,4 +1,4 @@
-"""The shapes of what is told about the objects of an xApp by those who run them."""
+"""Models of events."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from xapp_operator.gateway.schemas.records import ResponseModel
 
 
 class EventObjectModel(ResponseModel):
-    """What an event is about."""
+    """The object of an event."""
 
     kind: str | None
     name: str | None
 
 
 class EventModel(ResponseModel):
-    """One event of Kubernetes."""
+    """One Kubernetes event."""
 
     type: str | None = Field(description="Normal or Warning.")
     reason: str | None
     message: str | None
     object: EventObjectModel
-    count: int = Field(description="How often it happened.")
+    count: int = Field(description="Number of occurrences.")
     last_seen: datetime | None

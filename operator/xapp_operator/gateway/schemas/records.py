@@ -1,6 +1,7 @@
-"""The shapes of answers, as the API's documentation states them.
+"""Models of an xApp's record and of what all responses share.
 
-Nothing is serialised through these models, since lists answer with bytes; a test holds every answer against them.
+Responses are not serialised with these models: lists are made of bytes. The record of an xApp takes its fields from
+them, and the tests validate every response with them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ T = TypeVar("T")
 
 
 class ResponseModel(BaseModel):
-    """Base of the shapes: camelCase on the wire, every member there, absent values null."""
+    """Base of the response models: camelCase names, every field present, missing values null."""
 
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -48,7 +49,7 @@ class ServiceModel(ResponseModel):
 
 
 class ReleaseModel(ResponseModel):
-    """The Helm release in force; all null before the first one."""
+    """The current Helm release; all fields are null before the first one."""
 
     name: str | None
     revision: int | None
@@ -59,7 +60,7 @@ class ReleaseModel(ResponseModel):
 
 
 class ChartModel(ResponseModel):
-    """The chart that is asked for; of an uploaded one, name and version are known once it is deployed."""
+    """The requested chart; for an uploaded one, name and version are null until it is deployed."""
 
     name: str | None
     version: str | None = Field(description="Exact version or range.")
@@ -68,9 +69,9 @@ class ChartModel(ResponseModel):
 
 
 class XAppRecord(ResponseModel):
-    """One xApp as lists show it."""
+    """One xApp in a list."""
 
-    name: str = Field(description="metadata.name of the XApp; used in every path.")
+    name: str = Field(description="metadata.name of the XApp, as used in paths.")
     namespace: str
     uid: str
     x_app_name: str | None
@@ -79,11 +80,11 @@ class XAppRecord(ResponseModel):
     version: str | None
     owner: str | None
     method: Literal["Remote Chart Repository", "Upload Chart"] | None
-    source: Literal["xapp", "labels"] = Field(description="labels: installed by other means, known by its labels only.")
+    source: Literal["xapp", "labels"] = Field(description="labels: known only by the labels of its objects.")
     phase: Phase
-    ready: bool = Field(description="Deployed and healthy, as of the newest spec.")
+    ready: bool = Field(description="Deployed and healthy, with the current spec.")
     health: HealthStatus
-    message: str | None = Field(description="Why it is as it is: the root cause where something is wrong.")
+    message: str | None = Field(description="The reason for its state; the root cause, if something is wrong.")
     release: ReleaseModel
     chart: ChartModel
     services: list[ServiceModel]
@@ -92,7 +93,7 @@ class XAppRecord(ResponseModel):
 
 
 class ConditionModel(ResponseModel):
-    """A condition by the conventions of Kubernetes."""
+    """A condition, as Kubernetes defines it."""
 
     type: str
     status: Literal["True", "False", "Unknown"]
@@ -118,7 +119,7 @@ class RevisionModel(ResponseModel):
 
 
 class ResourceCountModel(ResponseModel):
-    """How many objects of the release there are, and how many of them are healthy."""
+    """Number of objects of the release, and of those that are healthy."""
 
     total: int
     ready: int
@@ -145,7 +146,7 @@ class Page(BaseModel, Generic[T]):
 
 
 class DeploymentDryRun(ResponseModel):
-    """What would be deployed; nothing has been changed."""
+    """The result of a dry run; nothing has been changed."""
 
     manifest: str = Field(description="The rendered objects, as YAML documents.")
     notes: str = Field(description="The chart's NOTES, rendered.")
@@ -154,27 +155,27 @@ class DeploymentDryRun(ResponseModel):
 
 
 class ProblemFieldError(BaseModel):
-    """One refused field."""
+    """One invalid field."""
 
     field: str
-    message: str = Field(description="The rule, and what mends it.")
+    message: str = Field(description="The rule, and how to fix the value.")
 
 
 class Problem(BaseModel):
-    """Why a request was refused (RFC 9457)."""
+    """The details of an error (RFC 9457)."""
 
     model_config = ConfigDict(extra="forbid")
 
-    type: str = Field(description="about:blank, or a URN that names the kind of problem.")
+    type: str = Field(description="about:blank, or a URN that names the type of problem.")
     title: str
     status: int
-    detail: str = Field(description="What was refused, the rule or bound, and what mends it.")
-    instance: str = Field(description="The path that was asked for.")
-    errors: list[ProblemFieldError] = Field(description="The fields that were refused, if it was fields.")
+    detail: str = Field(description="What happened, the rule or limit, and what to do.")
+    instance: str = Field(description="The path of the request.")
+    errors: list[ProblemFieldError] = Field(description="The invalid fields, if any.")
 
 
 class DeletionRequest(BaseModel):
-    """Which xApp to delete."""
+    """The xApp to delete."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -183,6 +184,6 @@ class DeletionRequest(BaseModel):
 
 
 class ProbeStatus(BaseModel):
-    """The answer of a probe."""
+    """The response of a probe."""
 
     status: Literal["ok"]

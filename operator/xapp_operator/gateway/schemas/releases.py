@@ -1,4 +1,4 @@
-"""The shapes of what is told about the Helm release behind an xApp."""
+"""Models of an xApp's Helm release."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from xapp_operator.gateway.schemas.records import ResponseModel
 
 
 class ReleaseManifest(ResponseModel):
-    """The objects of the revision in force."""
+    """The objects of the current revision."""
 
-    manifest: str = Field(description="YAML documents as the chart rendered them; secrets are masked.")
+    manifest: str = Field(description="The rendered objects as YAML documents, secrets masked.")
 
 
 class ReleaseNotes(ResponseModel):
-    """The notes of the revision in force."""
+    """The notes of the current revision."""
 
-    notes: str = Field(description="The chart's NOTES; known secrets are masked.")
+    notes: str = Field(description="The chart's NOTES, known secrets masked.")
 
 
 class RollbackBody(BaseModel):
-    """Which revision to go back to."""
+    """The revision to roll back to."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 

@@ -1,4 +1,4 @@
-"""The shapes of saved repositories, their charts and versions."""
+"""Models of saved repositories, their charts and versions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from xapp_operator.gateway.schemas.records import ResponseModel
 
 CREDENTIAL_MAX = 8192
 CA_BUNDLE_MAX = 60_000
-"""So that a whole request stays below the cap of JSON bodies."""
+"""Keeps the whole request below the maximum size of JSON bodies."""
 
 
 class RepositoryRequest(BaseModel):
@@ -20,20 +20,26 @@ class RepositoryRequest(BaseModel):
 
     model_config = ConfigDict(alias_generator=to_camel, extra="forbid", strict=True, hide_input_in_errors=True)
 
-    name: str = Field(max_length=63, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", description="What repoName refers to.")
+    name: str = Field(max_length=63, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", description="Value of repoName.")
     namespace: str = Field(max_length=63, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")
     url: str = Field(
         max_length=2048,
         pattern=r"^(https?|oci)://[!-~]+$",
         description="http://, https:// or oci://, without credentials.",
     )
-    username: str | None = Field(None, min_length=1, max_length=CREDENTIAL_MAX, description="With password.")
-    password: str | None = Field(None, min_length=1, max_length=CREDENTIAL_MAX, description="With username.")
+    username: str | None = Field(None, min_length=1, max_length=CREDENTIAL_MAX, description="Requires password.")
+    password: str | None = Field(None, min_length=1, max_length=CREDENTIAL_MAX, description="Requires username.")
     token: str | None = Field(
-        None, max_length=CREDENTIAL_MAX, pattern="^[!-~]+$", description="Bearer token, instead of the two."
+        None,
+        max_length=CREDENTIAL_MAX,
+        pattern="^[!-~]+$",
+        description="Bearer token in place of the two.",
     )
     ca_bundle: str | None = Field(
-        None, min_length=1, max_length=CA_BUNDLE_MAX, description="PEM certificates to trust besides the usual ones."
+        None,
+        min_length=1,
+        max_length=CA_BUNDLE_MAX,
+        description="Further PEM certificates to trust.",
     )
     insecure_skip_tls_verify: bool | None = Field(
         None, alias="insecureSkipTLSVerify", description="true: accept any certificate."
@@ -48,27 +54,27 @@ class RepositoryRecord(ResponseModel):
     url: str
     type: Literal["http", "oci"]
     charts: int | None = Field(description="Charts in its index, as of lastFetched; null for oci.")
-    last_fetched: datetime | None = Field(description="When the operator last read it.")
-    ready: bool = Field(description="It could be read, as it is saved now.")
-    message: str | None = Field(description="What the operator found; null before its first look.")
+    last_fetched: datetime | None = Field(description="When the operator last fetched it.")
+    ready: bool = Field(description="The operator has fetched it with its current settings.")
+    message: str | None = Field(description="The result of the last fetch; null before the first one.")
 
 
 class ChartRecord(ResponseModel):
-    """One chart of a repository, as its newest release describes it."""
+    """One chart of a repository, described by its newest release."""
 
     name: str
     description: str | None
-    versions: int = Field(description="How many there are.")
-    latest: str = Field(description="The newest release; the newest pre-release where there is no release.")
+    versions: int = Field(description="Number of versions.")
+    latest: str = Field(description="The newest release, or else the newest pre-release.")
     app_version: str | None
     icon: str | None = Field(description="An http(s) URL.")
 
 
 class ChartVersionRecord(ResponseModel):
-    """One version of a chart; of a chart in a registry only `version` is known."""
+    """One version of a chart; in an OCI registry, only `version` is known."""
 
     version: str
     app_version: str | None
     created: datetime | None
-    digest: str | None = Field(description="sha256: and 64 hex digits, of the archive.")
+    digest: str | None = Field(description="Digest of the archive: sha256: and 64 hex digits.")
     description: str | None

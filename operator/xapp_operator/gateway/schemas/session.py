@@ -1,4 +1,4 @@
-"""The shapes of signing in."""
+"""Models of sessions."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ class SignInRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    token: str = Field(min_length=1, description="Of at most 3,000 bytes, to fit a cookie.")
+    token: str = Field(min_length=1, description="At most 3,000 bytes, the maximum for a cookie.")
 
 
 class CallerIdentity(BaseModel):
-    """Who the caller is to the cluster."""
+    """The caller, as the cluster identifies them."""
 
     model_config = ConfigDict(extra="forbid")
 
-    user: str | None = Field(description="Null where nobody has to sign in.")
+    user: str | None = Field(description="Null if authentication is turned off.")
     groups: list[str]
-    auth: Literal["kubernetes", "none"] = Field(description="none: everybody acts as the gateway itself.")
+    auth: Literal["kubernetes", "none"] = Field(description="none: everyone acts as the gateway.")

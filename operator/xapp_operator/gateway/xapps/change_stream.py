@@ -1,7 +1,7 @@
-"""One listener's stream of changes, as an HTTP answer that does not end: what the caller may see, while they may.
+"""One listener's stream of changes: a response that goes on as long as the caller may see the changes.
 
-Lives in the gateway above the feed. Rights are asked for again before anything is sent, as often as answers about them
-run out, so that a right that was taken ends what it let through within seconds.
+Permissions are checked before anything is sent. Their reviews are cached only for seconds, so a revoked permission ends
+the stream, or hides a namespace from it, within seconds.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from xapp_operator.gateway.http.streaming import (
 
 
 class ChangeStreamResponse(BaseStreamingResponse):
-    """The answer to one listener; it ends when they leave, sign out, lose their rights, or the gateway ends."""
+    """The response to one listener; it ends when they disconnect or lose their permissions, or the gateway stops."""
 
     media_type = "text/event-stream"
 
@@ -29,9 +29,9 @@ class ChangeStreamResponse(BaseStreamingResponse):
 
         Args:
             feed: where changes come from.
-            caller: who listens; signed in.
-            namespace: the only one to tell of; None for all that the caller may see.
-            last_event_id: where to go on; None starts at the present.
+            caller: the listener, authenticated.
+            namespace: the only namespace to send changes of; None for all that the caller may see.
+            last_event_id: the event to resume after; None starts now.
         """
         super().__init__()
         self._feed = feed
@@ -43,29 +43,31 @@ class ChangeStreamResponse(BaseStreamingResponse):
         self._access = _ListAccess(frozenset(), frozenset())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send changes until the listener leaves or the stream ends."""
+        """Send changes until the listener disconnects or the stream ends."""
         with self._feed.count_listener():
             self._access = await self._review_access()
             await super().__call__(scope, receive, send)
 
     async def send_body(self, send: Send) -> None:
-        """Send changes and heartbeats until the feed is closed, or the caller may hear no more."""
-        # An id without data is no event, but where the listener goes on should the connection break now.
+        """Send changes and heartbeats until the feed is closed or the caller has lost their permissions."""
+        # An id without data is not an event: it is where the listener resumes if the connection breaks now.
         text: bytes | None = f"retry: {RETRY_MILLISECONDS}\nid: {self._feed.id_at(self._position)}\n\n".encode()
         if self._is_position_lost:
             await send(
-                body_message(format_reset(self._feed.id_at(self._position), "the id is too old, or of another replica"))
+                body_message(
+                    format_reset(self._feed.id_at(self._position), "the id is too old, or from another replica")
+                )
             )
         while text is not None:
             await send(body_message(text))
             try:
                 text = await self._next_text()
             except XAppError:
-                # Signed out, or a right is gone: the next request is told so.
+                # The caller signed out or lost a permission. Their next request gets the error.
                 break
 
     async def _next_text(self) -> bytes | None:
-        """Return what to send next, which may be a heartbeat; None at the end."""
+        """Return the next bytes to send, which may be a heartbeat; None at the end."""
         while not self._feed.closed:
             in_time = await self._feed.wait_for_change(self._position, seconds=HEARTBEAT_SECONDS)
             changes = self._feed.changes_after(self._position)
@@ -74,7 +76,7 @@ class ChangeStreamResponse(BaseStreamingResponse):
             previous_access, access = self._access, await self._review_access()
             self._access = access
             if changes is None:
-                return format_reset(event_id, "too many changes came at once")
+                return format_reset(event_id, "too many changes happened at once")
             if previous_access.differs_from(access):
                 return format_reset(event_id, "what you may see has changed")
             text = b"".join(change.event for change in changes if access.includes(change.namespace))
@@ -92,7 +94,7 @@ class ChangeStreamResponse(BaseStreamingResponse):
 
 
 class _ListAccess:
-    """Which of the namespaces `among` a caller may list; `within` None for all there are."""
+    """Which of the namespaces a caller may list; `allowed` None means all there are."""
 
     __slots__ = ("allowed", "namespaces")
 
@@ -104,7 +106,7 @@ class _ListAccess:
         return self.allowed is None or namespace in self.allowed
 
     def differs_from(self, others: _ListAccess) -> bool:
-        """Tell whether a namespace that was there all along has come into sight or gone out of it."""
+        """Tell whether a namespace that both know is allowed in only one of them."""
         if self.allowed is others.allowed:
             return False
         if self.allowed is None or others.allowed is None:

@@ -52,7 +52,7 @@ def require_managed_xapp(context: XAppContext) -> None:
     """Refuse an action on an xApp that no XApp stands for.
 
     Raises:
-        LabelsOnly: for one that is known by its labels only; the message says how to adopt it.
+        NoXAppResource: for one that is known only by its labels; the message says how to adopt it.
     """
     if context.entry.source == SOURCE_LABELS:
         raise labels_only_error(context.gateway, context.entry)

@@ -15,7 +15,7 @@ from tests.support.gateway import GatewayServer, offline_gateway, serve_gateway
 from tests.support.routes import UNAUTHENTICATED_ROUTES, WEBSOCKET, all_routes
 from xapp_operator.kube import transport
 
-UNKNOWN_SESSION_COOKIE: Final = "xapp_session=" + "A" * 200
+UNKNOWN_SESSION_COOKIE: Final = "xapp_session=gAAAA" + "A" * 195
 """Has the form of a session, but no key can be read here: whether it is one is not known."""
 
 
