@@ -25,13 +25,14 @@ TOKEN_MAX_BYTES: Final = 3000
 """Browsers store cookies of up to 4,096 bytes, name included (RFC 6265, 6.1)."""
 
 _JWT_PARTS: Final = 3
-_SEALED: Final = re.compile(r"gAAAA[A-Za-z0-9_-]{90,4090}={0,2}")
+_SEALED: Final = re.compile(r"gAAAA[A-Za-z0-9_-]{90,4090}")
 """A Fernet token: version 0x80, a 64-bit time before 2106, and at least an IV, a block and a MAC, in base64."""
 
 
 def seal(token: str, *, keys: MultiFernet, expires: int) -> str:
     """Return the cookie value that holds `token` until `expires` (seconds since 1970)."""
-    return keys.encrypt(zlib.compress(f"{expires}:{token}".encode("ascii"), level=9)).decode()
+    # Without the padding of base64, whose = a cookie may hold only in quotes.
+    return keys.encrypt(zlib.compress(f"{expires}:{token}".encode("ascii"), level=9)).decode().rstrip("=")
 
 
 def is_sealed(cookie: str) -> bool:
@@ -47,7 +48,7 @@ def unseal(cookie: str, *, keys: MultiFernet) -> tuple[str, int]:
     """
     if not is_sealed(cookie):
         raise InvalidToken
-    expires, _, token = zlib.decompress(keys.decrypt(cookie)).decode("ascii").partition(":")
+    expires, _, token = zlib.decompress(keys.decrypt(cookie + "=" * (-len(cookie) % 4))).decode("ascii").partition(":")
     return token, int(expires)
 
 

@@ -33,7 +33,6 @@ ORIGINAL_METHOD: Final = "xapp_operator.original_method"
 DRAIN_BYTES_MAX: Final = 64 * 1024 * 1024
 DRAIN_SECONDS_MAX: Final = 10.0
 
-_UNMATCHED_ROUTE: Final = "unmatched"
 _log = get_logger(__name__)
 
 
@@ -89,9 +88,7 @@ class GatewayMiddleware:
         except XAppError as error:
             status = error.status
             await websocket.send_denial_response(problem_response(error, websocket))
-        route = getattr(inner.get("route"), "path", _UNMATCHED_ROUTE)
-        seconds = time.perf_counter() - started_at
-        METRICS.record_request(method="WEBSOCKET", route=route, status=status, seconds=seconds)
+        _count_request(inner, method="WEBSOCKET", status=status, started_at=started_at)
 
     def _check_host_and_origin(self, request: HTTPConnection, *, is_safe: bool) -> None:
         hosts = request.headers.getlist("host")
@@ -170,9 +167,7 @@ class _HttpExchange:
 
     def record(self, scope: Scope) -> None:
         """Count the request, and log it if it may have changed something."""
-        route = getattr(scope.get("route"), "path", _UNMATCHED_ROUTE)
-        seconds = time.perf_counter() - self._started_at
-        METRICS.record_request(method=self._method, route=route, status=self._status, seconds=seconds)
+        seconds = _count_request(scope, method=self._method, status=self._status, started_at=self._started_at)
         if self._method not in SAFE_METHODS:
             _log.info(
                 "request served",
@@ -181,6 +176,13 @@ class _HttpExchange:
                 status=self._status,
                 seconds=round(seconds, 3),
             )
+
+
+def _count_request(scope: Scope, *, method: str, status: int, started_at: float) -> float:
+    seconds = time.perf_counter() - started_at
+    route = getattr(scope.get("route"), "path", "unmatched")
+    METRICS.record_request(method=method, route=route, status=status, seconds=seconds)
+    return seconds
 
 
 def _has_body(scope: Scope) -> bool:

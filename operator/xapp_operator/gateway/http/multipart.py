@@ -101,7 +101,6 @@ class _PartReceiver:
         return MultipartParser(
             boundary,
             {
-                "on_part_begin": self._on_part_begin,
                 "on_header_field": self._on_header_field,
                 "on_header_value": self._on_header_value,
                 "on_header_end": self._on_header_end,
@@ -112,9 +111,6 @@ class _PartReceiver:
             },
             max_header_count=PART_HEADERS_MAX,
         )
-
-    def _on_part_begin(self) -> None:
-        self._disposition = b""
 
     def _on_header_field(self, data: bytes, start: int, end: int) -> None:
         self._header_name += data[start:end]
@@ -130,6 +126,7 @@ class _PartReceiver:
 
     def _on_headers_finished(self) -> None:
         kind, options = parse_options_header(self._disposition)
+        self._disposition = b""
         if kind != b"form-data" or b"name" not in options:
             raise MalformedRequest(
                 'a part has no name: give each part a header Content-Disposition: form-data; name="…"'

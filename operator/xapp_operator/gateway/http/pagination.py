@@ -1,4 +1,4 @@
-"""Pagination: the page that a query asks for, its place in a list, the envelope and the Link header. Pure."""
+"""Pages of a list: the requested page, its place in the list, the envelope and the Link header. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Final
 from urllib.parse import urlencode
 
 from xapp_operator.common.text import quote_input
-from xapp_operator.config import Settings
 from xapp_operator.gateway.http.query import StrictQuery, parameter_error
 
 SORT_ORDERS: Final = ("asc", "desc")
@@ -17,26 +16,6 @@ LIST_PARAMETERS: Final = ("page", "per_page", "pretty")
 """Parameters of a list that has only one order."""
 SINGLE_SORT: Final = ("",)
 """The sorts of such a list."""
-
-
-@dataclass(frozen=True, slots=True)
-class PageLimits:
-    """The configured limits of one list; without pagination it is a bare array."""
-
-    default_per_page: int = 10
-    min_per_page: int = 1
-    max_per_page: int = 100
-    paginated: bool = True
-
-    @classmethod
-    def from_settings(cls, settings: Settings, *, name: str) -> PageLimits:
-        """Return the limits of the list that `XAPP_UNPAGINATED_LISTS` calls `name`."""
-        return cls(
-            default_per_page=settings.default_items_per_page,
-            min_per_page=settings.min_items_per_page,
-            max_per_page=settings.max_items_per_page,
-            paginated=name not in settings.unpaginated_lists,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,35 +43,6 @@ class PageBounds:
     def is_last_page(self) -> bool:
         """Tell whether no page follows."""
         return self.page == self.last_page
-
-
-def parse_page_request(query: StrictQuery, *, limits: PageLimits, sorts: Sequence[str]) -> PageRequest:
-    """Parse the page parameters of `query`; the first of `sorts` is the default.
-
-    Raises:
-        MalformedRequest: for a parameter out of its bounds; the message names them.
-    """
-    if not limits.paginated:
-        for name in ("page", "per_page"):
-            if name in query.values:
-                raise parameter_error(
-                    name, "is not a parameter here: pagination of this list is turned off; leave it out"
-                )
-    page = query.integer("page", default=1, low=1, high=None, bound="at least 1 (the first page)")
-    per_page = query.integer(
-        "per_page",
-        default=limits.default_per_page,
-        low=limits.min_per_page,
-        high=limits.max_per_page,
-        bound=f"between {limits.min_per_page} and {limits.max_per_page}",
-    )
-    return PageRequest(
-        page=page,
-        per_page=per_page if limits.paginated else None,
-        sort=query.choice("sort", sorts) or sorts[0],
-        descending=query.choice("order", SORT_ORDERS) == "desc",
-        pretty=query.boolean("pretty"),
-    )
 
 
 def compute_page_bounds(request: PageRequest, *, total_count: int) -> PageBounds:
@@ -127,11 +77,6 @@ def page_envelope(bounds: PageBounds, content: Sequence[bytes]) -> bytes:
         b"true" if bounds.is_last_page else b"false",
         b",".join(content),
     )
-
-
-def bare_array(content: Sequence[bytes]) -> bytes:
-    """Return the JSON of a list that is not paginated."""
-    return b"[%b]" % b",".join(content)
 
 
 def link_header(bounds: PageBounds, *, path: str, query: StrictQuery) -> str:

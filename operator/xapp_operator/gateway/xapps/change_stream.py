@@ -6,6 +6,8 @@ the stream, or hides a namespace from it, within seconds.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from starlette.types import Receive, Scope, Send
 
 from xapp_operator.errors import XAppError
@@ -53,11 +55,8 @@ class ChangeStreamResponse(BaseStreamingResponse):
         # An id without data is not an event: it is where the listener resumes if the connection breaks now.
         text: bytes | None = f"retry: {RETRY_MILLISECONDS}\nid: {self._feed.id_at(self._position)}\n\n".encode()
         if self._is_position_lost:
-            await send(
-                body_message(
-                    format_reset(self._feed.id_at(self._position), "the id is too old, or from another replica")
-                )
-            )
+            event_id = self._feed.id_at(self._position)
+            await send(body_message(format_reset(event_id, "the id is too old, or from another replica")))
         while text is not None:
             await send(body_message(text))
             try:
@@ -93,14 +92,11 @@ class ChangeStreamResponse(BaseStreamingResponse):
         return _ListAccess(only, only)
 
 
-class _ListAccess:
+class _ListAccess(NamedTuple):
     """Which of the namespaces a caller may list; `allowed` None means all there are."""
 
-    __slots__ = ("allowed", "namespaces")
-
-    def __init__(self, namespaces: frozenset[str], allowed: frozenset[str] | None) -> None:
-        self.namespaces = namespaces
-        self.allowed = allowed
+    namespaces: frozenset[str]
+    allowed: frozenset[str] | None
 
     def includes(self, namespace: str) -> bool:
         return self.allowed is None or namespace in self.allowed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import re
 import secrets
 import time
 from collections.abc import AsyncIterator
@@ -45,6 +46,7 @@ def test_any_token_comes_back_and_fits_a_cookie(token: str) -> None:
     cookie = seal(token, keys=KEYS, expires=100)
 
     assert unseal(cookie, keys=KEYS) == (token, 100)
+    assert re.fullmatch(r"[A-Za-z0-9_-]+", cookie)
     assert len(COOKIE_NAME) + 1 + len(cookie) <= 4096
     assert token not in cookie or len(token) < 8
 
@@ -57,10 +59,10 @@ def test_the_longest_token_fits_a_cookie_however_little_it_compresses() -> None:
 
 def test_only_sealed_sessions_can_be_opened() -> None:
     cookie = seal("token", keys=KEYS, expires=100)
-    raw = base64.urlsafe_b64decode(cookie)
+    raw = base64.urlsafe_b64decode(cookie + "==")
     changed = [raw[:at] + bytes([raw[at] ^ bit]) + raw[at + 1 :] for at in range(len(raw)) for bit in (1, 128)]
     cut = [raw[:at] for at in range(len(raw))]
-    texts = [base64.urlsafe_b64encode(each).decode() for each in (*changed, *cut, raw + b"x")]
+    texts = [base64.urlsafe_b64encode(each).decode().rstrip("=") for each in (*changed, *cut, raw + b"x")]
     for text in (*texts, "", "ä", "a b", cookie * 40, cookie + "!"):
         with pytest.raises(InvalidToken):
             unseal(text, keys=KEYS)
@@ -244,7 +246,7 @@ async def test_an_expired_session_and_a_garbled_cookie_are_ended(tmp_path: Path)
         over = await keys.seal("token", expires=int(time.time()))
 
         assert await keys.unseal(alive) == "token"
-        for cookie in (over, alive[:-3] + "A==", alive + "!", ""):
+        for cookie in (over, alive[:-1], alive + "!", ""):
             with pytest.raises(SessionEnded):
                 await keys.unseal(cookie)
 

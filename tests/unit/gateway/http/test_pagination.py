@@ -11,25 +11,25 @@ from hypothesis import strategies as st
 
 from xapp_operator.config import Settings
 from xapp_operator.errors import MalformedRequest
+from xapp_operator.gateway.http.list_responses import parse_list_request
 from xapp_operator.gateway.http.pagination import (
     SORTED_LIST_PARAMETERS,
     PageBounds,
-    PageLimits,
     PageRequest,
     compute_page_bounds,
     link_header,
     page_envelope,
-    parse_page_request,
 )
 from xapp_operator.gateway.http.query import StrictQuery
 
-RULES = PageLimits()
+SETTINGS = Settings()
 SORTS = ("created", "name")
 KNOWN = (*SORTED_LIST_PARAMETERS, "search")
 
 
-def read(query_string: str, *, rules: PageLimits = RULES) -> PageRequest:
-    return parse_page_request(StrictQuery(query_string.encode()).allow_only(KNOWN), limits=rules, sorts=SORTS)
+def read(query_string: str, *, settings: Settings = SETTINGS) -> PageRequest:
+    query = StrictQuery(query_string.encode()).allow_only(KNOWN)
+    return parse_list_request(query, settings, name="xapps", sorts=SORTS)
 
 
 @pytest.mark.parametrize("query", ["", "page=", "page=&per_page=&sort=&order=&pretty=&search="])
@@ -80,20 +80,19 @@ def test_a_wrong_parameter_is_refused_with_its_bound(query: str, names: str) -> 
 
 def test_the_bounds_are_configurable() -> None:
     settings = Settings(min_items_per_page=5, max_items_per_page=50, default_items_per_page=20)
-    rules = PageLimits.from_settings(settings, name="xapps")
 
-    assert read("", rules=rules).per_page == 20
+    assert read("", settings=settings).per_page == 20
     with pytest.raises(MalformedRequest, match="between 5 and 50"):
-        read("per_page=4", rules=rules)
+        read("per_page=4", settings=settings)
 
 
 def test_an_unpaginated_list_refuses_page_and_per_page() -> None:
-    rules = PageLimits.from_settings(Settings(unpaginated_lists=("xapps",)), name="xapps")
+    settings = Settings(unpaginated_lists=("xapps",))
 
-    assert compute_page_bounds(read("order=desc", rules=rules), total_count=7) == PageBounds(1, 7, 1, 0, 7)
+    assert compute_page_bounds(read("order=desc", settings=settings), total_count=7) == PageBounds(1, 7, 1, 0, 7)
     for query in ("page=1", "per_page=10", "page="):
         with pytest.raises(MalformedRequest, match="turned off"):
-            read(query, rules=rules)
+            read(query, settings=settings)
 
 
 @given(total=st.integers(0, 500), per_page=st.integers(1, 100))
@@ -122,7 +121,7 @@ def test_an_empty_list_is_one_empty_page() -> None:
 
 def links(query_string: str, *, total: int) -> dict[str, str]:
     query = StrictQuery(query_string.encode()).allow_only(KNOWN)
-    at = compute_page_bounds(parse_page_request(query, limits=RULES, sorts=SORTS), total_count=total)
+    at = compute_page_bounds(parse_list_request(query, SETTINGS, name="xapps", sorts=SORTS), total_count=total)
     header = link_header(at, path="/api/xapps", query=query)
     return {
         rel.removeprefix('rel="').removesuffix('"'): target.strip("<>")
