@@ -11,7 +11,7 @@ import asyncio
 import hashlib
 import math
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -186,22 +186,22 @@ class AccessReviews:
     async def _review_each(
         self, client: KubeClient, key: _ReviewKey, resource: Resource, namespaces: Collection[str]
     ) -> frozenset[str]:
-        found: list[str] = []
-        left = iter(namespaces)
+        allowed: list[str] = []
+        remaining = iter(namespaces)
 
-        async def work(left: Iterator[str]) -> None:
-            for namespace in left:
+        async def review_remaining() -> None:
+            for namespace in remaining:
                 async with self._review_semaphore:
                     if await client.is_allowed(resource, key.verb, namespace=namespace):
-                        found.append(namespace)
+                        allowed.append(namespace)
 
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(min(REVIEW_CONCURRENCY, len(namespaces))):
-                    group.create_task(work(left))
+                    group.create_task(review_remaining())
         except* Exception as errors:
             raise _first_exception(errors) from None
-        return frozenset(found)
+        return frozenset(allowed)
 
 
 def _denied_recheck_seconds(denied: frozenset[str]) -> float:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import chain
-from types import TracebackType
 from typing import Final, Generic, Protocol, Self, TypeAlias, TypeVar, overload
 
 from cachetools import LRUCache
@@ -295,9 +294,7 @@ class WatchedStore(Generic[E]):
         self._cache.start()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *exception: object) -> None:
         await self.stop()
 
     async def stop(self) -> None:

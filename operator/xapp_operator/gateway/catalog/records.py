@@ -1,4 +1,4 @@
-"""The record of an xApp, as the API answers with it, serialised once.
+"""The record of an xApp in responses of the API, serialised once.
 
 The gateway keeps an `XAppEntry` of each xApp: its record as JSON, what a list sorts and filters by, and none of the
 values in its spec, which may be 300 KB. A page of a list is made of such bytes, so that it costs no serialising.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from types import TracebackType
 from typing import Final, Self
 
 import orjson
@@ -63,9 +62,7 @@ class XAppSources:
         self.registry.start()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *exception: object) -> None:
         await self.registry.stop()
         for timer in (self._batch_timer, *self._removal_timers.values()):
             if timer is not None:

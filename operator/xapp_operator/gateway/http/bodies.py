@@ -35,9 +35,9 @@ async def iter_body(request: Request) -> AsyncIterator[bytes]:
     """
     deadline = asyncio.get_running_loop().time() + BODY_SECONDS_MAX
     while True:
-        left = deadline - asyncio.get_running_loop().time()
+        seconds_left = deadline - asyncio.get_running_loop().time()
         try:
-            async with asyncio.timeout(min(BODY_IDLE_SECONDS, left)):
+            async with asyncio.timeout(min(BODY_IDLE_SECONDS, seconds_left)):
                 message = await request.receive()
         except TimeoutError:
             raise MalformedRequest(

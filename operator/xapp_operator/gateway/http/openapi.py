@@ -45,7 +45,7 @@ def document_parameter(
 
 
 PRETTY_PARAMETER: Final = document_parameter(
-    "pretty", "Indent the answer.", schema={"type": "boolean", "default": False}
+    "pretty", "Indent the response.", schema={"type": "boolean", "default": False}
 )
 XAPP_PATH_PARAMETERS: Final = (
     document_parameter("namespace", "Namespace of the xApp.", location="path"),
@@ -86,8 +86,8 @@ def document_responses(
     `headers` describes headers by status. The problems that every route may have are added.
     """
     responses: RouteResponses = {}
-    for status, description, shape in successes:
-        responses[status] = {"description": description} | ({"model": shape} if shape is not None else {})
+    for status, description, model in successes:
+        responses[status] = {"description": description} | ({"model": model} if model is not None else {})
     for status, description in sorted({**_COMMON_PROBLEMS, **problems}.items()):
         responses[status] = {"description": description, "content": {PROBLEM_MEDIA_TYPE: _PROBLEM_REF}}
     for status, named in (headers or {}).items():

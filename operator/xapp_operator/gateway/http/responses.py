@@ -55,13 +55,13 @@ def etag_response(
     tag = f'"{blake2b(body, digest_size=12).hexdigest()}"'
     all_headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Authorization, Cookie"}
     all_headers.update(headers or {})
-    wanted = request.headers.get("if-none-match")
-    if wanted is not None and _etag_matches(wanted, tag):
+    if_none_match = request.headers.get("if-none-match")
+    if if_none_match is not None and _etag_matches(if_none_match, tag):
         return Response(status_code=304, headers=all_headers)
     return json_response(body, headers=all_headers)
 
 
-def _etag_matches(wanted: str, tag: str) -> bool:
+def _etag_matches(if_none_match: str, tag: str) -> bool:
     # If-None-Match uses weak comparison (RFC 9110, 8.8.3.2).
-    tags = (each.strip().removeprefix("W/") for each in wanted.split(","))
+    tags = (each.strip().removeprefix("W/") for each in if_none_match.split(","))
     return any(each in (tag, "*") for each in tags)

@@ -67,7 +67,7 @@ class StoreList(Generic[E]):
 
 @dataclass(frozen=True, slots=True)
 class StorePage(Generic[E]):
-    """One page of a list, and who asked for it."""
+    """One page of a list, and its request."""
 
     request: Request
     query: StrictQuery
