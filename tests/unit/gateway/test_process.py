@@ -1,4 +1,4 @@
-"""The gateway as a process: how it begins, refuses to begin, and ends."""
+"""The gateway as a process: how it starts, refuses to start, and ends."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def process(folder: Path, **changes: str) -> Iterator[tuple[subprocess.Popen[str
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_serves_without_an_api_server_and_ends_when_told(tmp_path: Path, number: signal.Signals) -> None:
+def test_it_serves_without_an_api_server_and_ends_on_a_signal(tmp_path: Path, number: signal.Signals) -> None:
     with process(tmp_path) as (running, http):
         assert http.get("/healthz").status_code == 200
         assert http.get("/readyz").status_code == 503
@@ -86,23 +86,23 @@ def refusal(folder: Path, **changes: str) -> str:
     return ended.stderr
 
 
-def test_it_does_not_serve_everybody_without_authentication(tmp_path: Path) -> None:
+def test_it_does_not_serve_other_machines_without_authentication(tmp_path: Path) -> None:
     said = refusal(tmp_path, XAPP_HOST="0.0.0.0")
 
     assert "XAPP_AUTH=none" in said
     assert "127.0.0.1" in said
 
 
-def test_it_says_when_its_address_is_taken(tmp_path: Path) -> None:
+def test_it_reports_an_address_in_use(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         said = refusal(tmp_path, XAPP_PORT=str(taken.getsockname()[1]))
 
     assert "XAPP_PORT" in said
 
 
-def test_it_says_when_there_is_no_cluster_to_serve(tmp_path: Path) -> None:
+def test_it_reports_a_missing_cluster(tmp_path: Path) -> None:
     assert "kubeconfig" in refusal(tmp_path, KUBECONFIG=str(tmp_path / "none")).lower()
 
 
-def test_it_says_when_helm_is_missing(tmp_path: Path) -> None:
+def test_it_reports_missing_helm(tmp_path: Path) -> None:
     assert "XAPP_HELM" in refusal(tmp_path, XAPP_HELM=str(tmp_path / "none"))

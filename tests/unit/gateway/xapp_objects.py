@@ -1,4 +1,4 @@
-"""XApps as the API server would answer them, for tests that need no API server."""
+"""XApps as the API server returns them, for tests without an API server."""
 
 from __future__ import annotations
 

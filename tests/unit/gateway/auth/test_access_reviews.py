@@ -1,4 +1,4 @@
-"""How often the API server is asked what a token may do, on a real HTTP server that stands in for it."""
+"""How many access reviews the API server gets; a real HTTP server stands in for it."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def caller(kube: KubeClient, reviews: AccessReviews, *, token: str = "abc") -> C
     return Caller(client=kube.with_token(token), mode="kubernetes", access_reviews=reviews, token=token)
 
 
-async def test_many_requests_at_once_ask_once(tmp_path: Path) -> None:
+async def test_concurrent_requests_share_one_review(tmp_path: Path) -> None:
     async with review_server(tmp_path) as (judge, kube):
         judge.answers.clear()
         who = caller(kube, AccessReviews())
@@ -95,7 +95,7 @@ async def test_many_requests_at_once_ask_once(tmp_path: Path) -> None:
         assert judge.tokens == ["Bearer abc"]
 
 
-async def test_an_answer_counts_for_its_token_verb_and_namespace_only(tmp_path: Path) -> None:
+async def test_a_review_counts_only_for_its_token_verb_and_namespace(tmp_path: Path) -> None:
     async with review_server(tmp_path) as (judge, kube):
         kept = AccessReviews()
         for _ in range(2):
@@ -107,7 +107,7 @@ async def test_an_answer_counts_for_its_token_verb_and_namespace_only(tmp_path: 
         assert len(judge.asked) == 4
 
 
-async def test_an_answer_is_asked_for_again_after_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_review_is_made_again_when_it_has_expired(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with review_server(tmp_path) as (judge, kube):
         who = caller(kube, AccessReviews())
         await who.require_allowed("list", namespace="a")
@@ -119,7 +119,7 @@ async def test_an_answer_is_asked_for_again_after_a_while(tmp_path: Path, monkey
             await who.require_allowed("list", namespace="a")
 
 
-async def test_a_known_answer_counts_while_the_api_server_is_away(
+async def test_a_cached_review_counts_while_the_api_server_is_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with review_server(tmp_path) as (judge, kube):
@@ -136,7 +136,7 @@ async def test_a_known_answer_counts_while_the_api_server_is_away(
             await who.require_allowed("list", namespace="a")
 
 
-async def test_a_token_that_is_not_known_is_refused_each_time(tmp_path: Path) -> None:
+async def test_an_unknown_token_is_refused_each_time(tmp_path: Path) -> None:
     async with review_server(tmp_path) as (judge, kube):
         judge.status = 401
         who = caller(kube, AccessReviews())
@@ -160,7 +160,7 @@ async def test_cancelling_one_waiter_keeps_the_shared_review_running(tmp_path: P
         assert len(judge.asked) == 1
 
 
-async def test_kept_answers_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_number_of_cached_reviews_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(access_reviews, "REVIEW_CACHE_SIZE", 3)
     async with review_server(tmp_path) as (_, kube):
         kept = AccessReviews()
@@ -170,7 +170,7 @@ async def test_kept_answers_are_bounded(tmp_path: Path, monkeypatch: pytest.Monk
         assert len(kept._reviews) == 3
 
 
-async def test_nothing_is_kept_of_texts_that_are_too_long_for_a_namespace(tmp_path: Path) -> None:
+async def test_a_review_of_an_impossible_namespace_is_not_cached(tmp_path: Path) -> None:
     async with review_server(tmp_path) as (judge, kube):
         kept = AccessReviews()
         for namespace in ("a" * 63, "a" * 64):
@@ -200,13 +200,13 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
 MANY = frozenset(f"n{at}" for at in range(2000))
 
 
-async def test_one_who_may_list_everywhere_is_asked_about_once(tmp_path: Path) -> None:
+async def test_a_caller_who_may_list_everywhere_takes_one_review(tmp_path: Path) -> None:
     async with review_server(tmp_path) as (judge, kube):
         assert await caller(kube, AccessReviews()).allowed_namespaces("list", among=MANY) is None
         assert len(judge.asked) == 1
 
 
-async def test_an_unnamed_list_is_limited_to_the_namespaces_that_are_allowed(tmp_path: Path) -> None:
+async def test_a_list_of_all_namespaces_has_only_the_allowed_ones(tmp_path: Path) -> None:
     async with review_server(tmp_path) as (judge, kube):
         judge.allowed, judge.only = False, {"a", "c"}
         who = caller(kube, AccessReviews())
@@ -221,7 +221,7 @@ async def test_an_unnamed_list_is_limited_to_the_namespaces_that_are_allowed(tmp
         assert len(judge.asked) == 5
 
 
-async def test_thousands_of_namespaces_are_asked_about_once_for_many_requests_and_a_bounded_number_at_a_time(
+async def test_concurrent_requests_share_bounded_reviews_of_thousands_of_namespaces(
     tmp_path: Path,
 ) -> None:
     async with review_server(tmp_path) as (judge, kube):
@@ -241,7 +241,7 @@ async def test_thousands_of_namespaces_are_asked_about_once_for_many_requests_an
         assert judge.most_at_once == REVIEW_CONCURRENCY
 
 
-async def test_a_right_that_is_taken_ends_within_seconds_and_denied_ones_are_asked_about_again_slowly(
+async def test_a_revoked_permission_ends_within_seconds_and_denied_namespaces_are_reviewed_slowly(
     tmp_path: Path, clock: FakeClock
 ) -> None:
     async with review_server(tmp_path) as (judge, kube):
@@ -261,9 +261,7 @@ async def test_a_right_that_is_taken_ends_within_seconds_and_denied_ones_are_ask
         assert await who.allowed_namespaces("list", among=MANY) == frozenset({"n8", "n9"})
 
 
-async def test_a_namespace_that_was_made_before_its_right_is_asked_about_again_soon(
-    tmp_path: Path, clock: FakeClock
-) -> None:
+async def test_a_new_namespace_is_reviewed_again_soon(tmp_path: Path, clock: FakeClock) -> None:
     async with review_server(tmp_path) as (judge, kube):
         judge.allowed = False
         who = caller(kube, AccessReviews())
@@ -278,7 +276,7 @@ async def test_a_namespace_that_was_made_before_its_right_is_asked_about_again_s
         assert len(judge.asked) < 2 * len(MANY) + 20
 
 
-async def test_one_who_asks_all_the_time_does_not_wait_for_the_next_answers(tmp_path: Path, clock: FakeClock) -> None:
+async def test_a_frequent_caller_does_not_wait_for_new_reviews(tmp_path: Path, clock: FakeClock) -> None:
     async with review_server(tmp_path) as (judge, kube):
         judge.allowed, judge.only = False, {"a", "b"}
         who = caller(kube, AccessReviews())
@@ -294,7 +292,7 @@ async def test_one_who_asks_all_the_time_does_not_wait_for_the_next_answers(tmp_
         assert await who.allowed_namespaces("list", among=frozenset("abc")) == frozenset({"a"})
 
 
-async def test_known_namespaces_count_while_the_api_server_is_away(tmp_path: Path, clock: FakeClock) -> None:
+async def test_cached_namespaces_count_while_the_api_server_is_away(tmp_path: Path, clock: FakeClock) -> None:
     async with review_server(tmp_path) as (judge, kube):
         judge.allowed, judge.only = False, {"a"}
         who = caller(kube, AccessReviews())
@@ -307,7 +305,7 @@ async def test_known_namespaces_count_while_the_api_server_is_away(tmp_path: Pat
             await who.allowed_namespaces("get", among=frozenset("ab"))
 
 
-async def test_namespaces_of_a_token_that_is_not_known_are_refused(tmp_path: Path) -> None:
+async def test_namespaces_of_an_unknown_token_are_refused(tmp_path: Path) -> None:
     async with review_server(tmp_path) as (judge, kube):
         judge.status = 401
         with pytest.raises(Unauthenticated):

@@ -1,4 +1,4 @@
-"""Session cookies: what is sealed, what opens, which keys count; and what proves a request to be of our own pages."""
+"""Session cookies and their keys, and the CSRF check."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ PATH = "/api/v1/namespaces/{namespace}/secrets"
 
 @settings(max_examples=50, deadline=None)
 @given(st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=TOKEN_MAX_BYTES))
-def test_any_token_comes_back_and_fits_a_cookie(token: str) -> None:
+def test_any_token_can_be_unsealed_and_fits_a_cookie(token: str) -> None:
     cookie = seal(token, keys=KEYS, expires=100)
 
     assert unseal(cookie, keys=KEYS) == (token, 100)
@@ -57,7 +57,7 @@ def test_the_longest_token_fits_a_cookie_however_little_it_compresses() -> None:
     assert len(COOKIE_NAME) + 1 + len(seal(token, keys=KEYS, expires=2**40)) <= 4096
 
 
-def test_only_sealed_sessions_can_be_opened() -> None:
+def test_only_a_sealed_cookie_can_be_unsealed() -> None:
     cookie = seal("token", keys=KEYS, expires=100)
     raw = base64.urlsafe_b64decode(cookie + "==")
     changed = [raw[:at] + bytes([raw[at] ^ bit]) + raw[at + 1 :] for at in range(len(raw)) for bit in (1, 128)]
@@ -85,11 +85,11 @@ def jwt(claims: object) -> str:
         ("a.ä.c", None),
     ],
 )
-def test_a_tokens_own_expiry_is_read_where_it_has_one(token: str, expiry: int | None) -> None:
+def test_the_expiry_of_a_jwt_is_read(token: str, expiry: int | None) -> None:
     assert jwt_expiry(token) == expiry
 
 
-def test_the_cookie_is_found_among_others_and_two_of_them_count_as_none() -> None:
+def test_the_session_cookie_is_found_among_others_and_two_of_them_are_refused() -> None:
     def headers(*values: str) -> Headers:
         return Headers(raw=[(b"cookie", each.encode()) for each in values])
 
@@ -164,12 +164,12 @@ class FakeClock:
 
 
 @asynccontextmanager
-async def vault(folder: Path) -> AsyncIterator[tuple[FakeSecretServer, KubeClient]]:
-    kept = FakeSecretServer()
-    kept.hold.set()
+async def secret_server(folder: Path) -> AsyncIterator[tuple[FakeSecretServer, KubeClient]]:
+    server = FakeSecretServer()
+    server.hold.set()
     app = web.Application()
-    app.router.add_get(f"{PATH}/{{name}}", kept.read)
-    app.router.add_post(PATH, kept.create)
+    app.router.add_get(f"{PATH}/{{name}}", server.read)
+    app.router.add_post(PATH, server.create)
     runner = web.AppRunner(app)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -177,7 +177,7 @@ async def vault(folder: Path) -> AsyncIterator[tuple[FakeSecretServer, KubeClien
     kubeconfig.write_text(UNREACHABLE_KUBECONFIG.replace("127.0.0.1:1", f"127.0.0.1:{runner.addresses[0][1]}"))
     try:
         async with await KubeClient.connect(Settings(kubeconfig=str(kubeconfig))) as kube:
-            yield kept, kube
+            yield server, kube
     finally:
         await runner.cleanup()
 
@@ -190,44 +190,44 @@ def key(name: int) -> dict[str, str]:
     return {str(name): base64.b64encode(secrets.token_bytes(32)).decode()}
 
 
-async def test_replicas_that_begin_at_once_share_the_one_secret_that_is_made(tmp_path: Path) -> None:
-    async with vault(tmp_path) as (kept, kube):
-        kept.hold.clear()
+async def test_replicas_that_start_together_share_one_secret(tmp_path: Path) -> None:
+    async with secret_server(tmp_path) as (server, kube):
+        server.hold.clear()
         replicas = [SessionKeys(kube, Settings()) for _ in range(4)]
         sealing = [asyncio.create_task(each.seal("token", expires=later())) for each in replicas for _ in range(5)]
-        await eventually(lambda: kept.reads == len(replicas), what="each replica to ask")
-        kept.hold.set()
+        await eventually(lambda: server.reads == len(replicas), what="each replica to ask")
+        server.hold.set()
         cookies = await asyncio.gather(*sealing)
 
-        assert kept.created == 1
-        assert kept.reads <= 2 * len(replicas)
+        assert server.created == 1
+        assert server.reads <= 2 * len(replicas)
         for replica in replicas:
             assert [await replica.unseal(cookie) for cookie in cookies] == ["token"] * len(cookies)
 
 
-async def test_a_key_that_was_added_seals_and_older_ones_still_open(tmp_path: Path) -> None:
-    async with vault(tmp_path) as (kept, kube):
+async def test_a_new_key_seals_and_older_keys_still_unseal(tmp_path: Path) -> None:
+    async with secret_server(tmp_path) as (server, kube):
         clock = FakeClock()
-        kept.data = key(9)
+        server.data = key(9)
         one, two = (SessionKeys(kube, Settings(), monotonic=clock) for _ in range(2))
         before = await one.seal("token", expires=later())
         await two.unseal(before)
-        kept.data = {**kept.data, **key(10), "note": "", "11": "not base64!", "12": "c2hvcnQ="}
+        server.data = {**server.data, **key(10), "note": "", "11": "not base64!", "12": "c2hvcnQ="}
         clock.now += KEY_REFRESH_SECONDS
         after = await one.seal("token", expires=later())
         clock.now -= KEY_REFRESH_SECONDS - KEY_READ_INTERVAL_SECONDS_MIN
 
         assert await two.unseal(after) == await two.unseal(before) == "token"
-        kept.data.pop("9")
+        server.data.pop("9")
         clock.now += KEY_REFRESH_SECONDS
         with pytest.raises(SessionEnded):
             await two.unseal(before)
 
 
-async def test_made_up_keys_cost_one_request_in_a_while(tmp_path: Path) -> None:
-    async with vault(tmp_path) as (kept, kube):
+async def test_cookies_with_unknown_keys_cost_one_request_per_interval(tmp_path: Path) -> None:
+    async with secret_server(tmp_path) as (server, kube):
         clock = FakeClock()
-        kept.data = key(1)
+        server.data = key(1)
         keys = SessionKeys(kube, Settings(), monotonic=clock)
         await keys.seal("token", expires=later())
         clock.now += KEY_READ_INTERVAL_SECONDS_MIN
@@ -235,12 +235,12 @@ async def test_made_up_keys_cost_one_request_in_a_while(tmp_path: Path) -> None:
         found = await asyncio.gather(*map(keys.unseal, made_up), return_exceptions=True)
 
         assert all(isinstance(each, SessionEnded) for each in found)
-        assert kept.reads == 2
+        assert server.reads == 2
 
 
 async def test_an_expired_session_and_a_garbled_cookie_are_ended(tmp_path: Path) -> None:
-    async with vault(tmp_path) as (kept, kube):
-        kept.data = key(1)
+    async with secret_server(tmp_path) as (server, kube):
+        server.data = key(1)
         keys = SessionKeys(kube, Settings())
         alive = await keys.seal("token", expires=later())
         over = await keys.seal("token", expires=int(time.time()))
@@ -251,13 +251,13 @@ async def test_an_expired_session_and_a_garbled_cookie_are_ended(tmp_path: Path)
                 await keys.unseal(cookie)
 
 
-async def test_sessions_go_on_while_the_api_server_is_away(tmp_path: Path) -> None:
-    async with vault(tmp_path) as (kept, kube):
+async def test_sessions_continue_while_the_api_server_is_away(tmp_path: Path) -> None:
+    async with secret_server(tmp_path) as (server, kube):
         clock = FakeClock()
-        kept.data = key(1)
+        server.data = key(1)
         keys = SessionKeys(kube, Settings(), monotonic=clock)
         cookie = await keys.seal("token", expires=later())
-        kept.status = 503
+        server.status = 503
         clock.now += 10 * KEY_REFRESH_SECONDS
 
         assert await keys.unseal(cookie) == "token"
@@ -265,14 +265,14 @@ async def test_sessions_go_on_while_the_api_server_is_away(tmp_path: Path) -> No
             await SessionKeys(kube, Settings()).unseal(cookie)
 
 
-async def test_a_secret_without_a_key_and_a_missing_right_are_told(tmp_path: Path) -> None:
-    async with vault(tmp_path) as (kept, kube):
-        kept.data = {"note": "aGk="}
+async def test_a_secret_without_keys_and_a_missing_permission_are_reported(tmp_path: Path) -> None:
+    async with secret_server(tmp_path) as (server, kube):
+        server.data = {"note": "aGk="}
         with pytest.raises(KubeError, match="xapp-operator-system/xapp-gateway-session holds no session key"):
             await SessionKeys(kube, Settings()).seal("token", expires=later())
         for status in (401, 403):
             # The gateway's own standing is not the caller's.
-            kept.status = status
+            server.status = status
             with pytest.raises(KubeError, match="the gateway may not get or create the Secret") as told:
                 await SessionKeys(kube, Settings()).seal("token", expires=later())
             assert told.value.status == 502

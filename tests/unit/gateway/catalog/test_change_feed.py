@@ -1,4 +1,4 @@
-"""The ring of changes: what it keeps, how far back it goes, and that an id says nothing of other changes."""
+"""The ring of changes: its bounds, its ids and its listeners."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def change(store: XAppRecordStore, name: str = "x", *, namespace: str = "a", mes
     store.put(build_xapp_entry(raw_xapp(name, namespace=namespace, status=status)))
 
 
-def test_each_change_is_one_event_made_once() -> None:
+def test_each_change_is_encoded_once() -> None:
     store = XAppRecordStore()
     feed = ChangeFeed(store, is_synced=lambda: True)
     change(store)
@@ -40,7 +40,7 @@ def test_each_change_is_one_event_made_once() -> None:
     assert changes[0].event.count(b"\n") == 4
 
 
-def test_what_fills_the_store_at_first_is_no_change() -> None:
+def test_filling_the_store_is_not_a_change() -> None:
     store = XAppRecordStore()
     synced = False
     feed = ChangeFeed(store, is_synced=lambda: synced)
@@ -75,7 +75,7 @@ def test_the_ring_is_bounded_in_number_and_bytes() -> None:
     assert len(small.changes_after(10) or ()) == 1
 
 
-def test_an_id_tells_nothing_and_another_process_does_not_know_it() -> None:
+def test_event_ids_are_random_and_known_only_to_their_process() -> None:
     store, others = XAppRecordStore(), XAppRecordStore()
     feed, other = ChangeFeed(store, is_synced=lambda: True), ChangeFeed(others, is_synced=lambda: True)
     for at in range(5):

@@ -1,4 +1,4 @@
-"""The record of an xApp that is known by its labels only."""
+"""The record of an xApp that is known only by its labels."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_chart_and_version_come_from_the_label_of_helm(label: str, chart: str | 
     assert (found["release"]["chart"], found["release"]["chartVersion"]) == (chart, version)
 
 
-def test_the_oldest_object_says_since_when_and_the_newest_change_until_when() -> None:
+def test_created_at_is_the_oldest_object_and_updated_at_the_newest_change() -> None:
     old = service(metadata={"creationTimestamp": "2026-11-19T08:00:00Z"})
     fields = [{"manager": "helm", "time": "2026-11-21T08:00:00Z"}]
     new = service("b", metadata={"managedFields": fields})

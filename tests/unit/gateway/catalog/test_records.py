@@ -1,4 +1,4 @@
-"""What the API says of an XApp in every state that the cluster may hold it in."""
+"""The record of an XApp in every state that it may have in the cluster."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_new_xapp_is_pending_and_unknown() -> None:
     assert found["message"] == "generation 1 of the spec waits for the operator"
 
 
-def test_a_deployed_xapp_tells_its_release_and_services() -> None:
+def test_the_record_of_a_deployed_xapp_has_its_release_and_services() -> None:
     found = record(status=ready_status())
 
     assert found == {
@@ -77,7 +77,7 @@ def test_a_deployed_xapp_tells_its_release_and_services() -> None:
     }
 
 
-def test_one_xapp_adds_conditions_history_and_resources() -> None:
+def test_the_detailed_record_has_conditions_history_and_resources() -> None:
     one = json.loads(build_xapp_entry(raw_xapp(status=ready_status())).detailed_record_json())
 
     assert one["name"] == "acme-ran-hello"
@@ -88,7 +88,7 @@ def test_one_xapp_adds_conditions_history_and_resources() -> None:
     assert one["resources"] == {"total": 2, "ready": 2}
 
 
-def test_ready_counts_only_for_the_generation_it_was_said_of() -> None:
+def test_ready_counts_only_for_its_generation() -> None:
     found = record(status=ready_status(generation=1), metadata={"generation": 2})
 
     assert found["ready"] is False
@@ -116,7 +116,7 @@ def test_values_are_not_kept() -> None:
 
 
 @pytest.mark.parametrize("broken", [{}, {"conditions": "x", "services": [1], "history": None, "release": []}])
-def test_a_status_of_another_shape_is_read_as_absent(broken: dict[str, Any]) -> None:
+def test_a_malformed_status_counts_as_missing(broken: dict[str, Any]) -> None:
     found = record(status=broken)
 
     assert (found["phase"], found["health"], found["services"]) == ("Pending", "Unknown", [])

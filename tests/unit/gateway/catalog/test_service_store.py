@@ -33,7 +33,7 @@ def names(store: ObjectStore[ServiceEntry], *, within: frozenset[str] | None = N
     return [f"{each.namespace}/{each.name}" for each in view]
 
 
-def test_services_stay_in_order_as_they_come_change_and_go() -> None:
+def test_services_stay_in_order_through_changes() -> None:
     store = empty_store()
     for namespace, name in (("b", "x"), ("a-b", "x"), ("a", "y"), ("a", "x"), ("b", "a")):
         store.put(known(namespace, name))
@@ -48,7 +48,7 @@ def test_services_stay_in_order_as_they_come_change_and_go() -> None:
     assert names(store) == ["a/x", "a-b/x", "b/a", "b/x"]
 
 
-def test_only_what_changes_something_is_a_change() -> None:
+def test_an_equal_object_is_not_a_change() -> None:
     store = empty_store()
     store.put(known("a", "x", app="ric"))
     version, namespaces = store.version, store.namespaces
@@ -64,7 +64,7 @@ def test_only_what_changes_something_is_a_change() -> None:
     assert store.namespaces == {"a"}
 
 
-def test_a_caller_is_shown_the_namespaces_of_theirs_that_there_are() -> None:
+def test_a_caller_sees_only_allowed_namespaces() -> None:
     store = empty_store()
     for namespace in ("a", "b", "c"):
         store.put(known(namespace, "x"))
@@ -82,7 +82,7 @@ def test_a_hostile_selector_is_refused_at_once() -> None:
 
 
 @pytest.mark.parametrize("label", ["in in (notin)", "notin", "!in", "a = b , c", "a.b/c_D-e=f.G_h-1", "a in ()"])
-def test_odd_selectors_that_are_some_are_taken(label: str) -> None:
+def test_unusual_selectors_are_accepted(label: str) -> None:
     assert parse_label_selector("label", label)
 
 

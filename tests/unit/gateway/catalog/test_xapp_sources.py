@@ -1,4 +1,4 @@
-"""Two sources, XApps and labels, and every xApp once in the store, whichever speaks first."""
+"""Every xApp is in the store once, whichever source knows it first: an XApp or labels."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ async def running_sources(connect: Connect, *, removal_seconds: float) -> AsyncI
         yield one
 
 
-async def test_an_xapp_that_comes_before_its_objects_are_looked_at_is_the_only_one(setup: SourcesUnderTest) -> None:
+async def test_an_xapp_that_arrives_before_its_objects_is_listed_once(setup: SourcesUnderTest) -> None:
     await setup.service("a", release="r")
     await setup.known("r")
     setup.xapp("mine", release="r")
@@ -85,7 +85,7 @@ async def test_an_xapp_that_comes_before_its_objects_are_looked_at_is_the_only_o
     assert setup.listed() == [("mine", "xapp")]
 
 
-async def test_an_xapp_replaces_its_labels_record_in_one_change(setup: SourcesUnderTest) -> None:
+async def test_an_xapp_replaces_its_label_record_in_one_change(setup: SourcesUnderTest) -> None:
     await setup.service("a", release="r")
     await setup.until(("r", "labels"))
     setup.xapp("mine", release="r")
@@ -93,7 +93,7 @@ async def test_an_xapp_replaces_its_labels_record_in_one_change(setup: SourcesUn
     assert len(setup.store) == 1
 
 
-async def test_an_xapp_of_the_same_name_takes_the_place_of_the_labels(setup: SourcesUnderTest) -> None:
+async def test_an_xapp_of_the_same_name_replaces_the_label_record(setup: SourcesUnderTest) -> None:
     await setup.service("a", release="r")
     await setup.until(("r", "labels"))
     setup.xapp("r", release="r")
@@ -104,7 +104,7 @@ async def test_an_xapp_of_the_same_name_takes_the_place_of_the_labels(setup: Sou
     await setup.until(("r", "labels"))
 
 
-async def test_objects_that_go_after_their_xapp_never_show(connect: Connect) -> None:
+async def test_objects_deleted_after_their_xapp_are_never_listed(connect: Connect) -> None:
     async with running_sources(connect, removal_seconds=3600) as setup:
         setup.xapp("mine", release="r")
         await setup.service("a", release="r")
@@ -127,7 +127,7 @@ async def test_xapps_hide_the_labels_of_their_release_until_the_last_is_gone(set
     await setup.until(("r", "labels"))
 
 
-async def test_a_release_named_like_an_xapp_of_another_release_waits_for_the_name(setup: SourcesUnderTest) -> None:
+async def test_a_release_with_the_name_of_another_releases_xapp_waits_for_the_name(setup: SourcesUnderTest) -> None:
     """A path names one xApp."""
     setup.xapp("r", release="another")
     await setup.service("a", release="r")
@@ -137,7 +137,7 @@ async def test_a_release_named_like_an_xapp_of_another_release_waits_for_the_nam
     await setup.until(("r", "labels"))
 
 
-async def test_what_carries_our_label_without_helm_belongs_to_the_xapp_that_it_names(setup: SourcesUnderTest) -> None:
+async def test_an_object_with_our_label_but_without_helm_belongs_to_the_named_xapp(setup: SourcesUnderTest) -> None:
     setup.xapp("mine", release="r")
     await setup.service("mine", selector=OURS)
     await setup.service("other", selector=OURS)

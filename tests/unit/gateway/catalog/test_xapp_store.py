@@ -1,4 +1,4 @@
-"""The store's indexes against sorting and filtering afresh, under any order of changes."""
+"""Views of the store compared with sorting and filtering all entries, after any order of changes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ changes = st.lists(
     ),
     within=st.sampled_from([None, frozenset[str](), frozenset("a"), frozenset("ab"), frozenset("bcz")]),
 )
-def test_every_view_is_what_sorting_and_filtering_afresh_gives(
+def test_every_view_equals_sorting_and_filtering_all_entries(
     changes: list[tuple[str, int, str, str, str]],
     sort: str,
     descending: bool,
@@ -85,7 +85,7 @@ def test_every_view_is_what_sorting_and_filtering_afresh_gives(
     assert len(view) == len(expected)
 
 
-def test_search_ignores_case_and_does_not_reach_across_fields() -> None:
+def test_search_ignores_case_and_does_not_match_across_fields() -> None:
     store = XAppRecordStore()
     store.put(entry(1))
 
@@ -93,7 +93,7 @@ def test_search_ignores_case_and_does_not_reach_across_fields() -> None:
     assert len(store.select(XAppFilters(search="1app"), sort="name", descending=False)) == 0
 
 
-def test_an_xapp_made_anew_under_its_name_replaces_the_old_one() -> None:
+def test_a_recreated_xapp_replaces_the_old_one() -> None:
     store = XAppRecordStore()
     store.put(build_xapp_entry(raw_xapp("x", uid="old")))
     store.put(build_xapp_entry(raw_xapp("x", uid="new")))
@@ -119,7 +119,7 @@ def test_only_what_a_caller_could_see_counts_as_a_change() -> None:
     assert heard == [("added", "x"), ("modified", "x"), ("deleted", "x")]
 
 
-def test_remembered_filters_are_bounded() -> None:
+def test_the_number_of_cached_scans_is_bounded() -> None:
     store = XAppRecordStore()
     store.put(entry(1))
     for at in range(SCAN_CACHE_SIZE * 2):
@@ -128,7 +128,7 @@ def test_remembered_filters_are_bounded() -> None:
     assert len(store._scans) == SCAN_CACHE_SIZE
 
 
-def test_the_part_that_a_caller_may_see_is_in_order_whether_it_is_small_or_large() -> None:
+def test_allowed_namespaces_are_in_order_whether_few_or_many() -> None:
     store = XAppRecordStore()
     for at in range(200):
         store.put(entry(at, namespace=f"n{at % 20}"))
@@ -140,7 +140,7 @@ def test_the_part_that_a_caller_may_see_is_in_order_whether_it_is_small_or_large
         assert {one.namespace for one in view} == within
 
 
-def test_what_a_caller_may_see_is_not_looked_through_again_while_nothing_changes() -> None:
+def test_a_scan_is_reused_while_nothing_changes() -> None:
     store = XAppRecordStore()
     for at in range(20):
         store.put(entry(at, namespace=f"n{at % 4}"))

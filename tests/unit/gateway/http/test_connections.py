@@ -1,4 +1,4 @@
-"""What comes over a connection before a request is complete: raw bytes, to a gateway over real HTTP."""
+"""Bounds on the heads of requests: raw bytes to a gateway over real HTTP."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ def rest(connection: socket.socket) -> bytes:
     ],
     ids=["path", "query", "value", "name", "headers", "line breaks", "trailers", "chunk extension"],
 )
-def test_what_is_no_body_ends_at_its_cap(gateway: GatewayServer, begin: bytes, piece: bytes) -> None:
+def test_bytes_outside_bodies_are_bounded(gateway: GatewayServer, begin: bytes, piece: bytes) -> None:
     with connected(gateway) as connection:
         assert sent_without_end(connection, begin, piece) < MUCH
 
 
-def test_a_head_over_the_cap_is_told_why(gateway: GatewayServer) -> None:
+def test_the_response_to_a_large_head_gives_the_limit(gateway: GatewayServer) -> None:
     with connected(gateway) as connection:
         connection.sendall(HEAD + b"X-A: " + b"a" * HEAD_MAX_BYTES)
         head, _, body = rest(connection).partition(b"\r\n\r\n")
@@ -79,7 +79,7 @@ def test_a_head_over_the_cap_is_told_why(gateway: GatewayServer) -> None:
     assert "65,536" in json.loads(body)["detail"]
 
 
-def test_a_head_below_the_cap_is_served_and_the_next_one_counts_anew(gateway: GatewayServer) -> None:
+def test_each_head_has_its_own_limit(gateway: GatewayServer) -> None:
     long = b"X-A: " + b"a" * (HEAD_MAX_BYTES - 200) + b"\r\n"
     with connected(gateway) as connection:
         for closing in (b"", b"", b"Connection: close\r\n"):
@@ -89,7 +89,7 @@ def test_a_head_below_the_cap_is_served_and_the_next_one_counts_anew(gateway: Ga
 
 @pytest.mark.parametrize("begin", [b"", b"\r\n", b"GET /hea", HEAD])
 @pytest.mark.parametrize("used", [False, True])
-def test_a_connection_on_which_no_request_comes_is_closed(
+def test_a_connection_without_a_request_is_closed(
     gateway: GatewayServer, monkeypatch: pytest.MonkeyPatch, begin: bytes, used: bool
 ) -> None:
     with ExitStack() as stack:

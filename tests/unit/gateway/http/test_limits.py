@@ -1,4 +1,4 @@
-"""Places for what lasts: a bound, and a refusal that tells it."""
+"""Limits on concurrent requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every request meets first, over real HTTP: Host, Origin, prefixes, methods, problems."""
+"""The middleware over real HTTP: Host, Origin, prefixes, methods, problems."""
 
 from __future__ import annotations
 
@@ -108,20 +108,20 @@ def test_a_change_from_another_origin_is_refused(
         ("http://[::1]:31315", "[::1]:31315"),
     ],
 )
-def test_a_change_from_our_own_pages_is_taken(http: httpx.Client, origin: str, host: str) -> None:
+def test_a_change_from_our_own_pages_is_accepted(http: httpx.Client, origin: str, host: str) -> None:
     answer = http.delete("/api/deployment/xapp", headers={"Origin": origin, "Host": host})
 
     assert answer.status_code == 400
 
 
-def test_reading_is_free_for_any_origin(http: httpx.Client) -> None:
+def test_any_origin_may_read(http: httpx.Client) -> None:
     assert http.get("/api/xapps", headers={"Origin": "http://evil.example.com"}).status_code == 200
 
 
 @pytest.mark.parametrize(
     "path", ["/nope", "/api", "/api/", "/api/v1", "/api/v2/xapps", "/api/xapps/", "/api/xapps/a/b/c"]
 )
-def test_where_nothing_is_a_problem_says_so(http: httpx.Client, path: str) -> None:
+def test_an_unknown_path_is_a_problem(http: httpx.Client, path: str) -> None:
     answer = http.get(path)
 
     assert answer.status_code == 404
@@ -136,7 +136,7 @@ def test_where_nothing_is_a_problem_says_so(http: httpx.Client, path: str) -> No
     }
 
 
-def test_a_method_that_a_path_does_not_take_is_a_problem(http: httpx.Client) -> None:
+def test_an_unsupported_method_is_a_problem(http: httpx.Client) -> None:
     answer = http.post("/api/xapps", content=b"x" * 1000)
 
     assert answer.status_code == 405
@@ -154,7 +154,7 @@ def test_a_method_that_a_path_does_not_take_is_a_problem(http: httpx.Client) -> 
         ("PROPFIND", "/api/xapps/ran/hello/api/x", "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT"),
     ],
 )
-def test_every_method_that_a_path_takes_is_named(http: httpx.Client, method: str, path: str, allowed: str) -> None:
+def test_every_supported_method_is_listed(http: httpx.Client, method: str, path: str, allowed: str) -> None:
     answer = http.request(method, path)
 
     assert (answer.status_code, answer.headers["allow"]) == (405, allowed)
@@ -167,7 +167,7 @@ def test_a_refusal_before_the_body_is_read_reaches_the_client(http: httpx.Client
     assert answer.headers["connection"] == "close"
 
 
-def test_head_answers_as_get_without_a_body(http: httpx.Client) -> None:
+def test_head_responds_like_get_without_a_body(http: httpx.Client) -> None:
     get, head = http.get("/api/xapps"), http.head("/api/xapps")
 
     assert (head.status_code, head.content) == (200, b"")
@@ -183,11 +183,11 @@ def test_problems_are_indented_when_asked_for(http: httpx.Client, query: str) ->
     assert answer.text.startswith('{\n  "type": "urn:xapp-operator:problem:malformed-request"')
 
 
-def test_the_instance_of_a_problem_is_the_path_that_was_asked_for(http: httpx.Client) -> None:
+def test_the_instance_of_a_problem_is_the_requested_path(http: httpx.Client) -> None:
     assert http.get("/api/v1/xapps/a%20b/c").json()["instance"] == "/api/v1/xapps/a%20b/c"
 
 
-def test_a_bug_answers_without_a_trace_of_it(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_response_to_a_bug_has_no_details(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     settings, opened = offline_gateway(tmp_path)
 
     def break_it(gateway: Gateway) -> None:
@@ -230,7 +230,7 @@ def test_without_a_bearer_token_the_first_answer_is_401(
     assert answer.headers["www-authenticate"].startswith("Bearer")
 
 
-def test_no_api_server_is_503_not_a_wrong_token(authenticated_gateway: GatewayServer) -> None:
+def test_an_absent_api_server_is_503_not_401(authenticated_gateway: GatewayServer) -> None:
     with authenticated_gateway.client() as http:
         answer = http.get("/api/xapps", headers={"Host": "xapps.example.com", "Authorization": "Bearer abc"})
 
@@ -238,6 +238,6 @@ def test_no_api_server_is_503_not_a_wrong_token(authenticated_gateway: GatewaySe
 
 
 @pytest.mark.parametrize("path", ["/", "/api/v1/docs", "/api/v1/openapi.json", "/healthz", "/readyz", "/metrics"])
-def test_what_tells_nothing_of_xapps_needs_no_token(authenticated_gateway: GatewayServer, path: str) -> None:
+def test_routes_without_data_of_xapps_need_no_token(authenticated_gateway: GatewayServer, path: str) -> None:
     with authenticated_gateway.client() as http:
         assert http.get(path, headers={"Host": "xapps.example.com"}).status_code == 200

@@ -1,4 +1,4 @@
-"""Multipart bodies of every kind over real HTTP: what is taken, what is refused and when, what is left behind."""
+"""Multipart bodies over real HTTP: which are accepted, which are refused and when, and that no files are left."""
 
 from __future__ import annotations
 
@@ -131,9 +131,7 @@ def test_part_headers_beyond_the_name_are_ignored(http: httpx.Client, content: b
         (body(form_part), "multipart/form-data; boundary=b", 422, "file is required"),
     ],
 )
-def test_a_body_of_another_shape_is_refused(
-    http: httpx.Client, content: bytes, media: str, status: int, says: str
-) -> None:
+def test_an_invalid_body_is_refused(http: httpx.Client, content: bytes, media: str, status: int, says: str) -> None:
     answer = post(http, content, media=media)
 
     assert answer.status_code == status, answer.text
@@ -141,7 +139,7 @@ def test_a_body_of_another_shape_is_refused(
     assert says in answer.json()["detail"]
 
 
-def test_many_unknown_parts_are_told_of_briefly(http: httpx.Client) -> None:
+def test_many_unknown_parts_make_a_short_message(http: httpx.Client) -> None:
     answer = post(http, body(form_part, *(part(f"p{at}", b"x") for at in range(2000))))
 
     assert answer.status_code == 422
@@ -151,7 +149,7 @@ def test_many_unknown_parts_are_told_of_briefly(http: httpx.Client) -> None:
 @pytest.mark.parametrize(
     ("name", "size", "bound"), [("file", MIB, "1,048,576"), ("values", MIB, "1,048,576"), ("xAppForm", 65536, "65,536")]
 )
-def test_a_part_over_its_cap_is_refused_and_named(http: httpx.Client, name: str, size: int, bound: str) -> None:
+def test_a_part_over_its_limit_is_refused_by_name(http: httpx.Client, name: str, size: int, bound: str) -> None:
     answer = post(http, body(part(name, b"x" * (size + 1))))
 
     assert answer.status_code == 413
@@ -159,13 +157,13 @@ def test_a_part_over_its_cap_is_refused_and_named(http: httpx.Client, name: str,
     assert bound in answer.json()["detail"]
 
 
-def test_a_part_of_exactly_its_cap_is_taken(http: httpx.Client) -> None:
+def test_a_part_of_exactly_its_limit_is_accepted(http: httpx.Client) -> None:
     values = b"a: " + b"x" * (MIB - 3)
 
     assert post(http, body(form_part, file_part, part("values", values))).status_code == ACCEPTED_STATUS
 
 
-def test_a_cap_is_enforced_while_the_upload_goes_on(gateway: GatewayServer) -> None:
+def test_limits_are_enforced_during_the_upload(gateway: GatewayServer) -> None:
     with socket.create_connection(("127.0.0.1", gateway.port), timeout=60) as connection:
         connection.sendall(
             f"POST {PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=b\r\n"
@@ -184,7 +182,7 @@ def test_a_cap_is_enforced_while_the_upload_goes_on(gateway: GatewayServer) -> N
         assert connection.recv(65536) == b""
 
 
-def test_an_announced_size_over_all_caps_is_refused_before_the_body(gateway: GatewayServer) -> None:
+def test_an_announced_size_over_the_limit_is_refused_before_the_body(gateway: GatewayServer) -> None:
     answer = gateway.send_raw(
         f"POST {PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=b\r\n"
         "Content-Length: 99999999999\r\nExpect: 100-continue\r\n\r\n".encode()
@@ -194,7 +192,7 @@ def test_an_announced_size_over_all_caps_is_refused_before_the_body(gateway: Gat
     assert b"100 Continue" not in answer
 
 
-def test_a_client_that_leaves_half_way_leaves_nothing(
+def test_a_client_that_disconnects_leaves_no_files(
     gateway: GatewayServer, http: httpx.Client, folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     content = body(form_part, part("file", b"x" * 200_000))
@@ -212,7 +210,7 @@ def test_a_client_that_leaves_half_way_leaves_nothing(
     assert "unexpectedly" not in logged.out + logged.err
 
 
-def test_a_slow_upload_is_taken(gateway: GatewayServer) -> None:
+def test_a_slow_upload_is_accepted(gateway: GatewayServer) -> None:
     content = body(form_part, file_part)
     with socket.create_connection(("127.0.0.1", gateway.port), timeout=60) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -225,7 +223,7 @@ def test_a_slow_upload_is_taken(gateway: GatewayServer) -> None:
         assert connection.recv(65536).startswith(f"HTTP/1.1 {ACCEPTED_STATUS} ".encode())
 
 
-def test_an_upload_that_stops_is_refused_after_a_while(gateway: GatewayServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_upload_that_stops_is_refused(gateway: GatewayServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bodies, "BODY_IDLE_SECONDS", 0.2)
     answer = gateway.send_raw(
         f"POST {PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=b\r\n"

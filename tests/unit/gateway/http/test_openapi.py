@@ -1,4 +1,4 @@
-"""The API's own description: OpenAPI 3.1 that is whole, and pages that load nothing from elsewhere."""
+"""The OpenAPI 3.1 document is complete, and the docs pages load nothing from other hosts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_every_route_is_described(document: dict[str, Any]) -> None:
     assert {path: described.get(path) for path in OUR_PATHS} == OUR_PATHS
 
 
-def test_every_operation_says_what_it_takes_and_answers(document: dict[str, Any]) -> None:
+def test_every_operation_documents_its_parameters_and_responses(document: dict[str, Any]) -> None:
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
             where = f"{method} {path}"
@@ -52,7 +52,7 @@ def test_every_operation_says_what_it_takes_and_answers(document: dict[str, Any]
                     assert list(answer["content"]) == expected, f"{where} {status}"
 
 
-def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
+def test_every_reference_resolves(document: dict[str, Any]) -> None:
     for reference in re.findall(r'"\$ref":\s*"([^"]+)"', json.dumps(document)):
         found: Any = document
         for step in reference.removeprefix("#/").split("/"):
@@ -60,7 +60,7 @@ def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
         assert found
 
 
-def test_every_schema_is_one(document: dict[str, Any]) -> None:
+def test_every_schema_is_valid(document: dict[str, Any]) -> None:
     for schema in document["components"]["schemas"].values():
         Draft202012Validator.check_schema(schema)
 
@@ -71,7 +71,7 @@ def test_operations_have_names_of_their_own(document: dict[str, Any]) -> None:
     assert len(names) == len(set(names))
 
 
-def test_every_answer_without_parameters_is_as_described(gateway: GatewayServer) -> None:
+def test_every_response_without_parameters_matches_its_schema(gateway: GatewayServer) -> None:
     contract = OpenApiContract.from_gateway(gateway)
     with gateway.client(event_hooks={"response": [contract.check_response]}) as http:
         for path in ("/api/xapps", "/healthz", "/readyz", "/metrics", "/api/xapps/a/b", "/api/xapps?page=0"):
@@ -92,7 +92,7 @@ def test_the_pages_load_nothing_from_elsewhere(http: httpx.Client) -> None:
                 assert http.get(str(page.url.join(address))).status_code == 200, address
 
 
-def test_the_docs_page_has_what_it_starts(http: httpx.Client) -> None:
+def test_the_docs_page_is_complete(http: httpx.Client) -> None:
     bundle = http.get("/api/v1/docs/swagger-ui-bundle.js")
     start = http.get("/api/v1/docs/start.js")
 

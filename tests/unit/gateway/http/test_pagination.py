@@ -1,4 +1,4 @@
-"""What a list answers to which page parameters, without HTTP."""
+"""Page parameters and pages, without HTTP."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_links_keep_every_other_parameter() -> None:
     }
 
 
-def test_the_ends_of_a_list_have_no_link_beyond_them() -> None:
+def test_the_first_and_last_page_have_no_link_beyond_them() -> None:
     assert links("", total=5) == {"first": "/api/xapps?page=1", "last": "/api/xapps?page=1"}
     assert "next" not in links("page=4", total=35)
     assert "prev" not in links("page=1", total=35)

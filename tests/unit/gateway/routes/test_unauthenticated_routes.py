@@ -1,4 +1,4 @@
-"""Which routes answer without credentials: those that are named here, and no other, whatever routes there are."""
+"""Only the routes that are listed here respond without credentials."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_websocket_that_is_refused_is_no_error_in_the_log(
     ],
     ids=lambda headers: next(iter(headers.values()))[:20],
 )
-def test_what_can_be_no_credentials_opens_none_of_them(
+def test_invalid_credentials_are_refused_by_every_route(
     authenticated_gateway: GatewayServer, headers: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(transport, "RETRY_FIRST_SECONDS", 0.001)
@@ -95,7 +95,7 @@ def test_what_can_be_no_credentials_opens_none_of_them(
             assert answer.status_code in wanted or (method, path) in UNAUTHENTICATED_ROUTES, (method, path)
 
 
-def test_the_description_says_which_need_none(authenticated_gateway: GatewayServer) -> None:
+def test_the_openapi_document_lists_the_unauthenticated_routes(authenticated_gateway: GatewayServer) -> None:
     with authenticated_gateway.client() as http:
         document = http.get("/api/openapi.json").json()
     open_ones = {

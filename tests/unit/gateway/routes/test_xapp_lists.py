@@ -160,7 +160,7 @@ def test_filters_narrow_the_whole_walk(http: httpx.Client, query: str, fits: Any
         "page=%00",
     ],
 )
-def test_a_wrong_parameter_is_400_and_names_itself(http: httpx.Client, query: str) -> None:
+def test_an_invalid_parameter_is_400_and_named(http: httpx.Client, query: str) -> None:
     answer = http.get(f"/api/xapps?{query}")
 
     assert answer.status_code == 400
@@ -213,7 +213,7 @@ def test_one_xapp_is_shown_with_its_details(http: httpx.Client) -> None:
         ("/api/xapps/ns-1/acme-1-ran-app-1?page=1", 400),
     ],
 )
-def test_what_is_no_xapp_or_no_parameter_is_refused(http: httpx.Client, path: str, status: int) -> None:
+def test_unknown_xapps_and_parameters_are_refused(http: httpx.Client, path: str, status: int) -> None:
     assert http.get(path).status_code == status
 
 

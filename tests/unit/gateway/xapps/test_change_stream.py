@@ -1,4 +1,4 @@
-"""Streams of changes over real HTTP: resumed, reset, many at once, slow ones, and their end."""
+"""Streams of changes over real HTTP: resume, reset, many listeners, slow listeners, the end."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def listening(http: httpx.Client, query: str = "", **headers: str) -> Iterator[I
         yield parse_events(answer.iter_lines())
 
 
-def test_changes_come_as_they_happen_with_the_record(alone: GatewayServer) -> None:
+def test_changes_arrive_as_they_happen_with_the_record(alone: GatewayServer) -> None:
     with alone.client() as http, listening(http) as heard:
         first = next(heard)
         change(alone)
@@ -83,9 +83,7 @@ def test_a_reconnecting_listener_misses_nothing(alone: GatewayServer) -> None:
 
 
 @pytest.mark.parametrize("unknown", ["of-another-replica", "0", "x" * 2000])
-def test_one_whose_id_is_unknown_is_told_to_list_again_and_then_misses_nothing(
-    alone: GatewayServer, unknown: str
-) -> None:
+def test_a_listener_with_an_unknown_id_gets_a_reset_and_then_misses_nothing(alone: GatewayServer, unknown: str) -> None:
     change(alone, "before")
     with alone.client() as http, listening(http, Last_Event_ID=unknown) as heard:
         told = next(heard)
@@ -98,7 +96,7 @@ def test_one_whose_id_is_unknown_is_told_to_list_again_and_then_misses_nothing(
     assert [each.data["name"] for each in came if each.data] == ["after"]
 
 
-def test_only_the_namespace_that_is_asked_for_is_told_of(alone: GatewayServer) -> None:
+def test_a_stream_of_one_namespace_has_only_its_changes(alone: GatewayServer) -> None:
     with alone.client() as http, listening(http, "?namespace=b") as heard:
         next(heard)
         change(alone, "one", namespace="a")
@@ -107,12 +105,12 @@ def test_only_the_namespace_that_is_asked_for_is_told_of(alone: GatewayServer) -
 
 
 @pytest.mark.parametrize("query", ["?no=such", "?namespace=a&namespace=b", "?phase=Failed"])
-def test_a_parameter_that_is_none_is_refused(alone: GatewayServer, query: str) -> None:
+def test_an_unknown_parameter_is_refused(alone: GatewayServer, query: str) -> None:
     with alone.client() as http:
         assert http.get(f"/api/stream{query}").status_code == 400
 
 
-def test_a_quiet_stream_has_comments_that_move_its_id_on(alone: GatewayServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_quiet_stream_has_comments_that_advance_its_id(alone: GatewayServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "HEARTBEAT_SECONDS", 0.05)
     with alone.client() as http, listening(http, "?namespace=b") as heard:
         start = next(heard).id
@@ -124,7 +122,7 @@ def test_a_quiet_stream_has_comments_that_move_its_id_on(alone: GatewayServer, m
     assert (beat.name, beat.id, beat.data) == (":", latest, None)
 
 
-def test_many_listeners_hear_the_same_and_the_time_of_the_last_is_told(
+def test_many_listeners_get_the_same_changes(
     alone: GatewayServer, record_property: Callable[[str, object], None]
 ) -> None:
     heard = asyncio.run(_listen(alone))
@@ -192,7 +190,7 @@ def test_streams_end_when_the_gateway_does(tmp_path: Path) -> None:
         assert list(heard) == []
 
 
-def test_a_listener_who_leaves_is_forgotten(alone: GatewayServer) -> None:
+def test_a_listener_that_disconnects_is_no_longer_counted(alone: GatewayServer) -> None:
     with alone.client() as http:
         with listening(http) as heard:
             next(heard)
@@ -216,7 +214,7 @@ def test_head_of_a_stream_ends_at_once(alone: GatewayServer) -> None:
         )
 
 
-def test_before_the_first_list_there_is_no_stream(tmp_path: Path) -> None:
+def test_there_is_no_stream_before_the_first_sync(tmp_path: Path) -> None:
     settings, opened = offline_gateway(tmp_path)
     with serve_gateway(settings, opened) as one, one.client() as http:
         one.run_in_loop(lambda gateway: gateway.cache.synced.clear())
