@@ -14,31 +14,37 @@ from typing import Final
 import orjson
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from xapp_operator.gateway.http.problems import PROBLEM_HEADERS, PROBLEM_MEDIA_TYPE
+
 HEAD_MAX_BYTES: Final = 64 * 1024
 """Maximum of everything but bodies: request line, headers, trailers, chunk extensions."""
 
 HEAD_SECONDS: Final = 30.0
 """Time for a whole head, from the first byte of a request or from the opening of the connection."""
 
-_HEAD_TOO_LARGE_DETAIL: Final = (
+_DETAIL: Final = (
     f"the request line and the headers have more than {HEAD_MAX_BYTES:,} bytes, which is the maximum: send a shorter "
     "query, or fewer or smaller cookies and headers"
 )
-_HEAD_TOO_LARGE_PROBLEM: Final = orjson.dumps(
+_PROBLEM: Final = orjson.dumps(
     {
         "type": "about:blank",
         "title": "Request Header Fields Too Large",
         "status": 431,
-        "detail": _HEAD_TOO_LARGE_DETAIL,
+        "detail": _DETAIL,
         "instance": None,
         "errors": [],
     }
 )
-_HEAD_TOO_LARGE_RESPONSE: Final = (
-    b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
-    b"content-type: application/problem+json\r\n"
-    b"content-length: %d\r\n"
-    b"connection: close\r\n\r\n%b" % (len(_HEAD_TOO_LARGE_PROBLEM), _HEAD_TOO_LARGE_PROBLEM)
+_HEADERS: Final = {
+    "Content-Type": PROBLEM_MEDIA_TYPE,
+    "Content-Length": str(len(_PROBLEM)),
+    "Connection": "close",
+    **PROBLEM_HEADERS,
+}
+_HEAD_TOO_LARGE_RESPONSE: Final = b"HTTP/1.1 431 Request Header Fields Too Large\r\n%b\r\n%b" % (
+    "".join(f"{name}: {value}\r\n" for name, value in _HEADERS.items()).encode(),
+    _PROBLEM,
 )
 
 

@@ -1,7 +1,8 @@
 """Problem details (RFC 9457): the one shape of every error response.
 
 Each error knows its status (`errors.py`). No stack trace, local path or text of an unexpected exception is sent: for a
-bug, the response names a reference that is also in the log. Headers of all problems are set in `_problem`.
+bug, the response names a reference that is also in the log. A header that every problem must have belongs in
+PROBLEM_HEADERS.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from xapp_operator.gateway.http.responses import json_response, wants_pretty
 from xapp_operator.telemetry.logs import get_logger
 
 PROBLEM_MEDIA_TYPE: Final = "application/problem+json"
+PROBLEM_HEADERS: Final = {"Cache-Control": "no-store"}
 PROBLEM_TYPE_PREFIX: Final = "urn:xapp-operator:problem:"
 RETRY_AFTER_SECONDS: Final = 1
 UNAUTHENTICATED_HEADERS: Final = "xapp_operator.unauthenticated_headers"
@@ -123,5 +125,5 @@ def _problem(
         status=status,
         pretty=wants_pretty(request),
         media_type=PROBLEM_MEDIA_TYPE,
-        headers={"Cache-Control": "no-store", **headers},
+        headers={**PROBLEM_HEADERS, **headers},
     )
