@@ -12,14 +12,13 @@ from typing import Final, cast
 
 import orjson
 from fastapi import FastAPI
-from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Match
 from starlette.types import ASGIApp
 
-from xapp_operator.errors import FieldError, MalformedRequest, XAppError
+from xapp_operator.errors import XAppError
 from xapp_operator.gateway.auth.session_cookies import COOKIE_NAME
 from xapp_operator.gateway.deploy.forms import form_schema
 from xapp_operator.gateway.http.log_paths import redact_path
@@ -68,7 +67,6 @@ def create_app(gateway: Gateway) -> ASGIApp:
     handlers: dict[type[Exception], Callable[[Request, Exception], Awaitable[Response]]] = {
         XAppError: _handle_xapp_error,
         HTTPException: _handle_http_exception,
-        RequestValidationError: _handle_validation_error,
         ClientDisconnect: _handle_client_disconnect,
         Exception: _handle_unexpected_error,
     }
@@ -94,14 +92,6 @@ def _allowed_methods(request: Request) -> list[str]:
     scopes = [dict(request.scope, method=method) for method in _HTTP_METHODS]
     allowed = [scope["method"] for scope in scopes if any(each.matches(scope)[0] is Match.FULL for each in routes)]
     return sorted([*allowed, "HEAD"] if "GET" in allowed else allowed)
-
-
-async def _handle_validation_error(request: Request, error: Exception) -> Response:
-    field_errors = tuple(
-        FieldError(".".join(map(str, each["loc"])), str(each["msg"]))
-        for each in cast("RequestValidationError", error).errors()
-    )
-    return problem_response(MalformedRequest("the request is not valid for this path", errors=field_errors), request)
 
 
 async def _handle_client_disconnect(request: Request, _error: Exception) -> Response:

@@ -208,12 +208,6 @@ def version_sort_key(version: str) -> SortValue:
     return 1, (), version
 
 
-def xapp_identity(xapp: JsonObject) -> tuple[str, str, str]:
-    """Return (organization, team, xAppName), which identify an xApp."""
-    spec = obj(xapp, "spec")
-    return text(spec, "organization"), text(spec, "team"), text(spec, "xAppName")
-
-
 def _select(source: JsonObject, fields: tuple[str, ...]) -> JsonObject:
     return {field: source.get(field) for field in fields}
 

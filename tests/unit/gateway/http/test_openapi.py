@@ -8,10 +8,13 @@ from typing import Any
 
 import httpx
 import pytest
+from fastapi.routing import APIWebSocketRoute
 from jsonschema import Draft202012Validator
 
 from tests.support.gateway import GatewayServer
 from tests.support.openapi_contract import OpenApiContract
+from xapp_operator.gateway.http.routing import RequestRoute
+from xapp_operator.gateway.routes import ROUTERS
 
 OUR_PATHS = {
     "/api/xapps": {"get"},
@@ -63,6 +66,13 @@ def test_every_reference_resolves(document: dict[str, Any]) -> None:
 def test_every_schema_is_valid(document: dict[str, Any]) -> None:
     for schema in document["components"]["schemas"].values():
         Draft202012Validator.check_schema(schema)
+
+
+def test_no_route_leaves_parsing_to_the_framework() -> None:
+    routes = [route for router in ROUTERS for route in router.routes]
+    assert len(routes) > len(ROUTERS)
+    for route in routes:
+        assert isinstance(route, RequestRoute | APIWebSocketRoute), route
 
 
 def test_operations_have_names_of_their_own(document: dict[str, Any]) -> None:
