@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run_operator(settings: Settings) -> int:
-    from xapp_operator.handlers.operator_process import run  # noqa: PLC0415 - a gateway needs no kopf
+    from xapp_operator.manager.operator_process import run  # noqa: PLC0415 - a gateway needs no kopf
 
     return run(settings)
 

@@ -16,7 +16,7 @@ from xapp_operator.api.models import ArchiveSource, KeyRef, ValuesRef
 from xapp_operator.api.names import CHART_SECRET_TYPE
 from xapp_operator.domain.yaml_values import load_values
 from xapp_operator.errors import ChartNotFound, FormInvalid, NotFound, ValuesInvalid, ValuesNotFound
-from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.reader import KubeReader
 from xapp_operator.kube.resources import CONFIGMAPS, SECRETS
 
 
@@ -28,7 +28,7 @@ class StoredArchive:
     upload_uid: str | None
 
 
-async def read_values_file(client: KubeClient, source: ValuesRef, *, namespace: str, max_bytes: int) -> JsonObject:
+async def read_values_file(client: KubeReader, source: ValuesRef, *, namespace: str, max_bytes: int) -> JsonObject:
     """Return the values that `source` refers to; an empty object when it is optional and missing.
 
     Raises:
@@ -70,7 +70,7 @@ def archive_reference(archive: ArchiveSource | None) -> tuple[str, KeyRef]:
     raise FormInvalid("spec.archive names neither a Secret nor a ConfigMap. Add one of them.")
 
 
-async def read_archive(client: KubeClient, archive: ArchiveSource | None, *, namespace: str) -> StoredArchive:
+async def read_archive(client: KubeReader, archive: ArchiveSource | None, *, namespace: str) -> StoredArchive:
     """Return the archive that `spec.archive` refers to.
 
     Raises:
@@ -87,7 +87,7 @@ async def read_archive(client: KubeClient, archive: ArchiveSource | None, *, nam
     )
 
 
-async def read_uploaded_archive(client: KubeClient, archive: ArchiveSource, *, namespace: str) -> bytes | None:
+async def read_uploaded_archive(client: KubeReader, archive: ArchiveSource, *, namespace: str) -> bytes | None:
     """Return the archive if it is in a Secret that the gateway made from an upload, else None.
 
     Unlike `read_archive` it tells nothing about other objects, so that a client with more rights than the caller's can
@@ -105,7 +105,7 @@ def is_upload_secret(body: JsonObject) -> bool:
     return text(body, "type") == CHART_SECRET_TYPE and body.get("immutable") is True
 
 
-async def _get_archive_object(client: KubeClient, kind: str, reference: KeyRef, *, namespace: str) -> JsonObject:
+async def _get_archive_object(client: KubeReader, kind: str, reference: KeyRef, *, namespace: str) -> JsonObject:
     try:
         return await client.get(SECRETS if kind == "Secret" else CONFIGMAPS, reference.name, namespace=namespace)
     except NotFound:

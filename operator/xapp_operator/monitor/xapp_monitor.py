@@ -43,14 +43,14 @@ _log = get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class MonitorReport:
-    """How one xApp fares. `ailing` are the objects that are not healthy, the worst first."""
+    """The state of one xApp's objects; `unhealthy` are those that are not healthy, sorted by kind and name."""
 
-    status: HealthStatus
-    message: str
-    total: int
-    ready: int
-    services: tuple[ServiceStatus, ...]
-    unhealthy: tuple[LiveObject, ...]
+    status: HealthStatus = HealthStatus.UNKNOWN
+    message: str = ""
+    total: int = 0
+    ready: int = 0
+    services: tuple[ServiceStatus, ...] = ()
+    unhealthy: tuple[LiveObject, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
