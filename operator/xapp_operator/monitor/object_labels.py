@@ -20,7 +20,7 @@ from xapp_operator.api.names import (
     LABEL_VERSION,
     LABEL_XAPP,
 )
-from xapp_operator.config import LabelSet
+from xapp_operator.label_sets import LabelSet
 
 OPERATOR_LABEL_SET: Final = LabelSet(selector=LABEL_XAPP, name=LABEL_XAPP, component=LABEL_COMPONENT)
 """The set that this operator puts on every object of a release."""

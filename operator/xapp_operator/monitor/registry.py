@@ -15,12 +15,13 @@ from functools import partial
 from typing import Final
 
 from xapp_operator.api.json import JsonObject, obj
-from xapp_operator.config import LabelSet, Settings
+from xapp_operator.config import Settings
 from xapp_operator.domain.resource_health import OverallHealth, overall_health
 from xapp_operator.errors import AccessDenied, NotFound
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import Resource
 from xapp_operator.kube.watch_cache import ChangeType, ObjectKey, WatchCache
+from xapp_operator.label_sets import LabelSet
 from xapp_operator.monitor.live_objects import (
     METADATA_ONLY,
     WATCHED_RESOURCES,
