@@ -59,11 +59,7 @@ def parse_label_sets(text: str) -> tuple[LabelSet, ...]:
 
 
 def _parse_label_set(value: object, *, number: int) -> LabelSet:
-    if (
-        not isinstance(value, dict)
-        or not value.get("selector")
-        or not value.keys() <= {"selector", "name", "component"}
-    ):
+    if not isinstance(value, dict) or not value.get("selector") or value.keys() - _FIELDS:
         raise ValueError(f"set {number} must have a selector, and may have name and component, as in {_EXAMPLE}")
     if not all(isinstance(each, str) for each in value.values()):
         raise ValueError(f"set {number}: selector, name and component must be strings, as in {_EXAMPLE}")
