@@ -43,7 +43,7 @@ async def matches_desired_state(
         if inputs.digests != desired or (record.chart.name, record.chart.version) != (info.name, info.version):
             return False
         version, api_versions = await asyncio.gather(context.kube.server_version(), context.kube.api_versions())
-        rendered = await context.renderer.template(
+        rendered = await context.helm.template(
             TemplateRequest(
                 name=xapp.release_name,
                 namespace=namespace,

@@ -37,62 +37,38 @@ class ChartRenderer(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ObserverContext:
-    """What the observer may use: nothing here can change the cluster or record an event."""
+    """What the observer may use: by these types, nothing changes the cluster or records an event."""
 
     kube: KubeReader
     impersonation: ReaderImpersonation
-    renderer: ChartRenderer
+    helm: ChartRenderer
     inputs: ReleaseInputsResolver
     resolver: DeferredResolver[Digests]
     monitor: XAppMonitor
     release_watch: ReleaseWatch
     xapps: XAppCache
-    running_steps: RunningSteps
-    label_backoff: LabelBackoff
-    incompletely_labelled: set[NamespacedName]
-
-
-@dataclass(frozen=True, slots=True)
-class ReconcilerContext:
-    """What actions may use."""
-
-    settings: Settings
-    kube: KubeClient
-    impersonation: Impersonation
-    helm: HelmEngine
-    inputs: ReleaseInputsResolver
-    resolver: DeferredResolver[Digests]
-    repositories: RepositoryReconciler
-    chart_secret_owners: ChartSecretOwners
-    monitor: XAppMonitor
-    release_watch: ReleaseWatch
-    xapps: XAppCache
-    status_writer: StatusWriter
-    events: EventRecorder
-    queue: WorkQueue
-    metrics: Metrics
     label_backoff: LabelBackoff
     running_steps: RunningSteps = field(default_factory=RunningSteps)
     incompletely_labelled: set[NamespacedName] = field(default_factory=set)
     """XApps whose release was deployed, but not all of its objects labelled."""
 
-    def for_observer(self) -> ObserverContext:
-        """Return the part that only reads."""
-        return ObserverContext(
-            kube=self.kube,
-            impersonation=self.impersonation,
-            renderer=self.helm,
-            inputs=self.inputs,
-            resolver=self.resolver,
-            monitor=self.monitor,
-            release_watch=self.release_watch,
-            xapps=self.xapps,
-            running_steps=self.running_steps,
-            label_backoff=self.label_backoff,
-            incompletely_labelled=self.incompletely_labelled,
-        )
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReconcilerContext(ObserverContext):
+    """What actions may use besides."""
+
+    kube: KubeClient
+    impersonation: Impersonation
+    helm: HelmEngine
+    settings: Settings
+    repositories: RepositoryReconciler
+    chart_secret_owners: ChartSecretOwners
+    status_writer: StatusWriter
+    events: EventRecorder
+    queue: WorkQueue
+    metrics: Metrics
 
 
 @dataclass(slots=True)

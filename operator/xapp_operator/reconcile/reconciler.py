@@ -72,7 +72,7 @@ class Reconciler:
 
     def __init__(self, context: ReconcilerContext) -> None:
         self._context = context
-        self._observer = Observer(context.for_observer())
+        self._observer = Observer(context)
         self._backoff = Backoff(context.settings.backoff_first_seconds, context.settings.backoff_max_seconds)
         self._failures: Counter[NamespacedName] = Counter()
         self._waits: Counter[NamespacedName] = Counter()

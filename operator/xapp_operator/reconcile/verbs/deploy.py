@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections.abc import Coroutine
 from dataclasses import replace
+from typing import Any, TypeVar
 
 from xapp_operator.api.models import ReleaseStatus
 from xapp_operator.api.names import LABEL_ATTEMPT, LABEL_CHART_DIGEST, LABEL_VALUES_DIGEST, LABEL_XAPP
@@ -23,22 +25,23 @@ from xapp_operator.reconcile.status_rendering import FAILURE_REASONS, SUCCESS_RE
 from xapp_operator.reconcile.verbs.repair_labels import label_release
 from xapp_operator.reconcile.xapp_tasks import StepInterrupted
 
+T = TypeVar("T")
+
 
 async def deploy(
     action: Install | Upgrade, request: ReconcileRequest, context: ReconcilerContext, attempt: Attempt
 ) -> None:
     """Run `helm install` or `helm upgrade` and record how it ended; a failure is recorded, not raised."""
-    try:
-        inputs, result = await context.running_steps.run(request.key, _run_helm(action, request, context))
+    attempt, done = await run_step(request, context, attempt, _run_helm(action, request, context))
+    if done is not None:
+        inputs, result = done
         request.draft = replace(request.draft, release=_release_status(request, inputs, result))
-        await _label(request, context, result)
-    except StepInterrupted:
-        attempt = replace(attempt, outcome=AttemptOutcome.INTERRUPTED, last_at=time.time())
-    except XAppError as error:
-        attempt = failed_attempt(attempt, error)
-        context.events.record(request.raw, event_type="Warning", reason=attempt.reason, message=error.message)
-    else:
-        attempt = replace(attempt, outcome=AttemptOutcome.RELEASED, last_at=time.time())
+        try:
+            await label_release(request, context, result.manifest, revision=result.revision)
+        except XAppError as error:
+            if error.permanent:  # otherwise RepairLabels follows
+                attempt = _failed_attempt(request, context, attempt, error)
+    if attempt.outcome is AttemptOutcome.RELEASED:
         request.draft = replace(request.draft, unlocked=False)
         reason = SUCCESS_REASONS[attempt.action]
         context.events.record(request.raw, reason=reason, message=describe_release(request.draft))
@@ -50,14 +53,33 @@ async def deploy(
         await context.release_watch.delete_failed_surplus(client, request.namespace, name, max_revisions=max_history)
 
 
-def failed_attempt(attempt: Attempt, error: XAppError) -> Attempt:
-    """Return `attempt` as ended by `error`."""
+async def run_step(
+    request: ReconcileRequest, context: ReconcilerContext, attempt: Attempt, step: Coroutine[Any, Any, T]
+) -> tuple[Attempt, T | None]:
+    """Run a helm step that can be interrupted; return how `attempt` ended, and the result if it was released.
+
+    A failure becomes an event and part of the attempt.
+    """
+    try:
+        result = await context.running_steps.run(request.key, step)
+    except StepInterrupted:
+        return replace(attempt, outcome=AttemptOutcome.INTERRUPTED, last_at=time.time()), None
+    except XAppError as error:
+        return _failed_attempt(request, context, attempt, error), None
+    return replace(attempt, outcome=AttemptOutcome.RELEASED, last_at=time.time()), result
+
+
+def _failed_attempt(
+    request: ReconcileRequest, context: ReconcilerContext, attempt: Attempt, error: XAppError
+) -> Attempt:
+    reason = error.reason or FAILURE_REASONS[attempt.action]
+    context.events.record(request.raw, event_type="Warning", reason=reason, message=error.message)
     return replace(
         attempt,
         outcome=AttemptOutcome.FAILED,
         last_at=time.time(),
         permanent=error.permanent,
-        reason=error.reason or FAILURE_REASONS[attempt.action],
+        reason=reason,
         message=error.message,
     )
 
@@ -100,15 +122,6 @@ async def _run_helm(
     )
     run = context.helm.install if isinstance(action, Install) else context.helm.upgrade
     return inputs, await run(helm_request)
-
-
-async def _label(request: ReconcileRequest, context: ReconcilerContext, result: ReleaseResult) -> None:
-    """Label the objects. After an error that may pass, the step is a success all the same; RepairLabels follows."""
-    try:
-        await label_release(request, context, result.manifest, revision=result.revision)
-    except XAppError as error:
-        if error.permanent:
-            raise
 
 
 def _release_status(request: ReconcileRequest, inputs: ReleaseInputs, result: ReleaseResult) -> ReleaseStatus:

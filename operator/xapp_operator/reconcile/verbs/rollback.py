@@ -6,17 +6,14 @@ tried again.
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 from xapp_operator.api.conditions import Reason
 from xapp_operator.domain.actions import RejectRollback, Rollback
 from xapp_operator.domain.plan_input import Attempt, AttemptOutcome
-from xapp_operator.errors import XAppError
 from xapp_operator.helm.requests import RollbackRequest
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
-from xapp_operator.reconcile.verbs.deploy import failed_attempt
-from xapp_operator.reconcile.xapp_tasks import StepInterrupted
+from xapp_operator.reconcile.verbs.deploy import run_step
 
 
 async def rollback(
@@ -46,20 +43,13 @@ async def rollback(
         timeout=request.xapp.spec.timeout_seconds,
         history_max=request.xapp.spec.max_history,
     )
-    handled = False
-    try:
-        await context.running_steps.run(request.key, context.helm.rollback(helm_request))
-    except StepInterrupted:
-        attempt = replace(attempt, outcome=AttemptOutcome.INTERRUPTED, last_at=time.time())
-    except XAppError as error:
-        attempt, handled = failed_attempt(attempt, error), action.hold and error.permanent
-        context.events.record(request.raw, event_type="Warning", reason=attempt.reason, message=error.message)
-    else:
+    attempt, _ = await run_step(request, context, attempt, context.helm.rollback(helm_request))
+    handled = action.hold and attempt.outcome is AttemptOutcome.FAILED and attempt.permanent
+    if attempt.outcome is AttemptOutcome.RELEASED:
         context.monitor.forget_inventory(request.key)
         if action.hold:
             handled = True
             request.draft = replace(request.draft, held_revision=action.revision)
-            attempt = replace(attempt, outcome=AttemptOutcome.RELEASED, last_at=time.time())
         else:
             attempt = _rolled_back_attempt(undone_attempt or attempt, action.revision, root_cause)
             context.events.record(

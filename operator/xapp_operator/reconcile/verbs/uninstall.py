@@ -6,22 +6,21 @@ Works from Helm's storage alone: neither the chart nor the values are needed. Dr
 from __future__ import annotations
 
 import asyncio
-import time
 from dataclasses import replace
 
+from xapp_operator.api.conditions import Reason
 from xapp_operator.api.json import obj, text
 from xapp_operator.api.models import ReleaseStatus
 from xapp_operator.api.names import HELM_RELEASE_NAME, HELM_RELEASE_NAMESPACE, LABEL_XAPP
 from xapp_operator.domain.actions import Uninstall
 from xapp_operator.domain.plan_input import Attempt, AttemptOutcome
-from xapp_operator.errors import AccessDenied, KindNotServed, NotFound, XAppError
+from xapp_operator.errors import AccessDenied, KindNotServed, NotFound
 from xapp_operator.helm.release_storage import release_secret_name, remove_unserved_kinds
 from xapp_operator.helm.requests import UninstallRequest, UninstallResult
 from xapp_operator.kube.reader import is_namespace_terminating
 from xapp_operator.kube.resources import SECRETS
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
-from xapp_operator.reconcile.verbs.deploy import failed_attempt
-from xapp_operator.reconcile.xapp_tasks import StepInterrupted
+from xapp_operator.reconcile.verbs.deploy import run_step
 
 
 async def uninstall(action: Uninstall, request: ReconcileRequest, context: ReconcilerContext, attempt: Attempt) -> None:
@@ -34,30 +33,19 @@ async def uninstall(action: Uninstall, request: ReconcileRequest, context: Recon
         timeout=request.xapp.spec.timeout_seconds,
         no_hooks=not action.hooks,
     )
-    release_unreachable = False
-    try:
-        result = await context.running_steps.run(request.key, _uninstall_served_kinds(request, context, helm_request))
-    except StepInterrupted:
-        attempt = replace(attempt, outcome=AttemptOutcome.INTERRUPTED, last_at=time.time())
-    except XAppError as error:
-        attempt = failed_attempt(attempt, error)
-        context.events.record(request.raw, event_type="Warning", reason=attempt.reason, message=error.message)
-        # With its namespace, a service account loses its permissions too: the deletion must go on without helm.
-        deleting = request.xapp.metadata.deletion_timestamp is not None
-        release_unreachable = (
-            isinstance(error, AccessDenied)
-            and deleting
-            and await is_namespace_terminating(context.kube, request.namespace)
-        )
-    else:
-        attempt = replace(attempt, outcome=AttemptOutcome.SUCCEEDED, last_at=time.time())
+    attempt, result = await run_step(request, context, attempt, _uninstall_served_kinds(request, context, helm_request))
+    if result is not None:
+        attempt = replace(attempt, outcome=AttemptOutcome.SUCCEEDED)
         request.draft = replace(request.draft, release=ReleaseStatus())
         if result.unverified:
             objects = ", ".join(result.unverified)
             message = f"helm could not verify that these objects are deleted; check them yourself: {objects}"
             context.events.record(request.raw, event_type="Warning", reason="LeftBehind", message=message)
     request.draft = replace(request.draft, attempt=attempt)
-    if release_unreachable:
+    # With its namespace, a service account loses its permissions too: the deletion must go on without helm.
+    denied = attempt.outcome is AttemptOutcome.FAILED and attempt.reason == Reason.ACCESS_DENIED
+    deleting = request.xapp.metadata.deletion_timestamp is not None
+    if denied and deleting and await is_namespace_terminating(context.kube, request.namespace):
         context.release_watch.forget(request.namespace, name)
     else:
         await context.release_watch.refresh(request.namespace, name)
