@@ -1,7 +1,7 @@
-"""Why a workload does not become healthy: the failing pod, its container's reason and the last event.
+"""Finds why a workload is not healthy: the failing pod, its container's reason and the last event.
 
-Lives in `monitor`. Pods are not watched (they carry no label of ours and are many), so a page of them is read when, and
-only when, a workload ails; what they say is judged by `domain.podhealth`.
+The pods of workloads are not watched, because they are many and have none of the operator's labels. So a page of them is
+read when a workload is not healthy, and `domain.pod_health` judges them.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ MAX_UNREADY_PODS: Final = 2
 
 
 async def find_root_cause(kube: KubeReader, unhealthy: tuple[LiveObject, ...]) -> HealthResult | None:
-    """Return the root cause behind the first ailing workload that has one, or None.
+    """Return the root cause of the first unhealthy workload that has one, or None.
 
-    Never raises for an API server that does not answer: a message without a cause beats no message.
+    Errors of the API server are ignored: a message without a cause is better than none.
     """
     for live in unhealthy:
         if live.selector is None:
