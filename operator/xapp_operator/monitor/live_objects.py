@@ -1,6 +1,6 @@
 """What the monitor stores of a live object: its health, its labels, and its addresses. Pure.
 
-Tens of thousands of objects are stored, so each takes a few hundred bytes: ports are packed, and equal texts are shared.
+Tens of thousands of objects are stored, so each takes a few hundred bytes: ports are packed, equal texts are shared.
 """
 
 from __future__ import annotations
