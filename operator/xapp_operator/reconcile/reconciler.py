@@ -67,6 +67,11 @@ _WORD_START: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _log = get_logger(__name__)
 
 
+def action_label(action: Action) -> str:
+    """Return the name of an action in the metrics, such as `repair_labels`."""
+    return _WORD_START.sub("_", type(action).__name__).lower()
+
+
 class Reconciler:
     """Reconciles the keys of the queue; many workers share one."""
 
@@ -212,7 +217,7 @@ class Reconciler:
             outcome = await self._run_action(action, request, observation)
         finally:
             self._context.metrics.record_reconcile(
-                action=_WORD_START.sub("_", name).lower(), outcome=outcome, seconds=time.monotonic() - started
+                action=action_label(action), outcome=outcome, seconds=time.monotonic() - started
             )
 
     async def _run_action(self, action: Action, request: ReconcileRequest, observation: Observation) -> str:
