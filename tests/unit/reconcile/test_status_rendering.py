@@ -1,4 +1,4 @@
-"""What a decision looks like in status: phase and conditions by kstatus."""
+"""A decision becomes phase and conditions by kstatus."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def rendered(
     return status
 
 
-def test_healthy_release_is_ready_and_nothing_else_is_said() -> None:
+def test_healthy_release_has_only_ready_and_released() -> None:
     status = rendered(
         Nothing(),
         tried=attempt(AttemptOutcome.SUCCEEDED),
@@ -58,7 +58,7 @@ def test_healthy_release_is_ready_and_nothing_else_is_said() -> None:
     assert status["resources"] == {"total": 4, "ready": 4}
 
 
-def test_stall_says_so_and_ends_reconciling() -> None:
+def test_stalled_replaces_reconciling() -> None:
     wait = Wait(Reason.CHART_PULL_FAILED, "no such chart", stalled=True)
     before = [{"type": "Reconciling", "status": "True", "reason": "x", "message": "x"}]
     for condition in before:
@@ -70,7 +70,7 @@ def test_stall_says_so_and_ends_reconciling() -> None:
     assert status["phase"] == "Failed"
 
 
-def test_passing_trouble_is_reconciling() -> None:
+def test_error_that_may_pass_is_reconciling() -> None:
     status = rendered(Wait(Reason.PROGRESSING, "helm installs the chart"))
     assert set(status["by"]) == {"Ready", "Reconciling"}
     assert status["phase"] == "Pending"
