@@ -64,7 +64,7 @@ class Registration:
 
     @property
     def health(self) -> OverallHealth:
-        """Return how all of it fares."""
+        """Return the health of all objects together."""
         return overall_health(live.health for live in self.objects)
 
     def first_value(self, select: Callable[[ObjectLabels], str]) -> str:
