@@ -18,7 +18,6 @@ class KubeReader(Protocol):
         self, resource: Resource, name: str, *, namespace: str | None = None, metadata_only: bool = False
     ) -> JsonObject:
         """Return one object. Raises NotFound when it does not exist."""
-        ...
 
     def list_pages(
         self,
@@ -31,15 +30,12 @@ class KubeReader(Protocol):
         limit: int = PAGE_SIZE,
     ) -> AsyncGenerator[ListResult]:
         """Yield the pages of a list."""
-        ...
 
     async def server_version(self) -> str:
         """Return the version of the API server."""
-        ...
 
     async def api_versions(self) -> tuple[str, ...]:
         """Return the API versions that the cluster serves."""
-        ...
 
 
 async def is_namespace_terminating(kube: KubeReader, name: str) -> bool:

@@ -20,7 +20,6 @@ class ReaderImpersonation(Protocol):
 
     def client_for(self, xapp: XApp) -> KubeReader:
         """Return a client with the identity of `xapp`."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,6 @@ class ChartRenderer(Protocol):
 
     async def template(self, request: TemplateRequest) -> RenderResult:
         """Return the rendered manifest."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

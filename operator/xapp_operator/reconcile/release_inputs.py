@@ -35,7 +35,6 @@ class RepositoryResolver(Protocol):
 
     async def resolve_repository(self, xapp: XApp) -> Repository:
         """Return the address with its credentials; raises RepositoryNotSaved when there is no ChartRepository."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
