@@ -1,7 +1,7 @@
-"""The console script `xapp-operator`: one command a role, and nothing decided here.
+"""The console script `xapp-operator`: `run` starts the operator, `gateway` the REST gateway.
 
-`run` is the Service Orchestrator, `gateway` the REST gateway. A wrong setting, a missing right or a missing helm ends
-the start with one sentence and exit code 2 or 1, never with a stack trace.
+A wrong setting stops the start with exit code 2, a missing permission or a missing helm with exit code 1. Both print
+one sentence and no stack trace.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except XAppError as error:
         _log.error("process failed", error=error.message)
         return 1
-    except OSError as error:  # a folder that cannot be written, an address that is taken or not ours
+    except OSError as error:  # a directory that cannot be written, an address that is in use or not local
         where = f" ({error.filename})" if error.filename else ""
         _log.error(
             "process failed",
-            error=f"{error.strerror or error}{where}: check XAPP_CACHE_DIR, and host and port of what is served",
+            error=f"{error.strerror or error}{where}: check XAPP_CACHE_DIR, and the host and port settings",
         )
         return 1
     except KeyboardInterrupt:
@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run_operator(settings: Settings) -> int:
-    from xapp_operator.handlers.operator_process import run  # noqa: PLC0415 - a gateway needs no kopf
+    from xapp_operator.manager.operator_process import run  # noqa: PLC0415 - a gateway needs no kopf
 
     return run(settings)
 

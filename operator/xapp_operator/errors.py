@@ -11,6 +11,7 @@ rule, and the mend; it never carries a secret, a value of a user, or a local pat
     │   ├── TooLarge                  413   over a byte cap
     │   ├── FormInvalid               422   the deployment form, an XApp's spec
     │   ├── ValuesInvalid             422   ValuesInvalid: not YAML, not an object, against the schema
+    │   │   └── ValuesNotFound        422   a Secret or ConfigMap of valuesFrom, or its key, is missing
     │   └── ChartInvalid              422   ChartInvalid: the archive, its templates, its dependencies
     ├── ChartSourceError              422   ChartPullFailed
     │   ├── ChartNotFound             422   no such chart (permanent)
@@ -107,6 +108,10 @@ class FormInvalid(InputError):
 class ValuesInvalid(InputError):
     title = "Invalid values"
     reason = "ValuesInvalid"
+
+
+class ValuesNotFound(ValuesInvalid):
+    title = "Values not found"
 
 
 class ChartInvalid(InputError):

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from pydantic_core import PydanticUndefined
 
-from xapp_operator.config import LabelSet, Settings
+from xapp_operator.config import Settings
+from xapp_operator.label_sets import LabelSet
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])

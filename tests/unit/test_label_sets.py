@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from xapp_operator.config import DRAX_LABEL_SET, LabelSet, Settings
+from xapp_operator.config import Settings
+from xapp_operator.label_sets import DRAX_LABEL_SET, LabelSet
 
 
 def parse_label_sets(text: str) -> tuple[LabelSet, ...]:
@@ -31,23 +32,23 @@ def test_a_selector_may_have_several_terms() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("drax/role=xapp", "it is no JSON: write a list such as"),
-        ("[" * 10, "it is no JSON"),
+        ("drax/role=xapp", "it is not JSON. Write a list such as"),
+        ("[" * 10, "it is not JSON"),
         ('{"selector": "a"}', "it must be a list of at most 8 sets"),
         (f"[{','.join(['{}'] * 9)}]", "at most 8 sets"),
         ('["a"]', "set 1 must have a selector"),
         ('[{"selector": "a"}, {"name": "b"}]', "set 2 must have a selector"),
         ('[{"selector": ""}]', "set 1 must have a selector"),
         ('[{"selector": "a", "names": "b"}]', "may have name and component"),
-        ('[{"selector": "a", "name": 1}]', "set 1: selector, name and component are texts"),
-        ('[{"selector": ["a"]}]', "set 1: selector, name and component are texts"),
-        ('[{"selector": "a in (b, c)"}]', "its selector must be labels to be equal to"),
-        ('[{"selector": "a!=b"}]', "its selector must be labels"),
+        ('[{"selector": "a", "name": 1}]', "set 1: selector, name and component must be strings"),
+        ('[{"selector": ["a"]}]', "set 1: selector, name and component must be strings"),
+        ('[{"selector": "a in (b, c)"}]', "its selector must be a comma-separated list of key=value or key"),
+        ('[{"selector": "a!=b"}]', "its selector must be a comma-separated list"),
         ('[{"selector": "a=b, c"}]', "without spaces"),
-        ('[{"selector": "a=b,"}]', "its selector must be labels"),
-        ('[{"selector": "a==b"}]', "its selector must be labels"),
-        ('[{"selector": "-a"}]', "its selector must be labels"),
-        ('[{"selector": "a/b/c"}]', "its selector must be labels"),
+        ('[{"selector": "a=b,"}]', "its selector must be a comma-separated list"),
+        ('[{"selector": "a==b"}]', "its selector must be a comma-separated list"),
+        ('[{"selector": "-a"}]', "its selector must be a comma-separated list"),
+        ('[{"selector": "a/b/c"}]', "its selector must be a comma-separated list"),
         ('[{"selector": "a", "name": "a b"}]', "set 1: its name must be the key of a label"),
         ('[{"selector": "a", "component": "/b"}]', "set 1: its component must be the key of a label"),
     ],

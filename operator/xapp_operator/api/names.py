@@ -31,6 +31,7 @@ ANNOTATION_RECONCILE_AT: Final = f"{GROUP}/reconcile-at"
 ANNOTATION_RETRY_AT: Final = f"{GROUP}/retry-at"
 ANNOTATION_FORCE_AT: Final = f"{GROUP}/force-at"
 ANNOTATION_ROLLBACK_TO: Final = f"{GROUP}/rollback-to"
+ANNOTATION_RELEASED_AT: Final = f"{GROUP}/released-at"  # of a chart Secret: when its last owner left it
 
 HELM_RELEASE_NAME: Final = "meta.helm.sh/release-name"
 HELM_RELEASE_NAMESPACE: Final = "meta.helm.sh/release-namespace"

@@ -1,4 +1,4 @@
-"""What `plan` may answer: one frozen class a verb, pure data that the reconciler acts on and tests read."""
+"""The actions that `plan` can choose: one frozen class each, plain data that the reconciler executes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from xapp_operator.domain.plan_input import Digests
 
 @dataclass(frozen=True, slots=True)
 class Install:
-    """Install the release; `replace` where a failed record of the same name is in the way."""
+    """Install the release; `replace` when a failed record has the same name."""
 
     replace: bool = False
     take_ownership: bool = False
@@ -25,7 +25,7 @@ class Upgrade:
 
 @dataclass(frozen=True, slots=True)
 class Adopt:
-    """Take over `revision`, which a person made of the desired chart and values, as it is: helm has nothing to do."""
+    """Take over `revision`, which a person made of the desired chart and values, without running helm."""
 
     revision: int
     digests: Digests
@@ -33,41 +33,53 @@ class Adopt:
 
 @dataclass(frozen=True, slots=True)
 class Rollback:
-    """Return to `revision`; `hold` keeps it there until the generation changes."""
+    """Roll back to `revision`; `hold` keeps it there until the generation changes."""
 
     revision: int
     hold: bool = False
 
 
 @dataclass(frozen=True, slots=True)
+class RejectRollback:
+    """Report that the annotation rollback-to names a revision that is not stored, and mark it as handled."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class Uninstall:
-    """Uninstall the release; without hooks where they cannot run any more."""
+    """Uninstall the release; without hooks when they can no longer run."""
 
     hooks: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Unlock:
-    """Mark the pending `revision`, on which no helm works any more, as failed."""
+    """Mark the pending `revision`, on which no helm process works any more, as failed."""
 
     revision: int
 
 
 @dataclass(frozen=True, slots=True)
-class CorrectDrift:
-    """Apply the manifest again."""
+class SaveRepository:
+    """Create the ChartRepository that `spec.repoName` names."""
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
-    """Run the chart's helm tests."""
+class UpdateArchiveOwners:
+    """Make the XApp an owner of the chart Secret that it uses, and remove it from the owners of all others."""
 
-    __test__ = False
+
+@dataclass(frozen=True, slots=True)
+class RepairLabels:
+    """Put the registration labels back where they are missing; with `all_objects` on every object of the release."""
+
+    all_objects: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Do nothing now: `stalled` until something changes, otherwise look again at `until` (seconds since the epoch)."""
+    """Do nothing now. `stalled`: until something changes; otherwise plan again at `until` (seconds since the epoch)."""
 
     reason: str
     message: str
@@ -77,9 +89,11 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
-    """What is, is what should be (when deleting: nothing is left to remove). `note` goes into Ready's message."""
+    """The actual state is the desired one; for a deletion, nothing is left to remove. Ready's message shows `note`."""
 
     note: str | None = None
 
 
-Action: TypeAlias = "Install | Upgrade | Adopt | Rollback | Uninstall | Unlock | CorrectDrift | Test | Wait | Nothing"
+HelmAction: TypeAlias = "Install | Upgrade | Rollback | Uninstall"
+PlainAction: TypeAlias = "Adopt | Unlock | RejectRollback | SaveRepository | UpdateArchiveOwners | RepairLabels"
+Action: TypeAlias = "HelmAction | PlainAction | Wait | Nothing"

@@ -1,7 +1,27 @@
-"""The decision: what to do about one XApp, given what is wanted and what is there. Pure: no I/O, no clock.
+"""The decision: what to do about one XApp, given its desired and its actual state. Pure: no I/O, no clock.
 
-`plan` asks its rules in order; the first that answers wins. Every state of a Helm release has an answer, and a release
-that once was deployed is never uninstalled by a remedy.
+`plan` tries its rules in order, and the first that answers wins. Every state of a Helm release has an answer, and no
+remedy ever uninstalls a release that once was deployed. The reconciler writes nothing but what an action asks for:
+
+    situation                                                   action
+    deleting, the release is the XApp's own                     Uninstall (without hooks in a terminating namespace)
+    spec.suspend                                                Wait
+    other chart Secrets have the XApp as owner than the used    UpdateArchiveOwners
+    a helm process works on the release                         Wait
+    pending-*, no helm process works on it any more             Unlock
+    uninstalling, left behind                                   Uninstall without hooks
+    the release belongs to another XApp, or to a person         Wait, stalled (a person's, with adopt: goes on)
+    rollback-to                                                 Rollback and hold; RejectRollback without that revision
+    a revision is held                                          Nothing, until the generation changes
+    the ChartRepository of spec.repoName does not exist         SaveRepository
+    chart or values are not available                           Wait
+    an attempt at the same digests failed                       Wait with back-off; then Rollback, or Wait, stalled
+    no release; failed and never deployed; uninstalled          Install
+    deployed from other digests, failed after a good revision   Upgrade
+    deployed by a person from the same digests, with adopt      Adopt
+    deployed from the same digests                              Wait until healthy, then Nothing
+    one of the last lines says Wait or Nothing, and objects     RepairLabels, with back-off
+    of the deployed release lack labels
 """
 
 from __future__ import annotations
@@ -14,13 +34,15 @@ from xapp_operator.api.models import HealthStatus
 from xapp_operator.domain.actions import (
     Action,
     Adopt,
-    CorrectDrift,
     Install,
     Nothing,
+    RejectRollback,
+    RepairLabels,
     Rollback,
-    Test,
+    SaveRepository,
     Uninstall,
     Unlock,
+    UpdateArchiveOwners,
     Upgrade,
     Wait,
 )
@@ -48,12 +70,15 @@ from xapp_operator.errors import InputError, XAppError
 def plan(inputs: PlanInput) -> Action:
     """Return what to do next about one XApp."""
     effective = _without_cleared_attempt(inputs)
-    last_known = _last_known_digests(effective)
-    if last_known is not None:
-        action = _first_match(replace(effective, desired=last_known))
-        if not isinstance(action, Install | Upgrade):  # these two need what is away
-            return action
-    return _first_match(effective)
+    action = _plan_with_last_known_digests(effective) or _first_match(effective)
+    return (_plan_label_repair(effective) or action) if isinstance(action, Wait | Nothing) else action
+
+
+def _plan_with_last_known_digests(inputs: PlanInput) -> Action | None:
+    """Return the action while the source is unavailable; Install and Upgrade need the source."""
+    last_known = _last_known_digests(inputs)
+    action = None if last_known is None else _first_match(replace(inputs, desired=last_known))
+    return None if isinstance(action, Install | Upgrade) else action
 
 
 def _first_match(inputs: PlanInput) -> Action:
@@ -70,9 +95,10 @@ def _without_cleared_attempt(inputs: PlanInput) -> PlanInput:
 
 
 def _last_known_digests(inputs: PlanInput) -> Digests | None:
-    """Return what this generation is known to want although its source is away; refused input is not away."""
+    """Return the digests that this generation had while its source, now unavailable, could be read."""
     last = inputs.attempt
-    if last is None or not isinstance(inputs.desired, XAppError) or isinstance(inputs.desired, InputError):
+    unavailable = isinstance(inputs.desired, XAppError) and not isinstance(inputs.desired, InputError)
+    if last is None or not unavailable:
         return None
     return last.digests if last.generation == inputs.generation else None
 
@@ -89,7 +115,7 @@ def _plan_deletion(inputs: PlanInput) -> Action | None:
     if not inputs.deleting:
         return None
     if inputs.observed.helm_running:
-        return Wait(Reason.PROGRESSING, "waiting for the running helm step to end")
+        return Wait(Reason.PROGRESSING, "waiting for the running helm process to end")
     release = inputs.release
     if inputs.spec.deletion_policy == "Orphan" or release is None or not inputs.owned:
         return Nothing()
@@ -98,11 +124,15 @@ def _plan_deletion(inputs: PlanInput) -> Action | None:
 
 
 def _plan_suspended(inputs: PlanInput) -> Action | None:
-    return Wait(Reason.SUSPENDED, "suspended by spec.suspend: nothing is changed") if inputs.spec.suspend else None
+    return Wait(Reason.SUSPENDED, "spec.suspend is true: the release is left as it is") if inputs.spec.suspend else None
+
+
+def _plan_archive_owners(inputs: PlanInput) -> Action | None:
+    return UpdateArchiveOwners() if inputs.observed.archive_owners_differ else None
 
 
 def _plan_while_helm_runs(inputs: PlanInput) -> Action | None:
-    return Wait(Reason.PROGRESSING, "helm is at work on the release") if inputs.observed.helm_running else None
+    return Wait(Reason.PROGRESSING, "helm is working on the release") if inputs.observed.helm_running else None
 
 
 def _plan_pending(inputs: PlanInput) -> Action | None:
@@ -127,8 +157,8 @@ def _wait_for_other_helm(inputs: PlanInput, release: ObservedRelease) -> Wait | 
     if inputs.now >= due:
         return None
     message = (
-        f"revision {release.revision} is {release.status} by another helm; it is taken for left behind when "
-        f"spec.timeout ({inputs.spec.timeout}) has passed"
+        f"another helm process has set revision {release.revision} to {release.status}. If it has not finished after "
+        f"spec.timeout ({inputs.spec.timeout}), the operator takes over."
     )
     return Wait(Reason.PROGRESSING, message, until=due)
 
@@ -139,21 +169,24 @@ def _plan_foreign_release(inputs: PlanInput) -> Action | None:
         return None
     if release.owner is None:
         message = (
-            "a Helm release of this name exists already and was not made by this XApp: set adopt: true to take it "
-            "over, or choose another releaseName in a new XApp"
+            "a Helm release with this name exists, and no XApp created it. Set adopt: true to take it over, or create "
+            "an XApp with another releaseName."
         )
     else:
         message = (
-            f"the Helm release of this name belongs to the XApp {release.owner}: choose another releaseName in a new "
-            "XApp"
+            f"the Helm release with this name belongs to the XApp {release.owner}. Create an XApp with another "
+            "releaseName."
         )
     return Wait(Reason.ACCESS_DENIED, message, stalled=True)
 
 
 def _plan_requested_rollback(inputs: PlanInput) -> Action | None:
     revision = inputs.requests.rollback_to
-    if revision is None or inputs.release is None or revision not in inputs.release.revisions:
+    if revision is None or inputs.release is None:
         return None
+    if revision not in inputs.release.revisions:
+        stored = ", ".join(map(str, sorted(inputs.release.revisions)))
+        return RejectRollback(f"rollback-to names revision {revision}, which is not stored. Set it to one of {stored}.")
     return _backoff_wait(inputs, ROLLBACK, Reason.ROLLBACK_FAILED) or Rollback(revision, hold=True)
 
 
@@ -169,17 +202,18 @@ def _plan_held_revision(inputs: PlanInput) -> Action | None:
 
 
 def _plan_unavailable_source(inputs: PlanInput) -> Action | None:
-    """Answer for a chart or values that could not be had."""
-    problem = inputs.desired
-    if problem is None:
+    error = inputs.desired
+    if inputs.observed.repository_missing:
+        return SaveRepository()
+    if error is None:
         return Wait(Reason.PROGRESSING, "chart and values are not known yet")
-    if isinstance(problem, XAppError):
-        return Wait(problem.reason or Reason.CHART_PULL_FAILED, problem.message, stalled=problem.permanent)
+    if isinstance(error, XAppError):
+        return Wait(error.reason or Reason.CHART_PULL_FAILED, error.message, stalled=error.permanent)
     return None
 
 
 def _plan_after_failed_attempt(inputs: PlanInput) -> Action | None:
-    """Answer for an attempt at these same digests that failed: back off, roll back or stall."""
+    """Back off, roll back or stall after a failed attempt at the same digests."""
     last = inputs.attempt
     if last is None or last.digests is None or last.digests != inputs.desired:
         return None
@@ -212,7 +246,7 @@ def _plan_after_unhealthy(inputs: PlanInput, last: Attempt) -> Action | None:
 
 
 def _plan_after_failed_rollback(inputs: PlanInput, last: Attempt) -> Action | None:
-    """Answer for a rollback that failed or was broken off; one that succeeded is no obstacle to anything."""
+    """Continue after a rollback that failed or was interrupted; one that succeeded changes nothing."""
     if last.outcome not in (AttemptOutcome.FAILED, AttemptOutcome.RUNNING, AttemptOutcome.INTERRUPTED):
         return None
     if inputs.desired_is_deployed and inputs.health is HealthStatus.HEALTHY:
@@ -223,7 +257,9 @@ def _plan_after_failed_rollback(inputs: PlanInput, last: Attempt) -> Action | No
     if waiting is not None:
         return waiting
     retry = _roll_back_unhealthy(inputs) if inputs.desired_is_deployed else _retry_rollback(inputs)
-    message = "the upgrade to this chart and these values was undone; change the spec, or set the annotation retry-at"
+    message = (
+        "the upgrade to this chart and these values was rolled back. Change the spec, or set the annotation retry-at."
+    )
     return retry or Wait(Reason.UPGRADE_FAILED, last.message or message, stalled=True)
 
 
@@ -235,7 +271,7 @@ def _plan_health_timeout(inputs: PlanInput, last: Attempt) -> Action:
 
 
 def _roll_back_unhealthy(inputs: PlanInput) -> Action | None:
-    """Return from a revision that is not healthy, unless the one before has the same chart and values."""
+    """Roll back from an unhealthy revision, unless the previous one has the same chart and values."""
     if inputs.health is HealthStatus.UNKNOWN:
         return Wait(Reason.PROGRESSING, "the health of the objects is not known yet")
     candidates = inputs.release.rollback_candidates[:1] if inputs.release is not None else ()
@@ -243,7 +279,7 @@ def _roll_back_unhealthy(inputs: PlanInput) -> Action | None:
 
 
 def _retry_rollback(inputs: PlanInput) -> Action | None:
-    """Try a rollback again; helm calls every revision superseded that a failed rollback began from."""
+    """Repeat a rollback: when one fails, helm marks the revision that it started from as superseded."""
     if inputs.release is None or inputs.release.status != FAILED:
         return None
     return _rollback_to_first(
@@ -261,7 +297,7 @@ def _plan_release(inputs: PlanInput) -> Action:
     action = _plan_by_status(inputs)
     if isinstance(action, Install | Upgrade) and inputs.observed.unready_dependencies:
         names = ", ".join(inputs.observed.unready_dependencies)
-        return Wait(Reason.DEPENDENCY_NOT_READY, f"waiting for XApps named in dependsOn to be Ready: {names}")
+        return Wait(Reason.DEPENDENCY_NOT_READY, f"waiting until the XApps in dependsOn are Ready: {names}")
     return action
 
 
@@ -282,18 +318,11 @@ def _plan_deployed(inputs: PlanInput) -> Action:
         return Upgrade(take_ownership=inputs.spec.adopt)
     if not inputs.owned:
         return Adopt(release.revision, release.digests)
-    awaited = _plan_awaiting_health(inputs)
-    if awaited is not None:
-        return awaited
-    if inputs.requests.test:
-        return Test()
-    if inputs.drifted and inputs.spec.drift_detection.mode == "enabled":
-        return CorrectDrift()
-    return Nothing()
+    return _plan_awaiting_health(inputs) or Nothing()
 
 
 def _plan_awaiting_health(inputs: PlanInput) -> Action | None:
-    """Answer for objects that are not yet healthy, also when the operator ended before it could note the release."""
+    """Wait for objects to become healthy, also when the operator was killed before it recorded the release."""
     last = inputs.attempt
     if last is None or last.digests != inputs.desired or last.outcome not in HEALTH_PENDING:
         return None
@@ -305,9 +334,19 @@ def _plan_awaiting_health(inputs: PlanInput) -> Action | None:
     return Wait(Reason.PROGRESSING, inputs.root_cause or "waiting for the objects to become healthy", until=deadline)
 
 
+def _plan_label_repair(inputs: PlanInput) -> Action | None:
+    labels, release = inputs.observed.labels, inputs.release
+    deployed = release is not None and release.status == DEPLOYED and inputs.owned
+    busy = inputs.deleting or inputs.spec.suspend or inputs.observed.helm_running
+    if not deployed or busy or not labels.repair_due(inputs.now):
+        return None
+    return RepairLabels(all_objects=labels.outdated)
+
+
 _PLAN_RULES: tuple[Callable[[PlanInput], Action | None], ...] = (
     _plan_deletion,
     _plan_suspended,
+    _plan_archive_owners,
     _plan_while_helm_runs,
     _plan_pending,
     _plan_uninstalling,

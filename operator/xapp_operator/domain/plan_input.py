@@ -1,7 +1,6 @@
-"""The facts a decision rests on: what is wanted, what is there, and what was tried. Plain frozen data, no decisions.
+"""The input of `plan`: the desired state, the actual state, and past attempts, as plain frozen data.
 
-Lives in `domain` beside `plan`, which reads it; the reconciler fills it in. The states of a release are Helm's own
-(`helm.sh/helm/v4` release status).
+The states of a release are those of Helm (`helm.sh/helm/v4`, release status).
 """
 
 from __future__ import annotations
@@ -29,23 +28,23 @@ UNINSTALL: Final = "Uninstall"
 
 
 class AttemptOutcome(StrEnum):
-    """How an attempt ended so far."""
+    """How an attempt ended, or where it is now."""
 
     RUNNING = "Running"
-    RELEASED = "Released"  # helm is done, the objects are not yet healthy
+    RELEASED = "Released"  # helm has finished, the objects are not healthy yet
     SUCCEEDED = "Succeeded"
     FAILED = "Failed"
     UNHEALTHY = "Unhealthy"  # not healthy within the timeout
-    INTERRUPTED = "Interrupted"  # ended by us for a newer generation or a deletion
+    INTERRUPTED = "Interrupted"  # the operator ended it for a newer generation or a deletion
 
 
 HEALTH_PENDING: Final = frozenset({AttemptOutcome.RUNNING, AttemptOutcome.RELEASED, AttemptOutcome.INTERRUPTED})
-"""Outcomes after which what is deployed has yet to become healthy."""
+"""Outcomes after which the deployed objects have yet to become healthy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Digests:
-    """Chart and values, each as the first 40 hex digits of a sha256."""
+    """The digests of chart and values: the first 40 hex digits of a sha256 each."""
 
     chart: str
     values: str
@@ -61,25 +60,25 @@ class PastRevision:
 
     @property
     def was_deployed(self) -> bool:
-        """Return whether it once was deployed, by the rule of Helm's own rollback on failure."""
+        """Return whether it once was deployed, by the rule of Helm's rollback on failure."""
         return self.status in (DEPLOYED, SUPERSEDED)
 
 
 @dataclass(frozen=True, slots=True)
 class ObservedRelease:
-    """A release as Helm's storage shows it: its newest revision, and what came before."""
+    """A release in Helm's storage: its newest revision, and the ones before."""
 
     revision: int
     status: str
-    owner: str | None  # metadata.name of the XApp that made it; None: a person did
-    digests: Digests | None  # None: not known, or changed by another helm; of a person's, what it was found equal to
-    has_own_attempt: bool  # the newest revision carries an attempt label of its own
+    owner: str | None  # metadata.name of the XApp that created it; None: a person did
+    digests: Digests | None  # None: unknown, or changed by another helm; a person's release has those it is equal to
+    has_own_attempt: bool  # the newest revision has an attempt label of its own
     modified_at: float  # seconds since the epoch
     past_revisions: tuple[PastRevision, ...] = ()
 
     @property
     def revisions(self) -> tuple[int, ...]:
-        """Return the numbers of all revisions that are kept."""
+        """Return the numbers of all stored revisions."""
         return (self.revision, *(each.revision for each in self.past_revisions))
 
     @property
@@ -91,29 +90,45 @@ class ObservedRelease:
 
 
 @dataclass(frozen=True, slots=True)
+class LabelState:
+    """The registration labels on the objects of the deployed release."""
+
+    missing: bool = False  # on some objects of watched kinds
+    outdated: bool = False  # they were not written since the revision or the spec changed
+    repair_at: float = 0.0  # not to be written earlier (seconds since the epoch)
+
+    def repair_due(self, now: float) -> bool:
+        """Return whether labels should be written at `now`."""
+        return (self.missing or self.outdated) and now >= self.repair_at
+
+
+@dataclass(frozen=True, slots=True)
 class ObservedState:
-    """What is there."""
+    """The actual state, as caches and the cluster show it."""
 
     release: ObservedRelease | None = None
     helm_running: bool = False
     namespace_terminating: bool = False
     unready_dependencies: tuple[str, ...] = ()  # XApps that this one depends on and that are not Ready
+    repository_missing: bool = False  # the ChartRepository that spec.repoName names does not exist
+    archive_owners_differ: bool = False  # the XApp owns other chart Secrets than the one it uses
+    labels: LabelState = field(default_factory=LabelState)
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """The last install, upgrade, rollback or uninstall. Times are seconds since the epoch.
 
-    An upgrade that was rolled back by a remedy stays recorded as Failed or Unhealthy, so that it is not tried again; a
-    rollback is recorded while it runs, when it failed, and when it is held.
+    An upgrade that the plan rolled back stays recorded as Failed or Unhealthy, so that it is not repeated. A rollback
+    is recorded while it runs, when it failed, and when its revision is held.
     """
 
     action: str
     outcome: AttemptOutcome
-    digests: Digests | None  # what was wanted, for a rollback too
+    digests: Digests | None  # the desired ones, also for a rollback
     first_at: float
-    last_at: float  # when the outcome was noted
-    generation: int = -1  # the newest one that is known to want these digests
+    last_at: float  # when the outcome was recorded
+    generation: int = -1  # the newest generation that is known to have these digests
     count: int = 1
     permanent: bool = False
     reason: str = Reason.INSTALL_FAILED
@@ -122,22 +137,21 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class AnnotationRequests:
-    """What annotations ask for and was not yet acted on."""
+    """What annotations ask for that has not been handled yet."""
 
     retry: bool = False
     force: bool = False
-    test: bool = False
     rollback_to: int | None = None
 
     def clears_attempt(self, attempt: Attempt) -> bool:
-        """Return whether `attempt` is to be forgotten: a failed one, not one whose objects are still awaited."""
+        """Return whether `attempt` should be cleared: a failed one, not one whose objects may still become healthy."""
         failed = attempt.outcome in (AttemptOutcome.FAILED, AttemptOutcome.UNHEALTHY) or attempt.action == ROLLBACK
         return failed and (self.retry or self.force)
 
 
 @dataclass(frozen=True, slots=True)
 class PlanInput:
-    """Everything a decision rests on."""
+    """Everything that a decision depends on."""
 
     name: str
     spec: XAppSpec
@@ -146,10 +160,9 @@ class PlanInput:
     generation_observed: bool = True  # status.observedGeneration is metadata.generation
     held_revision: int | None = None
     observed: ObservedState = field(default_factory=ObservedState)
-    desired: Digests | XAppError | None = None  # None: not asked for, because nothing will be deployed
+    desired: Digests | XAppError | None = None  # None: not resolved, because nothing will be deployed
     health: HealthStatus = HealthStatus.UNKNOWN
     root_cause: str = ""
-    drifted: bool = False
     attempt: Attempt | None = None
     requests: AnnotationRequests = field(default_factory=AnnotationRequests)
     now: float = 0.0
@@ -166,19 +179,19 @@ class PlanInput:
 
     @property
     def owned(self) -> bool:
-        """Return whether the release is this XApp's own."""
+        """Return whether this XApp owns the release."""
         return self.release is not None and self.release.owner == self.name
 
     @property
     def owned_or_adoptable(self) -> bool:
-        """Return whether the release is this XApp's own, or a person's that `adopt` takes over."""
+        """Return whether this XApp owns the release, or takes over a person's release with `adopt`."""
         return self.owned or (self.release is not None and self.release.owner is None and self.spec.adopt)
 
     @property
     def desired_is_deployed(self) -> bool:
-        """Return whether the desired digests are the ones deployed."""
+        """Return whether the release was deployed from the desired digests."""
         return self.release is not None and self.release.status == DEPLOYED and self.release.digests == self.desired
 
     def timed_out(self, attempt: Attempt) -> bool:
-        """Return whether `timeout` has passed since `attempt` was first made."""
+        """Return whether `spec.timeout` has passed since `attempt` was first made."""
         return self.now - attempt.first_at >= self.spec.timeout_seconds

@@ -1,1 +1,1 @@
-"""kopf adapters: what comes in from the cluster is noted in the store and queued; nothing is decided here."""
+"""Adapters from kopf: events of the cluster are passed on to the runtime, and nothing is decided here."""

@@ -1,8 +1,8 @@
-"""What kopf keeps on an XApp: nothing of the spec.
+"""Keeps kopf from storing the spec of an XApp in an annotation.
 
-kopf's own difference annotation holds the whole spec and breaks at 256 KiB of annotations. The operator is
-level-triggered and needs no differences, so the essence is a constant: kopf then sees neither creations nor updates to
-hand out and writes no annotation at all; events and deletions still come.
+kopf's own annotation holds the whole spec and breaks at 256 KiB of annotations. The operator is level-triggered and
+needs no differences, so the stored essence is a constant. kopf then sees neither creations nor updates to handle and
+writes no annotation; events and deletions still come.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import kopf
 
 
 class ConstantDiffBaseStorage(kopf.DiffBaseStorage):
-    """A storage in which every object always is as it was last handled."""
+    """A storage in which every object looks unchanged since it was last handled."""
 
     def build(self, *, body: kopf.Body, extra_fields: Iterable[Any] | None = None) -> kopf.BodyEssence:
         """Return the constant essence."""

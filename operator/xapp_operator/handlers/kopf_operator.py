@@ -1,8 +1,8 @@
-"""The kopf operator: settings, the handlers of at most ten lines, and their run.
+"""Runs kopf: its settings and its handlers, of at most ten lines each.
 
-Lives in `handlers`, the only package but `cli` that imports kopf. All events of one object run one after the other in
-kopf, so no handler waits for helm: it notes and queues. The delete handler alone waits, at most 5 s a try, so that a
-later edit can still rescue a stuck deletion.
+Only `handlers` and `cli` import kopf. kopf handles the events of one object one after the other, so no handler waits
+for helm: it stores and queues. The delete handler alone waits, at most 5 s per call, so that a later edit can still
+rescue a stuck deletion.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ EXIT_TIMEOUT_SECONDS: Final = 0.5
 
 
 def build_registry(runtime: OperatorRuntime, *, on_started: Callable[[], None]) -> kopf.OperatorRegistry:
-    """Return the registry with all handlers, bound to `runtime`; `on_started` is called when kopf has set itself up."""
+    """Return the registry with all handlers for `runtime`; `on_started` is called when kopf has started."""
     registry = kopf.OperatorRegistry()
 
     @kopf.on.startup(registry=registry)
@@ -59,7 +59,7 @@ def build_registry(runtime: OperatorRuntime, *, on_started: Callable[[], None]) 
     @kopf.on.delete(GROUP, VERSION, XAPP_PLURAL, registry=registry)
     async def xapp_deleted(body: kopf.Body, **_: Any) -> None:
         if not await runtime.wait_removed(cast("JsonObject", dict(body)), seconds=DELETE_WAIT_SECONDS):
-            raise kopf.TemporaryError("the release is still being removed", delay=DELETE_RETRY_SECONDS)
+            raise kopf.TemporaryError("the release is still being uninstalled", delay=DELETE_RETRY_SECONDS)
 
     return registry
 
@@ -69,7 +69,7 @@ async def run_operator(
 ) -> None:
     """Run kopf on the current loop until `stop` is set.
 
-    Ended by cancellation: kopf's own stop waits 5 s for every task that was started while it ran, ours too.
+    kopf is cancelled, because its own stop waits 5 s for every task that was started while it ran, ours too.
     """
     _quiet_kopf_logs()
     operator = asyncio.create_task(
@@ -90,7 +90,7 @@ async def run_operator(
 
 
 def _quiet_kopf_logs() -> None:
-    """Keep kopf to what is wrong: it tells of every event, and calls a deletion that takes a while an error."""
+    """Log only what is wrong: kopf logs every event, and reports a deletion that takes a while as an error."""
     logging.getLogger("kopf").setLevel(logging.WARNING)
     logging.getLogger("kopf.objects").addFilter(lambda record: "failed temporarily" not in record.getMessage())
 

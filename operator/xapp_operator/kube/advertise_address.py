@@ -1,7 +1,7 @@
-"""The cluster's advertise address: as configured, or that of the first ready node.
+"""The cluster's advertise address: the configured one, or that of the first ready node.
 
-Lives in `reconcile`; charts in the style of dRAX read it from their values. A found address is kept as long as some
-node still has it, so that a node that comes and goes does not change anybody's values.
+dRAX-style charts read it from their values. A found address stays as long as any node has it, so that nodes that come
+and go do not change the values of releases.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ _PREFERRED_TYPES: Final = ("ExternalIP", "InternalIP")
 
 
 class AdvertiseAddress:
-    """Finds the address and remembers it for a minute."""
+    """Finds the address and caches it for a minute."""
 
     def __init__(self, kube: KubeClient, settings: Settings) -> None:
         self._kube = kube
         self.configured = settings.cluster_advertise_address
         self._found: str | None = None
-        self._looked_at = -CACHE_SECONDS
+        self._found_at = -CACHE_SECONDS
 
     async def get(self) -> str | None:
-        """Return the address, or None where no node has one."""
+        """Return the address, or None when no node has one."""
         if self.configured:
             return self.configured
-        if time.monotonic() - self._looked_at >= CACHE_SECONDS:
+        if time.monotonic() - self._found_at >= CACHE_SECONDS:
             nodes = (await self._kube.list(NODES)).items
             self._found = choose_address(nodes, current=self._found)
-            self._looked_at = time.monotonic()
+            self._found_at = time.monotonic()
         return self._found
 
 

@@ -1,1 +1,1 @@
-"""The Service Monitor: what labelled objects there are, and how the xApp that they make up fares."""
+"""The Service Monitor: watches labelled objects, registers xApps by them, and reports their health."""

@@ -1,7 +1,6 @@
-"""What the monitor keeps of one live object: its verdict and where it can be reached, never the object itself. Pure.
+"""What the monitor stores of a live object: its health, its labels, and its addresses. Pure.
 
-Lives in `monitor`; tens of thousands of objects are kept, so a few hundred bytes each: ports are kept packed, repeated
-texts once.
+Tens of thousands of objects are stored, so each takes a few hundred bytes: ports are packed, equal texts are shared.
 """
 
 from __future__ import annotations
@@ -38,14 +37,14 @@ WATCHED_RESOURCES: Final = (
     resources.PDBS,
 )
 METADATA_ONLY: Final = frozenset({resources.CONFIGMAPS})
-"""Kinds of which nothing but their being there matters; their data never crosses the wire."""
+"""Kinds that are healthy when they exist; their data is never downloaded."""
 
 WORKLOAD_KINDS: Final = frozenset({"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "CronJob", "Pod"})
 
 
 @dataclass(frozen=True, slots=True)
 class LiveService:
-    """One Service: `packed` is the JSON of its ServiceStatus, `addresses` are what its load balancer has given it."""
+    """One Service; `status_json` is its ServiceStatus, `addresses` are those that its load balancer gave it."""
 
     status_json: bytes
     headless: bool
@@ -54,13 +53,13 @@ class LiveService:
 
     @property
     def status(self) -> ServiceStatus:
-        """Return name, type, address inside the cluster, and ports; made anew at each call."""
+        """Return name, type, cluster IP and ports; parsed at each call."""
         return ServiceStatus.model_validate_json(self.status_json)
 
 
 @dataclass(frozen=True, slots=True)
 class IngressBackend:
-    """One rule of an Ingress: where it sends what comes for `host` (empty: any host) and `path`."""
+    """One rule of an Ingress: the Service for requests to `host` (empty: any host) and `path`."""
 
     host: str
     path: str
@@ -79,7 +78,7 @@ class LiveIngress:
 
 @dataclass(frozen=True, slots=True)
 class LiveObject:
-    """One object of an xApp, judged. Times are RFC 3339; `changed` is when anything but its status last changed."""
+    """One object of an xApp with its health. Times are RFC 3339; `changed_at` ignores changes of the status."""
 
     owner: OwnerKey
     health: ResourceHealth
@@ -93,15 +92,15 @@ class LiveObject:
 
     @property
     def key(self) -> LiveObjectKey:
-        """Return what names the object among all kinds."""
+        """Return kind, namespace and name."""
         return self.health.kind, self.health.namespace or "", self.health.name
 
 
 def xapp_live_object(body: JsonObject, *, kind: str) -> LiveObject | None:
-    """Return what is kept of `body`, or None where it belongs to no XApp; its owner is the XApp."""
+    """Return the object as one of an XApp by the operator's label, or None when it has none."""
     metadata = obj(body, "metadata")
     name = text(obj(metadata, "labels"), LABEL_XAPP)
-    # A chart may put objects into other namespaces than its release's, or into none.
+    # A chart may have objects in other namespaces than its release, and cluster-scoped ones.
     namespace = text(obj(metadata, "annotations"), HELM_RELEASE_NAMESPACE) or text(metadata, "namespace")
     if not name or not namespace:
         return None
@@ -111,7 +110,7 @@ def xapp_live_object(body: JsonObject, *, kind: str) -> LiveObject | None:
 
 
 def to_live_object(body: JsonObject, *, kind: str, owner: OwnerKey, labels: ObjectLabels) -> LiveObject:
-    """Return what is kept of an object; `kind` is given, since objects read as metadata do not tell theirs."""
+    """Return the object; `kind` is an argument because objects that are read as metadata do not have it."""
     metadata = obj(body, "metadata")
     verdict = assess(body)
     created = text(metadata, "creationTimestamp")
@@ -136,7 +135,7 @@ def to_live_object(body: JsonObject, *, kind: str, owner: OwnerKey, labels: Obje
 
 
 def is_standalone(resource: Resource, body: JsonObject) -> bool:
-    """Return whether an object counts by itself, and not only through the one that made it."""
+    """Return whether an object counts by itself, not as a part of the workload that created it."""
     return resource.kind not in WORKLOAD_KINDS or not has_controller(obj(body, "metadata"))
 
 

@@ -1,6 +1,6 @@
-"""What labels and annotations say about an object: to which xApp and which release it belongs, of which chart. Pure.
+"""Reads from labels and annotations to which xApp, release and chart an object belongs. Pure.
 
-Lives in `monitor`. Objects of one release say the same, so each text is kept once.
+Objects of one release have equal texts, so each text is stored once.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from xapp_operator.api.names import (
     LABEL_VERSION,
     LABEL_XAPP,
 )
-from xapp_operator.config import LabelSet
+from xapp_operator.label_sets import LabelSet
 
 OPERATOR_LABEL_SET: Final = LabelSet(selector=LABEL_XAPP, name=LABEL_XAPP, component=LABEL_COMPONENT)
-"""The set that this operator puts on every object of a release."""
+"""The labels that the operator puts on every object of a release."""
 
 CHART_LABEL: Final = "helm.sh/chart"
 APP_VERSION_LABEL: Final = "app.kubernetes.io/version"
 
-ReleaseKey: TypeAlias = tuple[str, str]  # (namespace, name of the release, or of the xApp where Helm made none)
+ReleaseKey: TypeAlias = tuple[str, str]  # (namespace, name of the release, or of the xApp when Helm did not install it)
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectLabels:
-    """What an object says of itself; what it does not say is empty.
+    """The labels and annotations of an object that concern xApps; empty where it has none.
 
-    `name` is the xApp's by the first label set that names it, `release` that of Helm's annotation. `xapp` and the next
-    four are our own labels as they are, `organization_text` and `team_text` the annotations with the original texts.
+    `name` is the xApp's name by the first label set that has it, `release` that of Helm's annotation. `xapp` and the
+    next four are the operator's own labels, the last two its annotations with the original texts.
     """
 
     name: str
@@ -53,7 +53,7 @@ class ObjectLabels:
     team_annotation: str
 
     def has_labels(self, labels: Mapping[str, str], *, component: bool) -> bool:
-        """Return whether the object has our `labels`, and with `component` any label of that kind."""
+        """Return whether the object has the operator's `labels`, and with `component` any component label."""
         found = {
             LABEL_XAPP: self.xapp,
             LABEL_ORGANIZATION: self.organization,
@@ -64,7 +64,7 @@ class ObjectLabels:
 
 
 def read_labels(metadata: JsonObject, sets: Iterable[LabelSet]) -> ObjectLabels:
-    """Return what the labels of `sets` and Helm's annotations say."""
+    """Return the labels of the first matching sets, and Helm's annotations."""
     labels, annotations = obj(metadata, "labels"), obj(metadata, "annotations")
     release = text(annotations, HELM_RELEASE_NAME) if text(annotations, HELM_RELEASE_NAMESPACE) else ""
     matching_sets = [each for each in sets if matches(labels, each)]
@@ -86,15 +86,15 @@ def read_labels(metadata: JsonObject, sets: Iterable[LabelSet]) -> ObjectLabels:
 
 
 def has_labels(body: JsonObject, labels: Mapping[str, str], *, component: bool) -> bool:
-    """Return whether an object carries our `labels` (see `Mark.carries`)."""
+    """Return whether an object has the operator's `labels` (see `ObjectLabels.has_labels`)."""
     return read_labels(obj(body, "metadata"), (OPERATOR_LABEL_SET,)).has_labels(labels, component=component)
 
 
 def release_key_of(metadata: JsonObject, object_labels: ObjectLabels) -> ReleaseKey | None:
-    """Return the release that an object belongs to, or None where nothing names one.
+    """Return the release that an object belongs to, or None when nothing names one.
 
-    An object speaks for its own namespace only: otherwise whoever may write in one namespace could make xApps appear in
-    another. So objects that a chart puts elsewhere than its release do not register it.
+    An object counts for its own namespace only. Otherwise anyone who can write in one namespace could make xApps appear
+    in another. So objects in other namespaces than their release's do not register it.
     """
     namespace = text(metadata, "namespace")
     if object_labels.release:
@@ -104,11 +104,11 @@ def release_key_of(metadata: JsonObject, object_labels: ObjectLabels) -> Release
 
 
 def matches(labels: JsonObject, label_set: LabelSet) -> bool:
-    """Return whether `labels` have all that the selector of a set asks for."""
+    """Return whether `labels` match the selector of a set."""
     return all(key in labels and value in (None, labels[key]) for key, value in label_set.required_labels)
 
 
 def has_controller(metadata: JsonObject) -> bool:
-    """Return whether another object made this one and answers for it, as a Deployment does for its pods."""
+    """Return whether another object controls this one, as a ReplicaSet controls its pods."""
     owners = metadata.get("ownerReferences")
     return isinstance(owners, list) and any(isinstance(each, dict) and each.get("controller") for each in owners)

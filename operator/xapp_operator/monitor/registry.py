@@ -1,8 +1,8 @@
-"""The registry: which xApps there are by their labels, however they were installed, and what each is made of.
+"""The registry of the gateway: all xApps by the labels of their objects, however they were installed.
 
-Lives in `monitor`; used by the gateway. It watches what carries our label or one of the recognised sets, picked on the
-server's side by one watch for each kind and set, and writes to nothing. An xApp is the objects of one release: that of
-Helm's annotations, or else the name that the labels give. An object with the labels of two sets is one object.
+It watches the operator's label and the recognised label sets, with one watch for each kind and set, and writes nothing.
+An xApp consists of the objects of one release: the one in Helm's annotations, or else the name in the labels. An object
+that matches two sets counts once.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from functools import partial
 from typing import Final
 
 from xapp_operator.api.json import JsonObject, obj
-from xapp_operator.config import LabelSet, Settings
+from xapp_operator.config import Settings
 from xapp_operator.domain.resource_health import OverallHealth, overall_health
 from xapp_operator.errors import AccessDenied, NotFound
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import Resource
 from xapp_operator.kube.watch_cache import ChangeType, ObjectKey, WatchCache
+from xapp_operator.label_sets import LabelSet
 from xapp_operator.monitor.live_objects import (
     METADATA_ONLY,
     WATCHED_RESOURCES,
@@ -45,7 +46,7 @@ _XAPP_KINDS: Final = WORKLOAD_KINDS | {"Service"}
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """One xApp by its labels: its release, or where Helm made none the name of the labels, and its objects in order."""
+    """One xApp by its labels; `release` is the name in the labels when Helm did not install it."""
 
     namespace: str
     release: str
@@ -53,29 +54,29 @@ class Registration:
 
     @property
     def has_workload_or_service(self) -> bool:
-        """Return whether there is more than what an uninstall leaves behind, such as claims of a StatefulSet."""
+        """Return whether there is more than what an uninstall leaves, such as volume claims of a StatefulSet."""
         return any(live.health.kind in _XAPP_KINDS for live in self.objects)
 
     @property
     def made_by_helm(self) -> bool:
-        """Return whether Helm made it, so that an XApp can adopt the release."""
+        """Return whether Helm installed it, so that an XApp can adopt the release."""
         return any(live.labels.release for live in self.objects)
 
     @property
     def health(self) -> OverallHealth:
-        """Return how all of it fares."""
+        """Return the health of all objects together."""
         return overall_health(live.health for live in self.objects)
 
     def first_value(self, select: Callable[[ObjectLabels], str]) -> str:
-        """Return the first text that `what` finds in what the objects say of themselves, or nothing."""
+        """Return the first text that `select` finds in the labels of an object, or an empty one."""
         return next((found for live in self.objects if (found := select(live.labels))), "")
 
 
 class XAppRegistry:
-    """Everything that registers itself by labels, as it changes."""
+    """All xApps by their labels, as they change."""
 
     def __init__(self, kube: KubeClient, settings: Settings, *, on_change: Callable[[ReleaseKey], None]) -> None:
-        """Prepare the watches; `on_change` gets the release of every object that came, changed or went."""
+        """Prepare the watches; `on_change` gets the release of every object that was added, changed or deleted."""
         self._sets: tuple[LabelSet, ...] = (OPERATOR_LABEL_SET, *settings.label_sets)
         self._on_change = on_change
         self._placed: dict[LiveObjectKey, LiveObject] = {}
@@ -99,33 +100,29 @@ class XAppRegistry:
                 cache.subscribe(partial(self._on_event, resource))
         self._syncing: asyncio.Task[None] | None = None
         self.synced = asyncio.Event()
-        """Set once all is known that may be read; a kind that is refused or not served holds up nothing."""
+        """Set when all lists have been read; kinds that are forbidden or not served do not delay it."""
 
     def start(self) -> None:
-        """Begin to watch; nothing is waited for."""
+        """Start the watches without waiting for the first lists."""
         for cache in self._all_caches():
             cache.start()
         self._syncing = asyncio.create_task(self._sync(), name="sync of the registry")
 
     async def stop(self) -> None:
-        """End every watch; what is known stays readable."""
+        """Stop the watches; the objects stay readable."""
         if self._syncing is not None:
             self._syncing.cancel()
         await asyncio.gather(*(cache.stop() for cache in self._all_caches()))
 
     def objects(self, namespace: str, release: str) -> tuple[LiveObject, ...]:
-        """Return the objects of one release by kind, namespace and name; none where it is not known."""
+        """Return the objects of one release, sorted by kind, namespace and name."""
         keys = self._releases.get((namespace, release), ())
         return tuple(self._placed[key] for key in sorted(keys))
 
     def get(self, namespace: str, release: str) -> Registration | None:
-        """Return one xApp by its labels, or None where no object of it is known."""
+        """Return one xApp by its labels, or None when it has no objects."""
         found = self.objects(namespace, release)
         return Registration(namespace, release, found) if found else None
-
-    def registrations(self) -> Iterator[Registration]:
-        """Iterate over all xApps by their labels, those that an XApp made too; finish before awaiting anything."""
-        return (Registration(*key, self.objects(*key)) for key in self._releases)
 
     def _all_caches(self) -> Iterator[WatchCache[LiveObject]]:
         return (cache for caches in self._caches.values() for cache in caches)
@@ -148,7 +145,7 @@ class XAppRegistry:
 
     def _on_event(self, resource: Resource, change: ChangeType, key: ObjectKey, live: LiveObject) -> None:
         now: LiveObject | None = live
-        if change == "DELETED":  # or out of this selector only: another set may still hold it
+        if change == "DELETED":  # or it only stopped matching this selector: another set may still match it
             others = (cache.get(namespace=key.namespace, name=key.name) for cache in self._caches[resource])
             now = next((other for other in others if other is not None), None)
         before = self._placed.get(live.key)

@@ -1,7 +1,7 @@
-"""Why a workload does not become healthy: the failing pod, its container's reason and the last event.
+"""Finds why a workload is not healthy: the failing pod, its container's reason and the last event.
 
-Lives in `monitor`. Pods are not watched (they carry no label of ours and are many), so a page of them is read when, and
-only when, a workload ails; what they say is judged by `domain.podhealth`.
+The pods of workloads are not watched, because they are many and have none of the operator's labels. So a page of them
+is read when a workload is not healthy, and `domain.pod_health` judges them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.domain.health_result import HealthResult, find_condition
 from xapp_operator.domain.pod_health import workload_root_cause
 from xapp_operator.errors import KubeError
-from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.reader import KubeReader
 from xapp_operator.kube.resources import EVENTS, PODS, Resource
 from xapp_operator.monitor.live_objects import LiveObject
 
@@ -22,10 +22,10 @@ MAX_EVENTS_READ: Final = 50
 MAX_UNREADY_PODS: Final = 2
 
 
-async def find_root_cause(kube: KubeClient, unhealthy: tuple[LiveObject, ...]) -> HealthResult | None:
-    """Return the root cause behind the first ailing workload that has one, or None.
+async def find_root_cause(kube: KubeReader, unhealthy: tuple[LiveObject, ...]) -> HealthResult | None:
+    """Return the root cause of the first unhealthy workload that has one, or None.
 
-    Never raises for an API server that does not answer: a message without a cause beats no message.
+    Errors of the API server are ignored: a message without a cause is better than none.
     """
     for live in unhealthy:
         if live.selector is None:
@@ -39,7 +39,7 @@ async def find_root_cause(kube: KubeClient, unhealthy: tuple[LiveObject, ...]) -
     return None
 
 
-async def _workload_root_cause(kube: KubeClient, *, namespace: str, selector: str) -> HealthResult | None:
+async def _workload_root_cause(kube: KubeReader, *, namespace: str, selector: str) -> HealthResult | None:
     pods = await _first_page(kube, PODS, namespace, limit=MAX_PODS_READ, label_selector=selector)
     unready_pods = [pod for pod in pods if not _is_pod_ready(pod)][:MAX_UNREADY_PODS]
     events: list[JsonObject] = []
@@ -61,7 +61,7 @@ def _is_pod_ready(pod: JsonObject) -> bool:
 
 
 async def _first_page(
-    kube: KubeClient,
+    kube: KubeReader,
     resource: Resource,
     namespace: str,
     *,

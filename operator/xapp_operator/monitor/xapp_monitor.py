@@ -1,7 +1,7 @@
-"""The Service Monitor: watches what XApps made, and says per xApp how it fares and which Services it has.
+"""The Service Monitor of the operator: watches the objects of XApps, and reports the health and Services of each.
 
-Lives in `monitor`; used by the operator, whose Ready rests on it. It writes to nothing. One watch a kind, picked by
-our label on the server's side; kinds that a chart brings along are watched from the first time they are seen.
+It writes nothing. There is one watch per kind, which selects the operator's label. Custom kinds are watched from the
+first time that a release has an object of them.
 """
 
 from __future__ import annotations
@@ -43,21 +43,21 @@ _log = get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class MonitorReport:
-    """How one xApp fares. `ailing` are the objects that are not healthy, the worst first."""
+    """The state of one xApp's objects; `unhealthy` are those that are not healthy, sorted by kind and name."""
 
-    status: HealthStatus
-    message: str
-    total: int
-    ready: int
-    services: tuple[ServiceStatus, ...]
-    unhealthy: tuple[LiveObject, ...]
+    status: HealthStatus = HealthStatus.UNKNOWN
+    message: str = ""
+    total: int = 0
+    ready: int = 0
+    services: tuple[ServiceStatus, ...] = ()
+    unhealthy: tuple[LiveObject, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _ExpectedObject:
-    """One object that a release consists of; one that `expires` may be gone because its time is over.
+    """One object of a release; one that `expires` may have been deleted because its time to live is over.
 
-    `group` is None where it is not known, because the object was found and not asked for.
+    `group` is None when there is no inventory, and the object comes from a watch.
     """
 
     key: LiveObjectKey
@@ -67,7 +67,7 @@ class _ExpectedObject:
 
 @dataclass(frozen=True, slots=True)
 class UnlabelledObject:
-    """One object of a release that the labels of its xApp cannot be seen on; perhaps it is not there at all."""
+    """One object of a release on which the watch shows no labels; perhaps it does not exist."""
 
     resource: Resource
     namespace: str | None
@@ -75,7 +75,7 @@ class UnlabelledObject:
 
 
 class XAppMonitor:
-    """The live objects of all XApps, judged as they change."""
+    """The live objects of all XApps, with their health as they change."""
 
     def __init__(self, kube: KubeClient, settings: Settings, *, on_change: Callable[[OwnerKey], None]) -> None:
         self._kube = kube
@@ -104,9 +104,9 @@ class XAppMonitor:
 
     @property
     def last_contact(self) -> float:
-        """Return when the quietest watch last heard from the API server (monotonic seconds).
+        """Return when the quietest watch last received something from the API server (monotonic seconds).
 
-        Kinds that charts bring along do not count: they may be removed again, and nothing answers for them then.
+        Custom kinds do not count: they may be deleted, and the API server then stops answering for them.
         """
         built_in = (
             self._caches[resource.group_resource]
@@ -116,7 +116,7 @@ class XAppMonitor:
         return min((cache.last_contact for cache in built_in), default=0.0)
 
     def set_inventory(self, owner: OwnerKey, inventory: Sequence[ObjectRef]) -> None:
-        """Take `inventory` as what the release of `owner` consists of."""
+        """Store which objects the release of `owner` consists of."""
         self._expected[owner] = tuple(
             _ExpectedObject(
                 (ref.kind, ref.namespace or owner[0], ref.name),
@@ -136,9 +136,9 @@ class XAppMonitor:
         self._strays.pop(owner, None)
 
     def find_unlabelled(self, owner: OwnerKey, labels: Mapping[str, str]) -> list[UnlabelledObject]:
-        """Return the objects of watched kinds of the release of `owner` on which `labels` cannot be seen.
+        """Return the objects of watched kinds of the release of `owner` on which no watch shows `labels`.
 
-        Of Services the label of the component is looked for besides.
+        Services must have a component label too.
         """
         known, found = self._by_owner.get(owner, {}), []
         for each in self._expected.get(owner, ()):
@@ -152,7 +152,7 @@ class XAppMonitor:
         return found
 
     def set_unlabelled(self, owner: OwnerKey, bodies: Iterable[tuple[Resource, JsonObject]]) -> None:
-        """Take objects of `owner` that do not carry our label for the time being; they count until the next call."""
+        """Store the objects of `owner` that lack the labels; until the next call they count for its health."""
         strays = (
             to_live_object(
                 body, kind=resource.kind, owner=owner, labels=read_labels(obj(body, "metadata"), (OPERATOR_LABEL_SET,))
@@ -205,7 +205,7 @@ class XAppMonitor:
         return True
 
     def report(self, owner: OwnerKey) -> MonitorReport:
-        """Return how the xApp `owner` fares."""
+        """Return the state of the objects of `owner`."""
         known = self._strays.get(owner, {}) | self._by_owner.get(owner, {})
         expected = self._expected.get(owner)
         if expected is None:
@@ -262,7 +262,7 @@ class XAppMonitor:
         self._on_change(live.owner)
 
     def _remove_from_other_owners(self, live: LiveObject) -> None:
-        """Take an object whose label names another xApp by now away from the one that it belonged to."""
+        """Remove an object from its former owner when its label names another xApp now."""
         for owner in [owner for owner, objects in self._by_owner.items() if live.key in objects]:
             del self._by_owner[owner][live.key]
             if not self._by_owner[owner]:
@@ -271,7 +271,7 @@ class XAppMonitor:
 
 
 def _cluster_scoped_key(key: LiveObjectKey) -> LiveObjectKey:
-    """Return the key of a cluster-scoped object, whose manifest does not tell that it is one."""
+    """Return the key of a cluster-scoped object; a manifest does not show that it is one."""
     return key[0], "", key[2]
 
 

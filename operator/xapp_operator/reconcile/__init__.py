@@ -1,1 +1,1 @@
-"""The reconciler: observe, plan, act, report. One module a verb in `verbs/`; the decision itself is `domain.plan`."""
+"""The reconciler: observe, plan, act, report. The decision is `domain.plan`; `verbs/` has one module per action."""

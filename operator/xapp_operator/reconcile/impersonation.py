@@ -1,21 +1,30 @@
-"""As whom the operator acts for an XApp: never as itself, unless that is allowed.
+"""The identity that the operator uses for an XApp: a service account of the XApp's namespace.
 
-Lives in `reconcile`. Helm, label patches, Unlock and the reading of an XApp's values and archive act as a service
-account of the XApp's own namespace, so that an author gains no right by writing an XApp.
+Helm, label patches, Unlock, and reading values and archives use it, so that nobody gains rights by creating an XApp.
+The operator's own identity is used only where the settings allow it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from xapp_operator.api.models import XApp
 from xapp_operator.config import Settings
 from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.reader import KubeReader
+
+
+class ReaderImpersonation(Protocol):
+    """Gives clients that read with the identity of an XApp; `Impersonation` does."""
+
+    def client_for(self, xapp: XApp) -> KubeReader:
+        """Return a client with the identity of `xapp`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Impersonation:
-    """Who acts in which namespace."""
+    """Chooses the identity for each XApp and namespace."""
 
     kube: KubeClient
     settings: Settings
@@ -25,11 +34,11 @@ class Impersonation:
         return self._user(xapp.metadata.namespace, xapp.spec.service_account_name)
 
     def client_for(self, xapp: XApp) -> KubeClient:
-        """Return the client that acts for `xapp`."""
+        """Return a client with the identity of `xapp`."""
         return self._client(self.user_for(xapp))
 
     def client_for_namespace(self, namespace: str) -> KubeClient:
-        """Return the client that acts for what belongs to no XApp in `namespace`: saved repositories."""
+        """Return a client for what belongs to no single XApp in `namespace`: chart repositories."""
         return self._client(self._user(namespace, None))
 
     def _user(self, namespace: str, account: str | None) -> str | None:

@@ -1,262 +1,253 @@
-"""What there is for one XApp, gathered from caches: release, live objects, wishes of annotations, and what is desired.
+"""Gathers the facts about one XApp for `plan`: its release, live objects, annotations, and desired state.
 
-Lives in `reconcile` in front of `plan`. In the settled case it makes no API call: releases, objects and digests are
-known already. A release payload is read once per revision after a restart, to learn what the release consists of.
+The observer only reads, and its types allow nothing else. In the settled case it makes no API call: everything is in
+caches. After a restart it reads each deployed release record once, to learn what the release consists of.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Final
 
-from xapp_operator.api.conditions import Reason
-from xapp_operator.api.models import HealthStatus, ReleaseStatus, RevisionStatus
-from xapp_operator.api.names import (
-    ANNOTATION_FORCE_AT,
-    ANNOTATION_RECONCILE_AT,
-    ANNOTATION_RETRY_AT,
-    ANNOTATION_ROLLBACK_TO,
-)
-from xapp_operator.domain.actions import Action, Install, Upgrade
+from xapp_operator.api.models import HealthStatus, ReleaseStatus, RevisionStatus, XApp
 from xapp_operator.domain.plan_input import (
     DEPLOYED,
     AnnotationRequests,
     AttemptOutcome,
     Digests,
+    LabelState,
     ObservedRelease,
     ObservedState,
 )
-from xapp_operator.errors import AccessDenied, KubeError, SourceUnavailable, XAppError
-from xapp_operator.helm.release_storage import decode_release, manifest_inventory, release_secret_name
-from xapp_operator.kube.resources import SECRETS
+from xapp_operator.errors import KubeError, SourceUnavailable, XAppError
+from xapp_operator.helm.inventory import manifest_inventory
+from xapp_operator.kube.reader import is_namespace_terminating
 from xapp_operator.monitor.root_cause import find_root_cause
+from xapp_operator.monitor.xapp_monitor import MonitorReport
 from xapp_operator.reconcile.adoption import matches_desired_state
-from xapp_operator.reconcile.labels import label_objects, repair_labels
-from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
-from xapp_operator.reconcile.status_draft import requested_value, utc
-from xapp_operator.reconcile.status_rendering import LiveState
-from xapp_operator.reconcile.verbs.rollback import mark_rollback_handled
-from xapp_operator.reconcile.verbs.uninstall import namespace_terminating
+from xapp_operator.reconcile.labels import MissingLabels, find_missing_labels
+from xapp_operator.reconcile.reconcile_context import ObserverContext
+from xapp_operator.reconcile.referenced_objects import ArchiveOwnerChanges
+from xapp_operator.reconcile.release_watch import read_release_record
+from xapp_operator.reconcile.repository_reconciler import RepositoryNotSaved
+from xapp_operator.reconcile.status_draft import RequestField, StatusDraft, is_unhandled, requested_value
 
 MAX_REVISION_DIGITS: Final = 10
 POD_GRACE_SECONDS: Final = 3.0
-"""A step younger than this is given time before its pods are asked why they are not ready."""
+"""For this long after a helm step, pods are not asked why they are not ready."""
+
+_REVALIDATING: Final[tuple[RequestField, ...]] = ("reconcile_at", "retry_at")
+"""Annotations that ask for the repository index to be revalidated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What `plan` decides on, and what `report` words."""
+    """The facts about one XApp: the input of `plan`, and what actions and status need besides."""
 
-    observed: ObservedState
+    state: ObservedState
     desired: Digests | XAppError | None
-    live: LiveState
+    live: MonitorReport
     requests: AnnotationRequests
+    handled: tuple[RequestField, ...]  # annotations that this observation has handled
+    release: ReleaseStatus
+    history: tuple[RevisionStatus, ...]
+    missing_labels: MissingLabels
+    archive_owner_changes: ArchiveOwnerChanges
+
+
+@dataclass(frozen=True, slots=True)
+class _DesiredState:
+    digests: Digests | XAppError | None = None
+    repository_missing: bool = False
+    handled: tuple[RequestField, ...] = ()
 
 
 class Observer:
-    """Looks at one XApp at a time."""
+    """Observes one XApp at a time."""
 
-    def __init__(self, tools: ReconcilerContext) -> None:
-        self._tools = tools
+    def __init__(self, context: ObserverContext) -> None:
+        self._context = context
 
-    def now(self) -> datetime:
-        """Return the present, to the second as Kubernetes keeps times."""
-        return utc(time.time())
+    async def observe(self, xapp: XApp, draft: StatusDraft) -> Observation:
+        """Return the facts about `xapp`.
 
-    async def observe(self, work: ReconcileRequest) -> Observation:
-        """Return what there is now.
+        Args:
+            xapp: the XApp.
+            draft: what this reconcile has found out so far.
 
         Raises:
             KubeError: when the cluster does not answer a question that cannot be left open.
         """
-        tools, xapp = self._tools, work.xapp
+        context, key = self._context, xapp.key
+        requests = _annotation_requests(xapp, draft)
+        if draft.attempt is not None and requests.clears_attempt(draft.attempt):
+            draft = replace(draft, attempt=None)
         deleting = xapp.metadata.deletion_timestamp is not None
-        requests = self._requests(work)
-        if work.draft.attempt is not None and requests.clears_attempt(work.draft.attempt):
-            work.draft.attempt = None
-        if requests.retry and deleting:
-            work.draft.handled = work.draft.handled.model_copy(
-                update={"retry_at": requested_value(xapp, ANNOTATION_RETRY_AT)}
-            )
-        if xapp.status.observed_generation != xapp.metadata.generation:
-            work.draft.held_revision = None
-        desired = None if deleting or xapp.spec.suspend else await self._resolve_desired(work)
-        release = tools.release_watch.get_release(work.namespace, xapp.release_name, attempt=work.draft.attempt)
+        running = context.running_steps.is_running(key)
+        desired_state = await self._resolve_desired(xapp, draft, deleting=deleting)
+        desired = desired_state.digests
+        release = context.release_watch.get_release(key[0], xapp.release_name, attempt=draft.attempt)
         if (
             release is not None
             and isinstance(desired, Digests)
-            and await matches_desired_state(work, tools, release, desired)
+            and await matches_desired_state(xapp, draft, context, release, desired)
         ):
             release = replace(release, digests=desired)
+        release_status, history = draft.release, draft.history
+        labels, missing_labels = LabelState(), MissingLabels()
         if release is None:
-            work.draft.release = ReleaseStatus()
-            work.draft.history = ()
+            release_status, history = ReleaseStatus(), ()
         elif release.owner == xapp.metadata.name and release.status == DEPLOYED:
-            await self._load_release(work, release.revision)
-            if not (deleting or tools.running_steps.is_running(work.key)):
-                await self._record_access_denied(work, repair_labels(work, tools))
-        if requests.rollback_to is not None and release is not None and requests.rollback_to not in release.revisions:
-            self._reject_rollback(work, requests.rollback_to, release)
-            requests = replace(requests, rollback_to=None)
-        observed = ObservedState(
-            release=release,
-            helm_running=tools.running_steps.is_running(work.key),
-            namespace_terminating=deleting and await namespace_terminating(tools, work.namespace),
-            unready_dependencies=self._unready_dependencies(work),
-        )
+            release_status = await self._load_release(xapp, draft, release.revision)
+            history = self._history(xapp, draft, release_status)
+            if not (deleting or running):
+                missing_labels = await find_missing_labels(
+                    xapp, client=context.impersonation.client_for(xapp), monitor=context.monitor
+                )
+                labels = self._label_state(xapp, draft, release, missing_labels)
+        changes = context.inputs.archive_owner_changes(xapp) if isinstance(desired, Digests) else ArchiveOwnerChanges()
         return Observation(
-            observed=observed, desired=desired, live=await self._observe_live_state(work), requests=requests
+            state=ObservedState(
+                release=release,
+                helm_running=running,
+                namespace_terminating=deleting and await is_namespace_terminating(context.kube, key[0]),
+                unready_dependencies=self._unready_dependencies(xapp),
+                repository_missing=desired_state.repository_missing,
+                archive_owners_differ=bool(changes),
+                labels=labels,
+            ),
+            desired=desired,
+            live=await self._observe_live_state(xapp, draft),
+            requests=requests,
+            handled=desired_state.handled,
+            release=release_status,
+            history=history,
+            missing_labels=missing_labels,
+            archive_owner_changes=changes,
         )
 
-    def mark_force_handled(self, work: ReconcileRequest, action: Action) -> None:
-        """Note the wishes of annotations that `action` fulfils."""
-        if isinstance(action, Install | Upgrade):
-            forced = requested_value(work.xapp, ANNOTATION_FORCE_AT)
-            work.draft.handled = work.draft.handled.model_copy(update={"force_at": forced})
-            work.draft.held_revision = None
-
-    def _reject_rollback(self, work: ReconcileRequest, wanted: int, release: ObservedRelease) -> None:
-        there = ", ".join(map(str, sorted(release.revisions)))
-        message = f"rollback-to names revision {wanted}, which is not kept: set it to one of {there}"
-        self._tools.events.record(work.raw, event_type="Warning", reason=Reason.ROLLBACK_FAILED, message=message)
-        mark_rollback_handled(work)
-
-    async def _resolve_desired(self, work: ReconcileRequest) -> Digests | XAppError:
-        xapp, handled = work.xapp, work.draft.handled
-        requested = {
-            "reconcile_at": requested_value(xapp, ANNOTATION_RECONCILE_AT),
-            "retry_at": requested_value(xapp, ANNOTATION_RETRY_AT),
-        }
-        unhandled = {name: value for name, value in requested.items() if value and value != getattr(handled, name)}
+    async def _resolve_desired(self, xapp: XApp, draft: StatusDraft, *, deleting: bool) -> _DesiredState:
+        unhandled = tuple(field for field in _REVALIDATING if is_unhandled(xapp, draft.handled, field))
+        if deleting or xapp.spec.suspend:
+            return _DesiredState(handled=tuple(field for field in unhandled if deleting and field == "retry_at"))
+        if draft.repository_error is not None:
+            return _DesiredState(draft.repository_error, handled=unhandled)
         if unhandled:
-            work.draft.handled = handled.model_copy(update=unhandled)
-            self._tools.resolver.cancel(work.key)
+            self._context.resolver.cancel(xapp.key)
+        result: Digests | XAppError | None
         try:
-            digests = await self._tools.resolver.resolve(
-                work.key,
-                lambda: self._tools.inputs.resolve_digests(xapp, revalidate=bool(unhandled)),
+            result = await self._context.resolver.resolve(
+                xapp.key,
+                lambda: self._context.inputs.resolve_digests(xapp, revalidate=bool(unhandled)),
                 version=(xapp.metadata.uid, xapp.metadata.generation),
             )
-            return digests or SourceUnavailable("the chart's source has not answered yet; it is still being asked")
-        except KubeError as error:
-            if error.permanent:
-                return error
-            raise
+        except RepositoryNotSaved:
+            return _DesiredState(repository_missing=True)
         except XAppError as error:
-            return error
-
-    def _requests(self, work: ReconcileRequest) -> AnnotationRequests:
-        xapp, handled = work.xapp, work.draft.handled
-        retry, force = requested_value(xapp, ANNOTATION_RETRY_AT), requested_value(xapp, ANNOTATION_FORCE_AT)
-        back = requested_value(xapp, ANNOTATION_ROLLBACK_TO)
-        number = (back or "").partition("@")[0]
-        wants_back = back != handled.rollback_to and number.isdecimal() and len(number) <= MAX_REVISION_DIGITS
-        return AnnotationRequests(
-            retry=retry is not None and retry != handled.retry_at,
-            force=force is not None and force != handled.force_at,
-            rollback_to=int(number) if wants_back else None,
+            if isinstance(error, KubeError) and not error.permanent:
+                raise
+            result = error
+        return _DesiredState(
+            result or SourceUnavailable("the chart's source has not answered yet; the request is still running"),
+            handled=unhandled,
         )
 
-    def _unready_dependencies(self, work: ReconcileRequest) -> tuple[str, ...]:
-        names = (dependency.name for dependency in work.xapp.spec.depends_on or ())
-        return tuple(name for name in names if not self._is_dependency_ready(work.namespace, name))
+    async def _load_release(self, xapp: XApp, draft: StatusDraft, revision: int) -> ReleaseStatus:
+        """Return the status of the deployed revision, and make sure that the monitor knows its inventory."""
+        context, (namespace, _) = self._context, xapp.key
+        if draft.release.revision == revision and context.monitor.has_inventory(xapp.key):
+            return draft.release
+        record = await read_release_record(context.kube, namespace, xapp.release_name, revision)
+        references = await asyncio.to_thread(manifest_inventory, record.manifest)
+        context.monitor.set_inventory(xapp.key, references)
+        await context.monitor.watch_custom_kinds(references)
+        info = context.release_watch.get_revision(namespace, xapp.release_name, revision)
+        return ReleaseStatus(
+            name=xapp.release_name,
+            namespace=namespace,
+            revision=revision,
+            chart=record.chart.name,
+            chart_version=record.chart.version,
+            app_version=record.chart.app_version or None,
+            chart_digest=info.chart_digest if info else None,
+            values_digest=info.values_digest if info else None,
+            first_deployed=record.first_deployed or None,
+            last_deployed=record.last_deployed or None,
+        )
+
+    def _history(self, xapp: XApp, draft: StatusDraft, release: ReleaseStatus) -> tuple[RevisionStatus, ...]:
+        known = {revision.revision: revision for revision in draft.history}
+        if release.revision is not None and release.revision not in known:
+            known[release.revision] = RevisionStatus(
+                revision=release.revision,
+                status=DEPLOYED,
+                chart=release.chart,
+                chart_version=release.chart_version,
+                app_version=release.app_version,
+                action=draft.attempt.action if draft.attempt else None,
+                deployed_at=release.last_deployed,
+            )
+        stored = self._context.release_watch.revisions(xapp.key[0], xapp.release_name)
+        return tuple(
+            known.get(info.revision, RevisionStatus(revision=info.revision, status=info.status)).model_copy(
+                update={
+                    "status": info.status,
+                    "chart_digest": info.chart_digest,
+                    "values_digest": info.values_digest,
+                }
+            )
+            for info in sorted(stored, key=lambda info: -info.revision)
+        )
+
+    def _label_state(
+        self, xapp: XApp, draft: StatusDraft, release: ObservedRelease, missing: MissingLabels
+    ) -> LabelState:
+        incomplete = xapp.key in self._context.incompletely_labelled
+        return LabelState(
+            missing=bool(missing.objects),
+            outdated=incomplete or draft.labelled_revision != release.revision,
+            repair_at=self._context.label_backoff.next_repair_at(xapp.key),
+        )
+
+    def _unready_dependencies(self, xapp: XApp) -> tuple[str, ...]:
+        names = (dependency.name for dependency in xapp.spec.depends_on or ())
+        return tuple(name for name in names if not self._is_dependency_ready(xapp.metadata.namespace, name))
 
     def _is_dependency_ready(self, namespace: str, name: str) -> bool:
-        entry = self._tools.xapps.get((namespace, name))
-        if entry is None:
+        cached = self._context.xapps.get((namespace, name))
+        if cached is None:
             return False
-        _, other = entry.parse()
-        current = other.status.observed_generation == other.metadata.generation
-        return current and other.status.ready
+        _, other = cached.parse()
+        return other.status.observed_generation == other.metadata.generation and other.status.ready
 
-    async def _load_release(self, work: ReconcileRequest, revision: int) -> None:
-        """Make sure that inventory and chart of the deployed revision are known, and the history in step."""
-        tools, draft, xapp = self._tools, work.draft, work.xapp
-        relabel = work.key in tools.unlabelled or xapp.status.observed_generation not in (-1, xapp.metadata.generation)
-        if draft.release.revision != revision or not tools.monitor.has_inventory(work.key) or relabel:
-            secret = await tools.kube.get(
-                SECRETS, release_secret_name(xapp.release_name, revision), namespace=work.namespace
-            )
-            # Leases and probes must not wait for a large record.
-            stored = await asyncio.to_thread(decode_release, secret)
-            refs = await asyncio.to_thread(manifest_inventory, stored.manifest)
-            tools.monitor.set_inventory(work.key, refs)
-            await tools.monitor.watch_custom_kinds(refs)
-            info = tools.release_watch.get_revision(work.namespace, xapp.release_name, revision)
-            draft.release = ReleaseStatus(
-                name=xapp.release_name,
-                namespace=work.namespace,
-                revision=revision,
-                chart=stored.chart.name,
-                chart_version=stored.chart.version,
-                app_version=stored.chart.app_version or None,
-                chart_digest=info.chart_digest if info else None,
-                values_digest=info.values_digest if info else None,
-                first_deployed=stored.first_deployed or None,
-                last_deployed=stored.last_deployed or None,
-            )
-            known = xapp.status.release.revision if xapp.status.release else None
-            if (relabel or draft.release.revision != known) and not xapp.spec.suspend:
-                await self._record_access_denied(work, label_objects(work, tools, stored.manifest))
-        draft.history = self._history(work)
+    async def _observe_live_state(self, xapp: XApp, draft: StatusDraft) -> MonitorReport:
+        report = self._context.monitor.report(xapp.key)
+        if report.status is HealthStatus.HEALTHY or not report.unhealthy or _is_recent_step(draft, report.status):
+            return report
+        cause = await find_root_cause(self._context.kube, report.unhealthy)
+        if cause is None:
+            return report
+        # kstatus calls a rollout Progressing until its deadline, even while its pods crash. Users call that Degraded.
+        status = cause.status if report.status is HealthStatus.PROGRESSING else report.status
+        return replace(report, status=status, message=cause.message)
 
-    async def _record_access_denied(self, work: ReconcileRequest, labelling: Coroutine[object, object, None]) -> None:
-        """Wait for the labelling; a missing right becomes an event, and is no reason not to go on."""
-        try:
-            await labelling
-        except AccessDenied as error:
-            self._tools.events.record(
-                work.raw, event_type="Warning", reason=Reason.ACCESS_DENIED, message=error.message
-            )
 
-    def _history(self, work: ReconcileRequest) -> tuple[RevisionStatus, ...]:
-        known = {revision.revision: revision for revision in work.draft.history}
-        release, entries = work.draft.release, []
-        for info in self._tools.release_watch.revisions(work.namespace, work.xapp.release_name):
-            before = known.get(info.revision)
-            if before is None and info.revision == release.revision:
-                before = RevisionStatus(
-                    revision=info.revision,
-                    status=info.status,
-                    chart=release.chart,
-                    chart_version=release.chart_version,
-                    app_version=release.app_version,
-                    action=work.draft.attempt.action if work.draft.attempt else None,
-                    deployed_at=release.last_deployed,
-                )
-            if before is None:
-                before = RevisionStatus(revision=info.revision, status=info.status)
-            entries.append(
-                before.model_copy(
-                    update={
-                        "status": info.status,
-                        "chart_digest": info.chart_digest,
-                        "values_digest": info.values_digest,
-                    }
-                )
-            )
-        return tuple(sorted(entries, key=lambda entry: -entry.revision))
+def _annotation_requests(xapp: XApp, draft: StatusDraft) -> AnnotationRequests:
+    number = (requested_value(xapp, "rollback_to") or "").partition("@")[0]
+    rollback = (
+        is_unhandled(xapp, draft.handled, "rollback_to") and number.isdecimal() and len(number) <= MAX_REVISION_DIGITS
+    )
+    return AnnotationRequests(
+        retry=is_unhandled(xapp, draft.handled, "retry_at"),
+        force=is_unhandled(xapp, draft.handled, "force_at"),
+        rollback_to=int(number) if rollback else None,
+    )
 
-    async def _observe_live_state(self, work: ReconcileRequest) -> LiveState:
-        tools = self._tools
-        report = tools.monitor.report(work.key)
-        health, message = report.status, report.message
-        if health is not HealthStatus.HEALTHY and report.unhealthy and self._should_inspect_pods(work, health):
-            cause = await find_root_cause(tools.kube, report.unhealthy)
-            if cause is not None:
-                # A rollout whose pods crash is on its way, by kstatus, until its deadline; to people it is broken.
-                health = cause.status if health is HealthStatus.PROGRESSING else health
-                message = cause.message
-        return LiveState(
-            health=health, message=message, total=report.total, ready=report.ready, services=report.services
-        )
 
-    def _should_inspect_pods(self, work: ReconcileRequest, status: HealthStatus) -> bool:
-        attempt = work.draft.attempt
-        if attempt is None or status is HealthStatus.DEGRADED or attempt.outcome is not AttemptOutcome.RELEASED:
-            return True
-        return time.time() - attempt.last_at >= POD_GRACE_SECONDS
+def _is_recent_step(draft: StatusDraft, status: HealthStatus) -> bool:
+    attempt = draft.attempt
+    if attempt is None or status is HealthStatus.DEGRADED or attempt.outcome is not AttemptOutcome.RELEASED:
+        return False
+    return time.time() - attempt.last_at < POD_GRACE_SECONDS

@@ -1,12 +1,12 @@
-"""The loop over one XApp: observe, plan, act, report; level-triggered, so that any event may start it at any time.
+"""Reconciles XApps: observe, plan, act, report. Level-triggered: any event may start it at any time.
 
-Lives in `reconcile`. What to do is decided by `domain.plan`, done by `verbs`, worded by `report`; this module only
-brings them together, and it alone decides when a key comes back.
+`domain.plan` decides, `verbs` act, `status_rendering` reports. This module runs them and chooses when a key comes back.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections import Counter
 from dataclasses import replace
@@ -18,13 +18,16 @@ from xapp_operator.api.names import FINALIZER
 from xapp_operator.domain.actions import (
     Action,
     Adopt,
-    CorrectDrift,
+    HelmAction,
     Install,
     Nothing,
+    RejectRollback,
+    RepairLabels,
     Rollback,
-    Test,
+    SaveRepository,
     Uninstall,
     Unlock,
+    UpdateArchiveOwners,
     Upgrade,
     Wait,
 )
@@ -34,45 +37,60 @@ from xapp_operator.domain.plan_input import AttemptOutcome, PlanInput
 from xapp_operator.errors import AccessDenied, NotFound, XAppError
 from xapp_operator.reconcile.observe import Observation, Observer
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
-from xapp_operator.reconcile.status_draft import StatusDraft, start_attempt
+from xapp_operator.reconcile.status_draft import StatusDraft, start_attempt, utc
 from xapp_operator.reconcile.status_rendering import render_status
 from xapp_operator.reconcile.verbs.adopt import adopt
-from xapp_operator.reconcile.verbs.cleanup_orphans import cleanup_orphans
-from xapp_operator.reconcile.verbs.install import install
-from xapp_operator.reconcile.verbs.rollback import rollback
-from xapp_operator.reconcile.verbs.uninstall import uninstall
+from xapp_operator.reconcile.verbs.deploy import deploy
+from xapp_operator.reconcile.verbs.repair_labels import repair_labels
+from xapp_operator.reconcile.verbs.rollback import reject_rollback, rollback
+from xapp_operator.reconcile.verbs.save_repository import save_repository
+from xapp_operator.reconcile.verbs.uninstall import cleanup_orphans, uninstall
 from xapp_operator.reconcile.verbs.unlock import unlock
-from xapp_operator.reconcile.verbs.upgrade import upgrade
 from xapp_operator.reconcile.work_queue import NamespacedName
 from xapp_operator.telemetry.logs import get_logger
 
-MAX_ACTIONS_PER_RECONCILE: Final = 6
+MAX_ACTIONS_PER_RECONCILE: Final = 8
 UNHEALTHY_RECHECK_SECONDS: Final = 5.0
 SLOW_RECHECK_SECONDS: Final = 30.0
 SLOW_RECHECK_AFTER_SECONDS: Final = 120.0
 
+_REASONS_WITHOUT_BACKOFF: Final = frozenset({Reason.SUSPENDED, Reason.HEALTH_CHECK_FAILED})
+_PROGRESS_MESSAGES: Final = {
+    "Install": "helm is installing the chart",
+    "Upgrade": "helm is upgrading the release",
+    "Rollback": "helm is rolling the release back",
+    "Uninstall": "helm is uninstalling the release",
+}
+_METRIC_OUTCOMES: Final = {AttemptOutcome.FAILED: "failed", AttemptOutcome.INTERRUPTED: "interrupted"}
+_WORD_START: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
 _log = get_logger(__name__)
 
 
-class Reconciler:
-    """Works on keys of the queue; many workers share one."""
+def action_label(action: Action) -> str:
+    """Return the name of an action in the metrics, such as `repair_labels`."""
+    return _WORD_START.sub("_", type(action).__name__).lower()
 
-    def __init__(self, tools: ReconcilerContext) -> None:
-        self._tools = tools
-        self._observer = Observer(tools)
-        self._backoff = Backoff(tools.settings.backoff_first_seconds, tools.settings.backoff_max_seconds)
+
+class Reconciler:
+    """Reconciles the keys of the queue; many workers share one."""
+
+    def __init__(self, context: ReconcilerContext) -> None:
+        self._context = context
+        self._observer = Observer(context)
+        self._backoff = Backoff(context.settings.backoff_first_seconds, context.settings.backoff_max_seconds)
         self._failures: Counter[NamespacedName] = Counter()
         self._waits: Counter[NamespacedName] = Counter()
-        self._gone: dict[str, asyncio.Event] = {}
+        self._removed: dict[str, asyncio.Event] = {}  # by uid
 
     def is_removed(self, uid: str) -> bool:
-        """Return whether nothing is left to remove for the XApp of that uid."""
-        event = self._gone.get(uid)
+        """Return whether nothing is left to remove for the XApp with that uid."""
+        event = self._removed.get(uid)
         return event is not None and event.is_set()
 
     async def wait_removed(self, uid: str, *, seconds: float) -> bool:
         """Return whether nothing is left to remove, waiting at most `seconds` for it."""
-        event = self._gone.setdefault(uid, asyncio.Event())
+        event = self._removed.setdefault(uid, asyncio.Event())
         try:
             async with asyncio.timeout(seconds):
                 await event.wait()
@@ -82,27 +100,26 @@ class Reconciler:
 
     def forget(self, key: NamespacedName, uid: str) -> None:
         """Forget an XApp that no longer exists."""
+        context = self._context
         self.forget_removed(uid)
         self._failures.pop(key, None)
         self._waits.pop(key, None)
-        self._tools.unlabelled.discard(key)
-        self._tools.label_backoff.forget(key)
-        self._tools.monitor.forget_inventory(key)
-        self._tools.inputs.forget(key)
-        self._tools.resolver.cancel(key)
-        self._tools.queue.cancel_delayed(key)
+        context.incompletely_labelled.discard(key)
+        context.label_backoff.forget(key)
+        context.monitor.forget_inventory(key)
+        context.inputs.forget(key)
+        context.resolver.cancel(key)
+        context.queue.cancel_delayed(key)
 
     def forget_removed(self, uid: str) -> None:
-        """Forget the removal of an XApp whose name another one has by now."""
-        self._gone.pop(uid, None)
+        """Forget the removal of an XApp whose name another one has now."""
+        self._removed.pop(uid, None)
 
     async def run_worker(self) -> None:
-        """Take keys and reconcile them, for ever; no failure of one ends the worker."""
-        queue = self._tools.queue
+        """Get keys from the queue and reconcile them, for ever; no failure ends the worker."""
+        queue = self._context.queue
         while True:
             key = await queue.get()
-            began = time.monotonic()
-            outcome = "failed"
             try:
                 await self.reconcile(key)
             except XAppError as error:
@@ -112,181 +129,223 @@ class Reconciler:
                 self._requeue_with_backoff(key)
                 _log.exception("reconcile failed unexpectedly", namespace=key[0], name=key[1])
             else:
-                outcome = "done"
                 self._failures.pop(key, None)
             finally:
                 queue.done(key)
-                self._tools.metrics.record_reconcile(
-                    action="reconcile", outcome=outcome, seconds=time.monotonic() - began
-                )
-                self._tools.metrics.set_queue_depth(depth=len(queue))
+                self._context.metrics.set_queue_depth(depth=len(queue))
 
     async def reconcile(self, key: NamespacedName) -> None:
-        """Bring one XApp one or more steps nearer to what its spec says, and write its status if it changed.
+        """Bring the actual state of one XApp closer to its spec, and write its status if that changed.
 
         Raises:
-            XAppError: where the cluster could not be asked or told; the key comes back with back-off.
+            XAppError: when the cluster did not answer or refused a request; the key comes back with back-off.
         """
-        entry = self._tools.xapps.get(key)
-        if entry is None or self.is_removed(entry.uid):
+        cached = self._context.xapps.get(key)
+        if cached is None or self.is_removed(cached.uid):
             return
-        raw, xapp = entry.parse()
+        raw, xapp = cached.parse()
         if FINALIZER not in xapp.metadata.finalizers:
-            return  # the framework adds it first, and its event brings the key back
-        work = ReconcileRequest(raw=raw, xapp=xapp, draft=StatusDraft.from_status(xapp))
-        observation = await self._observer.observe(work)
+            return  # kopf adds it first, and that event brings the key back
+        request = ReconcileRequest(raw=raw, xapp=xapp, draft=StatusDraft.from_status(xapp))
+        started, acted = time.monotonic(), False
         for _ in range(MAX_ACTIONS_PER_RECONCILE):
-            action = plan(self._plan_input(work, observation))
+            observation = await self._observe(request)
+            action = plan(self._plan_input(request, observation))
             if isinstance(action, Wait | Nothing):
                 break
-            planned = work.xapp.metadata
+            acted, planned = True, request.xapp.metadata
             try:
-                await self._execute(action, work, observation)
+                await self._execute(action, request, observation)
             except AccessDenied as error:
-                await self._write_status(work, Wait(Reason.ACCESS_DENIED, error.message, stalled=True), observation)
+                await self._write_status(request, Wait(Reason.ACCESS_DENIED, error.message, stalled=True), observation)
                 raise
-            if self._outdated(planned):
-                # What is written is about the spec that was acted on, also where a write has already met a newer one.
-                work.xapp = work.xapp.model_copy(update={"metadata": planned})
-                await self._write_status(work, Wait(Reason.PROGRESSING, "the spec has changed"), observation)
-                self._tools.queue.add(key)
+            if self._is_outdated(planned):
+                # The status is about the spec that was planned for, although a write may have returned a newer one.
+                request.xapp = request.xapp.model_copy(update={"metadata": planned})
+                await self._write_status(request, Wait(Reason.PROGRESSING, "the spec has changed"), observation)
+                self._context.queue.add(key)
                 return
-            observation = await self._observer.observe(work)
         else:
-            action = Wait(Reason.PROGRESSING, "several steps were made; looking again", until=time.time() + 1)
-        await self._finish(action, work, observation)
+            observation = await self._observe(request)
+            action = Wait(Reason.PROGRESSING, "several actions were made, observing again", until=time.time() + 1)
+        await self._finish(action, request, observation)
+        if not acted:
+            self._context.metrics.record_reconcile(
+                action="none", outcome="succeeded", seconds=time.monotonic() - started
+            )
 
-    def _plan_input(self, work: ReconcileRequest, observation: Observation) -> PlanInput:
-        xapp, draft = work.xapp, work.draft
-        if draft.attempt is not None and draft.attempt.digests == observation.desired:
-            draft.attempt = replace(draft.attempt, generation=xapp.metadata.generation)
+    async def _observe(self, request: ReconcileRequest) -> Observation:
+        """Return the facts, and take over into the draft what they mean for the status."""
+        started, metrics = time.monotonic(), self._context.metrics
+        try:
+            observation = await self._observer.observe(request.xapp, request.draft)
+        except Exception:
+            metrics.record_reconcile(action="none", outcome="failed", seconds=time.monotonic() - started)
+            raise
+        draft, attempt = request.draft, request.draft.attempt
+        if attempt is not None and observation.requests.clears_attempt(attempt):
+            attempt = None
+        if attempt is not None and attempt.digests == observation.desired:
+            attempt = replace(attempt, generation=request.xapp.metadata.generation)
+        draft = replace(draft, attempt=attempt, release=observation.release, history=observation.history)
+        request.draft = draft.with_handled(request.xapp, *observation.handled)
+        return observation
+
+    def _plan_input(self, request: ReconcileRequest, observation: Observation) -> PlanInput:
+        xapp = request.xapp
         return PlanInput(
             name=xapp.metadata.name,
             spec=xapp.spec,
             generation=xapp.metadata.generation,
             deleting=xapp.metadata.deletion_timestamp is not None,
             generation_observed=xapp.status.observed_generation == xapp.metadata.generation,
-            held_revision=draft.held_revision,
-            observed=observation.observed,
+            held_revision=request.draft.held_revision,
+            observed=observation.state,
             desired=observation.desired,
-            health=observation.live.health,
+            health=observation.live.status,
             root_cause=observation.live.message,
-            attempt=draft.attempt,
+            attempt=request.draft.attempt,
             requests=observation.requests,
             now=time.time(),
             backoff=self._backoff,
         )
 
-    async def _execute(self, action: Action, work: ReconcileRequest, observation: Observation) -> None:
-        name = type(action).__name__
-        _log.info("action started", namespace=work.key[0], name=work.key[1], action=name)
-        self._observer.mark_force_handled(work, action)
-        if isinstance(action, Unlock):
-            await unlock(action, work, self._tools)
-            return
-        if isinstance(action, Adopt):
-            await adopt(action, work, self._tools)
-            return
-        digests = None if isinstance(observation.desired, XAppError) else observation.desired
-        attempt = start_attempt(
-            work.draft.attempt,
-            action=name,
-            digests=digests,
-            generation=work.xapp.metadata.generation,
-            now=time.time(),
-        )
-        cause, planned = work.draft.attempt, work.xapp.metadata
-        work.draft.attempt = attempt
-        await self._write_status(work, Wait(Reason.PROGRESSING, _PROGRESS_MESSAGES[name]), observation)
-        if self._outdated(planned):
-            work.draft.attempt = cause
-            return
+    async def _execute(self, action: Action, request: ReconcileRequest, observation: Observation) -> None:
+        name, started, outcome = type(action).__name__, time.monotonic(), "failed"
+        _log.info("action started", namespace=request.namespace, name=request.key[1], action=name)
+        try:
+            outcome = await self._run_action(action, request, observation)
+        finally:
+            self._context.metrics.record_reconcile(
+                action=action_label(action), outcome=outcome, seconds=time.monotonic() - started
+            )
+
+    async def _run_action(self, action: Action, request: ReconcileRequest, observation: Observation) -> str:
+        """Execute `action` and return its outcome for the metrics."""
+        context = self._context
         match action:
-            case Install():
-                await install(action, work, self._tools, attempt)
-            case Upgrade():
-                await upgrade(action, work, self._tools, attempt)
-            case Rollback():
-                await rollback(
-                    action, work, self._tools, attempt, undone_attempt=cause, root_cause=observation.live.message
-                )
-            case Uninstall():
-                await uninstall(action, work, self._tools, attempt)
-            case CorrectDrift() | Test() | Wait() | Nothing():
-                raise ValueError(f"the plan never asks for {name} here")
+            case Install() | Upgrade() | Rollback() | Uninstall():
+                return await self._run_helm_action(action, request, observation)
+            case Adopt():
+                await adopt(action, request, context)
+            case Unlock():
+                await unlock(action, request, context)
+            case RejectRollback():
+                reject_rollback(action, request, context)
+            case SaveRepository():
+                await save_repository(request, context)
+            case UpdateArchiveOwners():
+                await context.chart_secret_owners.update(request.xapp, observation.archive_owner_changes)
+            case RepairLabels():
+                await repair_labels(action, request, context, observation.missing_labels.objects)
+            case Wait() | Nothing():
+                raise ValueError("Wait and Nothing are not executed")
             case _:
                 assert_never(action)
+        return "succeeded"
 
-    async def _finish(self, action: Wait | Nothing, work: ReconcileRequest, observation: Observation) -> None:
-        """Write what the decision means, and say when to look again."""
-        xapp, key, tools = work.xapp, work.key, self._tools
-        if xapp.metadata.deletion_timestamp is not None and isinstance(action, Nothing):
-            observed = observation.observed
-            if observed.namespace_terminating and observed.release is None and xapp.spec.deletion_policy != "Orphan":
-                await cleanup_orphans(work, tools)
-            self._gone.setdefault(xapp.metadata.uid, asyncio.Event()).set()
+    async def _run_helm_action(self, action: HelmAction, request: ReconcileRequest, observation: Observation) -> str:
+        context, name, planned = self._context, type(action).__name__, request.xapp.metadata
+        previous = request.draft.attempt
+        attempt = start_attempt(
+            previous,
+            action=name,
+            digests=None if isinstance(observation.desired, XAppError) else observation.desired,
+            generation=planned.generation,
+            now=time.time(),
+        )
+        if isinstance(action, Install | Upgrade):
+            request.draft = replace(request.draft.with_handled(request.xapp, "force_at"), held_revision=None)
+        request.draft = replace(request.draft, attempt=attempt)
+        await self._write_status(request, Wait(Reason.PROGRESSING, _PROGRESS_MESSAGES[name]), observation)
+        if self._is_outdated(planned):
+            request.draft = replace(request.draft, attempt=previous)
+            return "interrupted"
+        match action:
+            case Install() | Upgrade():
+                await deploy(action, request, context, attempt)
+            case Rollback():
+                cause = observation.live.message
+                await rollback(action, request, context, attempt, undone_attempt=previous, root_cause=cause)
+            case Uninstall():
+                await uninstall(action, request, context, attempt)
+        ended = request.draft.attempt
+        return _METRIC_OUTCOMES.get(ended.outcome, "succeeded") if ended is not None else "succeeded"
+
+    async def _finish(self, decision: Wait | Nothing, request: ReconcileRequest, observation: Observation) -> None:
+        """Report the decision, and choose when to reconcile again."""
+        xapp, key, context = request.xapp, request.key, self._context
+        if observation.missing_labels.error is not None:
+            message = observation.missing_labels.error.message
+            context.events.record(request.raw, event_type="Warning", reason=Reason.ACCESS_DENIED, message=message)
+        if xapp.metadata.deletion_timestamp is not None and isinstance(decision, Nothing):
+            state = observation.state
+            if state.namespace_terminating and state.release is None and xapp.spec.deletion_policy != "Orphan":
+                await cleanup_orphans(request, context)
+            self._removed.setdefault(xapp.metadata.uid, asyncio.Event()).set()
             return
-        draft, live = work.draft, observation.live
-        ended = draft.attempt
-        healthy = isinstance(action, Nothing) and live.health is HealthStatus.HEALTHY
-        if ended is not None and healthy and ended.outcome is not AttemptOutcome.FAILED:
-            draft.attempt = replace(ended, outcome=AttemptOutcome.SUCCEEDED)
-        elif isinstance(action, Wait) and action.reason == Reason.HEALTH_CHECK_FAILED and ended is not None:
-            draft.attempt = replace(
-                ended, outcome=AttemptOutcome.UNHEALTHY, permanent=True, reason=action.reason, message=action.message
+        attempt, health, now = request.draft.attempt, observation.live.status, time.time()
+        healthy = isinstance(decision, Nothing) and health is HealthStatus.HEALTHY
+        if attempt is not None and healthy and attempt.outcome is not AttemptOutcome.FAILED:
+            attempt = replace(attempt, outcome=AttemptOutcome.SUCCEEDED)
+        elif isinstance(decision, Wait) and decision.reason == Reason.HEALTH_CHECK_FAILED and attempt is not None:
+            attempt = replace(
+                attempt,
+                outcome=AttemptOutcome.UNHEALTHY,
+                permanent=True,
+                reason=decision.reason,
+                message=decision.message,
             )
-        await self._write_status(work, action, observation)
-        delay = min(tools.settings.resync_seconds, self._requeue_delay(key, action))
-        if draft.release.revision is not None and live.health is not HealthStatus.HEALTHY:
-            since = time.time() - (draft.attempt.last_at if draft.attempt else 0.0)
-            delay = min(
-                delay, UNHEALTHY_RECHECK_SECONDS if since < SLOW_RECHECK_AFTER_SECONDS else SLOW_RECHECK_SECONDS
-            )
-        tools.queue.add_after(key, delay)
+        request.draft = replace(request.draft, attempt=attempt)
+        await self._write_status(request, decision, observation)
+        delay = min(context.settings.resync_seconds, self._requeue_delay(key, decision))
+        if request.draft.release.revision is not None and health is not HealthStatus.HEALTHY:
+            since = now - (attempt.last_at if attempt else 0.0)
+            recently = since < SLOW_RECHECK_AFTER_SECONDS
+            delay = min(delay, UNHEALTHY_RECHECK_SECONDS if recently else SLOW_RECHECK_SECONDS)
+        labels = observation.state.labels
+        if (labels.missing or labels.outdated) and labels.repair_at > now:
+            delay = min(delay, labels.repair_at - now)
+        context.queue.add_after(key, delay)
 
-    def _requeue_delay(self, key: NamespacedName, action: Wait | Nothing) -> float:
-        """Return after how many seconds a decision is made anew: waits without an end back off."""
-        if not isinstance(action, Wait) or action.stalled or action.reason in _REASONS_WITHOUT_BACKOFF:
+    def _requeue_delay(self, key: NamespacedName, decision: Wait | Nothing) -> float:
+        """Return the seconds until the next decision; waits without an end back off."""
+        if not isinstance(decision, Wait) or decision.stalled or decision.reason in _REASONS_WITHOUT_BACKOFF:
             self._waits.pop(key, None)
             return float("inf")
-        if action.until is not None:
-            return max(action.until - time.time(), 0.0)
+        if decision.until is not None:
+            return max(decision.until - time.time(), 0.0)
         self._waits[key] += 1
         return self._backoff.jittered(self._waits[key])
 
-    async def _write_status(self, work: ReconcileRequest, decision: Wait | Nothing, observation: Observation) -> None:
-        status = render_status(work.xapp, work.draft, decision, observation.live, now=self._observer.now())
-        was_ready = work.xapp.status.ready
+    async def _write_status(
+        self, request: ReconcileRequest, decision: Wait | Nothing, observation: Observation
+    ) -> None:
+        context = self._context
+        status = render_status(request.xapp, request.draft, decision, observation.live, now=utc(time.time()))
+        was_ready = request.xapp.status.ready
         try:
-            written = await self._tools.status_writer.write(work.raw, status)
+            written = await context.status_writer.write(request.raw, status)
         except NotFound:
-            self._tools.xapps.remove(work.key, work.xapp.metadata.uid)
+            context.xapps.remove(request.key, request.xapp.metadata.uid)
             return
         if written is None:
             return
-        work.raw = written
-        work.xapp = type(work.xapp).model_validate(written)
-        self._tools.xapps.put(written)
-        if not was_ready and work.xapp.status.ready:
-            for dependent in self._tools.xapps.referrers(work.namespace, "XApp", work.xapp.metadata.name):
-                self._tools.queue.add(dependent)
+        request.raw = written
+        request.xapp = type(request.xapp).model_validate(written)
+        context.xapps.put(written)
+        if not was_ready and request.xapp.status.ready:
+            for dependent in context.xapps.referrers(request.namespace, "XApp", request.xapp.metadata.name):
+                context.queue.add(dependent)
 
-    def _outdated(self, metadata: Metadata) -> bool:
-        """Return whether the XApp is known to be another by now than when it was planned for."""
-        entry = self._tools.xapps.get((metadata.namespace, metadata.name))
-        if entry is None or entry.uid != metadata.uid:
+    def _is_outdated(self, planned: Metadata) -> bool:
+        """Return whether the XApp has changed since it was planned for."""
+        cached = self._context.xapps.get((planned.namespace, planned.name))
+        if cached is None or cached.uid != planned.uid:
             return True
-        return entry.generation != metadata.generation or entry.deleting != (metadata.deletion_timestamp is not None)
+        deleting = planned.deletion_timestamp is not None
+        return cached.generation != planned.generation or cached.deleting != deleting
 
     def _requeue_with_backoff(self, key: NamespacedName) -> None:
         self._failures[key] += 1
-        self._tools.queue.add_after(key, self._backoff.jittered(self._failures[key]))
-
-
-_REASONS_WITHOUT_BACKOFF: Final = frozenset({Reason.SUSPENDED, Reason.HEALTH_CHECK_FAILED})
-_PROGRESS_MESSAGES: Final = {
-    "Install": "helm installs the chart",
-    "Upgrade": "helm upgrades the release",
-    "Rollback": "helm rolls the release back",
-    "Uninstall": "helm uninstalls the release",
-}
+        self._context.queue.add_after(key, self._backoff.jittered(self._failures[key]))

@@ -1,43 +1,40 @@
-"""What an XApp wants: which chart archive and which values, and the digests that tell them apart.
+"""Resolves the desired state of an XApp: its chart archive, its values, and the digests of both.
 
-Lives in `reconcile`. Digests are asked for on every look and remembered as long as neither the spec nor anything it
-refers to has changed; chart and values themselves are brought together only for a helm step.
+Digests are resolved in every reconcile, and cached until the spec or something that it refers to changes. Chart and
+values themselves are loaded only for a helm step.
 """
 
 from __future__ import annotations
 
-import asyncio
-import base64
-import binascii
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
-from xapp_operator.api.json import JsonObject, obj, text
-from xapp_operator.api.models import METHOD_REMOTE, KeyRef, ValuesRef, XApp
+from xapp_operator.api.json import JsonObject
+from xapp_operator.api.models import METHOD_REMOTE, XApp
 from xapp_operator.charts.chart_cache import ChartFile
 from xapp_operator.charts.chart_info import ChartInfo
-from xapp_operator.charts.chart_request import ChartRequest
+from xapp_operator.charts.chart_request import ChartRequest, Repository
 from xapp_operator.charts.chart_sources import ChartSources
 from xapp_operator.config import Settings
 from xapp_operator.domain.plan_input import Digests
 from xapp_operator.domain.redaction import long_texts
 from xapp_operator.domain.values import advertise_address_layer, merge_values, values_digest
-from xapp_operator.domain.yaml_values import load_values
-from xapp_operator.errors import ChartNotFound, Conflict, FormInvalid, NotFound, ValuesInvalid
+from xapp_operator.errors import FormInvalid
 from xapp_operator.kube.advertise_address import AdvertiseAddress
-from xapp_operator.kube.resources import CONFIGMAPS, SECRETS
-from xapp_operator.reconcile.chart_secrets import add_owner, is_chart_secret, remove_owner
-from xapp_operator.reconcile.impersonation import Impersonation
-from xapp_operator.reconcile.referenced_objects import ReferencedObjects
-from xapp_operator.reconcile.repository_reconciler import RepositoryReconciler
+from xapp_operator.kube.referenced_data import archive_reference, read_archive, read_values_file
+from xapp_operator.reconcile.impersonation import ReaderImpersonation
+from xapp_operator.reconcile.referenced_objects import ArchiveOwnerChanges, ReferencedObjects, is_chart_secret
 from xapp_operator.reconcile.work_queue import NamespacedName
 
 DIGEST_LENGTH: Final = 40
 """Hex digits of a digest that a label value holds."""
 
-_DigestsCacheKey = tuple[
-    str, int, str, tuple[str | None, ...]
-]  # uid, generation, digest of the chart, versions of valuesFrom
+
+class RepositoryResolver(Protocol):
+    """Finds the repository of a remote chart; `RepositoryReconciler` does."""
+
+    async def resolve_repository(self, xapp: XApp) -> Repository:
+        """Return the address with its credentials; raises RepositoryNotSaved when there is no ChartRepository."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +48,16 @@ class ReleaseInputs:
 
 
 @dataclass(frozen=True, slots=True)
+class _DigestsCacheKey:
+    uid: str
+    generation: int
+    chart_digest: str
+    values_versions: tuple[str | None, ...]  # of the objects in valuesFrom
+
+
+@dataclass(frozen=True, slots=True)
 class _ArchiveLocation:
-    """Where an uploaded chart lies, which version of that object it is, and which digest is expected there."""
+    """Where an uploaded chart is, which version of that object it is, and the digest that the spec expects."""
 
     kind: str
     name: str
@@ -61,80 +66,100 @@ class _ArchiveLocation:
     expected_digest: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class _KnownArchive:
+    location: _ArchiveLocation
+    digest: str
+    is_upload: bool  # it is in a chart Secret, which the XApp should own
+
+
 class ReleaseInputsResolver:
-    """Resolves charts and values of XApps."""
+    """Resolves charts and values of XApps. It only reads from the cluster."""
 
     def __init__(
         self,
         settings: Settings,
         *,
         charts: ChartSources,
-        repositories: RepositoryReconciler,
+        repositories: RepositoryResolver,
         references: ReferencedObjects,
-        identities: Impersonation,
-        advertise: AdvertiseAddress,
+        impersonation: ReaderImpersonation,
+        advertise_address: AdvertiseAddress,
     ) -> None:
         self._settings = settings
         self._charts = charts
         self._repositories = repositories
         self._references = references
-        self._identities = identities
-        self._advertise = advertise
-        self._claiming = asyncio.Lock()
-        self._archives: dict[NamespacedName, tuple[_ArchiveLocation, str]] = {}  # with the digest of what lay there
+        self._impersonation = impersonation
+        self._advertise_address = advertise_address
+        self._archives: dict[NamespacedName, _KnownArchive] = {}
         self._digests: dict[NamespacedName, tuple[_DigestsCacheKey, Digests]] = {}
 
     def forget(self, key: NamespacedName) -> None:
-        """Forget what was remembered of an XApp."""
+        """Forget what is cached of an XApp."""
         self._archives.pop(key, None)
         self._digests.pop(key, None)
 
     async def resolve_digests(self, xapp: XApp, *, revalidate: bool = False) -> Digests:
-        """Return the digests of what `xapp` wants now.
+        """Return the digests of the chart and the values that `xapp` asks for now.
 
         Args:
             xapp: the XApp.
-            revalidate: ask the repository whether its index changed, whatever its age.
+            revalidate: ask the repository whether its index has changed, however old the cached one is.
 
         Raises:
-            XAppError: when chart or values cannot be had, with the mend.
+            XAppError: when chart or values are not available.
         """
         _check_namespace(xapp)
-        chart = await self._chart_digest(xapp, revalidate=revalidate)
+        chart_digest = await self._chart_digest(xapp, revalidate=revalidate)
         versions = tuple(
             self._references.resource_version(source.kind, xapp.metadata.namespace, source.name)
             for source in xapp.spec.values_from or ()
         )
-        token = (xapp.metadata.uid, xapp.metadata.generation, chart, versions)
+        cache_key = _DigestsCacheKey(xapp.metadata.uid, xapp.metadata.generation, chart_digest, versions)
         cached = self._digests.get(xapp.key)
-        if cached is not None and cached[0] == token:
+        if cached is not None and cached[0] == cache_key:
             return cached[1]
         values = merge_values(*await self._load_values_from(xapp), xapp.spec.user_values)
-        if self._advertise.configured is not None:
-            values = merge_values(
-                self._advertise_layer((await self._load_chart(xapp)).info, self._advertise.configured), values
-            )
-        found = Digests(chart[:DIGEST_LENGTH], values_digest(values)[:DIGEST_LENGTH])
-        self._digests[xapp.key] = (token, found)
-        return found
+        address = self._advertise_address.configured
+        if address is not None:
+            values = merge_values(self._advertise_layer((await self._load_chart(xapp)).info, address), values)
+        digests = Digests(chart_digest[:DIGEST_LENGTH], values_digest(values)[:DIGEST_LENGTH])
+        self._digests[xapp.key] = (cache_key, digests)
+        return digests
 
     async def load(self, xapp: XApp) -> ReleaseInputs:
-        """Return chart and values for a helm step, with the digests that they have.
+        """Return chart and values for a helm step, and their digests.
 
         Raises:
-            XAppError: as `digests`.
+            XAppError: as `resolve_digests`.
         """
         chart = await self._load_chart(xapp)
         layers = await self._load_values_from(xapp)
-        own = merge_values(*layers, xapp.spec.user_values)
-        address = await self._advertise.get()
-        values = own if address is None else merge_values(self._advertise_layer(chart.info, address), own)
-        # An address that was found, not configured, is no wish of anybody: it alone never starts an upgrade.
-        compared_values = values if self._advertise.configured is not None else own
-        digests = Digests(chart.info.digest[:DIGEST_LENGTH], values_digest(compared_values)[:DIGEST_LENGTH])
+        own_values = merge_values(*layers, xapp.spec.user_values)
+        address = await self._advertise_address.get()
+        values = own_values if address is None else merge_values(self._advertise_layer(chart.info, address), own_values)
+        # An address that was found, not configured, is nobody's choice: a new one must not start an upgrade.
+        compared_values = values if self._advertise_address.configured is not None else own_values
         sources = zip(xapp.spec.values_from or (), layers, strict=True)
-        secrets = frozenset(text for source, layer in sources if source.kind == "Secret" for text in long_texts(layer))
-        return ReleaseInputs(chart=chart, values=values, digests=digests, secret_values=secrets)
+        return ReleaseInputs(
+            chart=chart,
+            values=values,
+            digests=Digests(chart.info.digest[:DIGEST_LENGTH], values_digest(compared_values)[:DIGEST_LENGTH]),
+            secret_values=frozenset(
+                text for source, layer in sources if source.kind == "Secret" for text in long_texts(layer)
+            ),
+        )
+
+    def archive_owner_changes(self, xapp: XApp) -> ArchiveOwnerChanges:
+        """Return which chart Secrets should gain or lose `xapp` as an owner, now that its chart is resolved."""
+        owned = self._references.owned_chart_secrets(xapp.metadata.uid)
+        known = None if xapp.spec.method == METHOD_REMOTE else self._archives.get(xapp.key)
+        used = known.location.name if known is not None and known.location.kind == "Secret" else None
+        return ArchiveOwnerChanges(
+            add=used if known is not None and known.is_upload and used not in owned else None,
+            remove=tuple(name for name in owned if name != used),
+        )
 
     def _advertise_layer(self, chart: ChartInfo, address: str) -> JsonObject:
         return advertise_address_layer(chart.values, self._settings.advertise_address_values, address)
@@ -142,38 +167,15 @@ class ReleaseInputsResolver:
     async def _chart_digest(self, xapp: XApp, *, revalidate: bool) -> str:
         if xapp.spec.method == METHOD_REMOTE:
             return (await self._charts.resolve(await self._chart_request(xapp), revalidate=revalidate)).digest
-        place = self._locate_archive(xapp)
-        remembered = self._archives.get(xapp.key)
-        if remembered is not None and remembered[0] == place:
-            return remembered[1]
-        found = (await self._load_uploaded_chart(xapp)).info.digest
-        if place.resource_version is not None:
-            self._archives[xapp.key] = (place, found)
-        return found
+        known, location = self._archives.get(xapp.key), self._locate_archive(xapp)
+        if known is not None and known.location == location and location.resource_version is not None:
+            return known.digest
+        return (await self._load_uploaded_chart(xapp)).info.digest
 
     async def _load_chart(self, xapp: XApp) -> ChartFile:
         if xapp.spec.method == METHOD_REMOTE:
-            await self._remove_owner_from_others(xapp, keep=None)
             return await self._charts.fetch(await self._charts.resolve(await self._chart_request(xapp)))
         return await self._load_uploaded_chart(xapp)
-
-    async def _load_uploaded_chart(self, xapp: XApp) -> ChartFile:
-        """Return the uploaded archive, from disk where this XApp's own Secret has delivered it before."""
-        archive, place = xapp.spec.archive, self._locate_archive(xapp)
-        uid = self._references.owned_chart_secret_uid(
-            xapp.metadata.uid, namespace=xapp.metadata.namespace, name=place.name
-        )
-        if archive is not None and archive.digest is not None and place.kind == "Secret" and uid is not None:
-            file = await self._charts.open_stored(archive.digest, source=uid)
-            if file is not None:
-                return file
-        return await self._read_archive(xapp)
-
-    def _locate_archive(self, xapp: XApp) -> _ArchiveLocation:
-        kind, reference = _archive_reference(xapp)
-        version = self._references.resource_version(kind, xapp.metadata.namespace, reference.name)
-        expected = xapp.spec.archive.digest if xapp.spec.archive else None
-        return _ArchiveLocation(kind, reference.name, reference.key, version, expected)
 
     async def _chart_request(self, xapp: XApp) -> ChartRequest:
         spec = xapp.spec
@@ -182,89 +184,42 @@ class ReleaseInputsResolver:
             repository=repository, chart=spec.chart_name or "", version=spec.chart_version or spec.version
         )
 
-    async def _read_archive(self, xapp: XApp) -> ChartFile:
-        kind, reference = _archive_reference(xapp)
-        namespace = xapp.metadata.namespace
-        kube = self._identities.client_for(xapp)
-        try:
-            holder = await kube.get(SECRETS if kind == "Secret" else CONFIGMAPS, reference.name, namespace=namespace)
-        except NotFound:
-            raise ChartNotFound(
-                f"{kind} {reference.name} with the uploaded chart does not exist: upload the chart again, or create it"
-            ) from None
-        place = "data" if kind == "Secret" else "binaryData"
-        encoded = obj(holder, place).get(reference.key)
-        if not isinstance(encoded, str):
-            raise ChartNotFound(f"{kind} {reference.name} has no key {reference.key} in {place}: add the packed chart")
-        try:
-            archive = base64.b64decode(encoded, validate=True)
-        except binascii.Error:
-            raise ChartNotFound(f"{kind} {reference.name} has no archive under {reference.key}") from None
-        expected = xapp.spec.archive.digest if xapp.spec.archive else None
-        ours = kind == "Secret" and is_chart_secret(reference.name) and holder.get("immutable") is True
-        uid = text(obj(holder, "metadata"), "uid") if ours else None
-        file = await self._charts.store_archive(archive, expected_digest=expected, source=uid)
-        if ours:
-            await self._add_owner(xapp, holder, reference.name)
-        await self._remove_owner_from_others(xapp, keep=reference.name if ours else None)
+    async def _load_uploaded_chart(self, xapp: XApp) -> ChartFile:
+        """Return the uploaded archive: from disk if it came from a chart Secret that this XApp owns."""
+        location, namespace = self._locate_archive(xapp), xapp.metadata.namespace
+        uid = self._references.owned_chart_secret_uid(xapp.metadata.uid, namespace=namespace, name=location.name)
+        file, is_upload = None, True
+        if location.expected_digest is not None and location.kind == "Secret" and uid is not None:
+            file = await self._charts.open_stored(location.expected_digest, source=uid)
+        if file is None:
+            archive = await read_archive(self._impersonation.client_for(xapp), xapp.spec.archive, namespace=namespace)
+            is_upload = archive.upload_uid is not None and is_chart_secret(location.name)
+            file = await self._charts.store_archive(
+                archive.data,
+                expected_digest=location.expected_digest,
+                source=archive.upload_uid if is_upload else None,
+            )
+        self._archives[xapp.key] = _KnownArchive(location, file.info.digest, is_upload)
         return file
 
-    async def _add_owner(self, xapp: XApp, secret: JsonObject, name: str) -> None:
-        kube = self._identities.kube
-        async with self._claiming:  # XApps that share a chart would conflict with one another
-            try:
-                await add_owner(kube, xapp, secret)
-            except Conflict:
-                read = await kube.get(SECRETS, name, namespace=xapp.metadata.namespace, metadata_only=True)
-                await add_owner(kube, xapp, {**secret, "metadata": obj(read, "metadata")})
-
-    async def _remove_owner_from_others(self, xapp: XApp, *, keep: str | None) -> None:
-        await remove_owner(self._identities.kube, xapp, keep=keep, secrets=self._references.chart_secrets())
+    def _locate_archive(self, xapp: XApp) -> _ArchiveLocation:
+        kind, reference = archive_reference(xapp.spec.archive)
+        version = self._references.resource_version(kind, xapp.metadata.namespace, reference.name)
+        expected_digest = xapp.spec.archive.digest if xapp.spec.archive else None
+        return _ArchiveLocation(kind, reference.name, reference.key, version, expected_digest)
 
     async def _load_values_from(self, xapp: XApp) -> list[JsonObject]:
-        return [await self._read_values_source(xapp, source) for source in xapp.spec.values_from or ()]
-
-    async def _read_values_source(self, xapp: XApp, source: ValuesRef) -> JsonObject:
-        kube, namespace = self._identities.client_for(xapp), xapp.metadata.namespace
-        try:
-            holder = await kube.get(
-                SECRETS if source.kind == "Secret" else CONFIGMAPS, source.name, namespace=namespace
-            )
-        except NotFound:
-            if source.optional:
-                return {}
-            raise ValuesInvalid(
-                f"{source.kind} {source.name} of valuesFrom does not exist: create it, or set optional: true"
-            ) from None
-        written = obj(holder, "data").get(source.key)
-        if not isinstance(written, str):
-            if source.optional:
-                return {}
-            raise ValuesInvalid(
-                f"{source.kind} {source.name} of valuesFrom has no key {source.key}: add it, name another key, or set "
-                "optional: true"
-            )
-        data = base64.b64decode(written) if source.kind == "Secret" else written.encode()
-        return load_values(
-            data,
-            source=f"key {source.key} of {source.kind} {source.name}",
-            max_bytes=self._settings.values_max_bytes,
-        )
-
-
-def _archive_reference(xapp: XApp) -> tuple[str, KeyRef]:
-    archive = xapp.spec.archive
-    if archive is not None and archive.secret_ref is not None:
-        return "Secret", archive.secret_ref
-    if archive is not None and archive.config_map_ref is not None:
-        return "ConfigMap", archive.config_map_ref
-    raise FormInvalid("spec.archive names neither a Secret nor a ConfigMap: add one of them")
+        client, max_bytes = self._impersonation.client_for(xapp), self._settings.values_max_bytes
+        return [
+            await read_values_file(client, source, namespace=xapp.metadata.namespace, max_bytes=max_bytes)
+            for source in xapp.spec.values_from or ()
+        ]
 
 
 def _check_namespace(xapp: XApp) -> None:
-    """Refuse what the admission policy would have refused, where that is not installed."""
+    """Refuse what the admission policy refuses, for clusters where it is not installed."""
     if xapp.spec.namespace != xapp.metadata.namespace:
         raise FormInvalid(
-            f"spec.namespace is {xapp.spec.namespace}, but the XApp is in {xapp.metadata.namespace}: an xApp is "
-            "installed in the namespace of its XApp; delete this one and create it there"
+            f"spec.namespace is {xapp.spec.namespace}, but the XApp is in {xapp.metadata.namespace}. An xApp is "
+            "installed in the namespace of its XApp. Delete this XApp and create it there."
         )

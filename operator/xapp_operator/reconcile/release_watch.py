@@ -1,11 +1,12 @@
-"""The releases of the cluster, watched as metadata of Helm's Secrets and seen as `plan` wants them.
+"""Watches the releases of the cluster as metadata of Helm's Secrets; reads a release record where it is needed.
 
-Lives in `reconcile`. Bodies are never cached. After a helm step the release is listed once, so that the next decision
-never rests on what was before the step.
+Records are never cached. After a helm step the revisions are listed once, so that the next decision does not depend on
+the state before the step.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Callable
 from typing import Final
@@ -14,8 +15,9 @@ from xapp_operator.config import Settings
 from xapp_operator.domain.plan_input import ROLLBACK, Attempt, AttemptOutcome, Digests, ObservedRelease, PastRevision
 from xapp_operator.errors import NotFound
 from xapp_operator.helm.release_index import RELEASE_SELECTOR, ReleaseIndex, ReleaseKey, RevisionInfo, parse_revision
-from xapp_operator.helm.release_storage import release_secret_name
+from xapp_operator.helm.release_storage import ReleaseRecord, decode_release, release_secret_name
 from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.reader import KubeReader
 from xapp_operator.kube.resources import SECRETS
 from xapp_operator.kube.watch_cache import ChangeType, ObjectKey, WatchCache
 
@@ -25,7 +27,7 @@ _RevisionEntry = tuple[ReleaseKey, RevisionInfo]
 
 
 class ReleaseWatch:
-    """Every release in the namespaces that are cared for; `on_change` gets (namespace, owning XApp)."""
+    """Every release in the watched namespaces; `on_change` is called with (namespace, name of the owning XApp)."""
 
     def __init__(self, kube: KubeClient, settings: Settings, *, on_change: Callable[[tuple[str, str]], None]) -> None:
         self._kube = kube
@@ -39,20 +41,20 @@ class ReleaseWatch:
             label_selector=RELEASE_SELECTOR,
             metadata_only=True,
         )
-        self._cache.subscribe(self._changed)
+        self._cache.subscribe(self._on_event)
 
     async def start(self) -> None:
-        """Begin to watch and wait for the first list."""
+        """Start the watch and wait for the first list."""
         self._cache.start()
         await self._cache.wait_synced(timeout_seconds=SYNC_SECONDS)
 
     async def stop(self) -> None:
-        """End the watch."""
+        """Stop the watch."""
         await self._cache.stop()
 
     @property
     def last_contact(self) -> float:
-        """Return when the watch last heard from the API server (monotonic seconds)."""
+        """Return when the watch last received something from the API server (monotonic seconds)."""
         return self._cache.last_contact
 
     def revisions(self, namespace: str, name: str) -> tuple[RevisionInfo, ...]:
@@ -65,13 +67,13 @@ class ReleaseWatch:
         return next((info for info in self.revisions(namespace, name) if info.revision == number), None)
 
     def get_release(self, namespace: str, name: str, *, attempt: Attempt | None) -> ObservedRelease | None:
-        """Return the release as `plan` sees it, or None where there is none.
+        """Return the release as input of `plan`, or None when there is none.
 
         Args:
             namespace: of the release.
             name: of the release.
-            attempt: the last attempt of its XApp; a rollback carries the labels of the revision it returns to, so that
-                only the recorded attempt tells that it is ours.
+            attempt: the last attempt of its XApp. A rollback copies the labels of the revision that it returns to, so
+                only the recorded attempt shows that the operator started it.
         """
         revisions = self.revisions(namespace, name)
         if not revisions:
@@ -84,7 +86,7 @@ class ReleaseWatch:
             and attempt.action == ROLLBACK
             and attempt.outcome in (AttemptOutcome.RUNNING, AttemptOutcome.FAILED, AttemptOutcome.INTERRUPTED)
         )
-        # A person's upgrade inherits the labels of the revision before, with digests that are no longer true.
+        # A person's upgrade inherits the labels of the previous revision, with digests that are no longer right.
         inherited = len(revisions) > 1 and latest.attempt != "" and latest.attempt == revisions[-2].attempt
         return ObservedRelease(
             revision=latest.revision,
@@ -97,7 +99,7 @@ class ReleaseWatch:
         )
 
     async def refresh(self, namespace: str, name: str) -> None:
-        """Read the release's revisions now.
+        """List the revisions of a release now.
 
         Raises:
             KubeError: when they cannot be listed.
@@ -114,7 +116,7 @@ class ReleaseWatch:
             self._index.put_revision(key, info)
 
     async def delete_failed_surplus(self, kube: KubeClient, namespace: str, name: str, *, max_revisions: int) -> None:
-        """Delete revisions beyond the newest `keep` that never were deployed; installs that fail leave one each."""
+        """Delete revisions beyond the newest `max_revisions` that never were deployed; failed installs leave them."""
         state = self._index.get(namespace, name)
         for info in state.revisions_to_prune(max_revisions) if state else ():
             with contextlib.suppress(NotFound):
@@ -123,11 +125,11 @@ class ReleaseWatch:
                 )
 
     def forget(self, namespace: str, name: str) -> None:
-        """Forget a release that can no longer be removed, because its namespace is going away."""
+        """Forget a release that cannot be uninstalled any more, because its namespace is being deleted."""
         for info in self.revisions(namespace, name):
             self._index.remove_revision((namespace, name), info.revision)
 
-    def _changed(self, change: ChangeType, _: ObjectKey, found: _RevisionEntry) -> None:
+    def _on_event(self, change: ChangeType, _: ObjectKey, found: _RevisionEntry) -> None:
         key, info = found
         known = self.get_revision(*key, info.revision)
         if change == "DELETED":
@@ -136,6 +138,17 @@ class ReleaseWatch:
             self._index.put_revision(key, info)
         if info.xapp and (change == "DELETED" or known != info):
             self._on_change((key[0], info.xapp))
+
+
+async def read_release_record(kube: KubeReader, namespace: str, name: str, revision: int) -> ReleaseRecord:
+    """Return the chart, values and manifest of one revision.
+
+    Raises:
+        KubeError: when the record cannot be read.
+        HelmError: when it cannot be decoded.
+    """
+    secret = await kube.get(SECRETS, release_secret_name(name, revision), namespace=namespace)
+    return await asyncio.to_thread(decode_release, secret)  # a large record must not delay leases and probes
 
 
 def _digests(info: RevisionInfo) -> Digests | None:

@@ -1,7 +1,6 @@
-"""The status of one XApp while it is being worked on: what is known so far, and how it becomes JSON at the end.
+"""The status of one XApp during a reconcile, and how attempts and annotations are stored in it.
 
-Lives in `reconcile`: verbs change a `Draft`, `report` renders it. Times are seconds since the epoch inside and RFC 3339
-outside, as Kubernetes writes them.
+Times are seconds since the epoch here, and RFC 3339 in the resource.
 """
 
 from __future__ import annotations
@@ -9,45 +8,78 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Final, Literal, TypeAlias
 
 from xapp_operator.api.models import MESSAGE_MAX, HandledAnnotations, LastAttempt, ReleaseStatus, RevisionStatus, XApp
+from xapp_operator.api.names import (
+    ANNOTATION_FORCE_AT,
+    ANNOTATION_RECONCILE_AT,
+    ANNOTATION_RETRY_AT,
+    ANNOTATION_ROLLBACK_TO,
+)
 from xapp_operator.domain.plan_input import Attempt, AttemptOutcome, Digests
+from xapp_operator.errors import XAppError
+
+RequestField: TypeAlias = Literal["reconcile_at", "retry_at", "force_at", "rollback_to"]
+"""A field of `status.handled`."""
+
+_ANNOTATIONS: Final[dict[RequestField, str]] = {
+    "reconcile_at": ANNOTATION_RECONCILE_AT,
+    "retry_at": ANNOTATION_RETRY_AT,
+    "force_at": ANNOTATION_FORCE_AT,
+    "rollback_to": ANNOTATION_ROLLBACK_TO,
+}
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class StatusDraft:
-    """What the verbs have found out or changed; everything else of the status is taken from what is there."""
+    """What a reconcile knows and has changed; it starts from the stored status and becomes the next one."""
 
     attempt: Attempt | None
     release: ReleaseStatus
     history: tuple[RevisionStatus, ...]
     held_revision: int | None
     handled: HandledAnnotations
-    unlocked: bool = False
+    labelled_revision: int | None  # not stored: the revision that has the registration labels of this generation
+    unlocked: bool = False  # not stored: this reconcile unlocked the release
+    repository_error: XAppError | None = None  # not stored: why the ChartRepository could not be created
 
     @classmethod
     def from_status(cls, xapp: XApp) -> StatusDraft:
-        """Return a draft that starts from the status that is there."""
-        status = xapp.status
+        """Return a draft that starts from the stored status."""
+        status, release = xapp.status, xapp.status.release or ReleaseStatus()
+        generation_observed = status.observed_generation == xapp.metadata.generation
         return cls(
             attempt=attempt_from_status(status.last_attempt),
-            release=status.release or ReleaseStatus(),
+            release=release,
             history=tuple(status.history or ()),
-            held_revision=status.held_revision,
+            held_revision=status.held_revision if generation_observed else None,
             handled=status.handled or HandledAnnotations(),
+            labelled_revision=release.revision if generation_observed or status.observed_generation == -1 else None,
         )
 
+    def with_handled(self, xapp: XApp, *fields: RequestField) -> StatusDraft:
+        """Return the draft with the annotations of `fields` marked as handled."""
+        values: dict[str, str | None] = {field: requested_value(xapp, field) for field in fields}
+        return replace(self, handled=self.handled.model_copy(update=values))
 
-def requested_value(xapp: XApp, annotation: str) -> str | None:
-    """Return what `annotation` asks for as the status notes it; a text too long for that stands as its digest."""
-    value = xapp.metadata.annotations.get(annotation)
+
+def requested_value(xapp: XApp, field: RequestField) -> str | None:
+    """Return the value of an annotation as `status.handled` stores it: a long text as its digest."""
+    value = xapp.metadata.annotations.get(_ANNOTATIONS[field])
     if value is None or len(value) <= MESSAGE_MAX:
         return value
     return f"sha256:{hashlib.sha256(value.encode()).hexdigest()}"
 
 
+def is_unhandled(xapp: XApp, handled: HandledAnnotations, field: RequestField) -> bool:
+    """Return whether an annotation has a value that has not been handled yet."""
+    value = requested_value(xapp, field)
+    return value is not None and value != getattr(handled, field)
+
+
 def attempt_from_status(last: LastAttempt | None) -> Attempt | None:
-    """Return the attempt that a status records, if it records one."""
+    """Return the attempt that a status stores, if any."""
     if last is None or last.action is None or last.outcome not in set(AttemptOutcome) or last.first_at is None:
         return None
     digests = None
@@ -68,7 +100,7 @@ def attempt_from_status(last: LastAttempt | None) -> Attempt | None:
 
 
 def attempt_to_status(attempt: Attempt | None) -> LastAttempt | None:
-    """Return `attempt` as the status records it."""
+    """Return `attempt` as a status stores it."""
     if attempt is None:
         return None
     failed = attempt.outcome in (AttemptOutcome.FAILED, AttemptOutcome.UNHEALTHY)
@@ -88,16 +120,21 @@ def attempt_to_status(attempt: Attempt | None) -> LastAttempt | None:
 
 
 def utc(seconds: float) -> datetime:
-    """Return the time `seconds` since the epoch, in UTC, to the second as Kubernetes keeps it."""
+    """Return the time `seconds` since the epoch in UTC, in whole seconds as Kubernetes stores times."""
     return datetime.fromtimestamp(int(seconds), UTC)
 
 
 def start_attempt(
     previous: Attempt | None, *, action: str, digests: Digests | None, generation: int, now: float
 ) -> Attempt:
-    """Return the attempt that starts now; it counts on where the same thing was tried and failed before."""
+    """Return a new attempt; it continues the count of `previous` if that was the same action and did not succeed."""
     first_attempt = Attempt(
-        action=action, outcome=AttemptOutcome.RUNNING, digests=digests, first_at=now, last_at=now, generation=generation
+        action=action,
+        outcome=AttemptOutcome.RUNNING,
+        digests=digests,
+        first_at=now,
+        last_at=now,
+        generation=generation,
     )
     same = (
         previous is not None
@@ -106,6 +143,6 @@ def start_attempt(
     )
     if previous is None or not same:
         return first_attempt
-    # Time that passed while nobody worked on it does not count towards the timeout.
+    # Time during which no operator worked on it does not count towards the timeout.
     first_at = previous.first_at if previous.outcome is AttemptOutcome.FAILED else now
     return replace(first_attempt, first_at=first_at, count=previous.count + 1)

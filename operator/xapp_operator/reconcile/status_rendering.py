@@ -1,12 +1,10 @@
-"""How a decision and a draft become the status of an XApp: phase, conditions by kstatus, release, health. Pure.
+"""Renders the status of an XApp from a decision and a draft: phase, conditions, release, health. Pure.
 
-Lives in `reconcile` beside the verbs; the writing itself is `kube.status`. The message of Ready always carries the
-root cause. Conditions by kstatus ("Reconciling" and "Stalled" only while True).
+Conditions follow kstatus: Reconciling and Stalled are there only while True. Ready's message always has the root cause.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
 
@@ -25,7 +23,6 @@ from xapp_operator.api.models import (
     HealthStatus,
     Phase,
     ResourceCounts,
-    ServiceStatus,
     XApp,
     XAppHealth,
     XAppStatus,
@@ -33,6 +30,7 @@ from xapp_operator.api.models import (
 from xapp_operator.common.text import shorten
 from xapp_operator.domain.actions import Nothing, Wait
 from xapp_operator.domain.plan_input import Attempt, AttemptOutcome
+from xapp_operator.monitor.xapp_monitor import MonitorReport
 from xapp_operator.reconcile.status_draft import StatusDraft, attempt_to_status
 
 SUCCESS_REASONS = {
@@ -49,21 +47,10 @@ FAILURE_REASONS = {
 _HELM_FINISHED = frozenset({AttemptOutcome.RELEASED, AttemptOutcome.SUCCEEDED, AttemptOutcome.UNHEALTHY})
 
 
-@dataclass(frozen=True, slots=True)
-class LiveState:
-    """What the Service Monitor says about the live objects of one xApp."""
-
-    health: HealthStatus = HealthStatus.UNKNOWN
-    message: str = ""
-    total: int = 0
-    ready: int = 0
-    services: tuple[ServiceStatus, ...] = ()
-
-
 def render_status(
-    xapp: XApp, draft: StatusDraft, decision: Wait | Nothing, live: LiveState, *, now: datetime
+    xapp: XApp, draft: StatusDraft, decision: Wait | Nothing, live: MonitorReport, *, now: datetime
 ) -> JsonObject:
-    """Return the whole status as JSON; fields that are absent are None, so that they are removed."""
+    """Return the whole status as JSON, without the fields that are None."""
     conditions = ConditionSet(xapp.status.conditions or (), generation=xapp.metadata.generation, now=now)
     _set_released(conditions, draft)
     if isinstance(decision, Wait):
@@ -79,7 +66,7 @@ def render_status(
         conditions=conditions.to_list(),
         release=draft.release if exists else None,
         history=list(draft.history[: xapp.spec.max_history]) or None,
-        health=XAppHealth(status=live.health, message=shorten(live.message, MESSAGE_MAX) or None) if exists else None,
+        health=XAppHealth(status=live.status, message=shorten(live.message, MESSAGE_MAX) or None) if exists else None,
         services=list(live.services[:SERVICES_MAX]) or None if exists else None,
         resources=ResourceCounts(total=live.total, ready=live.ready) if exists else None,
         last_attempt=attempt_to_status(draft.attempt),
@@ -108,7 +95,7 @@ def _set_released(conditions: ConditionSet, draft: StatusDraft) -> None:
 
 
 def describe_release(draft: StatusDraft) -> str:
-    """Return the sentence that says which revision of which chart is in force."""
+    """Return which revision of which chart is deployed, as a phrase."""
     release = draft.release
     return f"revision {release.revision} of {release.chart or 'the chart'} {release.chart_version or ''}".rstrip()
 
@@ -133,16 +120,16 @@ def _set_waiting(conditions: ConditionSet, wait: Wait, draft: StatusDraft, xapp:
     return Phase.PENDING if never_tried else Phase.DEPLOYING
 
 
-def _set_settled(conditions: ConditionSet, decision: Nothing, draft: StatusDraft, live: LiveState) -> Phase:
+def _set_settled(conditions: ConditionSet, decision: Nothing, draft: StatusDraft, live: MonitorReport) -> Phase:
     conditions.remove(STALLED)
-    if live.health is HealthStatus.HEALTHY:
+    if live.status is HealthStatus.HEALTHY:
         conditions.remove(RECONCILING)
         message = f"{describe_release(draft)} is deployed and healthy"
         if decision.note:
             message = f"{message}; {decision.note}"
         conditions.set(READY, status=True, reason=_success_reason(draft.attempt), message=message)
         return Phase.DEPLOYED
-    if live.health is HealthStatus.DEGRADED:
+    if live.status is HealthStatus.DEGRADED:
         conditions.remove(RECONCILING)
         conditions.set(READY, status=False, reason=Reason.HEALTH_CHECK_FAILED, message=live.message)
         return Phase.DEGRADED

@@ -1,12 +1,12 @@
-"""The keyed work queue behind all handlers: a key is worked on once at a time, and repeated adds collapse.
+"""A work queue of keys, as in client-go: each key is processed once at a time, and repeated adds collapse.
 
-Lives in `reconcile` because the reconciler is its only worker. Failures come back by `add_after`; the delay itself is
-decided by the reconciler, which knows what failed.
+Failed keys come back by `add_after`. The worker chooses the delay, because it knows what failed.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import heapq
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -22,36 +22,31 @@ class _Timer:
 
 
 class WorkQueue:
-    """Keys waiting for a worker; of one event loop, not safe for threads."""
+    """Keys that wait for a worker. Belongs to one event loop and is not thread-safe."""
 
     def __init__(self) -> None:
         self._ready: dict[NamespacedName, None] = {}  # ordered set
-        self._active: set[NamespacedName] = set()
-        self._again: set[NamespacedName] = set()  # added while being worked on
+        self._processing: set[NamespacedName] = set()
+        self._dirty: set[NamespacedName] = set()  # added while being processed
         self._timers: list[_Timer] = []
         self._earliest: dict[NamespacedName, _Timer] = {}
         self._count = 0
         self._wakeup = asyncio.Event()
 
     def __len__(self) -> int:
-        return len(self._ready) + len(self._again)
-
-    @property
-    def active_count(self) -> int:
-        """Return how many keys are being worked on."""
-        return len(self._active)
+        return len(self._ready) + len(self._dirty)
 
     def add(self, key: NamespacedName) -> None:
-        """Ask for `key` to be worked on as soon as a worker is free."""
-        if key in self._active:
-            self._again.add(key)
+        """Queue `key`; while it is being processed, it is queued again afterwards."""
+        if key in self._processing:
+            self._dirty.add(key)
             return
         if key not in self._ready:
             self._ready[key] = None
             self._wakeup.set()
 
     def add_after(self, key: NamespacedName, delay: float) -> None:
-        """Ask for `key` in `delay` seconds; of several delays of one key the earliest counts."""
+        """Queue `key` in `delay` seconds; of several delays of one key the earliest counts."""
         at = asyncio.get_running_loop().time() + max(delay, 0.0)
         known = self._earliest.get(key)
         if known is not None and known.due_at <= at:
@@ -63,17 +58,17 @@ class WorkQueue:
         self._wakeup.set()
 
     def cancel_delayed(self, key: NamespacedName) -> None:
-        """Drop the delayed wish for `key`."""
+        """Cancel the delayed add of `key`."""
         self._earliest.pop(key, None)
 
     async def get(self) -> NamespacedName:
-        """Wait for a key that is due and not being worked on; give it back with `done`."""
+        """Wait for a key that is not being processed, and return it; call `done` afterwards."""
         while True:
             self._add_due_keys()
             if self._ready:
                 key = next(iter(self._ready))
                 del self._ready[key]
-                self._active.add(key)
+                self._processing.add(key)
                 if self._ready:
                     self._wakeup.set()
                 return key
@@ -81,10 +76,10 @@ class WorkQueue:
             await self._wait_for_next()
 
     def done(self, key: NamespacedName) -> None:
-        """Say that the work on `key` ended; wishes that came meanwhile count now."""
-        self._active.discard(key)
-        if key in self._again:
-            self._again.discard(key)
+        """Mark the processing of `key` as finished; if it was added meanwhile, it is queued now."""
+        self._processing.discard(key)
+        if key in self._dirty:
+            self._dirty.discard(key)
             self.add(key)
 
     def _add_due_keys(self) -> None:
@@ -99,9 +94,6 @@ class WorkQueue:
         if not self._timers:
             await self._wakeup.wait()
             return
-        pause = self._timers[0].due_at - asyncio.get_running_loop().time()
-        try:
-            async with asyncio.timeout(max(pause, 0.0)):
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout_at(self._timers[0].due_at):
                 await self._wakeup.wait()
-        except TimeoutError:
-            pass

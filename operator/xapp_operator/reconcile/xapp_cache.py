@@ -1,7 +1,7 @@
-"""What the operator knows of the custom resources: their newest JSON, kept as bytes and parsed when worked on.
+"""Caches the newest JSON of every XApp, and which XApps refer to which objects.
 
-Lives in `reconcile`, fed by the kopf handlers and by the answers to our own status writes, so that a reconcile reads
-what it wrote. Bytes because thousands of XApps are kept and few are worked on at a time.
+It is filled by the kopf handlers and by the responses to status writes, so that a reconcile reads what it wrote. The
+JSON is stored as bytes, because there are thousands of XApps and few are reconciled at a time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from xapp_operator.reconcile.work_queue import NamespacedName
 
 @dataclass(frozen=True, slots=True)
 class CachedXApp:
-    """One XApp: enough to route events without parsing, and the whole as JSON bytes."""
+    """One XApp: what routing events needs, and the whole as JSON bytes."""
 
     uid: str
     resource_version: int
@@ -30,37 +30,27 @@ class CachedXApp:
     depends_on: tuple[str, ...]
     data: bytes
 
-    def raw(self) -> JsonObject:
-        """Return the resource as JSON."""
-        return cast("JsonObject", orjson.loads(self.data))
-
     def parse(self) -> tuple[JsonObject, XApp]:
         """Return the resource as JSON and as a model."""
-        raw = self.raw()
+        raw = cast("JsonObject", orjson.loads(self.data))
         return raw, XApp.model_validate(raw)
 
 
 class XAppCache:
-    """The newest known state of every XApp, by (namespace, name), with the reverse of its references."""
+    """The newest known state of every XApp by (namespace, name), and the reverse of its references."""
 
     def __init__(self) -> None:
         self._entries: dict[NamespacedName, CachedXApp] = {}
         self._referrers: dict[tuple[str, str, str], set[NamespacedName]] = {}  # (namespace, kind, name)
 
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def __iter__(self) -> Iterator[NamespacedName]:
-        return iter(list(self._entries))
-
     def get(self, key: NamespacedName) -> CachedXApp | None:
-        """Return the entry of `key`."""
+        """Return the XApp with that key."""
         return self._entries.get(key)
 
     def put(self, raw: JsonObject) -> CachedXApp:
-        """Keep `raw` unless something newer of that name is known; return what is known now.
+        """Store `raw` unless a newer object of that name is stored; return what is stored then.
 
-        Also the object that had the name before may be heard of last: its events come on a way of their own.
+        Events may come late, also those of a deleted object whose name another one has now.
         """
         entry = _to_cached(raw)
         metadata = obj(raw, "metadata")
@@ -75,7 +65,7 @@ class XAppCache:
         return entry
 
     def remove(self, key: NamespacedName, uid: str) -> bool:
-        """Forget `key` if it still is the object `uid`; return whether it was."""
+        """Remove `key` if it is still the object with that uid; return whether it was."""
         known = self._entries.get(key)
         if known is None or known.uid != uid:
             return False
@@ -84,7 +74,7 @@ class XAppCache:
         return True
 
     def referrers(self, namespace: str, kind: str, name: str) -> set[NamespacedName]:
-        """Return the XApps that read the Secret, ConfigMap, ChartRepository or XApp named."""
+        """Return the XApps that refer to a Secret, ConfigMap, ChartRepository or XApp."""
         return set(self._referrers.get((namespace, kind, name), ()))
 
     def _remove_references(self, key: NamespacedName, known: CachedXApp | None) -> None:

@@ -1,1 +1,1 @@
-"""What both processes tell about themselves: logs and metrics. Every layer above may use it; it knows none of them."""
+"""Logs and metrics of both processes. Every layer above may use it."""

@@ -1,8 +1,7 @@
-"""Logs of both processes: one line an event, JSON for machines or text for people, on standard error.
+"""Logs of both processes: one line per event on standard error, as JSON for machines or text for people.
 
-What kopf, aiohttp and uvicorn log through the standard library comes out in the same shape. Every text is bounded here,
-so that no message of another program can flood the log; secrets must be scrubbed by whoever logs (`domain.redaction`),
-since this lowest layer knows none.
+What kopf, aiohttp and uvicorn log has the same format. Every text is cut to a maximum length, so that no message of
+another program can flood the log. Callers must remove secrets (`domain.redaction`), because this layer knows none.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 from xapp_operator.common.text import shorten
 
 MAX_TEXT_LENGTH: Final = 4096
-"""Characters of one text in a log line; a traceback keeps its end, where the error is."""
+"""Characters of one text in a log line. Of a longer traceback the end is logged, because the error is there."""
 
 _TRACEBACK_KEY: Final = "exception"
 
@@ -34,7 +33,7 @@ def configure_logs(
     log_format: Literal["json", "console"],
     stream: TextIO | None = None,
 ) -> None:
-    """Send the logs of this process to `stream` (default: standard error); to be called once, first of all."""
+    """Send the logs of this process to `stream` (default: standard error). Call it once, before everything else."""
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_logger_name,

@@ -1,8 +1,7 @@
-"""Metrics of both processes in Prometheus' text format: few, in base units, every label bounded.
+"""Metrics of both processes in Prometheus' text format, with base units and bounded labels.
 
-One `Metrics` belongs to one process; `METRICS` is that one, a test makes its own. A label takes at most LABEL_VALUES
-different values; what comes later is counted as `other`, so that no caller can grow the registry. Names follow
-Prometheus' conventions (seconds, `_total`).
+`METRICS` are those of this process. A label takes at most MAX_LABEL_VALUES different values; later ones are counted as
+`other`, so that no caller can make the registry grow. Names follow Prometheus' conventions (seconds, `_total`).
 """
 
 from __future__ import annotations
@@ -31,77 +30,77 @@ class Metrics:
         registry = self.registry
         self._reconciles = Histogram(
             "xapp_operator_reconcile_seconds",
-            "Seconds that working on one XApp took, by the verb of the plan and its outcome.",
+            "Seconds that an action of the plan took (none: a reconcile without one), by action and outcome.",
             ("action", "outcome"),
             buckets=_OPERATION_BUCKETS,
             registry=registry,
         )
         self._queue = Gauge("xapp_operator_queue_depth", "XApps that wait for a worker.", registry=registry)
-        self._leader = Gauge("xapp_operator_leader", "1 while this process leads.", registry=registry)
+        self._leader = Gauge("xapp_operator_leader", "1 while this process is the leader.", registry=registry)
         self._phases = Gauge("xapp_operator_xapps", "XApps known, by phase.", ("phase",), registry=registry)
         self._helm = Histogram(
             "xapp_operator_helm_seconds",
-            "Seconds that one helm process ran, by command and outcome.",
+            "Seconds that a helm process ran, by command and outcome.",
             ("command", "outcome"),
             buckets=_OPERATION_BUCKETS,
             registry=registry,
         )
         self._fetches = Counter(
             "xapp_operator_chart_fetches_total",
-            "Charts and indexes asked for, by kind of source and outcome (downloaded, cached, failed).",
+            "Requests for charts and indexes, by kind of source and outcome (downloaded, cached, failed).",
             ("source", "outcome"),
             registry=registry,
         )
         self._watch_restarts = Counter(
             "xapp_operator_watch_restarts_total",
-            "Watches begun again after an error or an expired resource version, by resource.",
+            "Watches restarted after an error or an expired resource version, by resource.",
             ("resource",),
             registry=registry,
         )
         self._requests = Histogram(
             "xapp_operator_http_request_seconds",
-            "Seconds from a request to the end of its answer, by method, route template and status.",
+            "Seconds from a request to the end of its response, by method, route template and status.",
             ("method", "route", "status"),
             buckets=_REQUEST_BUCKETS,
             registry=registry,
         )
 
     def record_reconcile(self, *, action: str, outcome: str, seconds: float) -> None:
-        """Count one piece of work on an XApp."""
+        """Record one action on an XApp, such as `install` or `repair_labels`, or `none`."""
         self._reconciles.labels(self._bounded_label("action", action), self._bounded_label("outcome", outcome)).observe(
             seconds
         )
 
     def set_queue_depth(self, *, depth: int) -> None:
-        """Say how many XApps wait."""
+        """Set how many XApps wait."""
         self._queue.set(depth)
 
     def set_leading(self, *, leading: bool) -> None:
-        """Say whether this process leads."""
+        """Set whether this process is the leader."""
         self._leader.set(leading)
 
     def set_xapps_by_phase(self, by_phase: Mapping[str, int]) -> None:
-        """Say how many XApps are in each phase; a phase left out has none."""
+        """Set how many XApps are in each phase; a phase left out has none."""
         self._phases.clear()
         for phase, count in by_phase.items():
             self._phases.labels(self._bounded_label("phase", phase)).inc(count)
 
     def record_helm(self, *, command: str, outcome: str, seconds: float) -> None:
-        """Count one helm process."""
+        """Record one helm process."""
         self._helm.labels(self._bounded_label("command", command), self._bounded_label("outcome", outcome)).observe(
             seconds
         )
 
     def record_chart_fetch(self, *, source: str, outcome: str) -> None:
-        """Count one chart or index asked for."""
+        """Count one request for a chart or an index."""
         self._fetches.labels(self._bounded_label("source", source), self._bounded_label("outcome", outcome)).inc()
 
     def record_watch_restart(self, *, resource: str) -> None:
-        """Count one watch that had to begin again."""
+        """Count one restart of a watch."""
         self._watch_restarts.labels(self._bounded_label("resource", resource)).inc()
 
     def record_request(self, *, method: str, route: str, status: int, seconds: float) -> None:
-        """Count one HTTP request; `route` is the template of the path, never the path."""
+        """Record one HTTP request; `route` is the template of the path, never the path."""
         labels = (
             self._bounded_label("method", method),
             self._bounded_label("route", route),

@@ -125,7 +125,7 @@ def test_resync_starts_no_helm_and_writes_nothing(xapps: XAppClient, operator: O
     xapps.apply(xapps.uploaded_manifest("hello", workload_chart()))
     xapps.wait_ready("hello")
     before = xapps.get("xapp", "hello")
-    acted = operator.log_text().count('"action started"')
+    actions = _actions(operator)
     secrets = xapps.names("secret")
     xapps.kubectl("annotate", "xapp/hello", "xapp-operator.io/reconcile-at=now")
     xapps.wait_until(
@@ -135,7 +135,7 @@ def test_resync_starts_no_helm_and_writes_nothing(xapps: XAppClient, operator: O
     assert before is not None
     assert after is not None
     assert after["status"] == {**before["status"], "handled": {"reconcileAt": "now"}}
-    assert operator.log_text().count('"action started"') == acted
+    assert _actions(operator) == actions
     assert xapps.names("secret") == secrets
 
 
@@ -145,7 +145,7 @@ def test_restarted_operator_writes_nothing_about_what_is_settled(xapps: XAppClie
     for name in ("hello", "other"):
         xapps.wait_ready(name)
     versions = xapps.kubectl("get", "xapps", "-o", "jsonpath={.items[*].metadata.resourceVersion}")
-    acted = operator.log_text().count('"action started"')
+    actions = _actions(operator)
     operator.stop()
     operator.start()
     manifest = xapps.uploaded_manifest("third", workload_chart())
@@ -153,7 +153,14 @@ def test_restarted_operator_writes_nothing_about_what_is_settled(xapps: XAppClie
     xapps.wait_ready("third")  # by then the first two have been looked at again
     kept = [item["metadata"]["resourceVersion"] for item in _items(xapps) if item["metadata"]["name"] != "third"]
     assert " ".join(kept) == versions
-    assert operator.log_text().count('"action started"') == acted + 1
+    assert [name for name, _ in _actions(operator)[len(actions) :]] == ["third", "third"]
+    assert _actions(operator)[-1] == ("third", "Install")
+
+
+def _actions(operator: OperatorProcess) -> list[tuple[str, str]]:
+    """Return the XApp and the action of every action that the operator has started."""
+    lines = (json.loads(line) for line in operator.log_text().splitlines() if '"action started"' in line)
+    return [(line["name"], line["action"]) for line in lines]
 
 
 def _items(xapps: XAppClient) -> list[dict[str, Any]]:

@@ -1,13 +1,13 @@
 """Situations for the tests of the plan: one settled xApp, of which each test says only what differs."""
 
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
 from xapp_operator.api.conditions import Reason
-from xapp_operator.api.models import DriftDetection, HealthStatus, UpgradePolicy, XAppSpec
-from xapp_operator.domain.actions import Action, Wait
+from xapp_operator.api.models import HealthStatus, UpgradePolicy, XAppSpec
+from xapp_operator.domain.actions import Action, RejectRollback, Wait
 from xapp_operator.domain.plan_input import (
     DEPLOYED,
     INSTALL,
@@ -41,7 +41,6 @@ def spec(
     suspend: bool = False,
     orphan: bool = False,
     on_failure: Literal["rollback", "none"] = "rollback",
-    drift: Literal["disabled", "warn", "enabled"] = "warn",
 ) -> XAppSpec:
     return XAppSpec(
         x_app_name="hello-world",
@@ -55,7 +54,6 @@ def spec(
         suspend=suspend,
         deletion_policy="Orphan" if orphan else "Uninstall",
         upgrade=UpgradePolicy(on_failure=on_failure),
-        drift_detection=DriftDetection(mode=drift),
     )
 
 
@@ -128,7 +126,7 @@ def plan_input(
     deleting: bool = False,
     current: bool = True,
     held: int | None = None,
-    drifted: bool = False,
+    observed: dict[str, Any] | None = None,
 ) -> PlanInput:
     return PlanInput(
         name=NAME,
@@ -142,11 +140,11 @@ def plan_input(
             helm_running=helm_running,
             namespace_terminating=terminating,
             unready_dependencies=waiting_for,
+            **(observed or {}),
         ),
         desired=desired,
         health=health,
         root_cause="pod hello-world-0: CrashLoopBackOff",
-        drifted=drifted,
         attempt=last,
         requests=requests or AnnotationRequests(),
         now=NOW,
@@ -167,4 +165,4 @@ def case(name: str, given: PlanInput, expected: Action) -> object:
 
 def without_message(action: Action) -> Action:
     """Return `action` without its message for people."""
-    return replace(action, message="") if isinstance(action, Wait) else action
+    return replace(action, message="") if isinstance(action, Wait | RejectRollback) else action

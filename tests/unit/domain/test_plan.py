@@ -23,18 +23,26 @@ from xapp_operator.api.conditions import Reason
 from xapp_operator.domain.actions import (
     Action,
     Adopt,
-    CorrectDrift,
     Install,
     Nothing,
+    RepairLabels,
     Rollback,
-    Test,
+    SaveRepository,
     Uninstall,
     Unlock,
+    UpdateArchiveOwners,
     Upgrade,
     Wait,
 )
 from xapp_operator.domain.plan import plan
-from xapp_operator.domain.plan_input import UNINSTALL, AnnotationRequests, AttemptOutcome, ObservedState, PlanInput
+from xapp_operator.domain.plan_input import (
+    UNINSTALL,
+    AnnotationRequests,
+    AttemptOutcome,
+    LabelState,
+    ObservedState,
+    PlanInput,
+)
 from xapp_operator.errors import ChartNotFound, SourceUnavailable
 
 FOREIGN = "acme-ran-other"
@@ -255,7 +263,7 @@ OWNERSHIP = [
         "foreign-before-rollback-to-force-and-source",
         plan_input(
             release(owner=FOREIGN, earlier=DEPLOYED_BEFORE),
-            requests=AnnotationRequests(rollback_to=1, force=True, test=True, retry=True),
+            requests=AnnotationRequests(rollback_to=1, force=True, retry=True),
             desired=SourceUnavailable("away"),
         ),
         wait(Reason.ACCESS_DENIED, stalled=True),
@@ -293,15 +301,16 @@ def test_rules_answer_in_their_order() -> None:
         held=1,
         desired=ChartNotFound("no such version"),
         last=attempt(AttemptOutcome.FAILED, permanent=True),
-        requests=AnnotationRequests(rollback_to=1, test=True),
-        drifted=True,
+        requests=AnnotationRequests(rollback_to=1),
+        observed={"archive_owners_differ": True, "labels": LabelState(missing=True)},
         waiting_for=("b",),
     )
     ours = release("deployed", digests=OLD, earlier=DEPLOYED_BEFORE)
     changes: list[tuple[dict[str, Any], Action]] = [
         ({}, wait(Reason.PROGRESSING)),
         ({"deleting": False}, wait(Reason.SUSPENDED)),
-        ({"spec": spec(drift="enabled")}, wait(Reason.PROGRESSING)),
+        ({"spec": spec()}, UpdateArchiveOwners()),
+        ({"observed": ObservedState(release("pending-upgrade"), helm_running=True)}, wait(Reason.PROGRESSING)),
         ({"observed": ObservedState(release("pending-upgrade"), unready_dependencies=("b",))}, Unlock(2)),
         ({"observed": ObservedState(release("uninstalling"), unready_dependencies=("b",))}, Uninstall(hooks=False)),
         (
@@ -310,16 +319,19 @@ def test_rules_answer_in_their_order() -> None:
         ),
         ({"observed": ObservedState(ours, unready_dependencies=("b",))}, Rollback(1, hold=True)),
         (
-            {"requests": AnnotationRequests(test=True)},
+            {"requests": AnnotationRequests()},
             Nothing("revision 1 is held by rollback-to until the spec changes"),
         ),
-        ({"held_revision": None, "attempt": None}, wait(Reason.CHART_PULL_FAILED, stalled=True)),
+        (
+            {"held_revision": None, "attempt": None, "observed": ObservedState(ours, repository_missing=True)},
+            SaveRepository(),
+        ),
+        ({"observed": ObservedState(ours, unready_dependencies=("b",))}, wait(Reason.CHART_PULL_FAILED, stalled=True)),
         ({"desired": WANTED, "attempt": attempt(AttemptOutcome.FAILED, permanent=True)}, _upgrade_failed()),
         ({"attempt": None}, wait(Reason.DEPENDENCY_NOT_READY)),
         ({"observed": ObservedState(ours)}, Upgrade()),
-        ({"observed": ObservedState(release(earlier=DEPLOYED_BEFORE))}, Test()),
-        ({"requests": AnnotationRequests()}, CorrectDrift()),
-        ({"drifted": False}, Nothing()),
+        ({"observed": ObservedState(release(), labels=LabelState(missing=True))}, RepairLabels()),
+        ({"observed": ObservedState(release(earlier=DEPLOYED_BEFORE))}, Nothing()),
     ]
     for change, expected in changes:
         now = replace(now, **change)

@@ -25,13 +25,14 @@ from tests.unit.domain.plan_inputs import (
 )
 from xapp_operator.api.conditions import Reason
 from xapp_operator.api.models import HealthStatus
-from xapp_operator.domain.actions import Action, CorrectDrift, Install, Nothing, Rollback, Test, Upgrade, Wait
+from xapp_operator.domain.actions import Action, Install, Nothing, RepairLabels, Rollback, SaveRepository, Upgrade, Wait
 from xapp_operator.domain.plan import plan
 from xapp_operator.domain.plan_input import (
     INSTALL,
     SUPERSEDED,
     AnnotationRequests,
     AttemptOutcome,
+    LabelState,
     PastRevision,
     PlanInput,
 )
@@ -70,11 +71,15 @@ SOURCE = [
         plan_input(release(), last=INSTALLED, desired=AWAY, requests=AnnotationRequests(force=True)),
         wait(Reason.CHART_PULL_FAILED),
     ),
-    case("test", plan_input(release(), last=INSTALLED, desired=AWAY, requests=AnnotationRequests(test=True)), Test()),
     case(
-        "drift",
-        plan_input(release(), last=INSTALLED, desired=AWAY, drifted=True, wanted=spec(drift="enabled")),
-        CorrectDrift(),
+        "labels-missing",
+        plan_input(release(), last=INSTALLED, desired=AWAY, observed={"labels": LabelState(missing=True)}),
+        RepairLabels(),
+    ),
+    case(
+        "repository-missing",
+        plan_input(release(), last=INSTALLED, desired=None, observed={"repository_missing": True}),
+        SaveRepository(),
     ),
     case(
         "overdue-rollback",

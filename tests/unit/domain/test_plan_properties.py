@@ -10,11 +10,10 @@ from tests.unit.domain.plan_inputs import GENERATION, NAME, NOW, OLD, OTHER, TIM
 from xapp_operator.api.models import HealthStatus
 from xapp_operator.domain.actions import (
     Adopt,
-    CorrectDrift,
     Install,
     Nothing,
+    RejectRollback,
     Rollback,
-    Test,
     Uninstall,
     Unlock,
     Upgrade,
@@ -42,7 +41,6 @@ from xapp_operator.errors import ChartNotFound, SourceUnavailable, ValuesInvalid
 
 STATUSES = [DEPLOYED, SUPERSEDED, FAILED, UNINSTALLING, UNINSTALLED, "unknown", "", *sorted(PENDING)]
 FAILURE_REMEDIES: list[Literal["rollback", "none"]] = ["rollback", "none"]
-DRIFT_MODES: list[Literal["warn", "enabled"]] = ["warn", "enabled"]
 STEPS = ["Install", "Upgrade", "Upgrade", ROLLBACK]
 OTHERS = ["acme-ran-other", None]
 ERRORS: list[XAppError] = [ChartNotFound("gone"), SourceUnavailable("away"), ValuesInvalid("bad"), XAppError("other")]
@@ -57,12 +55,11 @@ numbers = st.integers(1, 6)
 earlier = st.builds(PastRevision, revision=numbers, status=statuses, digests=st.none() | digests)
 specs = st.sampled_from(
     [
-        spec(adopt=adopt, suspend=suspend, orphan=orphan, on_failure=on_failure, drift=drift)
+        spec(adopt=adopt, suspend=suspend, orphan=orphan, on_failure=on_failure)
         for adopt in (False, True)
         for suspend in (False, False, False, True)
         for orphan in (False, True)
         for on_failure in FAILURE_REMEDIES
-        for drift in DRIFT_MODES
     ]
 )
 releases = st.builds(
@@ -112,13 +109,11 @@ any_input = st.builds(
     desired=st.none() | digests | st.sampled_from(ERRORS),
     health=st.sampled_from(HealthStatus),
     root_cause=st.sampled_from(["", "pod a-0: OOMKilled"]),
-    drifted=st.booleans(),
     attempt=st.none() | attempts(st.none() | digests, [*STEPS, "Uninstall", ""]),
     requests=st.builds(
         AnnotationRequests,
         retry=seldom,
         force=seldom,
-        test=seldom,
         rollback_to=st.sampled_from([None, None, None, None, 1, 2]),
     ),
     now=st.just(NOW),
@@ -143,7 +138,6 @@ after_attempt = st.builds(
     ),
     desired=st.sampled_from([WANTED, WANTED, WANTED, WANTED, WANTED, *ERRORS]),
     health=st.sampled_from(HealthStatus),
-    drifted=seldom,
     attempt=attempts(st.just(WANTED), STEPS),
     now=st.just(NOW),
 )
@@ -157,9 +151,9 @@ not_deleting = plan_inputs.map(lambda each: replace(each, deleting=False))
 @many_examples
 @given(plan_inputs)
 def test_every_situation_has_an_answer(now: PlanInput) -> None:
-    verbs = Install | Upgrade | Adopt | Rollback | Uninstall | Unlock | CorrectDrift | Test | Wait | Nothing
+    actions = Install | Upgrade | Adopt | Rollback | RejectRollback | Uninstall | Unlock | Wait | Nothing
 
-    assert isinstance(plan(now), verbs)
+    assert isinstance(plan(now), actions)
 
 
 @given(plan_inputs)
@@ -211,7 +205,6 @@ def test_unchanged_deployed_release_needs_nothing(now: PlanInput, found: Observe
         desired=wanted,
         attempt=attempt,
         held_revision=None,
-        drifted=False,
         requests=AnnotationRequests(),
     )
 

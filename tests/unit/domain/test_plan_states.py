@@ -5,6 +5,7 @@ import pytest
 from tests.unit.domain.plan_inputs import (
     DEPLOYED_BEFORE,
     INSTALLED,
+    NOW,
     OLD,
     STILL_DEPLOYED,
     WANTED,
@@ -20,17 +21,27 @@ from xapp_operator.api.conditions import Reason
 from xapp_operator.api.models import HealthStatus
 from xapp_operator.domain.actions import (
     Action,
-    CorrectDrift,
     Install,
     Nothing,
+    RejectRollback,
+    RepairLabels,
     Rollback,
-    Test,
+    SaveRepository,
     Uninstall,
     Unlock,
+    UpdateArchiveOwners,
     Upgrade,
 )
 from xapp_operator.domain.plan import plan
-from xapp_operator.domain.plan_input import AnnotationRequests, AttemptOutcome, PastRevision, PlanInput
+from xapp_operator.domain.plan_input import (
+    INSTALL,
+    AnnotationRequests,
+    AttemptOutcome,
+    LabelState,
+    ObservedRelease,
+    PastRevision,
+    PlanInput,
+)
 from xapp_operator.errors import ChartNotFound, SourceUnavailable
 
 DEPLOYED_ALREADY = release(earlier=DEPLOYED_BEFORE)
@@ -38,12 +49,12 @@ HELD_OLD = release(revision=3, digests=OLD, earlier=DEPLOYED_BEFORE)
 
 ROLLBACK_AND_HOLD = [
     case("known", plan_input(DEPLOYED_ALREADY, requests=AnnotationRequests(rollback_to=1)), Rollback(1, hold=True)),
-    case("unknown", plan_input(DEPLOYED_ALREADY, requests=AnnotationRequests(rollback_to=9)), Nothing()),
+    case("unknown", plan_input(DEPLOYED_ALREADY, requests=AnnotationRequests(rollback_to=9)), RejectRollback("")),
     case("no-release", plan_input(requests=AnnotationRequests(rollback_to=1)), Install()),
     case(
         "unknown-while-held",
         plan_input(HELD_OLD, held=1, requests=AnnotationRequests(rollback_to=2)),
-        Nothing("revision 1 is held by rollback-to until the spec changes"),
+        RejectRollback(""),
     ),
     case(
         "again-while-held",
@@ -110,18 +121,81 @@ STATES = [
     case("superseded-newest-record-lost", plan_input(release("superseded", earlier=DEPLOYED_BEFORE)), Upgrade()),
     case("unknown-status", plan_input(release("unknown", earlier=DEPLOYED_BEFORE)), Upgrade()),
     case("force", plan_input(release(), last=INSTALLED, requests=AnnotationRequests(force=True)), Upgrade()),
-    case("test", plan_input(release(), last=INSTALLED, requests=AnnotationRequests(test=True)), Test()),
-    case("test-after-the-upgrade", plan_input(release(digests=OLD), requests=AnnotationRequests(test=True)), Upgrade()),
     case("chart-and-values-not-asked-for", plan_input(release(), desired=None), wait(Reason.PROGRESSING)),
     case("degraded-later", plan_input(release(), last=INSTALLED, health=HealthStatus.DEGRADED), Nothing()),
-    case("drift-corrected", plan_input(release(), drifted=True, wanted=spec(drift="enabled")), CorrectDrift()),
-    case("drift-warned-of", plan_input(release(), drifted=True, wanted=spec(drift="warn")), Nothing()),
-    case("drift-disabled", plan_input(release(), drifted=True, wanted=spec(drift="disabled")), Nothing()),
-    case("no-drift", plan_input(release(), drifted=False, wanted=spec(drift="enabled")), Nothing()),
+]
+
+MISSING = {"labels": LabelState(missing=True)}
+OUTDATED = {"labels": LabelState(outdated=True)}
+NOT_DUE = {"labels": LabelState(missing=True, repair_at=NOW + 1.0)}
+
+LABELS = [
+    case("missing", plan_input(release(), last=INSTALLED, observed=MISSING), RepairLabels()),
+    case("outdated", plan_input(release(), last=INSTALLED, observed=OUTDATED), RepairLabels(all_objects=True)),
     case(
-        "drift-after-upgrade",
-        plan_input(release(digests=OLD), drifted=True, wanted=spec(drift="enabled")),
-        Upgrade(),
+        "due-now", plan_input(release(), observed={"labels": LabelState(missing=True, repair_at=NOW)}), RepairLabels()
+    ),
+    case("not-due", plan_input(release(), last=INSTALLED, observed=NOT_DUE), Nothing()),
+    case("after-the-upgrade", plan_input(release(digests=OLD), observed=OUTDATED), Upgrade()),
+    case("while-degraded", plan_input(release(), health=HealthStatus.DEGRADED, observed=MISSING), RepairLabels()),
+    case("while-held", plan_input(HELD_OLD, held=1, observed=MISSING), RepairLabels()),
+    case(
+        "while-stalled",
+        plan_input(release(digests=OLD), desired=ChartNotFound("gone"), observed=MISSING),
+        RepairLabels(),
+    ),
+    case(
+        "not-while-suspended",
+        plan_input(release(), wanted=spec(suspend=True), observed=MISSING),
+        wait(Reason.SUSPENDED),
+    ),
+    case("not-while-deleting", plan_input(release(), deleting=True, observed=MISSING), Uninstall()),
+    case(
+        "not-when-orphaned", plan_input(release(), deleting=True, wanted=spec(orphan=True), observed=MISSING), Nothing()
+    ),
+    case("not-while-helm-runs", plan_input(release(), helm_running=True, observed=MISSING), wait(Reason.PROGRESSING)),
+    case(
+        "not-of-a-person's-release",
+        plan_input(release(owner=None), observed=MISSING),
+        wait(Reason.ACCESS_DENIED, stalled=True),
+    ),
+    case(
+        "not-of-a-failed-release",
+        plan_input(
+            release("failed"), last=attempt(AttemptOutcome.FAILED, action=INSTALL, permanent=True), observed=MISSING
+        ),
+        wait(Reason.UPGRADE_FAILED, stalled=True),
+    ),
+]
+
+DIFFERENT_OWNERS = {"archive_owners_differ": True}
+NOT_SAVED = {"repository_missing": True}
+
+SOURCES = [
+    case("owners-before-the-install", plan_input(observed=DIFFERENT_OWNERS), UpdateArchiveOwners()),
+    case("owners-of-a-settled-release", plan_input(release(), observed=DIFFERENT_OWNERS), UpdateArchiveOwners()),
+    case(
+        "owners-beside-a-foreign-release",
+        plan_input(release(owner="other"), observed=DIFFERENT_OWNERS),
+        UpdateArchiveOwners(),
+    ),
+    case("not-owners-while-deleting", plan_input(release(), deleting=True, observed=DIFFERENT_OWNERS), Uninstall()),
+    case(
+        "not-owners-while-suspended",
+        plan_input(release(), wanted=spec(suspend=True), observed=DIFFERENT_OWNERS),
+        wait(Reason.SUSPENDED),
+    ),
+    case("repository-before-the-install", plan_input(desired=None, observed=NOT_SAVED), SaveRepository()),
+    case("repository-of-a-deployed-release", plan_input(release(), desired=None, observed=NOT_SAVED), SaveRepository()),
+    case(
+        "unlock-before-the-repository",
+        plan_input(release("pending-upgrade"), desired=None, observed=NOT_SAVED),
+        Unlock(2),
+    ),
+    case(
+        "not-the-repository-beside-a-foreign-release",
+        plan_input(release(owner="other"), desired=None, observed=NOT_SAVED),
+        wait(Reason.ACCESS_DENIED, stalled=True),
     ),
 ]
 
@@ -142,12 +216,6 @@ DEPENDENCIES = [
         plan_input(DEPLOYED_ALREADY, requests=AnnotationRequests(rollback_to=1), waiting_for=("b",)),
         Rollback(1, hold=True),
     ),
-    case("not-test", plan_input(release(), requests=AnnotationRequests(test=True), waiting_for=("b",)), Test()),
-    case(
-        "not-drift",
-        plan_input(release(), drifted=True, wanted=spec(drift="enabled"), waiting_for=("b",)),
-        CorrectDrift(),
-    ),
 ]
 
 
@@ -159,6 +227,30 @@ def test_rollback_to_is_done_and_held_until_the_generation_changes(situated: Pla
 @pytest.mark.parametrize(("situated", "expected"), STATES)
 def test_every_state_of_a_release_has_its_answer(situated: PlanInput, expected: Action) -> None:
     assert without_message(plan(situated)) == expected
+
+
+@pytest.mark.parametrize(("situated", "expected"), LABELS)
+def test_labels_of_a_deployed_release_are_repaired_when_nothing_else_is_to_do(
+    situated: PlanInput, expected: Action
+) -> None:
+    assert without_message(plan(situated)) == expected
+
+
+@pytest.mark.parametrize(("situated", "expected"), SOURCES)
+def test_what_keeps_the_chart_available_is_written_before_the_release(situated: PlanInput, expected: Action) -> None:
+    assert without_message(plan(situated)) == expected
+
+
+@pytest.mark.parametrize("present", [release(), release("failed", earlier=DEPLOYED_BEFORE)])
+def test_rollback_to_a_revision_that_is_not_stored_is_rejected(present: ObservedRelease) -> None:
+    action = plan(plan_input(present, requests=AnnotationRequests(rollback_to=9)))
+    assert isinstance(action, RejectRollback)
+    assert "revision 9" in action.message
+    assert str(present.revision) in action.message
+
+
+def test_rollback_to_without_a_release_waits_for_one() -> None:
+    assert plan(plan_input(requests=AnnotationRequests(rollback_to=9))) == Install()
 
 
 @pytest.mark.parametrize(("situated", "expected"), DEPENDENCIES)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.monitor.objects import drax_labels, labelled
 from xapp_operator.api.json import JsonObject
-from xapp_operator.config import DRAX_LABEL_SET
+from xapp_operator.label_sets import DRAX_LABEL_SET
 from xapp_operator.monitor.live_objects import IngressBackend, LiveIngress, LiveObject, LiveService, to_live_object
 from xapp_operator.monitor.object_labels import OPERATOR_LABEL_SET, read_labels, release_key_of
 

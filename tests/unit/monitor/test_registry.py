@@ -16,17 +16,23 @@ from xapp_operator.monitor.registry import XAppRegistry
 
 
 class Setup:
-    """A server, a registry of it, and the releases that it told of."""
+    """A server, a registry of it, and the releases that it has reported as changed."""
 
     def __init__(self) -> None:
         self.server = LabelledObjects()
-        self.told: list[ReleaseKey] = []
+        self.changed: list[ReleaseKey] = []
+        self.releases: set[ReleaseKey] = set()
         self.registry: XAppRegistry
+
+    def on_change(self, release: ReleaseKey) -> None:
+        self.changed.append(release)
+        self.releases.add(release)
 
     def groups(self) -> dict[str, list[str]]:
         return {
             one.release: [f"{live.health.kind}/{live.health.name}" for live in one.objects]
-            for one in self.registry.registrations()
+            for release in self.releases
+            if (one := self.registry.get(*release)) is not None
         }
 
     async def until(self, **wanted: list[str]) -> None:
@@ -39,7 +45,7 @@ async def setup(connect: Connect) -> AsyncIterator[Setup]:
     """A registry in sync with a server that has nothing."""
     one = Setup()
     kube = await connect(one.server.handle)
-    one.registry = XAppRegistry(kube, Settings(), on_change=one.told.append)
+    one.registry = XAppRegistry(kube, Settings(), on_change=one.on_change)
     one.registry.start()
     await asyncio.wait_for(one.registry.synced.wait(), 60)
     yield one
@@ -88,10 +94,10 @@ async def test_an_object_in_two_sets_counts_once_and_until_it_has_left_both(setu
 async def test_an_object_that_names_another_release_moves_there(setup: Setup) -> None:
     await setup.server.put("services", DRAX, labelled("a", drax_labels("one"), release="first"))
     await setup.until(first=["Service/a"])
-    setup.told.clear()
+    setup.changed.clear()
     await setup.server.put("services", DRAX, labelled("a", drax_labels("one"), release="second"))
     await setup.until(second=["Service/a"])
-    assert setup.told == [(NAMESPACE, "first"), (NAMESPACE, "second")]
+    assert setup.changed == [(NAMESPACE, "first"), (NAMESPACE, "second")]
 
 
 async def test_what_another_object_answers_for_does_not_count(setup: Setup) -> None:
@@ -118,15 +124,15 @@ async def test_labels_register_an_object_in_its_own_namespace_only(setup: Setup)
     await setup.until(two=["Service/b"])
 
 
-async def test_a_change_that_nobody_could_see_is_not_told(setup: Setup) -> None:
+async def test_a_change_of_nothing_that_is_stored_is_not_reported(setup: Setup) -> None:
     await setup.server.put("services", DRAX, labelled("a", drax_labels("one")))
     await setup.until(one=["Service/a"])
-    setup.told.clear()
+    setup.changed.clear()
     annotated = labelled("a", drax_labels("one"), annotations={"somebody.io/seen": "now"})
     await setup.server.put("services", DRAX, annotated)
     await setup.server.put("services", DRAX, labelled("last", drax_labels("last")))
-    await eventually(lambda: (NAMESPACE, "last") in setup.told, what="the last object")
-    assert setup.told == [(NAMESPACE, "last")]
+    await eventually(lambda: (NAMESPACE, "last") in setup.changed, what="the last object")
+    assert setup.changed == [(NAMESPACE, "last")]
 
 
 async def test_an_object_made_anew_under_its_name_stays(setup: Setup) -> None:
@@ -141,9 +147,7 @@ async def test_a_kind_that_may_not_be_read_holds_up_nothing(connect: Connect) ->
     setup = Setup()
     setup.server.refused = {"horizontalpodautoscalers", "jobs"}
     await setup.server.put("services", DRAX, labelled("a", drax_labels("one")))
-    registry = setup.registry = XAppRegistry(
-        await connect(setup.server.handle), Settings(), on_change=setup.told.append
-    )
+    registry = setup.registry = XAppRegistry(await connect(setup.server.handle), Settings(), on_change=setup.on_change)
     registry.start()
     try:
         await asyncio.wait_for(registry.synced.wait(), 60)
@@ -156,7 +160,7 @@ async def test_recognised_sets_are_those_of_the_settings(connect: Connect) -> No
     setup = Setup()
     settings = Settings(label_sets='[{"selector": "acme.io/xapp", "name": "acme.io/xapp"}]')
     await setup.server.put("services", "acme.io/xapp", labelled("a", {"acme.io/xapp": "one"}))
-    registry = setup.registry = XAppRegistry(await connect(setup.server.handle), settings, on_change=setup.told.append)
+    registry = setup.registry = XAppRegistry(await connect(setup.server.handle), settings, on_change=setup.on_change)
     registry.start()
     try:
         await asyncio.wait_for(registry.synced.wait(), 60)

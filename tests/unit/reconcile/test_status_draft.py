@@ -1,4 +1,4 @@
-"""What the status notes of wishes and attempts, also where somebody wrote something odd."""
+"""How annotations and attempts are stored in the status, also odd ones."""
 
 from __future__ import annotations
 
@@ -7,7 +7,12 @@ import pytest
 from tests.unit.reconcile.xapps import raw
 from xapp_operator.api.models import MESSAGE_MAX, LastAttempt, XApp
 from xapp_operator.api.names import ANNOTATION_RETRY_AT
-from xapp_operator.reconcile.status_draft import attempt_from_status, requested_value
+from xapp_operator.reconcile.status_draft import (
+    StatusDraft,
+    attempt_from_status,
+    is_unhandled,
+    requested_value,
+)
 
 
 def _annotated(value: str) -> XApp:
@@ -17,19 +22,38 @@ def _annotated(value: str) -> XApp:
 
 
 @pytest.mark.parametrize("value", ["", "now", "x" * MESSAGE_MAX])
-def test_wish_is_noted_as_it_is(value: str) -> None:
-    assert requested_value(_annotated(value), ANNOTATION_RETRY_AT) == value
+def test_annotation_is_stored_as_it_is(value: str) -> None:
+    assert requested_value(_annotated(value), "retry_at") == value
 
 
-def test_wish_too_long_for_the_status_is_noted_by_its_digest() -> None:
-    noted = requested_value(_annotated("x" * 5000), ANNOTATION_RETRY_AT)
-    other = requested_value(_annotated("x" * 4999 + "y"), ANNOTATION_RETRY_AT)
-    assert noted is not None
-    assert len(noted) <= MESSAGE_MAX
-    assert noted != other
+def test_annotation_too_long_for_the_status_is_stored_as_its_digest() -> None:
+    stored = requested_value(_annotated("x" * 5000), "retry_at")
+    other = requested_value(_annotated("x" * 4999 + "y"), "retry_at")
+    assert stored is not None
+    assert len(stored) <= MESSAGE_MAX
+    assert stored != other
 
 
 @pytest.mark.parametrize("outcome", [None, "Weird"])
-def test_attempt_with_an_outcome_that_nobody_knows_is_no_attempt(outcome: str | None) -> None:
+def test_attempt_with_an_unknown_outcome_is_no_attempt(outcome: str | None) -> None:
     last = LastAttempt.model_validate({"action": "Install", "outcome": outcome, "firstAt": "2026-01-01T00:00:00Z"})
     assert attempt_from_status(last) is None
+
+
+@pytest.mark.parametrize("value", ["", "now", "x" * 5000])
+def test_annotation_is_unhandled_until_it_is_marked(value: str) -> None:
+    xapp = _annotated(value)
+    draft = StatusDraft.from_status(xapp)
+    assert is_unhandled(xapp, draft.handled, "retry_at")
+    assert not is_unhandled(xapp, draft.handled, "force_at")
+    assert not is_unhandled(xapp, draft.with_handled(xapp, "retry_at").handled, "retry_at")
+
+
+@pytest.mark.parametrize(("observed", "held", "labelled"), [(2, 1, 3), (1, None, None), (-1, None, 3)])
+def test_held_and_labelled_revision_end_with_the_generation(
+    observed: int, held: int | None, labelled: int | None
+) -> None:
+    body = raw()
+    body["status"] = {"observedGeneration": observed, "heldRevision": 1, "release": {"revision": 3}}
+    draft = StatusDraft.from_status(XApp.model_validate(body))
+    assert (draft.held_revision, draft.labelled_revision) == (held, labelled)

@@ -1,7 +1,8 @@
-"""What a decision looks like in status: phase and conditions by kstatus."""
+"""A decision becomes phase and conditions by kstatus."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,8 +13,9 @@ from xapp_operator.api.conditions import Reason
 from xapp_operator.api.models import HealthStatus, ReleaseStatus, XApp
 from xapp_operator.domain.actions import Nothing, Wait
 from xapp_operator.domain.plan_input import Attempt, AttemptOutcome, Digests
+from xapp_operator.monitor.xapp_monitor import MonitorReport
 from xapp_operator.reconcile.status_draft import StatusDraft, start_attempt
-from xapp_operator.reconcile.status_rendering import LiveState, render_status
+from xapp_operator.reconcile.status_rendering import render_status
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 DIGESTS = Digests("c" * 40, "v" * 40)
@@ -28,24 +30,26 @@ def rendered(
     *,
     tried: Attempt | None = None,
     revision: int | None = None,
-    live: LiveState | None = None,
+    live: MonitorReport | None = None,
     **resource: Any,
 ) -> dict[str, Any]:
     body = raw()
     body["metadata"].update(resource.pop("metadata", {}))
     body["status"].update(resource.pop("status", {}))
     xapp = XApp.model_validate(body)
-    draft = StatusDraft.from_status(xapp)
-    draft.attempt = tried
-    draft.release = ReleaseStatus(revision=revision, chart="hello" if revision else None)
-    status: dict[str, Any] = render_status(xapp, draft, decision, live or LiveState(), now=NOW)
+    release = ReleaseStatus(revision=revision, chart="hello" if revision else None)
+    draft = replace(StatusDraft.from_status(xapp), attempt=tried, release=release)
+    status: dict[str, Any] = render_status(xapp, draft, decision, live or MonitorReport(), now=NOW)
     status["by"] = {condition["type"]: condition for condition in status["conditions"]}
     return status
 
 
-def test_healthy_release_is_ready_and_nothing_else_is_said() -> None:
+def test_healthy_release_has_only_ready_and_released() -> None:
     status = rendered(
-        Nothing(), tried=attempt(AttemptOutcome.SUCCEEDED), revision=3, live=LiveState(HealthStatus.HEALTHY, "", 4, 4)
+        Nothing(),
+        tried=attempt(AttemptOutcome.SUCCEEDED),
+        revision=3,
+        live=MonitorReport(HealthStatus.HEALTHY, "", 4, 4),
     )
     assert status["phase"] == "Deployed"
     assert set(status["by"]) == {"Ready", "Released"}
@@ -54,7 +58,7 @@ def test_healthy_release_is_ready_and_nothing_else_is_said() -> None:
     assert status["resources"] == {"total": 4, "ready": 4}
 
 
-def test_stall_says_so_and_ends_reconciling() -> None:
+def test_stalled_replaces_reconciling() -> None:
     wait = Wait(Reason.CHART_PULL_FAILED, "no such chart", stalled=True)
     before = [{"type": "Reconciling", "status": "True", "reason": "x", "message": "x"}]
     for condition in before:
@@ -66,14 +70,14 @@ def test_stall_says_so_and_ends_reconciling() -> None:
     assert status["phase"] == "Failed"
 
 
-def test_passing_trouble_is_reconciling() -> None:
+def test_error_that_may_pass_is_reconciling() -> None:
     status = rendered(Wait(Reason.PROGRESSING, "helm installs the chart"))
     assert set(status["by"]) == {"Ready", "Reconciling"}
     assert status["phase"] == "Pending"
 
 
 def test_degraded_objects_are_named_in_ready() -> None:
-    live = LiveState(HealthStatus.DEGRADED, "pod x: OOMKilled", 2, 1)
+    live = MonitorReport(HealthStatus.DEGRADED, "pod x: OOMKilled", 2, 1)
     status = rendered(Nothing(), tried=attempt(AttemptOutcome.SUCCEEDED), revision=1, live=live)
     assert status["by"]["Ready"]["reason"] == "HealthCheckFailed"
     assert status["by"]["Ready"]["message"] == "pod x: OOMKilled"
@@ -98,7 +102,7 @@ def test_transition_time_moves_only_with_the_status() -> None:
         Nothing(),
         tried=attempt(AttemptOutcome.SUCCEEDED),
         revision=1,
-        live=LiveState(HealthStatus.HEALTHY),
+        live=MonitorReport(HealthStatus.HEALTHY),
         status={"conditions": [ready]},
     )
     assert moved["by"]["Ready"]["lastTransitionTime"] == "2026-01-02T03:04:05Z"

@@ -1,4 +1,4 @@
-"""A key is worked on once at a time, repeated adds collapse, delays are kept."""
+"""A key is processed once at a time, repeated adds collapse, and delays are respected."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def test_repeated_adds_collapse() -> None:
     assert len(queue) == 0
 
 
-async def test_key_in_work_is_not_given_out_again_until_done() -> None:
+async def test_key_is_not_returned_again_until_it_is_done() -> None:
     queue = WorkQueue()
     queue.add(A)
     assert await _taken(queue) == A
@@ -37,7 +37,7 @@ async def test_key_in_work_is_not_given_out_again_until_done() -> None:
     assert await asyncio.wait_for(waiting, 60) == A
 
 
-async def test_wishes_during_the_work_are_one_wish() -> None:
+async def test_adds_during_the_processing_collapse() -> None:
     queue = WorkQueue()
     queue.add(A)
     await _taken(queue)
@@ -69,7 +69,7 @@ async def test_later_add_wakes_a_waiting_worker_before_the_delay_of_another_key(
     assert await asyncio.wait_for(waiting, 60) == B
 
 
-async def test_forgotten_delay_does_not_come() -> None:
+async def test_cancelled_delay_adds_nothing() -> None:
     queue = WorkQueue()
     queue.add_after(A, 0)
     queue.cancel_delayed(A)

@@ -1,4 +1,4 @@
-"""The store keeps the newest of each object and knows who refers to what."""
+"""The cache stores the newest state of each XApp and knows which objects it refers to."""
 
 from __future__ import annotations
 
@@ -9,47 +9,47 @@ KEY = ("ns", "hello")
 
 
 def test_older_event_never_overwrites_what_is_newer() -> None:
-    store = XAppCache()
+    cache = XAppCache()
     newer, older = raw(owner="new"), raw(owner="old")
     newer["metadata"]["resourceVersion"] = "10"
     older["metadata"]["resourceVersion"] = "9"
-    store.put(newer)
-    store.put(older)
-    entry = store.get(KEY)
+    cache.put(newer)
+    cache.put(older)
+    entry = cache.get(KEY)
     assert entry is not None
     assert entry.parse()[1].spec.owner == "new"
 
 
-def test_object_made_anew_under_the_same_name_replaces_the_old_one() -> None:
-    store = XAppCache()
-    store.put(raw())
+def test_new_object_of_the_same_name_replaces_the_old_one() -> None:
+    cache = XAppCache()
+    cache.put(raw())
     again = raw(owner="new")
     again["metadata"].update(uid="u2", resourceVersion="7")
-    store.put(again)
-    entry = store.get(KEY)
+    cache.put(again)
+    entry = cache.get(KEY)
     assert entry is not None
     assert entry.uid == "u2"
-    assert not store.remove(KEY, "u1")
-    assert store.get(KEY) is not None
-    assert store.remove(KEY, "u2")
-    assert store.get(KEY) is None
+    assert not cache.remove(KEY, "u1")
+    assert cache.get(KEY) is not None
+    assert cache.remove(KEY, "u2")
+    assert cache.get(KEY) is None
 
 
 def test_late_event_of_the_object_before_does_not_hide_the_new_one() -> None:
-    store = XAppCache()
+    cache = XAppCache()
     again, late = raw(), raw()
     again["metadata"].update(uid="u2", resourceVersion="9")
     late["metadata"]["resourceVersion"] = "8"
-    store.put(again)
-    assert store.put(late).uid == "u2"
-    entry = store.get(KEY)
+    cache.put(again)
+    assert cache.put(late).uid == "u2"
+    entry = cache.get(KEY)
     assert entry is not None
     assert entry.uid == "u2"
 
 
 def test_references_are_followed_and_forgotten() -> None:
-    store = XAppCache()
-    store.put(
+    cache = XAppCache()
+    cache.put(
         raw(
             archive={"secretRef": {"name": "chart-1", "key": "chart.tgz"}},
             valuesFrom=[{"kind": "ConfigMap", "name": "values"}],
@@ -63,19 +63,19 @@ def test_references_are_followed_and_forgotten() -> None:
         ("XApp", "first"),
         ("ChartRepository", "charts"),
     ):
-        assert store.referrers("ns", kind, name) == {KEY}
-        assert store.referrers("other", kind, name) == set()
+        assert cache.referrers("ns", kind, name) == {KEY}
+        assert cache.referrers("other", kind, name) == set()
     changed = raw()
     changed["metadata"]["resourceVersion"] = "6"
-    store.put(changed)
-    assert store.referrers("ns", "Secret", "chart-1") == set()
+    cache.put(changed)
+    assert cache.referrers("ns", "Secret", "chart-1") == set()
 
 
-def test_integers_beyond_64_bits_in_values_are_kept() -> None:
-    store = XAppCache()
-    entry = store.put(raw(values={"big": 2**70}))
+def test_integers_beyond_64_bits_are_stored() -> None:
+    cache = XAppCache()
+    entry = cache.put(raw(values={"big": 2**70}))
     assert str(2**70).encode() in entry.data
 
 
-def test_managed_fields_are_not_kept() -> None:
+def test_managed_fields_are_not_stored() -> None:
     assert b"managedFields" not in XAppCache().put(raw()).data

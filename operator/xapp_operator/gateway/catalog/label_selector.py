@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple, TypeAlias
 
 from xapp_operator.common.text import quote_input
-from xapp_operator.config import LABEL_KEY, LABEL_VALUE
 from xapp_operator.errors import MalformedRequest
 from xapp_operator.gateway.http.query import parameter_error
+from xapp_operator.label_sets import LABEL_KEY, LABEL_VALUE
 
 LABEL_SELECTOR_MAX: Final = 2000
 """Characters of a selector."""

@@ -23,6 +23,7 @@ from xapp_operator.errors import (
     AddressRefused,
     AlreadyExists,
     ChartInvalid,
+    ChartNotFound,
     ChartSourceError,
     Conflict,
     FieldError,
@@ -56,10 +57,9 @@ from xapp_operator.gateway.deploy.uploads import (
     UploadedChart,
     delete_chart_secret,
     ensure_chart_secret,
-    read_referenced_chart,
-    read_uploaded_chart,
 )
 from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.referenced_data import read_archive, read_uploaded_archive
 from xapp_operator.kube.resources import NAMESPACES, XAPPS
 from xapp_operator.telemetry.logs import get_logger
 
@@ -270,16 +270,12 @@ class Deployer:
         return None if data is None else await self._charts.store_archive(data)
 
     async def _read_archive(self, caller: Caller, archive: ArchiveSource, *, namespace: str) -> bytes | None:
-        reference = archive.secret_ref
         try:
-            if reference is not None:
-                data = await read_uploaded_chart(self._kube, reference.name, key=reference.key, namespace=namespace)
-                if data is not None:
-                    return data
-            return await read_referenced_chart(caller.client, archive, namespace=namespace)
+            data = await read_uploaded_archive(self._kube, archive, namespace=namespace)
+            return data or (await read_archive(caller.client, archive, namespace=namespace)).data
         except AccessDenied:
             return None
-        except NotFound:
+        except ChartNotFound:
             message = "is required, because the uploaded chart no longer exists: send it again"
             raise FormInvalid(f"the part {FILE_PART} {message}", errors=(FieldError(FILE_PART, message),)) from None
 

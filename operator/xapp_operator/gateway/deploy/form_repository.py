@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from xapp_operator.api.chart_repository import ChartRepository
-from xapp_operator.api.json import JsonObject, obj, text
-from xapp_operator.api.names import API_VERSION, REPOSITORY_KIND
+from xapp_operator.api.json import obj, text
 from xapp_operator.charts.chart_request import Repository
 from xapp_operator.charts.repository_loader import load_repository
 from xapp_operator.errors import (
@@ -17,6 +16,7 @@ from xapp_operator.errors import (
     NotFound,
 )
 from xapp_operator.gateway.deploy.forms import FORM_PART, Form
+from xapp_operator.kube.chart_repositories import create_chart_repository
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import CHART_REPOSITORIES
 from xapp_operator.telemetry.logs import get_logger
@@ -51,14 +51,11 @@ async def ensure_form_repository(client: KubeClient, form: Form) -> str | None:
     """
     if await get_form_repository(client, form) is not None:
         return None
-    body: JsonObject = {
-        "apiVersion": API_VERSION,
-        "kind": REPOSITORY_KIND,
-        "metadata": {"name": form.spec.repo_name, "namespace": form.spec.namespace},
-        "spec": {"url": form.spec.url},
-    }
     try:
-        return text(obj(await client.create(CHART_REPOSITORIES, body), "metadata"), "uid")
+        created = await create_chart_repository(
+            client, {"url": form.spec.url}, namespace=form.spec.namespace, name=form.spec.repo_name or ""
+        )
+        return text(obj(created, "metadata"), "uid")
     except AlreadyExists:
         await get_form_repository(client, form)
         return None

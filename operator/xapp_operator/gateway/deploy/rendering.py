@@ -7,25 +7,22 @@ Values are merged as the operator merges them: the advertise address if the char
 from __future__ import annotations
 
 import asyncio
-import base64
-import binascii
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from xapp_operator.api.json import JsonObject, obj
-from xapp_operator.api.models import ValuesRef, XAppSpec
+from xapp_operator.api.json import JsonObject
+from xapp_operator.api.models import XAppSpec
 from xapp_operator.charts.chart_info import ChartInfo
 from xapp_operator.config import Settings
 from xapp_operator.domain.redaction import redact
 from xapp_operator.domain.values import advertise_address_layer, merge_values
-from xapp_operator.domain.yaml_values import load_values
-from xapp_operator.errors import KubeError, ValuesInvalid
+from xapp_operator.errors import KubeError, ValuesNotFound
 from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.helm.requests import TemplateRequest
 from xapp_operator.kube.advertise_address import AdvertiseAddress
 from xapp_operator.kube.client import KubeClient
-from xapp_operator.kube.resources import CONFIGMAPS, SECRETS
+from xapp_operator.kube.referenced_data import read_values_file
 
 EXTERNAL_SCHEMA_WARNING: Final = (
     "the values were not checked, because the chart's schema refers to a document outside the chart"
@@ -124,21 +121,15 @@ class ChartRenderer:
         warnings: list[str] = []
         for source in spec.values_from or ():
             try:
-                layers.append(await self._read_values_source(client, source, namespace=spec.namespace))
-            except (KubeError, LookupError):
+                layers.append(
+                    await read_values_file(
+                        client, source, namespace=spec.namespace, max_bytes=self._settings.values_max_bytes
+                    )
+                )
+            except (KubeError, ValuesNotFound):
                 if not source.optional:
                     warnings.append(f"{source.kind} {source.name} in valuesFrom could not be read and was left out")
         return layers, warnings
-
-    async def _read_values_source(self, client: KubeClient, source: ValuesRef, *, namespace: str) -> JsonObject:
-        resource = SECRETS if source.kind == "Secret" else CONFIGMAPS
-        content = obj(await client.get(resource, source.name, namespace=namespace), "data")[source.key]
-        what = f"key {source.key} of {source.kind} {source.name}"
-        try:
-            data = base64.b64decode(str(content)) if source.kind == "Secret" else str(content).encode()
-        except binascii.Error:
-            raise ValuesInvalid(f"{what} is not base64: write it again") from None
-        return await asyncio.to_thread(load_values, data, source=what, max_bytes=self._settings.values_max_bytes)
 
 
 def _schema_warnings(info: ChartInfo, *, complete: bool) -> tuple[str, ...]:

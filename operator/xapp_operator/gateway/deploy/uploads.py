@@ -7,20 +7,17 @@ caller may write the XApp. The operator manages their owners and deletes those t
 from __future__ import annotations
 
 import base64
-import binascii
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 from xapp_operator.api.json import Json, JsonObject, items, obj, text
-from xapp_operator.api.models import ArchiveSource
-from xapp_operator.api.names import CHART_SECRET_KEY, CHART_SECRET_TYPE
+from xapp_operator.api.names import ANNOTATION_RELEASED_AT, CHART_SECRET_KEY, CHART_SECRET_TYPE
 from xapp_operator.charts.chart_info import ChartInfo
 from xapp_operator.errors import AlreadyExists, Conflict, IdentityConflict, KubeError, NotFound
 from xapp_operator.kube.client import KubeClient
-from xapp_operator.kube.resources import CONFIGMAPS, SECRETS, XAPPS
-from xapp_operator.reconcile.chart_secrets import ANNOTATION_RELEASED_AT
+from xapp_operator.kube.resources import SECRETS, XAPPS
 from xapp_operator.telemetry.logs import get_logger
 
 SECRET_NAME_DIGITS: Final = 16
@@ -94,38 +91,6 @@ async def delete_chart_secret(kube: KubeClient, created: JsonObject) -> None:
         )
     except KubeError as error:
         _log.warning("chart Secret not deleted", namespace=namespace, name=name, error=error.message)
-
-
-async def read_uploaded_chart(kube: KubeClient, name: str, *, key: str, namespace: str) -> bytes | None:
-    """Return the bytes of an uploaded chart, or None for a Secret that was not made from an upload.
-
-    Raises:
-        NotFound: when it is gone.
-    """
-    secret = await kube.get(SECRETS, name, namespace=namespace)
-    if text(secret, "type") != CHART_SECRET_TYPE:
-        return None
-    try:
-        return base64.b64decode(text(obj(secret, "data"), key), validate=True)
-    except binascii.Error:
-        return None
-
-
-async def read_referenced_chart(client: KubeClient, archive: ArchiveSource, *, namespace: str) -> bytes | None:
-    """Return the bytes of a chart that somebody keeps in a Secret or ConfigMap of their own, or None without it.
-
-    Raises:
-        KubeError: when it is not there, or the client may not read it.
-    """
-    reference = archive.secret_ref or archive.config_map_ref
-    if reference is None:
-        return None
-    resource, field = (SECRETS, "data") if archive.secret_ref is not None else (CONFIGMAPS, "binaryData")
-    source = await client.get(resource, reference.name, namespace=namespace)
-    try:
-        return base64.b64decode(text(obj(source, field), reference.key), validate=True)
-    except binascii.Error:
-        return None
 
 
 async def _reuse_chart_secret(kube: KubeClient, chart: UploadedChart, *, namespace: str) -> bool:

@@ -33,6 +33,7 @@ from xapp_operator.errors import (
 from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.gateway.http.validation import DNS_LABEL_RULE, field_errors, form_invalid, namespace_errors
 from xapp_operator.gateway.schemas.repositories import RepositoryRequest
+from xapp_operator.kube.chart_repositories import create_chart_repository
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import CHART_REPOSITORIES, SECRETS
 from xapp_operator.telemetry.logs import get_logger
@@ -94,7 +95,12 @@ async def create_repository(caller: Caller, repository: RepositoryRequest) -> Js
     secret_name = f"chart-repository-{repository.name}-{secrets.token_hex(SECRET_SUFFIX_BYTES)}"
     client = caller.client
     try:
-        created = await client.create(CHART_REPOSITORIES, _repository_body(repository, secret_name))
+        created = await create_chart_repository(
+            client,
+            _repository_spec(repository, secret_name),
+            namespace=repository.namespace,
+            name=repository.name,
+        )
     except AlreadyExists:
         raise await _already_exists(client, repository) from None
     except NotFound:
@@ -131,7 +137,7 @@ def repository_not_found(namespace: str, name: str) -> GatewayNotFound:
     )
 
 
-def _repository_body(repository: RepositoryRequest, secret_name: str) -> JsonObject:
+def _repository_spec(repository: RepositoryRequest, secret_name: str) -> JsonObject:
     spec: JsonObject = {"url": repository.url}
     if repository.token is not None or repository.username is not None:
         spec["secretRef"] = {"name": secret_name}
@@ -139,12 +145,7 @@ def _repository_body(repository: RepositoryRequest, secret_name: str) -> JsonObj
         spec["caSecretRef"] = {"name": secret_name, "key": CA_KEY}
     if repository.insecure_skip_tls_verify:
         spec["insecureSkipTLSVerify"] = True
-    return {
-        "apiVersion": API_VERSION,
-        "kind": REPOSITORY_KIND,
-        "metadata": {"name": repository.name, "namespace": repository.namespace},
-        "spec": spec,
-    }
+    return spec
 
 
 def _secret_data(repository: RepositoryRequest) -> dict[str, str]:

@@ -1,1 +1,1 @@
-"""One module a verb. Each says its precondition and what it changes in the draft; none writes status itself."""
+"""One module per action of the plan; each states its precondition and what it changes in the draft."""

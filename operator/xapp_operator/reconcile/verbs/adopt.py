@@ -1,8 +1,7 @@
-"""Adopt: the release was made by a person, of the very chart and values that are wanted; it only becomes ours.
+"""Adopt: a person made the release from the desired chart and values, so the XApp only becomes its owner.
 
-Nothing of it is touched but the labels: those of the release's newest record here, those of its objects at the next
-look. Draft: attempt, as of an install, so that what is not healthy is told and never rolled back to a revision that
-nobody asked for.
+Only labels change: those of the newest release record here, those of the objects by RepairLabels. Draft: an attempt as
+after an install, so that unhealthy objects are reported and never rolled back.
 """
 
 from __future__ import annotations
@@ -20,25 +19,23 @@ from xapp_operator.reconcile.status_draft import start_attempt
 from xapp_operator.reconcile.verbs.deploy import release_labels
 
 
-async def adopt(action: Adopt, work: ReconcileRequest, tools: ReconcilerContext) -> None:
-    """Label the record of the release as ours.
+async def adopt(action: Adopt, request: ReconcileRequest, context: ReconcilerContext) -> None:
+    """Label the release record as the XApp's.
 
     Raises:
-        Conflict: when the record changed meanwhile; the next reconcile sees what it is then.
+        Conflict: when the record changed meanwhile; the next reconcile observes it again.
     """
-    kube, name = tools.impersonation.client_for(work.xapp), work.xapp.release_name
-    secret = await kube.get(SECRETS, release_secret_name(name, action.revision), namespace=work.namespace)
+    xapp, name = request.xapp.metadata, request.xapp.release_name
+    client = context.impersonation.client_for(request.xapp)
+    secret = await client.get(SECRETS, release_secret_name(name, action.revision), namespace=request.namespace)
     metadata = {key: value for key, value in obj(secret, "metadata").items() if key != "managedFields"}
-    metadata["labels"] = {**obj(metadata, "labels"), **release_labels(work.xapp.metadata.name, action.digests)}
-    await kube.replace(SECRETS, {**secret, "metadata": metadata}, namespace=work.namespace)
-    now = time.time()
-    attempt = start_attempt(
-        None, action=INSTALL, digests=action.digests, generation=work.xapp.metadata.generation, now=now
-    )
-    work.draft.attempt = replace(attempt, outcome=AttemptOutcome.RELEASED)
-    tools.events.record(
-        work.raw,
+    metadata["labels"] = {**obj(metadata, "labels"), **release_labels(xapp.name, action.digests)}
+    await client.replace(SECRETS, {**secret, "metadata": metadata}, namespace=request.namespace)
+    attempt = start_attempt(None, action=INSTALL, digests=action.digests, generation=xapp.generation, now=time.time())
+    request.draft = replace(request.draft, attempt=replace(attempt, outcome=AttemptOutcome.RELEASED))
+    context.events.record(
+        request.raw,
         reason="Adopted",
-        message=f"revision {action.revision} of {name}, made by a person of this chart and these values, is taken over",
+        message=f"revision {action.revision} of {name}, made by a person from this chart and these values, is adopted",
     )
-    await tools.release_watch.refresh(work.namespace, name)
+    await context.release_watch.refresh(request.namespace, name)

@@ -1,125 +1,91 @@
-"""What Install and Upgrade share: run helm on the desired chart and values, then label what it made.
+"""Install and Upgrade: run helm with the desired chart and values, then label the objects.
 
-Precondition: the plan said so for the digests that the begun attempt names. Draft: attempt, release, history.
+Precondition: the plan chose the action for the digests of the attempt. Install is for a release that does not exist, or
+of which only a failed record that never was deployed exists; Upgrade is for everything else, and also repairs a failed
+revision after a good one. Draft: attempt, release, labelled revision.
 """
 
 from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, TypeVar
 
 from xapp_operator.api.models import ReleaseStatus
 from xapp_operator.api.names import LABEL_ATTEMPT, LABEL_CHART_DIGEST, LABEL_VALUES_DIGEST, LABEL_XAPP
+from xapp_operator.domain.actions import Install, Upgrade
 from xapp_operator.domain.plan_input import Attempt, AttemptOutcome, Digests
 from xapp_operator.errors import XAppError
 from xapp_operator.helm.requests import ReleaseRequest, ReleaseResult
-from xapp_operator.reconcile.labels import label_objects
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.release_inputs import ReleaseInputs
-from xapp_operator.reconcile.running import StepInterrupted
 from xapp_operator.reconcile.status_rendering import FAILURE_REASONS, SUCCESS_REASONS, describe_release
+from xapp_operator.reconcile.verbs.repair_labels import label_release
+from xapp_operator.reconcile.xapp_tasks import StepInterrupted
 
-HelmStep: TypeAlias = Callable[[ReleaseRequest], Coroutine[Any, Any, ReleaseResult]]
+T = TypeVar("T")
 
 
 async def deploy(
-    work: ReconcileRequest,
-    tools: ReconcilerContext,
-    attempt: Attempt,
-    *,
-    step: HelmStep,
-    take_ownership: bool,
-    over_failed: bool = False,
+    action: Install | Upgrade, request: ReconcileRequest, context: ReconcilerContext, attempt: Attempt
 ) -> None:
-    """Run `step` (install or upgrade) and record how it ended; a failure is recorded, not raised.
+    """Run `helm install` or `helm upgrade` and record how it ended; a failure is recorded, not raised."""
+    attempt, done = await run_step(request, context, attempt, _run_helm(action, request, context))
+    if done is not None:
+        inputs, result = done
+        request.draft = replace(request.draft, release=_release_status(request, inputs, result))
+        try:
+            await label_release(request, context, result.manifest, revision=result.revision)
+        except XAppError as error:
+            if error.permanent:  # otherwise RepairLabels follows
+                attempt = _failed_attempt(request, context, attempt, error)
+    if attempt.outcome is AttemptOutcome.RELEASED:
+        request.draft = replace(request.draft, unlocked=False)
+        reason = SUCCESS_REASONS[attempt.action]
+        context.events.record(request.raw, reason=reason, message=describe_release(request.draft))
+    request.draft = replace(request.draft, attempt=attempt)
+    name = request.xapp.release_name
+    await context.release_watch.refresh(request.namespace, name)
+    if attempt.outcome is AttemptOutcome.FAILED:
+        client, max_history = context.impersonation.client_for(request.xapp), request.xapp.spec.max_history
+        await context.release_watch.delete_failed_surplus(client, request.namespace, name, max_revisions=max_history)
 
-    Args:
-        work: the XApp in hand.
-        tools: the tools of the process.
-        attempt: as begun, with the digests that the plan was made for.
-        step: `HelmEngine.install` or `HelmEngine.upgrade`.
-        take_ownership: take over objects that other releases or persons made.
-        over_failed: replace a failed record of the same release name.
+
+async def run_step(
+    request: ReconcileRequest, context: ReconcilerContext, attempt: Attempt, step: Coroutine[Any, Any, T]
+) -> tuple[Attempt, T | None]:
+    """Run a helm step that can be interrupted; return how `attempt` ended, and the result if it was released.
+
+    A failure becomes an event and part of the attempt.
     """
-
-    async def run() -> tuple[ReleaseInputs, ReleaseResult]:
-        materials = await tools.inputs.load(work.xapp)
-        _warn_schema_skipped(work, tools, materials)
-        request = _release_request(work, tools, materials, take_ownership=take_ownership, over_failed=over_failed)
-        return materials, await step(request)
-
     try:
-        materials, result = await tools.running_steps.run(work.key, run())
-        work.draft.release = _release_status(work, materials, result)
-        await _label_release_objects(work, tools, result.manifest)
+        result = await context.running_steps.run(request.key, step)
     except StepInterrupted:
-        work.draft.attempt = replace(attempt, outcome=AttemptOutcome.INTERRUPTED, last_at=time.time())
+        return replace(attempt, outcome=AttemptOutcome.INTERRUPTED, last_at=time.time()), None
     except XAppError as error:
-        work.draft.attempt = failed_attempt(attempt, error)
-        tools.events.record(work.raw, event_type="Warning", reason=work.draft.attempt.reason, message=error.message)
-    else:
-        work.draft.attempt = replace(attempt, outcome=AttemptOutcome.RELEASED, last_at=time.time())
-        work.draft.unlocked = False
-        tools.events.record(work.raw, reason=SUCCESS_REASONS[attempt.action], message=describe_release(work.draft))
-    await tools.release_watch.refresh(work.namespace, work.xapp.release_name)
-    if work.draft.attempt is not None and work.draft.attempt.outcome is AttemptOutcome.FAILED:
-        client, name = tools.impersonation.client_for(work.xapp), work.xapp.release_name
-        await tools.release_watch.delete_failed_surplus(
-            client, work.namespace, name, max_revisions=work.xapp.spec.max_history
-        )
+        return _failed_attempt(request, context, attempt, error), None
+    return replace(attempt, outcome=AttemptOutcome.RELEASED, last_at=time.time()), result
 
 
-async def _label_release_objects(work: ReconcileRequest, tools: ReconcilerContext, manifest: str) -> None:
-    """Label what helm made; a passing failure leaves the step a success, the labels follow at the next look."""
-    try:
-        await label_objects(work, tools, manifest)
-    except XAppError as error:
-        if error.permanent:
-            raise
-
-
-def failed_attempt(attempt: Attempt, error: XAppError) -> Attempt:
-    """Return `attempt` as ended by `error`."""
+def _failed_attempt(
+    request: ReconcileRequest, context: ReconcilerContext, attempt: Attempt, error: XAppError
+) -> Attempt:
+    reason = error.reason or FAILURE_REASONS[attempt.action]
+    context.events.record(request.raw, event_type="Warning", reason=reason, message=error.message)
     return replace(
         attempt,
         outcome=AttemptOutcome.FAILED,
         last_at=time.time(),
         permanent=error.permanent,
-        reason=error.reason or FAILURE_REASONS[attempt.action],
+        reason=reason,
         message=error.message,
     )
 
 
-def _release_request(
-    work: ReconcileRequest,
-    tools: ReconcilerContext,
-    materials: ReleaseInputs,
-    *,
-    take_ownership: bool,
-    over_failed: bool,
-) -> ReleaseRequest:
-    spec = work.xapp.spec
-    return ReleaseRequest(
-        name=work.xapp.release_name,
-        namespace=work.namespace,
-        chart=materials.chart.path,
-        values=materials.values,
-        labels=release_labels(work.xapp.metadata.name, materials.digests),
-        user=tools.impersonation.user_for(work.xapp),
-        timeout=spec.timeout_seconds,
-        replace=over_failed,
-        take_ownership=take_ownership,
-        skip_schema=materials.chart.info.external_refs,
-        history_max=spec.max_history,
-        secrets=materials.secret_values,
-    )
-
-
 def release_labels(xapp: str, digests: Digests) -> dict[str, str]:
-    """Return the labels of a release record that tell whose it is and what it was made of, with a new attempt."""
+    """Return the labels of a release record: its owner, its digests, and a new attempt."""
     return {
         LABEL_XAPP: xapp,
         LABEL_CHART_DIGEST: digests.chart,
@@ -128,27 +94,46 @@ def release_labels(xapp: str, digests: Digests) -> dict[str, str]:
     }
 
 
-def _release_status(work: ReconcileRequest, materials: ReleaseInputs, result: ReleaseResult) -> ReleaseStatus:
+async def _run_helm(
+    action: Install | Upgrade, request: ReconcileRequest, context: ReconcilerContext
+) -> tuple[ReleaseInputs, ReleaseResult]:
+    inputs, spec = await context.inputs.load(request.xapp), request.xapp.spec
+    if inputs.chart.info.external_refs:
+        context.events.record(
+            request.raw,
+            event_type="Warning",
+            reason="SchemaSkipped",
+            message="the values are not checked against the chart's schema, because it refers to documents outside the "
+            "chart, and following such references is not allowed",
+        )
+    helm_request = ReleaseRequest(
+        name=request.xapp.release_name,
+        namespace=request.namespace,
+        chart=inputs.chart.path,
+        values=inputs.values,
+        labels=release_labels(request.xapp.metadata.name, inputs.digests),
+        user=context.impersonation.user_for(request.xapp),
+        timeout=spec.timeout_seconds,
+        replace=isinstance(action, Install) and action.replace,
+        take_ownership=action.take_ownership,
+        skip_schema=inputs.chart.info.external_refs,
+        history_max=spec.max_history,
+        secrets=inputs.secret_values,
+    )
+    run = context.helm.install if isinstance(action, Install) else context.helm.upgrade
+    return inputs, await run(helm_request)
+
+
+def _release_status(request: ReconcileRequest, inputs: ReleaseInputs, result: ReleaseResult) -> ReleaseStatus:
     return ReleaseStatus(
-        name=work.xapp.release_name,
-        namespace=work.namespace,
+        name=request.xapp.release_name,
+        namespace=request.namespace,
         revision=result.revision,
         chart=result.chart_name,
         chart_version=result.chart_version,
         app_version=result.app_version or None,
-        chart_digest=materials.digests.chart,
-        values_digest=materials.digests.values,
+        chart_digest=inputs.digests.chart,
+        values_digest=inputs.digests.values,
         first_deployed=result.first_deployed,
         last_deployed=result.last_deployed,
     )
-
-
-def _warn_schema_skipped(work: ReconcileRequest, tools: ReconcilerContext, materials: ReleaseInputs) -> None:
-    if materials.chart.info.external_refs:
-        tools.events.record(
-            work.raw,
-            event_type="Warning",
-            reason="SchemaSkipped",
-            message="the chart's values schema refers to documents outside the chart: the values are not checked "
-            "against it, because following such references is not allowed",
-        )

@@ -1,83 +1,74 @@
-"""Rollback: an upgrade failed for good or never became healthy, or rollback-to asks for a revision.
+"""Rollback: an upgrade failed permanently or never became healthy, or rollback-to requests a revision.
 
-Draft: release, history; the failed attempt stays recorded, so that the same digests are not tried again.
+Draft: attempt, held revision, handled rollback-to. A failed upgrade stays recorded, so that the same digests are not
+tried again.
 """
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 from xapp_operator.api.conditions import Reason
-from xapp_operator.api.names import ANNOTATION_ROLLBACK_TO
-from xapp_operator.domain.actions import Rollback
+from xapp_operator.domain.actions import RejectRollback, Rollback
 from xapp_operator.domain.plan_input import Attempt, AttemptOutcome
-from xapp_operator.errors import XAppError
 from xapp_operator.helm.requests import RollbackRequest
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
-from xapp_operator.reconcile.running import StepInterrupted
-from xapp_operator.reconcile.status_draft import requested_value
-from xapp_operator.reconcile.verbs.deploy import failed_attempt
+from xapp_operator.reconcile.verbs.deploy import run_step
 
 
 async def rollback(
     action: Rollback,
-    work: ReconcileRequest,
-    tools: ReconcilerContext,
+    request: ReconcileRequest,
+    context: ReconcilerContext,
     attempt: Attempt,
     *,
     undone_attempt: Attempt | None,
     root_cause: str,
 ) -> None:
-    """Run `helm rollback` to `action.revision`.
+    """Run `helm rollback` to `action.revision` and record how it ended; a failure is recorded, not raised.
 
     Args:
         action: the revision, and whether it is held.
-        work: the XApp in hand.
-        tools: the tools of the process.
-        attempt: the rollback itself, as begun.
-        cause: the attempt that is undone; it stays recorded, so that the same digests are not tried again.
-        culprit: why the undone revision is not healthy.
+        request: the XApp.
+        context: the dependencies.
+        attempt: the rollback itself.
+        undone_attempt: the attempt that is rolled back.
+        root_cause: why the revision that is rolled back is not healthy.
     """
-    request = RollbackRequest(
-        name=work.xapp.release_name,
-        namespace=work.namespace,
+    helm_request = RollbackRequest(
+        name=request.xapp.release_name,
+        namespace=request.namespace,
         revision=action.revision,
-        user=tools.impersonation.user_for(work.xapp),
-        timeout=work.xapp.spec.timeout_seconds,
-        history_max=work.xapp.spec.max_history,
+        user=context.impersonation.user_for(request.xapp),
+        timeout=request.xapp.spec.timeout_seconds,
+        history_max=request.xapp.spec.max_history,
     )
-    try:
-        await tools.running_steps.run(work.key, tools.helm.rollback(request))
-    except StepInterrupted:
-        work.draft.attempt = replace(attempt, outcome=AttemptOutcome.INTERRUPTED, last_at=time.time())
-    except XAppError as error:
-        work.draft.attempt = failed_attempt(attempt, error)
-        if action.hold and error.permanent:
-            mark_rollback_handled(work)
-        tools.events.record(work.raw, event_type="Warning", reason=work.draft.attempt.reason, message=error.message)
-    else:
-        tools.monitor.forget_inventory(work.key)
+    attempt, _ = await run_step(request, context, attempt, context.helm.rollback(helm_request))
+    handled = action.hold and attempt.outcome is AttemptOutcome.FAILED and attempt.permanent
+    if attempt.outcome is AttemptOutcome.RELEASED:
+        context.monitor.forget_inventory(request.key)
         if action.hold:
-            mark_rollback_handled(work)
-            work.draft.held_revision = action.revision
-            work.draft.attempt = replace(attempt, outcome=AttemptOutcome.RELEASED, last_at=time.time())
+            handled = True
+            request.draft = replace(request.draft, held_revision=action.revision)
         else:
-            work.draft.attempt = _rolled_back_attempt(undone_attempt or attempt, action.revision, root_cause)
-            tools.events.record(
-                work.raw, event_type="Warning", reason=Reason.ROLLBACK_SUCCEEDED, message=work.draft.attempt.message
+            attempt = _rolled_back_attempt(undone_attempt or attempt, action.revision, root_cause)
+            context.events.record(
+                request.raw, event_type="Warning", reason=Reason.ROLLBACK_SUCCEEDED, message=attempt.message
             )
-    await tools.release_watch.refresh(work.namespace, work.xapp.release_name)
+    request.draft = replace(request.draft, attempt=attempt)
+    if handled:
+        request.draft = request.draft.with_handled(request.xapp, "rollback_to")
+    await context.release_watch.refresh(request.namespace, request.xapp.release_name)
 
 
-def mark_rollback_handled(work: ReconcileRequest) -> None:
-    """Note that what rollback-to asks for was done, or cannot be done."""
-    asked = requested_value(work.xapp, ANNOTATION_ROLLBACK_TO)
-    work.draft.handled = work.draft.handled.model_copy(update={"rollback_to": asked})
+def reject_rollback(action: RejectRollback, request: ReconcileRequest, context: ReconcilerContext) -> None:
+    """Record an event, and mark rollback-to as handled."""
+    context.events.record(request.raw, event_type="Warning", reason=Reason.ROLLBACK_FAILED, message=action.message)
+    request.draft = request.draft.with_handled(request.xapp, "rollback_to")
 
 
 def _rolled_back_attempt(attempt: Attempt, revision: int, root_cause: str) -> Attempt:
-    """Return the failed upgrade as what it now is: permanently failed, and rolled back."""
+    """Return the upgrade as permanently failed and rolled back."""
     advice = f"rolled back to revision {revision}; change spec, chart or values, or set the annotation retry-at"
     if attempt.outcome is AttemptOutcome.FAILED:
         return replace(attempt, permanent=True, message=f"{attempt.message}; {advice}")

@@ -1,4 +1,4 @@
-"""Uninstall: the XApp is being deleted, or an uninstall was left half done.
+"""Uninstall: the XApp is being deleted, or an earlier uninstall did not finish.
 
 Works from Helm's storage alone: neither the chart nor the values are needed. Draft: attempt; release cleared.
 """
@@ -6,79 +6,95 @@ Works from Helm's storage alone: neither the chart nor the values are needed. Dr
 from __future__ import annotations
 
 import asyncio
-import time
 from dataclasses import replace
 
-from xapp_operator.api.json import obj
+from xapp_operator.api.conditions import Reason
+from xapp_operator.api.json import obj, text
 from xapp_operator.api.models import ReleaseStatus
+from xapp_operator.api.names import HELM_RELEASE_NAME, HELM_RELEASE_NAMESPACE, LABEL_XAPP
 from xapp_operator.domain.actions import Uninstall
 from xapp_operator.domain.plan_input import Attempt, AttemptOutcome
-from xapp_operator.errors import AccessDenied, KindNotServed, NotFound, XAppError
+from xapp_operator.errors import AccessDenied, KindNotServed, NotFound
 from xapp_operator.helm.release_storage import release_secret_name, remove_unserved_kinds
 from xapp_operator.helm.requests import UninstallRequest, UninstallResult
-from xapp_operator.kube.resources import NAMESPACES, SECRETS
+from xapp_operator.kube.reader import is_namespace_terminating
+from xapp_operator.kube.resources import SECRETS
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
-from xapp_operator.reconcile.running import StepInterrupted
-from xapp_operator.reconcile.verbs.deploy import failed_attempt
+from xapp_operator.reconcile.verbs.deploy import run_step
 
 
-async def uninstall(action: Uninstall, work: ReconcileRequest, tools: ReconcilerContext, attempt: Attempt) -> None:
-    """Run `helm uninstall`; a release that is not found is done."""
-    request = UninstallRequest(
-        name=work.xapp.release_name,
-        namespace=work.namespace,
-        user=tools.impersonation.user_for(work.xapp),
-        timeout=work.xapp.spec.timeout_seconds,
+async def uninstall(action: Uninstall, request: ReconcileRequest, context: ReconcilerContext, attempt: Attempt) -> None:
+    """Run `helm uninstall` and record how it ended; a release that is not found counts as uninstalled."""
+    name = request.xapp.release_name
+    helm_request = UninstallRequest(
+        name=name,
+        namespace=request.namespace,
+        user=context.impersonation.user_for(request.xapp),
+        timeout=request.xapp.spec.timeout_seconds,
         no_hooks=not action.hooks,
     )
-    try:
-        result = await tools.running_steps.run(work.key, _uninstall_served_kinds(work, tools, request))
-    except StepInterrupted:
-        work.draft.attempt = replace(attempt, outcome=AttemptOutcome.INTERRUPTED, last_at=time.time())
-    except XAppError as error:
-        work.draft.attempt = failed_attempt(attempt, error)
-        tools.events.record(work.raw, event_type="Warning", reason=work.draft.attempt.reason, message=error.message)
-        if isinstance(error, AccessDenied) and await _is_namespace_terminating(work, tools):
-            tools.release_watch.forget(work.namespace, work.xapp.release_name)
-            return
-    else:
-        work.draft.attempt = replace(attempt, outcome=AttemptOutcome.SUCCEEDED, last_at=time.time())
-        work.draft.release = ReleaseStatus()
+    attempt, result = await run_step(request, context, attempt, _uninstall_served_kinds(request, context, helm_request))
+    if result is not None:
+        attempt = replace(attempt, outcome=AttemptOutcome.SUCCEEDED)
+        request.draft = replace(request.draft, release=ReleaseStatus())
         if result.unverified:
-            left = ", ".join(result.unverified)
-            message = f"helm could not tell whether these objects are gone, look after them yourself: {left}"
-            tools.events.record(work.raw, event_type="Warning", reason="LeftBehind", message=message)
-    await tools.release_watch.refresh(work.namespace, work.xapp.release_name)
+            objects = ", ".join(result.unverified)
+            message = f"helm could not verify that these objects are deleted; check them yourself: {objects}"
+            context.events.record(request.raw, event_type="Warning", reason="LeftBehind", message=message)
+    request.draft = replace(request.draft, attempt=attempt)
+    # With its namespace, a service account loses its permissions too: the deletion must go on without helm.
+    denied = attempt.outcome is AttemptOutcome.FAILED and attempt.reason == Reason.ACCESS_DENIED
+    deleting = request.xapp.metadata.deletion_timestamp is not None
+    if denied and deleting and await is_namespace_terminating(context.kube, request.namespace):
+        context.release_watch.forget(request.namespace, name)
+    else:
+        await context.release_watch.refresh(request.namespace, name)
+
+
+async def cleanup_orphans(request: ReconcileRequest, context: ReconcilerContext) -> None:
+    """Delete the cluster-scoped objects of a release whose record is gone, because its namespace is being deleted.
+
+    Kubernetes deletes what is in the namespace. The others are found by the operator's label and Helm's annotations,
+    which must both name this release, and deleted with the identity that created them. A missing permission becomes
+    an event.
+
+    Raises:
+        KubeError: when the cluster does not answer; the deletion is tried again.
+    """
+    client = context.impersonation.client_for(request.xapp)
+    release = (request.xapp.release_name, request.namespace)
+    denied: AccessDenied | None = None
+    for resource in await context.kube.discovery.cluster_scoped_resources():
+        try:
+            found = await client.list(
+                resource, label_selector=f"{LABEL_XAPP}={request.xapp.metadata.name}", metadata_only=True
+            )
+            for item in found.items:
+                metadata = obj(item, "metadata")
+                annotations = obj(metadata, "annotations")
+                if (text(annotations, HELM_RELEASE_NAME), text(annotations, HELM_RELEASE_NAMESPACE)) == release:
+                    await client.delete(resource, text(metadata, "name"), uid=text(metadata, "uid"))
+        except NotFound:
+            continue
+        except AccessDenied as error:
+            denied = denied or error
+    if denied is not None:
+        context.events.record(request.raw, event_type="Warning", reason="LeftBehind", message=denied.message)
 
 
 async def _uninstall_served_kinds(
-    work: ReconcileRequest, tools: ReconcilerContext, request: UninstallRequest
+    request: ReconcileRequest, context: ReconcilerContext, helm_request: UninstallRequest
 ) -> UninstallResult:
     try:
-        return await tools.helm.uninstall(request)
+        return await context.helm.uninstall(helm_request)
     except KindNotServed:
-        # Helm stops at a kind whose definition was removed, and with it all its objects: take it out of the record.
-        kube, name = tools.impersonation.client_for(work.xapp), work.xapp.release_name
-        newest = tools.release_watch.revisions(work.namespace, name)[-1]
-        secret = await kube.get(SECRETS, release_secret_name(name, newest.revision), namespace=work.namespace)
-        served = await tools.kube.discovery.served_kinds()
+        # Helm stops at a kind whose definition was deleted, and its objects with it. Remove it from the release record.
+        client, name = context.impersonation.client_for(request.xapp), request.xapp.release_name
+        newest = context.release_watch.revisions(request.namespace, name)[-1]
+        secret = await client.get(SECRETS, release_secret_name(name, newest.revision), namespace=request.namespace)
+        served = await context.kube.discovery.served_kinds()
         changed = await asyncio.to_thread(remove_unserved_kinds, secret, served=served)
         if changed is None:
             raise
-        await kube.replace(SECRETS, changed, namespace=work.namespace)
-        return await tools.helm.uninstall(request)
-
-
-async def _is_namespace_terminating(work: ReconcileRequest, tools: ReconcilerContext) -> bool:
-    """Return whether a deletion must pass because its namespace, and with it the right to uninstall, goes away."""
-    deleting = work.xapp.metadata.deletion_timestamp is not None
-    return deleting and await namespace_terminating(tools, work.namespace)
-
-
-async def namespace_terminating(tools: ReconcilerContext, name: str) -> bool:
-    """Return whether the namespace is being deleted, or gone."""
-    try:
-        namespace = await tools.kube.get(NAMESPACES, name)
-    except NotFound:
-        return True
-    return "deletionTimestamp" in obj(namespace, "metadata")
+        await client.replace(SECRETS, changed, namespace=request.namespace)
+        return await context.helm.uninstall(helm_request)

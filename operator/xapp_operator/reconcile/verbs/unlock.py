@@ -1,12 +1,13 @@
-"""Unlock: the newest revision is pending, and no helm works on it any more.
+"""Unlock: the newest revision is pending, and no helm process works on it any more.
 
-Helm reads the status in the payload of its Secret and finds it by the label, so both are rewritten together
-(`helm.storage.with_status`). Draft: `unlocked`, so that Released says so.
+Helm reads the status in the payload of the release Secret and finds the Secret by its label, so both change together.
+Draft: `unlocked`, which Released reports.
 """
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 from xapp_operator.domain.actions import Unlock
 from xapp_operator.helm.release_storage import release_secret_name, unlock_release
@@ -14,20 +15,19 @@ from xapp_operator.kube.resources import SECRETS
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 
 
-async def unlock(action: Unlock, work: ReconcileRequest, tools: ReconcilerContext) -> None:
+async def unlock(action: Unlock, request: ReconcileRequest, context: ReconcilerContext) -> None:
     """Mark the pending revision as failed.
 
     Raises:
-        Conflict: when the Secret changed meanwhile; the next reconcile sees what it is then.
+        Conflict: when the Secret changed meanwhile; the next reconcile observes it again.
     """
-    kube = tools.impersonation.client_for(work.xapp)
-    name = release_secret_name(work.xapp.release_name, action.revision)
-    secret = await kube.get(SECRETS, name, namespace=work.namespace)
-    await kube.replace(SECRETS, await asyncio.to_thread(unlock_release, secret), namespace=work.namespace)
-    work.draft.unlocked = True
-    tools.events.record(
-        work.raw,
+    client, release = context.impersonation.client_for(request.xapp), request.xapp.release_name
+    secret = await client.get(SECRETS, release_secret_name(release, action.revision), namespace=request.namespace)
+    await client.replace(SECRETS, await asyncio.to_thread(unlock_release, secret), namespace=request.namespace)
+    request.draft = replace(request.draft, unlocked=True)
+    context.events.record(
+        request.raw,
         reason="Unlocked",
-        message=f"revision {action.revision} was left pending by a helm that is gone; it is marked failed",
+        message=f"a helm process that no longer runs left revision {action.revision} pending; it is marked as failed",
     )
-    await tools.release_watch.refresh(work.namespace, work.xapp.release_name)
+    await context.release_watch.refresh(request.namespace, release)

@@ -8,9 +8,9 @@ import orjson
 import pytest
 
 from tests.unit.monitor.objects import drax_labels, labelled
-from xapp_operator.config import DRAX_LABEL_SET
 from xapp_operator.gateway.catalog.xapp_sources import build_label_entry
 from xapp_operator.gateway.schemas.records import XAppDetails
+from xapp_operator.label_sets import DRAX_LABEL_SET
 from xapp_operator.monitor.live_objects import to_live_object
 from xapp_operator.monitor.object_labels import OPERATOR_LABEL_SET, read_labels
 from xapp_operator.monitor.registry import Registration

@@ -1,7 +1,6 @@
-"""What the cluster asks the operator's pod: is it alive, does it lead, and its metrics.
+"""The HTTP server for probes of the operator's pod and for its metrics.
 
-Lives in `handlers` beside the process it reports on. Alive means that every watch heard from the API server not long
-ago; a process whose streams are silently dead is started again.
+/healthz fails when no watch has received anything for a while, so that a process whose streams are dead is restarted.
 """
 
 from __future__ import annotations
@@ -17,15 +16,15 @@ from xapp_operator.reconcile.runtime import OperatorRuntime
 from xapp_operator.telemetry.metrics import Metrics
 
 CONTACT_TIMEOUT_SECONDS: Final = 300.0
-"""Longer than an outage of the API server that a restart of this process cannot mend is worth a restart for."""
+"""Watches reconnect by themselves. After this long without contact, a restart may help."""
 
 
 class ProbeServer:
-    """A small HTTP server: /healthz, /readyz and /metrics."""
+    """Serves /healthz, /readyz and /metrics."""
 
     def __init__(self, settings: Settings, metrics: Metrics) -> None:
         self._settings = settings
-        self._metrics_of_process = metrics
+        self._metrics = metrics
         self._runtime: OperatorRuntime | None = None
         app = web.Application()
         app.add_routes(
@@ -38,9 +37,9 @@ class ProbeServer:
         self._runner = web.AppRunner(app, access_log=None)
 
     def set_leading(self, runtime: OperatorRuntime) -> None:
-        """Say that this process leads, with `runtime`."""
+        """Report that this process is the leader and has started `runtime`."""
         self._runtime = runtime
-        self._metrics_of_process.set_leading(leading=True)
+        self._metrics.set_leading(leading=True)
 
     async def __aenter__(self) -> Self:
         await self._runner.setup()
@@ -54,14 +53,12 @@ class ProbeServer:
 
     async def _healthz(self, _: web.Request) -> web.Response:
         runtime = self._runtime
-        if runtime is None or runtime.has_recent_contact(
-            now=time.monotonic(), max_silence_seconds=CONTACT_TIMEOUT_SECONDS
-        ):
+        if runtime is None or time.monotonic() - runtime.last_contact <= CONTACT_TIMEOUT_SECONDS:
             return web.Response(text="ok\n")
-        return web.Response(status=503, text=f"no word from the API server for {CONTACT_TIMEOUT_SECONDS:g} s\n")
+        return web.Response(status=503, text=f"no contact with the API server for {CONTACT_TIMEOUT_SECONDS:g} s\n")
 
     async def _readyz(self, _: web.Request) -> web.Response:
-        return web.Response(text="leads\n" if self._runtime is not None else "waits for the lead\n")
+        return web.Response(text="leading\n" if self._runtime is not None else "waiting for the lease\n")
 
     async def _serve_metrics(self, _: web.Request) -> web.Response:
-        return web.Response(body=self._metrics_of_process.render(), content_type="text/plain", charset="utf-8")
+        return web.Response(body=self._metrics.render(), content_type="text/plain", charset="utf-8")

@@ -1,6 +1,6 @@
-"""The operator's process: event loop, leadership, probe, and an end that leaves nothing half done.
+"""Runs the operator until a signal ends it: event loop, leader election, probe, and an orderly stop.
 
-Lives in `handlers` because it runs kopf. One operator leads at a time by a Lease; the others wait, ready to take over.
+One operator leads at a time, by a Lease; the others wait and take over when the leader stops.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ import uvloop
 from xapp_operator.config import Settings
 from xapp_operator.errors import KubeError, NotFound
 from xapp_operator.handlers.kopf_operator import run_operator
-from xapp_operator.handlers.probe_server import ProbeServer
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.leader_election import LeaderElector
 from xapp_operator.kube.resources import CHART_REPOSITORIES, XAPPS
+from xapp_operator.manager.probe_server import ProbeServer
 from xapp_operator.reconcile.runtime import OperatorRuntime
 from xapp_operator.telemetry.logs import get_logger
 from xapp_operator.telemetry.metrics import METRICS
 
 LEASE_NAME: Final = "xapp-operator"
 EXIT_LEADERSHIP_LOST: Final = 3
-"""Exit code after the lead was lost: start again and wait for it."""
+"""Exit code after the Lease was lost: start again and wait for it."""
 CRD_POLL_SECONDS: Final = 2.0
 
 _log = get_logger(__name__)
@@ -36,7 +36,7 @@ def run(settings: Settings) -> int:
     """Run the operator until a signal ends it, and return the exit code.
 
     Raises:
-        KubeError: where no cluster is configured, or without an identity for helm (see `_check_identity`).
+        KubeError: when no cluster is configured, or helm has no identity (see `_require_helm_identity`).
     """
     _require_helm_identity(settings)
     return uvloop.run(_run(settings))
@@ -46,7 +46,7 @@ async def _run(settings: Settings) -> int:
     stop = asyncio.Event()
     lost = asyncio.Event()
 
-    def listen() -> None:
+    def install_signal_handlers() -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
 
@@ -54,19 +54,19 @@ async def _run(settings: Settings) -> int:
         lost.set()
         stop.set()
 
-    listen()
+    install_signal_handlers()
     async with AsyncExitStack() as stack:
         kube = await stack.enter_async_context(await KubeClient.connect(settings))
         probe = await stack.enter_async_context(ProbeServer(settings, METRICS))
         if settings.leader_election:
-            leadership = LeaderElector(
+            elector = LeaderElector(
                 kube,
                 namespace=settings.leader_election_namespace,
                 name=LEASE_NAME,
                 lease_seconds=settings.lease_seconds,
                 on_lost=on_lost,
             )
-            if not await _run_unless_stopped(stop, stack.enter_async_context(leadership)):
+            if not await _run_unless_stopped(stop, stack.enter_async_context(elector)):
                 return 0
         if not await _run_unless_stopped(stop, _wait_for_crds(kube, settings)):
             return 0
@@ -74,7 +74,8 @@ async def _run(settings: Settings) -> int:
         if not await _run_unless_stopped(stop, stack.enter_async_context(runtime)):
             return 0
         probe.set_leading(runtime)
-        await run_operator(runtime, settings, stop=stop, on_started=listen)  # kopf has taken the signals
+        # kopf installs signal handlers of its own at its start: replace them.
+        await run_operator(runtime, settings, stop=stop, on_started=install_signal_handlers)
     return EXIT_LEADERSHIP_LOST if lost.is_set() else 0
 
 
@@ -84,9 +85,8 @@ async def _wait_for_crds(kube: KubeClient, settings: Settings) -> None:
     while True:
         try:
             for resource in (XAPPS, CHART_REPOSITORIES):
-                async with aclosing(
-                    kube.list_pages(resource, namespace=namespace, metadata_only=True, limit=1)
-                ) as pages:
+                pages = kube.list_pages(resource, namespace=namespace, metadata_only=True, limit=1)
+                async with aclosing(pages):
                     await anext(pages)
         except NotFound:
             _log.warning("waiting for the CRDs: install crds/", kind=resource.kind)
@@ -100,7 +100,7 @@ async def _wait_for_crds(kube: KubeClient, settings: Settings) -> None:
 
 
 async def _run_unless_stopped(stop: asyncio.Event, start: Coroutine[Any, Any, object]) -> bool:
-    """Await `start`, but give it up when `stop` is set first; return whether it came to its end."""
+    """Await `start`, but cancel it when `stop` is set first; return whether it finished."""
     starting = asyncio.ensure_future(start)
     stopping = asyncio.ensure_future(stop.wait())
     try:
@@ -116,11 +116,11 @@ async def _run_unless_stopped(stop: asyncio.Event, start: Coroutine[Any, Any, ob
 
 
 def _require_helm_identity(settings: Settings) -> None:
-    """Refuse to make every author of an XApp as mighty as the operator, unless that is asked for."""
+    """Refuse to give anyone who can create an XApp the operator's permissions, unless the settings allow it."""
     if settings.default_service_account is None and not settings.allow_operator_identity:
         raise KubeError(
-            "helm has nobody to act as: set XAPP_DEFAULT_SERVICE_ACCOUNT to a service account that every namespace "
-            "with XApps has (manifests/ use xapp-deployer), or set XAPP_ALLOW_OPERATOR_IDENTITY=true, which gives "
-            "every author of an XApp the operator's own rights",
+            "helm has no identity to act with. Set XAPP_DEFAULT_SERVICE_ACCOUNT to a service account that exists in "
+            "every namespace with XApps (manifests/ use xapp-deployer). Or set XAPP_ALLOW_OPERATOR_IDENTITY=true, "
+            "which gives anyone who can create an XApp the operator's own permissions.",
             permanent=True,
         )

@@ -1,0 +1,1 @@
+"""The operator's process: signals, leader election, probe, and the order of start and stop."""

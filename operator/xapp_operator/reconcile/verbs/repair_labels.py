@@ -1,0 +1,110 @@
+"""RepairLabels, and the labelling after Install and Upgrade: metadata patches with the same identity as helm's.
+
+The responses are the newest state of the objects and go to the monitor, so that health is never judged from before the
+helm step. Draft: the labelled revision.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import replace
+from typing import Final
+
+from xapp_operator.api.conditions import Reason
+from xapp_operator.api.json import JsonObject
+from xapp_operator.api.names import LABEL_COMPONENT
+from xapp_operator.domain.actions import RepairLabels
+from xapp_operator.errors import AccessDenied, NotFound
+from xapp_operator.helm.inventory import ObjectRef, manifest_inventory
+from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.resources import SERVICES, Resource
+from xapp_operator.monitor.xapp_monitor import UnlabelledObject
+from xapp_operator.reconcile.labels import original_text_annotations, predefined_labels
+from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
+from xapp_operator.reconcile.release_watch import read_release_record
+from xapp_operator.telemetry.logs import get_logger
+
+MAX_PARALLEL_PATCHES: Final = 4
+
+_log = get_logger(__name__)
+
+
+async def label_release(request: ReconcileRequest, context: ReconcilerContext, manifest: str, *, revision: int) -> None:
+    """Label every object of a revision's manifest, and tell the monitor what the release consists of.
+
+    Raises:
+        AccessDenied: when the identity may not patch one of them; the message names the missing permission.
+    """
+    references = await asyncio.to_thread(manifest_inventory, manifest)
+    context.monitor.set_inventory(request.key, references)
+    client = context.impersonation.client_for(request.xapp)
+    limit = asyncio.Semaphore(MAX_PARALLEL_PATCHES)
+
+    async def patch(reference: ObjectRef) -> None:
+        async with limit:
+            await _label_reference(request, context, client, reference)
+
+    context.incompletely_labelled.add(request.key)
+    for error in await asyncio.gather(*map(patch, references), return_exceptions=True):
+        if error is not None:
+            raise error
+    context.incompletely_labelled.discard(request.key)
+    request.draft = replace(request.draft, labelled_revision=revision)
+
+
+async def repair_labels(
+    action: RepairLabels,
+    request: ReconcileRequest,
+    context: ReconcilerContext,
+    objects: tuple[UnlabelledObject, ...],
+) -> None:
+    """Write the labels on `objects`, or on all objects of the release; a missing permission becomes an event.
+
+    Raises:
+        KubeError: when the cluster does not answer.
+    """
+    try:
+        if action.all_objects:
+            revision = request.draft.release.revision or 0
+            record = await read_release_record(context.kube, request.namespace, request.xapp.release_name, revision)
+            await label_release(request, context, record.manifest, revision=revision)
+        else:
+            client = context.impersonation.client_for(request.xapp)
+            for each in objects:
+                await _patch_labels(request, context, client, each.resource, each.name, namespace=each.namespace)
+            _log.info("labels repaired", namespace=request.namespace, name=request.key[1], objects=len(objects))
+    except AccessDenied as error:
+        context.events.record(request.raw, event_type="Warning", reason=Reason.ACCESS_DENIED, message=error.message)
+    context.label_backoff.record_repair(request.key, now=time.time())
+
+
+async def _label_reference(
+    request: ReconcileRequest, context: ReconcilerContext, client: KubeClient, reference: ObjectRef
+) -> None:
+    try:
+        resource = await context.kube.discovery.resource_for(api_version=reference.api_version, kind=reference.kind)
+    except NotFound:
+        return  # the kind was removed from the cluster, and its objects with it
+    namespace = (reference.namespace or request.namespace) if resource.namespaced else None
+    await _patch_labels(request, context, client, resource, reference.name, namespace=namespace)
+
+
+async def _patch_labels(
+    request: ReconcileRequest,
+    context: ReconcilerContext,
+    client: KubeClient,
+    resource: Resource,
+    name: str,
+    *,
+    namespace: str | None,
+) -> None:
+    labels = predefined_labels(request.xapp)
+    if resource == SERVICES:
+        labels[LABEL_COMPONENT] = name
+    metadata: JsonObject = {"labels": {**labels}, "annotations": {**original_text_annotations(request.xapp)}}
+    try:
+        labelled = await client.patch(resource, name, {"metadata": metadata}, namespace=namespace)
+    except NotFound:
+        return  # already deleted, as objects with a time to live are
+    await context.monitor.update_object(resource, labelled)

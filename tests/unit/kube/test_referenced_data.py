@@ -1,0 +1,118 @@
+"""What an XApp refers to is read by one reader, which says what is missing or wrong."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any, Literal
+
+import pytest
+from aiohttp import web
+
+from tests.unit.kube.conftest import Connect
+from xapp_operator.api.models import ArchiveSource, KeyRef, ValuesRef
+from xapp_operator.errors import AccessDenied, ChartNotFound, FormInvalid, ValuesInvalid, ValuesNotFound
+from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.referenced_data import read_archive, read_uploaded_archive, read_values_file
+
+CHART = b"a packaged chart"
+ENCODED = base64.b64encode(CHART).decode()
+OBJECTS: dict[str, dict[str, Any]] = {
+    "secrets/values": {
+        "data": {"values.yaml": base64.b64encode(b"a: 1\n").decode(), "broken": "%%%", "list": "LSAxCg=="}
+    },
+    "configmaps/values": {"data": {"values.yaml": "a: 2\n"}},
+    "secrets/upload": {
+        "metadata": {"uid": "u1"},
+        "type": "xapp-operator.io/chart",
+        "immutable": True,
+        "data": {"chart.tgz": ENCODED},
+    },
+    "secrets/own": {"type": "Opaque", "data": {"chart.tgz": ENCODED, "broken": "%%%"}},
+    "configmaps/own": {"binaryData": {"chart.tgz": ENCODED}},
+}
+
+
+@pytest.fixture
+async def kube(connect: Connect) -> KubeClient:
+    async def handle(request: web.Request) -> web.Response:
+        key = "/".join(request.path.split("/")[-2:])
+        if key == "secrets/denied":
+            return web.json_response(
+                {"kind": "Status", "code": 403, "reason": "Forbidden", "message": "no"}, status=403
+            )
+        if key not in OBJECTS:
+            return web.json_response({"kind": "Status", "code": 404, "reason": "NotFound", "message": "no"}, status=404)
+        return web.json_response(OBJECTS[key])
+
+    return await connect(handle)
+
+
+async def _values(
+    kube: KubeClient,
+    name: str,
+    key: str = "values.yaml",
+    *,
+    kind: Literal["Secret", "ConfigMap"] = "Secret",
+    optional: bool = False,
+) -> object:
+    source = ValuesRef(kind=kind, name=name, key=key, optional=optional)
+    return await read_values_file(kube, source, namespace="ns", max_bytes=1024)
+
+
+async def test_values_come_from_secrets_and_config_maps(kube: KubeClient) -> None:
+    assert await _values(kube, "values") == {"a": 1}
+    assert await _values(kube, "values", kind="ConfigMap") == {"a": 2}
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "part"), [("none", "values.yaml", "does not exist"), ("values", "x", "no key x")]
+)
+async def test_missing_values_are_an_error_unless_optional(kube: KubeClient, name: str, key: str, part: str) -> None:
+    with pytest.raises(ValuesNotFound, match=part):
+        await _values(kube, name, key)
+    assert await _values(kube, name, key, optional=True) == {}
+
+
+@pytest.mark.parametrize(("key", "part"), [("broken", "base64"), ("list", "key list of Secret values")])
+async def test_malformed_values_are_an_error_even_if_optional(kube: KubeClient, key: str, part: str) -> None:
+    with pytest.raises(ValuesInvalid, match=part) as caught:
+        await _values(kube, "values", key, optional=True)
+    assert not isinstance(caught.value, ValuesNotFound)
+
+
+async def test_forbidden_values_are_an_error_even_if_optional(kube: KubeClient) -> None:
+    with pytest.raises(AccessDenied):
+        await _values(kube, "denied", optional=True)
+
+
+def _archive(name: str, key: str = "chart.tgz", *, config_map: bool = False) -> ArchiveSource:
+    reference = KeyRef(name=name, key=key)
+    return ArchiveSource(config_map_ref=reference) if config_map else ArchiveSource(secret_ref=reference)
+
+
+async def test_archives_come_from_uploads_and_from_objects_of_a_user(kube: KubeClient) -> None:
+    upload = await read_archive(kube, _archive("upload"), namespace="ns")
+    assert (upload.data, upload.upload_uid) == (CHART, "u1")
+    for archive in (_archive("own"), _archive("own", config_map=True)):
+        own = await read_archive(kube, archive, namespace="ns")
+        assert (own.data, own.upload_uid) == (CHART, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "part"),
+    [("none", "chart.tgz", "does not exist"), ("own", "x", "no key x"), ("own", "broken", "no chart archive")],
+)
+async def test_missing_or_malformed_archive_names_the_object(kube: KubeClient, name: str, key: str, part: str) -> None:
+    with pytest.raises(ChartNotFound, match=part):
+        await read_archive(kube, _archive(name, key), namespace="ns")
+
+
+async def test_archive_that_refers_to_nothing_is_refused(kube: KubeClient) -> None:
+    with pytest.raises(FormInvalid, match="neither"):
+        await read_archive(kube, None, namespace="ns")
+
+
+async def test_reader_of_uploads_tells_nothing_about_other_objects(kube: KubeClient) -> None:
+    assert await read_uploaded_archive(kube, _archive("upload"), namespace="ns") == CHART
+    for archive in (_archive("own"), _archive("own", "x"), _archive("own", config_map=True)):
+        assert await read_uploaded_archive(kube, archive, namespace="ns") is None
