@@ -1,17 +1,13 @@
-"""Generation of the CRDs and of the namespace policy under `crds/` from the pydantic models.
+"""The CRDs and the namespace policy of `crds/`, built from the pydantic models; `make crds` writes them.
 
-`python -m xapp_operator.api.crds DIR` writes the files; a test fails when they are stale. The schema is structural
-(Kubernetes: "Specifying a structural schema"): references inlined, no `null`, no titles, defaults only on `status`.
+The schema is structural (Kubernetes: "Specifying a structural schema"): references are inlined, and there is no `null`,
+no title, and no default but that of `status`.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import cast
-
-import yaml
 
 from xapp_operator.api.base_model import VALIDATIONS_KEY, CelRule, Model
 from xapp_operator.api.chart_repository import ChartRepository
@@ -26,8 +22,6 @@ from xapp_operator.api.names import (
     XAPP_KIND,
     XAPP_PLURAL,
 )
-
-HEADER = "# Generated from operator/xapp_operator/api: run `make crds` after a change there.\n"
 
 _RELEASE_NAME_EXPRESSION = "(has({0}.spec.releaseName) ? {0}.spec.releaseName : {0}.metadata.name)"
 _XAPP_RULES = (
@@ -138,38 +132,19 @@ def namespace_policy() -> list[Json]:
     return [policy, binding]
 
 
-def crd_files() -> dict[str, str]:
-    """Return file name → content of everything under `crds/`."""
-    return {
-        f"{GROUP}_{XAPP_PLURAL}.yaml": _dump_yaml([xapp_crd()]),
-        f"{GROUP}_{REPOSITORY_PLURAL}.yaml": _dump_yaml([chart_repository_crd()]),
-        "namespace-policy.yaml": _dump_yaml(namespace_policy()),
-        "kustomization.yaml": _dump_yaml(
-            [
-                {
-                    "apiVersion": "kustomize.config.k8s.io/v1beta1",
-                    "kind": "Kustomization",
-                    "resources": [
-                        f"{GROUP}_{XAPP_PLURAL}.yaml",
-                        f"{GROUP}_{REPOSITORY_PLURAL}.yaml",
-                        "namespace-policy.yaml",
-                    ],
-                }
-            ]
-        ),
+def crd_files() -> dict[str, list[Json]]:
+    """Return file name → YAML documents of everything under `crds/`."""
+    files: dict[str, list[Json]] = {
+        f"{GROUP}_{XAPP_PLURAL}.yaml": [xapp_crd()],
+        f"{GROUP}_{REPOSITORY_PLURAL}.yaml": [chart_repository_crd()],
+        "namespace-policy.yaml": namespace_policy(),
     }
-
-
-def main(argv: list[str] | None = None) -> int:
-    """Write the files into the folder named first."""
-    (folder,) = sys.argv[1:] if argv is None else argv
-    for name, content in crd_files().items():
-        (Path(folder) / name).write_text(content, encoding="utf-8")
-    return 0
-
-
-def _dump_yaml(documents: list[Json]) -> str:
-    return HEADER + yaml.safe_dump_all(documents, sort_keys=False, width=120, allow_unicode=True)
+    kustomization: JsonObject = {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "resources": list(files),
+    }
+    return {**files, "kustomization.yaml": [kustomization]}
 
 
 def _build_crd(
@@ -297,6 +272,3 @@ _KEYWORD_TRANSFORMS: dict[str, Callable[[Json, JsonObject], Json]] = {
     "items": _structural_schema,
     "additionalProperties": _structural_schema,
 }
-
-if __name__ == "__main__":
-    raise SystemExit(main())
