@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import cast
 
-from xapp_operator.api.base_model import VALIDATIONS_KEY, CelRule, Model
+from xapp_operator.api.base_model import Model
 from xapp_operator.api.chart_repository import ChartRepository
 from xapp_operator.api.json import Json, JsonObject, obj
-from xapp_operator.api.models import RELEASE_NAME_MAX, XAPP_NAME_MAX, XApp
+from xapp_operator.api.models import RELEASE_NAME_MAX, RELEASE_NAME_PATTERN, XAPP_NAME_MAX, XApp
 from xapp_operator.api.names import (
     API_VERSION,
     GROUP,
@@ -22,6 +22,7 @@ from xapp_operator.api.names import (
     XAPP_KIND,
     XAPP_PLURAL,
 )
+from xapp_operator.api.rules import VALIDATIONS_KEY, CelRule, cel_literal
 
 _RELEASE_NAME_EXPRESSION = "(has({0}.spec.releaseName) ? {0}.spec.releaseName : {0}.metadata.name)"
 _XAPP_RULES = (
@@ -38,8 +39,7 @@ _XAPP_RULES = (
         "spec.releaseName cannot be changed (default: metadata.name): create a new XApp instead",
     ),
     CelRule(
-        "has(self.spec.releaseName) || self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-        "(\\\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",
+        f"has(self.spec.releaseName) || self.metadata.name.matches({cel_literal(RELEASE_NAME_PATTERN)})",
         "metadata.name is no Helm release name: set spec.releaseName",
     ),
 )

@@ -6,19 +6,29 @@ says. The rules are checked by the API server, so that a bad manifest fails at `
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from xapp_operator.api.base_model import CelRule, Model, UnvalidatedObject, cel_rules
+from xapp_operator.api.base_model import Model, UnvalidatedObject
 from xapp_operator.api.json import JsonObject
-from xapp_operator.common.text import quote_input
+from xapp_operator.api.rules import CelRule, cel_rules, duration_rule, parse_duration, pattern_rule
+from xapp_operator.api.spec_parts import (
+    URL_RULES,
+    ArchiveSource,
+    Dependency,
+    DriftDetection,
+    HelmTestPolicy,
+    UpgradePolicy,
+    ValuesRef,
+)
 
 METHOD_REMOTE = "Remote Chart Repository"
 METHOD_UPLOAD = "Upload Chart"
+
+RELEASE_NAME_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
 
 XAPP_NAME_MAX = 63
 RELEASE_NAME_MAX = 53
@@ -28,42 +38,12 @@ MESSAGE_MAX = 1024
 DEFAULT_TIMEOUT = "5m"
 DEFAULT_MAX_HISTORY = 5
 
-_DURATION_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-_DURATION_RULE = CelRule(
-    "self.matches('^([0-9]+(\\\\.[0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s')"
-    " && duration(self) <= duration('24h')",
-    "must be a duration between 1s and 24h, such as 90s, 5m or 1h30m",
-)
 _IMMUTABLE_MESSAGE = "is part of the xApp's identity and cannot be changed: create a new XApp instead"
-_IDENTITY_RULE = CelRule("self.matches('[A-Za-z0-9]')", "must contain at least one letter or digit (a-z, 0-9)")
-_RELEASE_NAME_RULE = CelRule(
-    "self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",
-    "must be a Helm release name: lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit",
-)
-
-URL_RULES = (
-    CelRule("self.matches('^(https?|oci)://[^/?#]+')", "must begin with http://, https:// or oci:// and name a host"),
-    CelRule("self.matches('^[!-~]+$')", "must have no spaces, and none but ASCII characters"),
-    CelRule(
-        "isURL(self) && url(self).getHostname() != '' && (url(self).getPort() == '' "
-        "|| int(url(self).getPort()) < 65536)",
-        "must be a URL with a host and, where it has one, a port up to 65535",
-    ),
-    CelRule(
-        "!self.matches('^[a-z]+://[^/?#]*@')",
-        "must not carry credentials: put them into a Secret and name it in secretRef of the ChartRepository",
-    ),
-)
-
-ObjectName = Annotated[str, Field(min_length=1, max_length=253)]
+_IDENTITY_RULE = pattern_rule("[A-Za-z0-9]", "must contain at least one letter or digit (a-z, 0-9)")
 
 
-def parse_duration(text: str) -> float:
-    """Return the seconds of a duration such as `1h30m` (Go's notation); raises ValueError when it is none."""
-    parts = re.findall(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)", text)
-    if not parts or "".join(number + unit for number, unit in parts) != text:
-        raise ValueError(f"{quote_input(text)} is no duration such as 90s, 5m or 1h30m")
-    return sum(float(number) * _DURATION_UNITS[unit] for number, unit in parts)
+def _immutable(field: str) -> CelRule:
+    return CelRule("self == oldSelf", f"{field} {_IMMUTABLE_MESSAGE}")
 
 
 class Phase(StrEnum):
@@ -85,79 +65,6 @@ class HealthStatus(StrEnum):
     PROGRESSING = "Progressing"
     DEGRADED = "Degraded"
     UNKNOWN = "Unknown"
-
-
-class KeyRef(Model):
-    """One key of a Secret or ConfigMap in the XApp's namespace."""
-
-    name: ObjectName = Field(description="Name of the object, in the XApp's namespace.")
-    key: ObjectName = Field(description="Key inside the object's data.")
-
-
-class ArchiveSource(Model):
-    """Where the chart archive of an uploaded chart lies."""
-
-    model_config = ConfigDict(
-        json_schema_extra=cel_rules(
-            CelRule(
-                "has(self.secretRef) != has(self.configMapRef)",
-                "archive needs exactly one of secretRef and configMapRef",
-            )
-        )
-    )
-
-    secret_ref: KeyRef | None = Field(
-        None, description="Secret that holds the packaged chart (.tgz). The gateway makes one from an upload."
-    )
-    config_map_ref: KeyRef | None = Field(
-        None, description="ConfigMap whose binaryData holds the packaged chart (.tgz), for GitOps repositories."
-    )
-    digest: str | None = Field(
-        None,
-        description="sha256:<hex> of the archive. Checked when given; a mismatch is Stalled.",
-        json_schema_extra=cel_rules(
-            CelRule("self.matches('^sha256:[0-9a-f]{64}$')", "must be sha256: followed by 64 lower-case hex digits")
-        ),
-        max_length=71,
-    )
-
-
-class ValuesRef(Model):
-    """A Secret or ConfigMap whose key holds a values file."""
-
-    kind: Literal["Secret", "ConfigMap"] = Field(description="Secret or ConfigMap.")
-    name: ObjectName = Field(description="Name of the object, in the XApp's namespace.")
-    key: ObjectName = Field("values.yaml", description="Key that holds the values file (YAML). Default values.yaml.")
-    optional: bool = Field(False, description="true: a missing object or key is no error. Default false.")  # noqa: FBT003
-
-
-class DriftDetection(Model):
-    """What to do when objects of the release differ from the manifest."""
-
-    mode: Literal["disabled", "warn", "enabled"] = Field(
-        "warn", description="disabled, warn (condition Drifted and an event) or enabled (correct it). Default warn."
-    )
-
-
-class UpgradePolicy(Model):
-    """What to do when an upgrade fails for good."""
-
-    on_failure: Literal["rollback", "none"] = Field(
-        "rollback",
-        description="rollback: return to the last good revision; none: stay and be Stalled. Default rollback.",
-    )
-
-
-class HelmTestPolicy(Model):
-    """Whether the chart's helm tests run."""
-
-    enabled: bool = Field(False, description="Run the chart's test hooks after install and upgrade. Default false.")  # noqa: FBT003
-
-
-class Dependency(Model):
-    """Another XApp in the same namespace that must be Ready first."""
-
-    name: ObjectName = Field(description="metadata.name of the other XApp.")
 
 
 def _required_with_remote(field: str) -> CelRule:
@@ -200,25 +107,24 @@ class XAppSpec(Model):
         )
     )
 
-    x_app_name: str = Field(
+    x_app_name: Annotated[str, _IDENTITY_RULE, _immutable("xAppName")] = Field(
         description="Name of the xApp. Part of its identity: cannot be changed.",
         min_length=1,
         max_length=253,
-        json_schema_extra=cel_rules(_IDENTITY_RULE, CelRule("self == oldSelf", f"xAppName {_IMMUTABLE_MESSAGE}")),
     )
-    organization: str = Field(
+    organization: Annotated[str, _IDENTITY_RULE, _immutable("organization")] = Field(
         description="Organization that provides the xApp. Part of its identity: cannot be changed.",
         min_length=1,
         max_length=253,
-        json_schema_extra=cel_rules(_IDENTITY_RULE, CelRule("self == oldSelf", f"organization {_IMMUTABLE_MESSAGE}")),
     )
-    team: str = Field(
+    team: Annotated[str, _IDENTITY_RULE, _immutable("team")] = Field(
         description="Team inside the organization. Part of the xApp's identity: cannot be changed.",
         min_length=1,
         max_length=253,
-        json_schema_extra=cel_rules(_IDENTITY_RULE, CelRule("self == oldSelf", f"team {_IMMUTABLE_MESSAGE}")),
     )
-    version: str = Field(
+    version: Annotated[
+        str, pattern_rule(r"^[0-9]+(\.[0-9]+)*$", "must be dotted numeric, such as 0.2.1 (no letters, no v)")
+    ] = Field(
         description="Version of the xApp, dotted numeric (0.2.1). With a remote chart also the chart's version, "
         "unless chartVersion says otherwise.",
         min_length=1,
@@ -234,11 +140,10 @@ class XAppSpec(Model):
         description="Where the chart comes from: 'Remote Chart Repository' needs chartName, url and repoName; "
         "'Upload Chart' needs archive, which the gateway fills from an uploaded file."
     )
-    namespace: str = Field(
+    namespace: Annotated[str, _immutable("namespace")] = Field(
         description="Where the chart is installed: always the XApp's own namespace.",
         min_length=1,
         max_length=63,
-        json_schema_extra=cel_rules(CelRule("self == oldSelf", f"namespace {_IMMUTABLE_MESSAGE}")),
     )
     chart_name: str | None = Field(
         None,
@@ -246,25 +151,24 @@ class XAppSpec(Model):
         min_length=1,
         max_length=253,
     )
-    url: str | None = Field(
+    url: Annotated[str | None, *URL_RULES] = Field(
         None,
         description="Address of the chart repository: http://, https:// or oci://. Required with 'Remote Chart "
         "Repository', forbidden otherwise.",
         min_length=1,
         max_length=2048,
-        json_schema_extra=cel_rules(*URL_RULES),
     )
-    repo_name: str | None = Field(
+    repo_name: Annotated[
+        str | None,
+        pattern_rule(
+            "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+            "must be a name of lower-case letters, digits and '-', beginning and ending with a letter or digit",
+        ),
+    ] = Field(
         None,
         description="Name under which the address is saved as a ChartRepository in this namespace. Required with "
         "'Remote Chart Repository', forbidden otherwise.",
         max_length=63,
-        json_schema_extra=cel_rules(
-            CelRule(
-                "self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
-                "must be a name of lower-case letters, digits and '-', beginning and ending with a letter or digit",
-            )
-        ),
     )
     chart_version: str | None = Field(
         None,
@@ -283,12 +187,18 @@ class XAppSpec(Model):
         description="Values files in Secrets and ConfigMaps, merged in order below values.",
         max_length=32,
     )
-    release_name: str | None = Field(
+    release_name: Annotated[
+        str | None,
+        pattern_rule(
+            RELEASE_NAME_PATTERN,
+            "must be a Helm release name: lower-case letters, digits, '-' and '.', beginning and ending with a letter "
+            "or digit",
+        ),
+    ] = Field(
         None,
         description="Name of the Helm release. Default: metadata.name. Cannot be changed.",
         min_length=1,
         max_length=RELEASE_NAME_MAX,
-        json_schema_extra=cel_rules(_RELEASE_NAME_RULE),
     )
     service_account_name: str | None = Field(
         None, description="Service account, in this namespace, as which Helm acts.", min_length=1, max_length=253
@@ -301,11 +211,10 @@ class XAppSpec(Model):
         False,  # noqa: FBT003
         description="true: change nothing until it is false again; deletion still works. Default false.",
     )
-    timeout: str = Field(
+    timeout: Annotated[str, duration_rule("1s", "24h", examples="90s, 5m or 1h30m")] = Field(
         DEFAULT_TIMEOUT,
         description="For one step of Helm, and for becoming healthy after it. Default 5m.",
         max_length=32,
-        json_schema_extra=cel_rules(_DURATION_RULE),
     )
     max_history: int = Field(DEFAULT_MAX_HISTORY, description="Revisions that are kept. Default 5.", ge=1, le=100)
     drift_detection: DriftDetection = Field(

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from xapp_operator.api.json import JsonObject, obj, text
-from xapp_operator.api.models import METHOD_REMOTE, KeyRef, ValuesRef, XApp
+from xapp_operator.api.models import METHOD_REMOTE, XApp
+from xapp_operator.api.spec_parts import KeyRef, ValuesRef
 from xapp_operator.charts.chart_cache import ChartFile
 from xapp_operator.charts.chart_info import ChartInfo
 from xapp_operator.charts.chart_request import ChartRequest

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from xapp_operator.api.crds import chart_repository_crd, xapp_crd
-from xapp_operator.api.models import parse_duration
+from xapp_operator.api.rules import parse_duration
 
 ROOT = Path(__file__).parents[3]
 

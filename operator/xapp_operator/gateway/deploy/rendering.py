@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from xapp_operator.api.json import JsonObject, obj
-from xapp_operator.api.models import ValuesRef, XAppSpec
+from xapp_operator.api.models import XAppSpec
+from xapp_operator.api.spec_parts import ValuesRef
 from xapp_operator.charts.chart_info import ChartInfo
 from xapp_operator.config import Settings
 from xapp_operator.domain.redaction import redact
