@@ -1,12 +1,9 @@
-"""The one loader of values, for operator and gateway: a values file means here what it means to helm.
+"""The loader of values files and of JSON: a values file means here what it means to helm. Pure.
 
 Helm 4 reads values with sigs.k8s.io/yaml, which is go.yaml.in/yaml/v2 (YAML 1.1 with its own scalar rules) followed by
-encoding/json (every number a float64). PyYAML's own resolver disagrees on `22:22`, `2020-01-01`, `1e3`, `0o10` and `y`,
-so only its scanner and parser (libyaml, in C) are used; scalars are read by `yamlscalars` and objects are built here,
-event by event, so that every bound is checked before memory is spent. Stricter than helm on purpose: duplicate keys, a
-second document and bytes that are not UTF-8 are refused. tests/integration/domain compares all this with the real helm.
-
-It lives in `domain` because both processes must read a values file alike; it does no I/O.
+encoding/json (every number is a float64). PyYAML's resolver disagrees on `22:22`, `2020-01-01`, `1e3`, `0o10` and `y`.
+Unlike helm, the loader refuses duplicate keys, a second document, and bytes that are not UTF-8. The tests in
+tests/integration/domain compare it with the real helm.
 """
 
 from __future__ import annotations
@@ -27,13 +24,13 @@ from xapp_operator.domain.yaml_scalars import Scalar, ScalarRefused
 from xapp_operator.errors import FieldError, ValuesInvalid
 
 MAX_DEPTH: Final = 100
-"""Objects and lists may lie this deep in each other."""
+"""How deep objects and lists may be nested."""
 
 MAX_NODES: Final = 100_000
-"""Scalars, lists and objects of one file, those that an alias repeats counted again; keys are not counted."""
+"""Scalars, lists and objects of one file. What an alias repeats counts again; keys do not count."""
 
 MAX_KEY_BYTES: Final = 1_000
-"""Helm's parser does not recognise a key beyond 1,024 bytes, quotes and escapes included."""
+"""Helm's parser does not recognise a key of more than 1,024 bytes, quotes and escapes included."""
 
 _CHARACTER_BYTES_MAX: Final = 6  # \u0085
 _SURROGATES: Final = range(0xD800, 0xE000)
@@ -43,12 +40,16 @@ _UNSAFE_IN_YAML: Final = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\u
 def load_values(data: bytes | str, *, source: str, max_bytes: int, repeated_keys: bool = False) -> JsonObject:
     """Return the object that helm would read from a values file.
 
-    `what` names the input in errors (`values`, `valuesFrom[0]`). `max_bytes` bounds the file, and also the text that it
-    holds once its aliases are expanded. With `repeated_keys` the last of equal keys counts, as for helm: for files of a
-    chart, which its user did not write. An empty file, or one of comments only, is an empty object. Whole numbers are
-    `int`, those beyond 64 bits `float`.
+    An empty file, or one of comments only, is an empty object. Whole numbers are `int`, those beyond 64 bits `float`.
 
-    Raises ValuesInvalid, with line and column, never with what is written there.
+    Args:
+        data: the file.
+        source: the name of the input in errors, such as `values` or `valuesFrom[0]`.
+        max_bytes: bounds the file, and the characters in it once its aliases are expanded.
+        repeated_keys: the last of equal keys counts, as for helm. For files of a chart, which its user did not write.
+
+    Raises:
+        ValuesInvalid: with line and column, never with what is written there.
     """
     text = _decode_text(data, source=source, max_bytes=max_bytes)
     builder = _ValuesBuilder(
@@ -71,10 +72,10 @@ def load_values(data: bytes | str, *, source: str, max_bytes: int, repeated_keys
 
 
 def load_json(data: bytes | str, *, source: str) -> Json:
-    """Return decoded JSON (RFC 8259), numbers held as `load_values` holds them; the caller bounds its size.
+    """Return decoded JSON (RFC 8259), with numbers as `load_values` returns them. The caller bounds its size.
 
-    Raises ValuesInvalid for what is not JSON, for duplicate keys, numbers beyond a float64, lone surrogates, bytes that
-    are not UTF-8, and more than MAX_DEPTH levels.
+    Raises ValuesInvalid for anything else, and for duplicate keys, numbers beyond a float64, lone surrogates, bytes
+    that are not UTF-8, and more than MAX_DEPTH levels.
     """
     text = _decode_text(data, source=source, max_bytes=None)
     try:
@@ -118,9 +119,9 @@ def _decode_json(text: str, *, source: str) -> Json:
 
 
 def dump_values(values: JsonObject) -> bytes:
-    """Return `values` as one line of JSON that helm's YAML parser reads back as the same values.
+    """Return `values` as one line of JSON that helm's YAML parser reads as the same values.
 
-    Raises ValuesInvalid for a key that helm's parser cannot recognise (MAX_KEY_BYTES).
+    Raises ValuesInvalid for a key of more than MAX_KEY_BYTES.
     """
     text = json.dumps(values, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     if len(text) * _CHARACTER_BYTES_MAX > MAX_KEY_BYTES:
@@ -129,16 +130,16 @@ def dump_values(values: JsonObject) -> bytes:
 
 
 def deeper_than(value: Json, levels: int) -> bool:
-    """Tell whether objects and lists lie more than `levels` deep in each other."""
-    if isinstance(value, dict):
-        return levels == 0 or any(deeper_than(member, levels - 1) for member in value.values())
-    if isinstance(value, list):
-        return levels == 0 or any(deeper_than(member, levels - 1) for member in value)
-    return False
+    """Return whether objects and lists are nested more than `levels` deep."""
+    if not isinstance(value, dict | list):
+        return False
+    return levels == 0 or any(
+        deeper_than(member, levels - 1) for member in (value.values() if isinstance(value, dict) else value)
+    )
 
 
 def _escape_for_yaml(text: str) -> str:
-    """Escape what JSON allows and YAML 1.1 does not, or reads as a line break."""
+    """Escape what JSON allows, but YAML 1.1 refuses or reads as a line break."""
     return _UNSAFE_IN_YAML.sub(_escape_character, text)
 
 
