@@ -1,7 +1,7 @@
-"""Rendered manifests as a person may read them: data of Secrets masked, and what looks like a secret elsewhere. Pure.
+"""Rendered manifests for people: the data of Secrets, and what looks like a secret elsewhere, are masked. Pure.
 
-The text stays as the chart rendered it, comments and all: only the scalars that are masked are replaced in their place.
-A document that cannot be read for certain is left out whole. Lives in `helm` because Helm's records are what is shown.
+The text stays as the chart rendered it, comments included; only the masked scalars are replaced. A document that cannot
+be read reliably is left out.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ DEPTH_MAX: Final = 100
 NODES_MAX: Final = 200_000
 SCRUBBED_SECRETS_MAX: Final = 256
 SCRUBBED_CHARACTERS_MIN: Final = 6
-"""Shorter secrets are common words too often to be looked for in a whole text."""
+"""Shorter secrets are too often common words."""
 
-WITHHELD: Final = "\n# withheld: this document cannot be read as YAML, so that nobody can tell what in it is secret\n"
+WITHHELD: Final = "\n# withheld: this document cannot be read as YAML, so its secrets cannot be found\n"
 
 MaskFactory: TypeAlias = Callable[[str], str]
-"""Returns what is shown in place of a secret."""
+"""Returns what replaces a secret."""
 
 _PLAIN_SCALARS: Final[dict[str, Json]] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
@@ -64,7 +64,7 @@ class _ScalarBuilder(TreeBuilder[_Scalar]):
 
 @dataclass(frozen=True, slots=True)
 class MaskedDocument:
-    """One masked document; `name` tells it from the others, as in `apps/v1 Deployment default/web`."""
+    """One masked document; `name` identifies it, as in `apps/v1 Deployment default/web`."""
 
     name: str
     text: str
@@ -72,18 +72,18 @@ class MaskedDocument:
 
 
 def mask_manifest(manifest: str, *, secrets: Iterable[str] = ()) -> str:
-    """Return `manifest` to be shown; `secrets` are texts that must not stand anywhere in it."""
+    """Return `manifest` masked; `secrets` are texts that must not be anywhere in it."""
     return mask_text("".join(f"---{each.text}" for each in mask_documents(manifest)), secrets=secrets)
 
 
 def mask_text(shown: str, *, secrets: Iterable[str], make_mask: MaskFactory = lambda _: MASK) -> str:
-    """Return a text without the longest of `secrets`, such as NOTES that repeat a password."""
+    """Return a text, such as NOTES that repeat a password, without the longest of `secrets`."""
     longest = sorted((each for each in secrets if len(each) >= SCRUBBED_CHARACTERS_MIN), key=len, reverse=True)
     return scrub(shown, longest[:SCRUBBED_SECRETS_MAX], make_mask=make_mask)
 
 
 def mask_documents(manifest: str, *, make_mask: MaskFactory = lambda _: MASK) -> Iterator[MaskedDocument]:
-    """Yield the documents of `manifest`, each ending in a line break, secrets replaced by what `masking` says."""
+    """Yield the documents of `manifest`, each ending in a line break, with secrets replaced by `make_mask`."""
     for source in split_documents(manifest):
         ended = source if source.endswith("\n") else f"{source}\n"
         try:

@@ -22,7 +22,7 @@ from xapp_operator.api.names import (
 )
 from xapp_operator.domain.naming import label_value
 from xapp_operator.errors import NotFound
-from xapp_operator.helm.release_storage import ObjectRef, manifest_inventory
+from xapp_operator.helm.inventory import ObjectRef, manifest_inventory
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import SERVICES, Resource
 from xapp_operator.monitor.object_labels import has_labels

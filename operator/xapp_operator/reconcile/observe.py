@@ -31,7 +31,8 @@ from xapp_operator.domain.plan_input import (
     ObservedState,
 )
 from xapp_operator.errors import AccessDenied, KubeError, SourceUnavailable, XAppError
-from xapp_operator.helm.release_storage import decode_release, manifest_inventory, release_secret_name
+from xapp_operator.helm.inventory import manifest_inventory
+from xapp_operator.helm.release_storage import decode_release, release_secret_name
 from xapp_operator.kube.resources import SECRETS
 from xapp_operator.monitor.root_cause import find_root_cause
 from xapp_operator.reconcile.adoption import matches_desired_state
