@@ -1,8 +1,4 @@
-"""How the models are written: camelCase on the wire, frozen in memory, CEL rules beside the field they guard.
-
-`Rule` is one `x-kubernetes-validations` entry (Kubernetes: "Validation rules" of CustomResourceDefinitions). The CRD
-generator (`crds.py`) lifts them from the JSON schema that pydantic makes.
-"""
+"""The base of the models: camelCase in JSON, frozen in memory."""
 
 from __future__ import annotations
 
@@ -15,7 +11,7 @@ from xapp_operator.api.json import JsonObject
 
 if TYPE_CHECKING:
     UnvalidatedObject = JsonObject
-else:  # pydantic need not look into values: the API server has, and 300 KB of them would cost milliseconds each time
+else:  # the API server has validated values; doing it again would take milliseconds for 300 KB
     UnvalidatedObject = Annotated[
         dict,
         SkipValidation,
@@ -24,7 +20,7 @@ else:  # pydantic need not look into values: the API server has, and 300 KB of t
 
 
 class Model(BaseModel):
-    """Base of every part of a custom resource; unknown fields are ignored, the API server refuses or prunes them."""
+    """Base of every part of a custom resource. Unknown fields are ignored: the API server refuses or prunes them."""
 
     model_config = ConfigDict(
         alias_generator=to_camel, populate_by_name=True, frozen=True, extra="ignore", arbitrary_types_allowed=True

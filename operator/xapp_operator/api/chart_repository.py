@@ -1,4 +1,4 @@
-"""The `ChartRepository` resource: a saved address of charts, with where its credentials lie."""
+"""The `ChartRepository` resource: the saved address of a chart repository, and where its credentials are."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class CaSecretRef(SecretRef):
 
 
 class ChartRepositorySpec(Model):
-    """Where the charts are, and how to be let in."""
+    """Where the charts are, and how to authenticate."""
 
     model_config = ConfigDict(
         json_schema_extra=cel_rules(
             CelRule(
                 "!(has(self.insecureSkipTLSVerify) && self.insecureSkipTLSVerify && has(self.caSecretRef))",
-                "insecureSkipTLSVerify and caSecretRef exclude each other: remove one of them",
+                "insecureSkipTLSVerify and caSecretRef cannot be used together: remove one of them",
             )
         )
     )
@@ -55,7 +55,7 @@ class ChartRepositorySpec(Model):
     )
     interval: Annotated[str, duration_rule("10s", "168h", examples="5m or 1h")] = Field(
         DEFAULT_INTERVAL,
-        description="How often the index is looked at again. Default 5m.",
+        description="How often the index is checked. Default 5m.",
         max_length=32,
     )
 
@@ -66,7 +66,7 @@ class ChartRepositorySpec(Model):
 
 
 class ChartRepositoryStatus(Model):
-    """What the last look at the repository found."""
+    """The observed state of the repository."""
 
     observed_generation: int = Field(-1, description="Generation of the spec that this status is about.")
     charts: int | None = Field(None, description="Number of charts in the index; absent for oci.")
@@ -79,7 +79,7 @@ class ChartRepositoryStatus(Model):
 
 
 class ChartRepository(Model):
-    """A saved chart repository: its address, and where its credentials lie."""
+    """A saved chart repository: its address, and where its credentials are."""
 
     metadata: Metadata
     spec: ChartRepositorySpec

@@ -28,11 +28,12 @@ _RELEASE_NAME_EXPRESSION = "(has({0}.spec.releaseName) ? {0}.spec.releaseName : 
 _XAPP_RULES = (
     CelRule(
         f"self.metadata.name.size() <= {XAPP_NAME_MAX}",
-        f"metadata.name must be at most {XAPP_NAME_MAX} characters, because it is a label value: shorten it",
+        f"metadata.name must be at most {XAPP_NAME_MAX} characters, because it becomes a label value: shorten it",
     ),
     CelRule(
         f"self.metadata.name.size() <= {RELEASE_NAME_MAX} || has(self.spec.releaseName)",
-        f"metadata.name over {RELEASE_NAME_MAX} characters is no release name: shorten it, or set spec.releaseName",
+        f"metadata.name with more than {RELEASE_NAME_MAX} characters cannot be a Helm release name: "
+        "shorten it, or set spec.releaseName",
     ),
     CelRule(
         f"{_RELEASE_NAME_EXPRESSION.format('self')} == {_RELEASE_NAME_EXPRESSION.format('oldSelf')}",
@@ -40,7 +41,7 @@ _XAPP_RULES = (
     ),
     CelRule(
         f"has(self.spec.releaseName) || self.metadata.name.matches({cel_literal(RELEASE_NAME_PATTERN)})",
-        "metadata.name is no Helm release name: set spec.releaseName",
+        "metadata.name is not a valid Helm release name: set spec.releaseName",
     ),
 )
 
@@ -89,9 +90,9 @@ def chart_repository_crd() -> JsonObject:
 
 
 def namespace_policy() -> list[Json]:
-    """Return the ValidatingAdmissionPolicy, and its binding, that hold spec.namespace to metadata.namespace.
+    """Return the policy, and its binding, that require spec.namespace to equal metadata.namespace.
 
-    CEL rules of a CRD cannot see metadata.namespace (Kubernetes: only name and generateName are visible there).
+    CEL rules of a CRD cannot do that: of metadata, they only see name and generateName.
     """
     name = f"xapp-namespace.{GROUP}"
     policy: JsonObject = {

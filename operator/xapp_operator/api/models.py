@@ -1,11 +1,8 @@
-"""The `XApp` resource: the one interface of the operator, as pydantic models.
-
-The models are the source of the CRD under `crds/` (see `crds.py`); what is described here is what `kubectl explain`
-says. The rules are checked by the API server, so that a bad manifest fails at `kubectl apply`.
-"""
+"""The `XApp` resource as pydantic models, the source of its CRD and of what `kubectl explain` shows."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Literal
@@ -47,7 +44,7 @@ def _immutable(field: str) -> CelRule:
 
 
 class Phase(StrEnum):
-    """The phase is for people; machines read conditions."""
+    """A summary for people; programs read conditions."""
 
     PENDING = "Pending"
     DEPLOYING = "Deploying"
@@ -59,7 +56,7 @@ class Phase(StrEnum):
 
 
 class HealthStatus(StrEnum):
-    """The four words of health, for a resource and for the whole xApp."""
+    """The health of a resource or of a whole xApp."""
 
     HEALTHY = "Healthy"
     PROGRESSING = "Progressing"
@@ -67,45 +64,31 @@ class HealthStatus(StrEnum):
     UNKNOWN = "Unknown"
 
 
-def _required_with_remote(field: str) -> CelRule:
+def _presence_rule(field: str, *, method: str, required: bool, fix: str) -> CelRule:
     return CelRule(
-        f"self.method != '{METHOD_REMOTE}' || has(self.{field})",
-        f"{field} is required with method '{METHOD_REMOTE}': add it, or use method '{METHOD_UPLOAD}' with archive",
+        f"self.method != '{method}' || {'' if required else '!'}has(self.{field})",
+        f"{field} is {'required' if required else 'forbidden'} with method '{method}': {fix}",
         f".{field}",
-        "FieldValueRequired",
+        "FieldValueRequired" if required else "FieldValueForbidden",
     )
 
 
-def _forbidden_with_upload(field: str) -> CelRule:
-    return CelRule(
-        f"self.method != '{METHOD_UPLOAD}' || !has(self.{field})",
-        f"{field} is forbidden with method '{METHOD_UPLOAD}': remove it, or use method '{METHOD_REMOTE}'",
-        f".{field}",
-        "FieldValueForbidden",
-    )
+def _presence_rules() -> Iterator[CelRule]:
+    use_upload, use_remote = f"use method '{METHOD_UPLOAD}'", f"use method '{METHOD_REMOTE}'"
+    for field in ("chartName", "url", "repoName"):
+        fix = f"add it, or {use_upload} with archive"
+        yield _presence_rule(field, method=METHOD_REMOTE, required=True, fix=fix)
+    for field in ("chartName", "url", "repoName", "chartVersion"):
+        yield _presence_rule(field, method=METHOD_UPLOAD, required=False, fix=f"remove it, or {use_remote}")
+    fix = "name the Secret or ConfigMap that holds the .tgz"
+    yield _presence_rule("archive", method=METHOD_UPLOAD, required=True, fix=fix)
+    yield _presence_rule("archive", method=METHOD_REMOTE, required=False, fix=f"remove it, or {use_upload}")
 
 
 class XAppSpec(Model):
-    """What should run: the deployment form, and what goes beyond it."""
+    """The desired state: the deployment form, and further options."""
 
-    model_config = ConfigDict(
-        json_schema_extra=cel_rules(
-            *(_required_with_remote(field) for field in ("chartName", "url", "repoName")),
-            *(_forbidden_with_upload(field) for field in ("chartName", "url", "repoName", "chartVersion")),
-            CelRule(
-                f"self.method != '{METHOD_UPLOAD}' || has(self.archive)",
-                f"archive is required with method '{METHOD_UPLOAD}': name the Secret or ConfigMap that holds the .tgz",
-                ".archive",
-                "FieldValueRequired",
-            ),
-            CelRule(
-                f"self.method != '{METHOD_REMOTE}' || !has(self.archive)",
-                f"archive is forbidden with method '{METHOD_REMOTE}': remove it, or use method '{METHOD_UPLOAD}'",
-                ".archive",
-                "FieldValueForbidden",
-            ),
-        )
-    )
+    model_config = ConfigDict(json_schema_extra=cel_rules(*_presence_rules()))
 
     x_app_name: Annotated[str, _IDENTITY_RULE, _immutable("xAppName")] = Field(
         description="Name of the xApp. Part of its identity: cannot be changed.",
@@ -135,7 +118,7 @@ class XAppSpec(Model):
             )
         ),
     )
-    owner: str = Field(description="Person or group that answers for this xApp.", min_length=1, max_length=253)
+    owner: str = Field(description="Person or group that is responsible for this xApp.", min_length=1, max_length=253)
     method: Literal["Remote Chart Repository", "Upload Chart"] = Field(
         description="Where the chart comes from: 'Remote Chart Repository' needs chartName, url and repoName; "
         "'Upload Chart' needs archive, which the gateway fills from an uploaded file."
@@ -177,10 +160,10 @@ class XAppSpec(Model):
         max_length=253,
     )
     archive: ArchiveSource | None = Field(
-        None, description="Where the uploaded chart lies. Required with 'Upload Chart', forbidden otherwise."
+        None, description="Where the uploaded chart is. Required with 'Upload Chart', forbidden otherwise."
     )
     values: UnvalidatedObject | None = Field(
-        None, description="Values of the chart, as an object: what one would write into a values file."
+        None, description="Values of the chart: the content of a values file, as an object."
     )
     values_from: list[ValuesRef] | None = Field(
         None,
@@ -201,7 +184,7 @@ class XAppSpec(Model):
         max_length=RELEASE_NAME_MAX,
     )
     service_account_name: str | None = Field(
-        None, description="Service account, in this namespace, as which Helm acts.", min_length=1, max_length=253
+        None, description="Service account in this namespace that Helm impersonates.", min_length=1, max_length=253
     )
     adopt: bool = Field(
         False,  # noqa: FBT003
@@ -213,7 +196,7 @@ class XAppSpec(Model):
     )
     timeout: Annotated[str, duration_rule("1s", "24h", examples="90s, 5m or 1h30m")] = Field(
         DEFAULT_TIMEOUT,
-        description="For one step of Helm, and for becoming healthy after it. Default 5m.",
+        description="Timeout of one Helm operation, and of becoming healthy after it. Default 5m.",
         max_length=32,
     )
     max_history: int = Field(DEFAULT_MAX_HISTORY, description="Revisions that are kept. Default 5.", ge=1, le=100)
@@ -223,7 +206,7 @@ class XAppSpec(Model):
     deletion_policy: Literal["Uninstall", "Orphan"] = Field(
         "Uninstall", description="What deleting the XApp does to the release: Uninstall, or Orphan (leave it running)."
     )
-    upgrade: UpgradePolicy = Field(UpgradePolicy(), description="What to do when an upgrade fails for good.")
+    upgrade: UpgradePolicy = Field(UpgradePolicy(), description="What to do when an upgrade fails permanently.")
     test: HelmTestPolicy = Field(HelmTestPolicy(), description="Helm tests of the chart.")
     depends_on: list[Dependency] | None = Field(
         None, description="Other XApps in this namespace that must be Ready first.", max_length=32
@@ -236,18 +219,18 @@ class XAppSpec(Model):
 
     @property
     def user_values(self) -> JsonObject:
-        """Return the user's own values, an empty object when there are none."""
+        """Return `values`, or an empty object."""
         return self.values or {}
 
 
 class Condition(Model):
-    """A condition as Kubernetes' API conventions define it; kstatus reads Ready, Reconciling and Stalled."""
+    """A condition as the Kubernetes API conventions define it; kstatus reads Ready, Reconciling and Stalled."""
 
     type: str = Field(description="Ready, Released, Drifted, TestSuccess, Reconciling or Stalled.", max_length=316)
     status: Literal["True", "False", "Unknown"] = Field(description="True, False or Unknown.")
-    observed_generation: int | None = Field(None, description="metadata.generation this was said of.")
+    observed_generation: int | None = Field(None, description="metadata.generation that this condition describes.")
     last_transition_time: datetime = Field(description="When status last changed.")
-    reason: str = Field(description="One word for machines.", max_length=1024)
+    reason: str = Field(description="One word for programs.", max_length=1024)
     message: str = Field(description="A sentence for people, with the root cause.", max_length=32768)
 
 
@@ -270,7 +253,7 @@ class RevisionStatus(Model):
     """One revision of the release."""
 
     revision: int = Field(description="Number of the revision.")
-    status: str = Field(description="Helm's word: deployed, superseded, failed …")
+    status: str = Field(description="Helm's status: deployed, superseded, failed …")
     chart: str | None = Field(None, description="Name of the chart.")
     chart_version: str | None = Field(None, description="Version of the chart.")
     app_version: str | None = Field(None, description="The chart's appVersion.")
@@ -278,14 +261,14 @@ class RevisionStatus(Model):
     values_digest: str | None = Field(None, description="First 40 hex digits of the sha256 of the merged values.")
     action: str | None = Field(None, description="Install, Upgrade or Rollback.")
     deployed_at: datetime | None = Field(None, description="When it was installed.")
-    description: str | None = Field(None, description="Helm's own sentence about it.", max_length=MESSAGE_MAX)
+    description: str | None = Field(None, description="Helm's description of it.", max_length=MESSAGE_MAX)
 
 
 class XAppHealth(Model):
-    """Health of the whole xApp, judged from the live objects."""
+    """Health of the whole xApp, from its live objects."""
 
     status: HealthStatus = Field(HealthStatus.UNKNOWN, description="Healthy, Progressing, Degraded or Unknown.")
-    message: str | None = Field(None, description="The culprit and its reason.", max_length=MESSAGE_MAX)
+    message: str | None = Field(None, description="The root cause.", max_length=MESSAGE_MAX)
 
 
 class ServicePort(Model):
@@ -298,7 +281,7 @@ class ServicePort(Model):
         description="Port of the pods, as a number or a name.",
         json_schema_extra={"x-kubernetes-int-or-string": True},
     )
-    node_port: int | None = Field(None, description="Port on every node, where there is one.")
+    node_port: int | None = Field(None, description="Port on every node, if there is one.")
     protocol: str | None = Field(None, description="TCP, UDP or SCTP.")
     app_protocol: str | None = Field(None, description="Protocol of the application, such as http.")
 
@@ -320,38 +303,38 @@ class ResourceCounts(Model):
 
 
 class LastAttempt(Model):
-    """The last step that Helm was asked for."""
+    """The last operation that Helm was asked for."""
 
-    generation: int | None = Field(None, description="Newest generation that is known to want these digests.")
+    generation: int | None = Field(None, description="Newest generation whose chart and values have these digests.")
     chart_digest: str | None = Field(None, description="First 40 hex digits of the archive's sha256.")
     values_digest: str | None = Field(None, description="First 40 hex digits of the sha256 of the merged values.")
     action: str | None = Field(None, description="Install, Upgrade, Rollback or Uninstall.")
     outcome: str | None = Field(
         None, description="Running, Released (not yet healthy), Succeeded, Failed, Unhealthy or Interrupted."
     )
-    permanent: bool | None = Field(None, description="true: trying the same again cannot help.")
+    permanent: bool | None = Field(None, description="true: trying again without a change cannot help.")
     message: str | None = Field(None, description="Helm's own error, trimmed.", max_length=MESSAGE_MAX)
     reason: str | None = Field(None, description="The condition reason of a failure.")
-    count: int | None = Field(None, description="How often the same was tried in a row.")
-    first_at: datetime | None = Field(None, description="When the first of these tries began.")
-    last_at: datetime | None = Field(None, description="When the outcome was noted.")
+    count: int | None = Field(None, description="How often it was tried in a row.")
+    first_at: datetime | None = Field(None, description="When the first try began.")
+    last_at: datetime | None = Field(None, description="When the outcome was recorded.")
 
 
 class HandledAnnotations(Model):
-    """The last value of each annotation that was acted on."""
+    """The last value of each annotation that was handled."""
 
-    reconcile_at: str | None = Field(None, description="Last reconcile-at that was acted on.", max_length=MESSAGE_MAX)
-    retry_at: str | None = Field(None, description="Last retry-at that was acted on.", max_length=MESSAGE_MAX)
-    force_at: str | None = Field(None, description="Last force-at that was acted on.", max_length=MESSAGE_MAX)
-    test_at: str | None = Field(None, description="Last test-at that was acted on.", max_length=MESSAGE_MAX)
-    rollback_to: str | None = Field(None, description="Last rollback-to that was acted on.", max_length=MESSAGE_MAX)
+    reconcile_at: str | None = Field(None, description="Last reconcile-at that was handled.", max_length=MESSAGE_MAX)
+    retry_at: str | None = Field(None, description="Last retry-at that was handled.", max_length=MESSAGE_MAX)
+    force_at: str | None = Field(None, description="Last force-at that was handled.", max_length=MESSAGE_MAX)
+    test_at: str | None = Field(None, description="Last test-at that was handled.", max_length=MESSAGE_MAX)
+    rollback_to: str | None = Field(None, description="Last rollback-to that was handled.", max_length=MESSAGE_MAX)
 
 
 class XAppStatus(Model):
-    """What is, as the operator last saw it."""
+    """The observed state, as the operator last reported it."""
 
     observed_generation: int = Field(-1, description="Generation of the spec that this status is about.")
-    phase: Phase | None = Field(None, description="For people; machines read conditions.")
+    phase: Phase | None = Field(None, description="A summary for people; programs read conditions.")
     conditions: list[Condition] | None = Field(
         None,
         description="Ready, Released, Drifted, TestSuccess; Reconciling and Stalled only while True.",
@@ -362,13 +345,13 @@ class XAppStatus(Model):
     health: XAppHealth | None = Field(None, description="Health of the live objects.")
     services: list[ServiceStatus] | None = Field(None, description="Services and ports.", max_length=SERVICES_MAX)
     resources: ResourceCounts | None = Field(None, description="Objects of the release, and how many are healthy.")
-    last_attempt: LastAttempt | None = Field(None, description="The last step that Helm was asked for.")
+    last_attempt: LastAttempt | None = Field(None, description="The last operation that Helm was asked for.")
     held_revision: int | None = Field(None, description="Revision held by rollback-to until the spec changes.")
-    handled: HandledAnnotations | None = Field(None, description="Annotations acted on.")
+    handled: HandledAnnotations | None = Field(None, description="Annotations that were handled.")
 
     @property
     def ready(self) -> bool:
-        """Return whether condition Ready is True, of whatever generation."""
+        """Return whether the condition Ready is True, for any generation."""
         return any(each.type == "Ready" and each.status == "True" for each in self.conditions or ())
 
 
@@ -388,7 +371,7 @@ class Metadata(Model):
 
 
 class XApp(Model):
-    """An xApp: an application beside a near-RT RIC, shipped as a Helm chart, deployed and watched by xapp-operator."""
+    """An xApp: an application beside a near-RT RIC, shipped as a Helm chart and managed by xapp-operator."""
 
     metadata: Metadata
     spec: XAppSpec

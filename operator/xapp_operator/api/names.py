@@ -1,4 +1,4 @@
-"""Every name that clients and clusters rely on: group, kinds, labels, annotations, finalizer, Secret types."""
+"""The names that clients and clusters rely on: group, kinds, labels, annotations, finalizer, Secret types."""
 
 from __future__ import annotations
 

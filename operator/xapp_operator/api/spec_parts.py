@@ -11,15 +11,15 @@ from xapp_operator.api.rules import CelRule, cel_rules, pattern_rule
 
 URL_RULES = (
     pattern_rule("^(https?|oci)://[^/?#]+", "must begin with http://, https:// or oci:// and name a host"),
-    pattern_rule("^[!-~]+$", "must have no spaces, and none but ASCII characters"),
+    pattern_rule("^[!-~]+$", "must have no spaces and only printable ASCII characters"),
     CelRule(
         "isURL(self) && url(self).getHostname() != '' && (url(self).getPort() == '' "
         "|| int(url(self).getPort()) < 65536)",
-        "must be a URL with a host and, where it has one, a port up to 65535",
+        "must be a URL with a host and, if it has a port, one up to 65535",
     ),
     pattern_rule(
         "^[a-z]+://[^/?#]*@",
-        "must not carry credentials: put them into a Secret and name it in secretRef of the ChartRepository",
+        "must not contain credentials: put them into a Secret and name it in secretRef of the ChartRepository",
         negated=True,
     ),
 )
@@ -35,19 +35,19 @@ class KeyRef(Model):
 
 
 class ArchiveSource(Model):
-    """Where the chart archive of an uploaded chart lies."""
+    """Where the archive of an uploaded chart is."""
 
     model_config = ConfigDict(
         json_schema_extra=cel_rules(
             CelRule(
                 "has(self.secretRef) != has(self.configMapRef)",
-                "archive needs exactly one of secretRef and configMapRef",
+                "archive must have exactly one of secretRef and configMapRef",
             )
         )
     )
 
     secret_ref: KeyRef | None = Field(
-        None, description="Secret that holds the packaged chart (.tgz). The gateway makes one from an upload."
+        None, description="Secret that holds the packaged chart (.tgz). The gateway creates one from an upload."
     )
     config_map_ref: KeyRef | None = Field(
         None, description="ConfigMap whose binaryData holds the packaged chart (.tgz), for GitOps repositories."
@@ -57,7 +57,7 @@ class ArchiveSource(Model):
         pattern_rule("^sha256:[0-9a-f]{64}$", "must be sha256: followed by 64 lower-case hex digits"),
     ] = Field(
         None,
-        description="sha256:<hex> of the archive. Checked when given; a mismatch is Stalled.",
+        description="sha256:<hex> of the archive. Checked if given; a mismatch sets Stalled.",
         max_length=71,
     )
 
@@ -68,7 +68,7 @@ class ValuesRef(Model):
     kind: Literal["Secret", "ConfigMap"] = Field(description="Secret or ConfigMap.")
     name: ObjectName = Field(description="Name of the object, in the XApp's namespace.")
     key: ObjectName = Field("values.yaml", description="Key that holds the values file (YAML). Default values.yaml.")
-    optional: bool = Field(False, description="true: a missing object or key is no error. Default false.")  # noqa: FBT003
+    optional: bool = Field(False, description="true: a missing object or key is not an error. Default false.")  # noqa: FBT003
 
 
 class DriftDetection(Model):
@@ -80,11 +80,11 @@ class DriftDetection(Model):
 
 
 class UpgradePolicy(Model):
-    """What to do when an upgrade fails for good."""
+    """What to do when an upgrade fails permanently."""
 
     on_failure: Literal["rollback", "none"] = Field(
         "rollback",
-        description="rollback: return to the last good revision; none: stay and be Stalled. Default rollback.",
+        description="rollback: return to the last good revision; none: stay, with condition Stalled. Default rollback.",
     )
 
 
