@@ -6,7 +6,6 @@ no title, and no default but that of `status`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import cast
 
 from xapp_operator.api.base_model import Model
@@ -72,7 +71,7 @@ _REPOSITORY_COLUMNS: tuple[_PrinterColumn, ...] = (
 def xapp_crd() -> JsonObject:
     """Return the CustomResourceDefinition of XApp."""
     return _build_crd(
-        XApp, kind=XAPP_KIND, plural=XAPP_PLURAL, singular="xapp", short="xa", rules=_XAPP_RULES, columns=_XAPP_COLUMNS
+        XApp, kind=XAPP_KIND, plural=XAPP_PLURAL, short_name="xa", rules=_XAPP_RULES, columns=_XAPP_COLUMNS
     )
 
 
@@ -82,9 +81,7 @@ def chart_repository_crd() -> JsonObject:
         ChartRepository,
         kind=REPOSITORY_KIND,
         plural=REPOSITORY_PLURAL,
-        singular="chartrepository",
-        short="chartrepo",
-        rules=(),
+        short_name="chartrepo",
         columns=_REPOSITORY_COLUMNS,
     )
 
@@ -153,10 +150,9 @@ def _build_crd(
     *,
     kind: str,
     plural: str,
-    singular: str,
-    short: str,
-    rules: tuple[CelRule, ...],
+    short_name: str,
     columns: tuple[_PrinterColumn, ...],
+    rules: tuple[CelRule, ...] = (),
 ) -> JsonObject:
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -169,8 +165,8 @@ def _build_crd(
                 "kind": kind,
                 "listKind": f"{kind}List",
                 "plural": plural,
-                "singular": singular,
-                "shortNames": [short],
+                "singular": kind.lower(),
+                "shortNames": [short_name],
                 "categories": ["all"],
             },
             "versions": [
@@ -229,19 +225,18 @@ def _structural_schema(schema: Json, definitions: JsonObject) -> Json:
     if merged.get("x-kubernetes-int-or-string"):
         merged.pop("anyOf", None)
     result: JsonObject = {}
-    for key, value in _structural_keywords(merged):
-        result[key] = _KEYWORD_TRANSFORMS.get(key, _unchanged)(value, definitions)
+    for key, value in merged.items():
+        if key == "const":
+            result["enum"] = [value]
+        elif key == "properties" and isinstance(value, dict):
+            result[key] = {name: _structural_schema(inner, definitions) for name, inner in value.items()}
+        elif key in {"items", "additionalProperties"}:
+            result[key] = _structural_schema(value, definitions)
+        elif key not in _DROPPED_KEYWORDS:
+            result[key] = value
     if "enum" in result:
         result.setdefault("type", "string")
     return result
-
-
-def _structural_keywords(schema: JsonObject) -> Iterator[tuple[str, Json]]:
-    for key, value in schema.items():
-        if key == "const":
-            yield "enum", [value]
-        elif key not in _DROPPED_KEYWORDS:
-            yield key, value
 
 
 def _inline_references(schema: JsonObject, definitions: JsonObject) -> JsonObject:
@@ -258,18 +253,3 @@ def _inline_references(schema: JsonObject, definitions: JsonObject) -> JsonObjec
             del merged["anyOf"]
             merged = {**_inline_references(present[0], definitions), **merged}
     return merged
-
-
-def _unchanged(value: Json, definitions: JsonObject) -> Json:
-    return value
-
-
-def _structural_properties(value: Json, definitions: JsonObject) -> Json:
-    return {name: _structural_schema(inner, definitions) for name, inner in cast("JsonObject", value).items()}
-
-
-_KEYWORD_TRANSFORMS: dict[str, Callable[[Json, JsonObject], Json]] = {
-    "properties": _structural_properties,
-    "items": _structural_schema,
-    "additionalProperties": _structural_schema,
-}

@@ -7,7 +7,6 @@ of an update does not depend on their number. Whoever watches the Secrets feeds 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -66,16 +65,8 @@ class ReleaseState:
 class ReleaseIndex:
     """Releases by (namespace, name)."""
 
-    def __init__(self, secrets: Iterable[JsonObject] = ()) -> None:
+    def __init__(self) -> None:
         self._revisions: dict[ReleaseKey, dict[int, RevisionInfo]] = {}
-        for secret in secrets:
-            self.put_secret(secret)
-
-    def __len__(self) -> int:
-        return len(self._revisions)
-
-    def __iter__(self) -> Iterator[ReleaseKey]:
-        return iter(list(self._revisions))
 
     def get(self, namespace: str, name: str) -> ReleaseState | None:
         """Return the state of a release, or None if there is no such release."""
@@ -85,14 +76,6 @@ class ReleaseIndex:
         return ReleaseState(
             namespace=namespace, name=name, revisions=tuple(revisions[one] for one in sorted(revisions))
         )
-
-    def put_secret(self, secret: JsonObject) -> ReleaseKey | None:
-        """Add a new or changed Secret, with or without its data; return its release, or None if it records none."""
-        found = parse_revision(secret)
-        if found is None:
-            return None
-        self.put_revision(*found)
-        return found[0]
 
     def put_revision(self, key: ReleaseKey, info: RevisionInfo) -> None:
         """Add a new or changed revision, unless a newer state of it is known."""
@@ -109,15 +92,6 @@ class ReleaseIndex:
             del revisions[revision]
         if not revisions:
             self._revisions.pop(key, None)
-
-    def remove_secret(self, secret: JsonObject) -> ReleaseKey | None:
-        """Remove a Secret that was deleted; return its release, or None if it recorded none."""
-        found = parse_revision(secret)
-        if found is None:
-            return None
-        key, info = found
-        self.remove_revision(key, info.revision, uid=info.secret_uid)
-        return key
 
 
 def parse_revision(secret: JsonObject) -> tuple[ReleaseKey, RevisionInfo] | None:
