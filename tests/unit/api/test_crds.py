@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from xapp_operator.api.crds import chart_repository_crd, xapp_crd
-from xapp_operator.api.rules import parse_duration
 
 ROOT = Path(__file__).parents[3]
 
@@ -22,17 +21,6 @@ def test_the_crds_folder_holds_what_make_crds_writes_and_nothing_else(tmp_path: 
         for folder in (tmp_path, ROOT / "crds")
     )
     assert written == checked_in, "run `make crds`"
-
-
-@pytest.mark.parametrize(("text", "seconds"), [("5m", 300), ("1h30m", 5400), ("1.5s", 1.5), ("250ms", 0.25)])
-def test_durations_are_those_of_go(text: str, seconds: float) -> None:
-    assert parse_duration(text) == seconds
-
-
-@pytest.mark.parametrize("text", ["", "5", "m", "5 m", "5m ", "-5m", "5d"])
-def test_what_is_no_duration_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="no duration"):
-        parse_duration(text)
 
 
 def _undescribed(schema: dict[str, Any], path: str) -> list[str]:
