@@ -60,7 +60,7 @@ format: venv ## Format the code and mend what the linter can mend.
 
 .PHONY: crds
 crds: venv ## Generate crds/ from the models in operator/xapp_operator/api.
-	@$(BIN)/python -m xapp_operator.api.crds crds
+	@$(BIN)/python hack/crds.py crds
 
 .PHONY: lock
 lock: venv ## Write requirements.lock and requirements-dev.lock from pyproject.toml (needs uv; UPGRADE=--upgrade for new versions).

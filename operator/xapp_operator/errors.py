@@ -1,50 +1,50 @@
 """The error tree of the whole package.
 
-Every error that may reach a person is one of these. A class knows its HTTP status at the gateway, its condition reason
-on an XApp, and whether trying again without a change can help (`permanent`). The message says what was refused, the
-rule, and the mend; it never carries a secret, a value of a user, or a local path.
+Every error that may reach a person is one of these. Each class has its HTTP status at the gateway, its condition reason
+on an XApp, and whether it is `permanent`: trying again without a change cannot help. A message says what was refused,
+the rule, and what to do. It never contains a secret, a value that a user gave, or a local path.
 
-    XAppError                         500
-    ├── InputError                    422
-    │   ├── MalformedRequest          400   a parameter, a body that is not JSON
-    │   ├── NotAcceptedMedia          415   not multipart
-    │   ├── TooLarge                  413   over a byte cap
-    │   ├── FormInvalid               422   the deployment form, an XApp's spec
-    │   ├── ValuesInvalid             422   ValuesInvalid: not YAML, not an object, against the schema
-    │   │   └── ValuesNotFound        422   a Secret or ConfigMap of valuesFrom, or its key, is missing
-    │   └── ChartInvalid              422   ChartInvalid: the archive, its templates, its dependencies
-    ├── ChartSourceError              422   ChartPullFailed
-    │   ├── ChartNotFound             422   no such chart (permanent)
-    │   │   └── VersionNotFound       422   the chart has other versions (permanent)
-    │   ├── AddressRefused            422   the repository's address is not allowed (permanent)
-    │   ├── DigestMismatch            422   other bytes than the digest says (permanent)
-    │   └── SourceUnavailable         502   network, 5xx (passing)
-    │       └── SourceTimeout         504   not within its time (passing)
-    ├── HelmError                     502   InstallFailed, UpgradeFailed … by the step
-    │   ├── HelmTimeout               504
-    │   ├── KindNotServed             422   the cluster has no such kind (passing: its definition may follow)
-    │   └── ReleaseTooLarge           422   ChartInvalid (permanent)
-    ├── KubeError                     502
-    │   ├── Unauthenticated           401
-    │   │   └── SessionEnded          401   the cookie is garbled, too old, or its key is no more
-    │   ├── AccessDenied              403   AccessDenied (permanent)
-    │   ├── QuotaExceeded             403   a ResourceQuota is used up (passing)
-    │   ├── NotFound                  404
-    │   ├── Conflict                  409   a concurrent write (passing)
-    │   ├── AlreadyExists             409
-    │   ├── NamespaceTerminating      409   nothing new may be made in it (passing)
-    │   ├── Invalid                   422   refused by the API server's schema or admission (permanent)
-    │   ├── WatchExpired              410   the resource version is too old: list again
-    │   └── ApiUnavailable            503   the API server does not answer (passing)
-    ├── UpstreamUnreachable           502   an xApp's own API does not answer, or broke off (passing)
-    │   └── UpstreamSilent            504   not in time (passing)
-    └── RequestRefused                403   foreign Origin
-        ├── WrongHost                 421
-        ├── NotFoundHere              404   no such record, path
-        ├── IdentityConflict          409   the name belongs to another identity or url
-        ├── LabelsOnly                409   the xApp is known by its labels: no XApp to act on
-        └── NotReady                  503   the caches are not in sync yet
-            └── TooManyAtOnce         503   as many streams, logs or proxied requests are open as may be
+    XAppError
+    ├── InputError
+    │   ├── MalformedRequest             a parameter, or a body that is not JSON
+    │   ├── UnsupportedMediaType         not multipart
+    │   ├── ContentTooLarge              more bytes than allowed
+    │   ├── FormInvalid                  the deployment form, or the spec of an XApp
+    │   ├── ValuesInvalid                not YAML, not an object, or refused by the chart's schema
+    │   │   └── ValuesNotFound           a Secret or ConfigMap of valuesFrom, or its key, is missing
+    │   └── ChartInvalid                 the archive, its templates, or its dependencies
+    ├── ChartSourceError
+    │   ├── ChartNotFound
+    │   │   └── VersionNotFound          the chart has other versions
+    │   ├── AddressRefused               the repository's address is not allowed
+    │   ├── DigestMismatch               the archive has another digest than the spec names
+    │   └── SourceUnavailable            network errors and 5xx
+    │       └── SourceTimeout
+    ├── HelmError                        the condition reason is that of the step: InstallFailed, UpgradeFailed, …
+    │   ├── HelmTimeout
+    │   ├── KindNotServed                not permanent: its CustomResourceDefinition may be installed later
+    │   └── ReleaseTooLarge
+    ├── KubeError
+    │   ├── Unauthenticated
+    │   │   └── SessionEnded             the cookie is damaged or expired, or its key is gone
+    │   ├── AccessDenied
+    │   ├── QuotaExceeded
+    │   ├── NotFound
+    │   ├── Conflict                     a concurrent write
+    │   ├── AlreadyExists
+    │   ├── NamespaceTerminating         nothing new can be created in it
+    │   ├── Invalid                      refused by the API server's schema or by admission
+    │   ├── WatchExpired                 the resource version is too old: list again
+    │   └── ApiUnavailable               the API server does not answer
+    ├── UpstreamUnreachable              an xApp's own API does not answer, or ends the connection early
+    │   └── UpstreamTimeout
+    └── RequestRefused                   by the gateway itself; as such, a foreign Origin
+        ├── MisdirectedRequest           the Host header is not allowed
+        ├── GatewayNotFound              no such path, record, namespace, or pod
+        ├── IdentityConflict             the name belongs to another identity or URL
+        ├── NoXAppResource               the xApp is known by its labels only, so there is no XApp to act on
+        └── NotReady                     the caches have not synced yet
+            └── TooManyConcurrentRequests
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ from typing import ClassVar
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One refused field: `field` is a dotted path (`values.image.tag`, `xAppForm.version`)."""
+    """One refused field; `field` is a dotted path such as `values.image.tag` or `xAppForm.version`."""
 
     field: str
     message: str
 
 
 class XAppError(Exception):
-    """The root. `permanent` errors set Stalled; the others set Reconciling and are tried again."""
+    """The root. A permanent error sets Stalled; any other sets Reconciling and is retried."""
 
     status: ClassVar[int] = 500
     title: ClassVar[str] = "Internal error"
@@ -78,7 +78,7 @@ class XAppError(Exception):
 
 
 class InputError(XAppError):
-    """Something a caller sent is against a rule."""
+    """The caller sent something that breaks a rule."""
 
     status = 422
     title = "Invalid input"
@@ -120,7 +120,7 @@ class ChartInvalid(InputError):
 
 
 class ChartSourceError(XAppError):
-    """The chart could not be had from where the XApp says it lies."""
+    """The chart could not be fetched from the source that the XApp names."""
 
     status = 422
     title = "Chart not available"
@@ -157,7 +157,7 @@ class SourceTimeout(SourceUnavailable):
 
 
 class HelmError(XAppError):
-    """Helm refused or failed; the message is helm's own, trimmed and redacted."""
+    """Helm failed; the message is helm's own, shortened and without secrets."""
 
     status = 502
     title = "Helm failed"
@@ -181,7 +181,7 @@ class ReleaseTooLarge(HelmError):
 
 
 class KubeError(XAppError):
-    """The Kubernetes API answered with an error; `status` is what the gateway passes on."""
+    """The Kubernetes API returned an error; the gateway passes `status` on."""
 
     status = 502
     title = "Kubernetes API error"
@@ -246,7 +246,7 @@ class ApiUnavailable(KubeError):
 
 
 class UpstreamUnreachable(XAppError):
-    """An xApp's own API did not answer; what it does answer is passed on, whatever it is."""
+    """An xApp's own API did not answer. Any answer that it gives is passed on unchanged."""
 
     status = 502
     title = "xApp not reachable"
@@ -258,7 +258,7 @@ class UpstreamTimeout(UpstreamUnreachable):
 
 
 class RequestRefused(XAppError):
-    """The gateway itself refuses the request, before or beside the cluster."""
+    """The gateway itself refuses the request; the cluster was not asked."""
 
     status = 403
     title = "Request refused"

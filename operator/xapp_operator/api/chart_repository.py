@@ -1,13 +1,16 @@
-"""The `ChartRepository` resource: a saved address of charts, with where its credentials lie."""
+"""The `ChartRepository` resource: the saved address of a chart repository, and where its credentials are."""
 
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
-from xapp_operator.api.base_model import CelRule, Model, cel_rules
-from xapp_operator.api.models import URL_RULES, Condition, Metadata, ObjectName, parse_duration
+from xapp_operator.api.base_model import Model
+from xapp_operator.api.models import Condition, Metadata
+from xapp_operator.api.rules import CelRule, cel_rules, duration_rule, parse_duration
+from xapp_operator.api.spec_parts import URL_RULES, ObjectName
 
 DEFAULT_INTERVAL = "5m"
 
@@ -25,22 +28,21 @@ class CaSecretRef(SecretRef):
 
 
 class ChartRepositorySpec(Model):
-    """Where the charts are, and how to be let in."""
+    """Where the charts are, and how to authenticate."""
 
     model_config = ConfigDict(
         json_schema_extra=cel_rules(
             CelRule(
                 "!(has(self.insecureSkipTLSVerify) && self.insecureSkipTLSVerify && has(self.caSecretRef))",
-                "insecureSkipTLSVerify and caSecretRef exclude each other: remove one of them",
+                "insecureSkipTLSVerify and caSecretRef cannot be used together: remove one of them",
             )
         )
     )
 
-    url: str = Field(
+    url: Annotated[str, *URL_RULES] = Field(
         description="Address of the repository: http://, https:// or oci://.",
         min_length=1,
         max_length=2048,
-        json_schema_extra=cel_rules(*URL_RULES),
     )
     secret_ref: SecretRef | None = Field(
         None, description="Secret with the keys username and password, or token, in this namespace."
@@ -51,17 +53,10 @@ class ChartRepositorySpec(Model):
         alias="insecureSkipTLSVerify",
         description="true: accept any certificate. Default false.",
     )
-    interval: str = Field(
+    interval: Annotated[str, duration_rule("10s", "168h", examples="5m or 1h")] = Field(
         DEFAULT_INTERVAL,
-        description="How often the index is looked at again. Default 5m.",
+        description="How often the index is checked. Default 5m.",
         max_length=32,
-        json_schema_extra=cel_rules(
-            CelRule(
-                "self.matches('^([0-9]+(\\\\.[0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('10s')"
-                " && duration(self) <= duration('168h')",
-                "must be a duration between 10s and 168h, such as 5m or 1h",
-            )
-        ),
     )
 
     @property
@@ -71,7 +66,7 @@ class ChartRepositorySpec(Model):
 
 
 class ChartRepositoryStatus(Model):
-    """What the last look at the repository found."""
+    """The observed state of the repository."""
 
     observed_generation: int = Field(-1, description="Generation of the spec that this status is about.")
     charts: int | None = Field(None, description="Number of charts in the index; absent for oci.")
@@ -84,7 +79,7 @@ class ChartRepositoryStatus(Model):
 
 
 class ChartRepository(Model):
-    """A saved chart repository: its address, and where its credentials lie."""
+    """A saved chart repository: its address, and where its credentials are."""
 
     metadata: Metadata
     spec: ChartRepositorySpec

@@ -1,4 +1,4 @@
-"""Conditions and their reasons, by kstatus: Ready is always there; Reconciling and Stalled only while True."""
+"""Conditions and their reasons, as in kstatus: Ready always exists, Reconciling and Stalled only while True."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STATUS_TEXT: dict[bool | None, Literal["True", "False", "Unknown"]] = {True: "T
 
 
 class Reason(StrEnum):
-    """Every reason a condition may have."""
+    """Every reason that a condition may have."""
 
     INSTALL_SUCCEEDED = "InstallSucceeded"
     INSTALL_FAILED = "InstallFailed"
@@ -45,7 +45,7 @@ class Reason(StrEnum):
 
 
 class ConditionSet:
-    """The conditions being written, started from the ones that are there, so that unchanged ones keep their times."""
+    """The conditions to write. It starts with the present ones, so that unchanged ones keep their times."""
 
     def __init__(self, previous: Iterable[Condition], *, generation: int, now: datetime) -> None:
         self._by_type = {condition.type: condition for condition in previous}
@@ -53,7 +53,7 @@ class ConditionSet:
         self._now = now
 
     def set(self, kind: str, *, status: bool | None, reason: str, message: str) -> None:
-        """Set condition `kind`; `status` None is Unknown. The transition time moves only with the status."""
+        """Set condition `kind`; `status` None is Unknown. The transition time changes only with the status."""
         status_text = _STATUS_TEXT[status]
         before = self._by_type.get(kind)
         status_changed = before is None or before.status != status_text
@@ -67,12 +67,12 @@ class ConditionSet:
         )
 
     def remove(self, *kinds: str) -> None:
-        """Remove the conditions named."""
+        """Remove the conditions of these types."""
         for kind in kinds:
             self._by_type.pop(kind, None)
 
     def get(self, kind: str) -> Condition | None:
-        """Return condition `kind`, if it is there."""
+        """Return condition `kind`, or None."""
         return self._by_type.get(kind)
 
     def to_list(self) -> list[Condition]:

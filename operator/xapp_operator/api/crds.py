@@ -1,22 +1,17 @@
-"""Generation of the CRDs and of the namespace policy under `crds/` from the pydantic models.
+"""The CRDs and the namespace policy of `crds/`, built from the pydantic models; `make crds` writes them.
 
-`python -m xapp_operator.api.crds DIR` writes the files; a test fails when they are stale. The schema is structural
-(Kubernetes: "Specifying a structural schema"): references inlined, no `null`, no titles, defaults only on `status`.
+The schema is structural (Kubernetes: "Specifying a structural schema"): references are inlined, and there is no `null`,
+no title, and no default but that of `status`.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import cast
 
-import yaml
-
-from xapp_operator.api.base_model import VALIDATIONS_KEY, CelRule, Model
+from xapp_operator.api.base_model import Model
 from xapp_operator.api.chart_repository import ChartRepository
 from xapp_operator.api.json import Json, JsonObject, obj
-from xapp_operator.api.models import RELEASE_NAME_MAX, XAPP_NAME_MAX, XApp
+from xapp_operator.api.models import RELEASE_NAME_MAX, RELEASE_NAME_PATTERN, XAPP_NAME_MAX, XApp
 from xapp_operator.api.names import (
     API_VERSION,
     GROUP,
@@ -26,27 +21,26 @@ from xapp_operator.api.names import (
     XAPP_KIND,
     XAPP_PLURAL,
 )
-
-HEADER = "# Generated from operator/xapp_operator/api: run `make crds` after a change there.\n"
+from xapp_operator.api.rules import VALIDATIONS_KEY, CelRule, cel_literal
 
 _RELEASE_NAME_EXPRESSION = "(has({0}.spec.releaseName) ? {0}.spec.releaseName : {0}.metadata.name)"
 _XAPP_RULES = (
     CelRule(
         f"self.metadata.name.size() <= {XAPP_NAME_MAX}",
-        f"metadata.name must be at most {XAPP_NAME_MAX} characters, because it is a label value: shorten it",
+        f"metadata.name must be at most {XAPP_NAME_MAX} characters, because it becomes a label value: shorten it",
     ),
     CelRule(
         f"self.metadata.name.size() <= {RELEASE_NAME_MAX} || has(self.spec.releaseName)",
-        f"metadata.name over {RELEASE_NAME_MAX} characters is no release name: shorten it, or set spec.releaseName",
+        f"metadata.name with more than {RELEASE_NAME_MAX} characters cannot be a Helm release name: "
+        "shorten it, or set spec.releaseName",
     ),
     CelRule(
         f"{_RELEASE_NAME_EXPRESSION.format('self')} == {_RELEASE_NAME_EXPRESSION.format('oldSelf')}",
         "spec.releaseName cannot be changed (default: metadata.name): create a new XApp instead",
     ),
     CelRule(
-        "has(self.spec.releaseName) || self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-        "(\\\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",
-        "metadata.name is no Helm release name: set spec.releaseName",
+        f"has(self.spec.releaseName) || self.metadata.name.matches({cel_literal(RELEASE_NAME_PATTERN)})",
+        "metadata.name is not a valid Helm release name: set spec.releaseName",
     ),
 )
 
@@ -77,7 +71,7 @@ _REPOSITORY_COLUMNS: tuple[_PrinterColumn, ...] = (
 def xapp_crd() -> JsonObject:
     """Return the CustomResourceDefinition of XApp."""
     return _build_crd(
-        XApp, kind=XAPP_KIND, plural=XAPP_PLURAL, singular="xapp", short="xa", rules=_XAPP_RULES, columns=_XAPP_COLUMNS
+        XApp, kind=XAPP_KIND, plural=XAPP_PLURAL, short_name="xa", rules=_XAPP_RULES, columns=_XAPP_COLUMNS
     )
 
 
@@ -87,17 +81,15 @@ def chart_repository_crd() -> JsonObject:
         ChartRepository,
         kind=REPOSITORY_KIND,
         plural=REPOSITORY_PLURAL,
-        singular="chartrepository",
-        short="chartrepo",
-        rules=(),
+        short_name="chartrepo",
         columns=_REPOSITORY_COLUMNS,
     )
 
 
 def namespace_policy() -> list[Json]:
-    """Return the ValidatingAdmissionPolicy, and its binding, that hold spec.namespace to metadata.namespace.
+    """Return the policy, and its binding, that require spec.namespace to equal metadata.namespace.
 
-    CEL rules of a CRD cannot see metadata.namespace (Kubernetes: only name and generateName are visible there).
+    CEL rules of a CRD cannot do that: of metadata, they only see name and generateName.
     """
     name = f"xapp-namespace.{GROUP}"
     policy: JsonObject = {
@@ -138,38 +130,19 @@ def namespace_policy() -> list[Json]:
     return [policy, binding]
 
 
-def crd_files() -> dict[str, str]:
-    """Return file name → content of everything under `crds/`."""
-    return {
-        f"{GROUP}_{XAPP_PLURAL}.yaml": _dump_yaml([xapp_crd()]),
-        f"{GROUP}_{REPOSITORY_PLURAL}.yaml": _dump_yaml([chart_repository_crd()]),
-        "namespace-policy.yaml": _dump_yaml(namespace_policy()),
-        "kustomization.yaml": _dump_yaml(
-            [
-                {
-                    "apiVersion": "kustomize.config.k8s.io/v1beta1",
-                    "kind": "Kustomization",
-                    "resources": [
-                        f"{GROUP}_{XAPP_PLURAL}.yaml",
-                        f"{GROUP}_{REPOSITORY_PLURAL}.yaml",
-                        "namespace-policy.yaml",
-                    ],
-                }
-            ]
-        ),
+def crd_files() -> dict[str, list[Json]]:
+    """Return file name → YAML documents of everything under `crds/`."""
+    files: dict[str, list[Json]] = {
+        f"{GROUP}_{XAPP_PLURAL}.yaml": [xapp_crd()],
+        f"{GROUP}_{REPOSITORY_PLURAL}.yaml": [chart_repository_crd()],
+        "namespace-policy.yaml": namespace_policy(),
     }
-
-
-def main(argv: list[str] | None = None) -> int:
-    """Write the files into the folder named first."""
-    (folder,) = sys.argv[1:] if argv is None else argv
-    for name, content in crd_files().items():
-        (Path(folder) / name).write_text(content, encoding="utf-8")
-    return 0
-
-
-def _dump_yaml(documents: list[Json]) -> str:
-    return HEADER + yaml.safe_dump_all(documents, sort_keys=False, width=120, allow_unicode=True)
+    kustomization: JsonObject = {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "resources": list(files),
+    }
+    return {**files, "kustomization.yaml": [kustomization]}
 
 
 def _build_crd(
@@ -177,10 +150,9 @@ def _build_crd(
     *,
     kind: str,
     plural: str,
-    singular: str,
-    short: str,
-    rules: tuple[CelRule, ...],
+    short_name: str,
     columns: tuple[_PrinterColumn, ...],
+    rules: tuple[CelRule, ...] = (),
 ) -> JsonObject:
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -193,8 +165,8 @@ def _build_crd(
                 "kind": kind,
                 "listKind": f"{kind}List",
                 "plural": plural,
-                "singular": singular,
-                "shortNames": [short],
+                "singular": kind.lower(),
+                "shortNames": [short_name],
                 "categories": ["all"],
             },
             "versions": [
@@ -253,19 +225,18 @@ def _structural_schema(schema: Json, definitions: JsonObject) -> Json:
     if merged.get("x-kubernetes-int-or-string"):
         merged.pop("anyOf", None)
     result: JsonObject = {}
-    for key, value in _structural_keywords(merged):
-        result[key] = _KEYWORD_TRANSFORMS.get(key, _unchanged)(value, definitions)
+    for key, value in merged.items():
+        if key == "const":
+            result["enum"] = [value]
+        elif key == "properties" and isinstance(value, dict):
+            result[key] = {name: _structural_schema(inner, definitions) for name, inner in value.items()}
+        elif key in {"items", "additionalProperties"}:
+            result[key] = _structural_schema(value, definitions)
+        elif key not in _DROPPED_KEYWORDS:
+            result[key] = value
     if "enum" in result:
         result.setdefault("type", "string")
     return result
-
-
-def _structural_keywords(schema: JsonObject) -> Iterator[tuple[str, Json]]:
-    for key, value in schema.items():
-        if key == "const":
-            yield "enum", [value]
-        elif key not in _DROPPED_KEYWORDS:
-            yield key, value
 
 
 def _inline_references(schema: JsonObject, definitions: JsonObject) -> JsonObject:
@@ -282,21 +253,3 @@ def _inline_references(schema: JsonObject, definitions: JsonObject) -> JsonObjec
             del merged["anyOf"]
             merged = {**_inline_references(present[0], definitions), **merged}
     return merged
-
-
-def _unchanged(value: Json, definitions: JsonObject) -> Json:
-    return value
-
-
-def _structural_properties(value: Json, definitions: JsonObject) -> Json:
-    return {name: _structural_schema(inner, definitions) for name, inner in cast("JsonObject", value).items()}
-
-
-_KEYWORD_TRANSFORMS: dict[str, Callable[[Json, JsonObject], Json]] = {
-    "properties": _structural_properties,
-    "items": _structural_schema,
-    "additionalProperties": _structural_schema,
-}
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -1,4 +1,4 @@
-"""The type of decoded JSON, used wherever an object of the cluster crosses a module border undecoded."""
+"""The type of decoded JSON, and access to its members without exceptions."""
 
 from __future__ import annotations
 

@@ -1,24 +1,31 @@
-"""The `XApp` resource: the one interface of the operator, as pydantic models.
-
-The models are the source of the CRD under `crds/` (see `crds.py`); what is described here is what `kubectl explain`
-says. The rules are checked by the API server, so that a bad manifest fails at `kubectl apply`.
-"""
+"""The `XApp` resource as pydantic models, the source of its CRD and of what `kubectl explain` shows."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from xapp_operator.api.base_model import CelRule, Model, UnvalidatedObject, cel_rules
+from xapp_operator.api.base_model import Model, UnvalidatedObject
 from xapp_operator.api.json import JsonObject
-from xapp_operator.common.text import quote_input
+from xapp_operator.api.rules import CelRule, cel_rules, duration_rule, parse_duration, pattern_rule
+from xapp_operator.api.spec_parts import (
+    URL_RULES,
+    ArchiveSource,
+    Dependency,
+    DriftDetection,
+    HelmTestPolicy,
+    UpgradePolicy,
+    ValuesRef,
+)
 
 METHOD_REMOTE = "Remote Chart Repository"
 METHOD_UPLOAD = "Upload Chart"
+
+RELEASE_NAME_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
 
 XAPP_NAME_MAX = 63
 RELEASE_NAME_MAX = 53
@@ -28,46 +35,16 @@ MESSAGE_MAX = 1024
 DEFAULT_TIMEOUT = "5m"
 DEFAULT_MAX_HISTORY = 5
 
-_DURATION_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-_DURATION_RULE = CelRule(
-    "self.matches('^([0-9]+(\\\\.[0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s')"
-    " && duration(self) <= duration('24h')",
-    "must be a duration between 1s and 24h, such as 90s, 5m or 1h30m",
-)
 _IMMUTABLE_MESSAGE = "is part of the xApp's identity and cannot be changed: create a new XApp instead"
-_IDENTITY_RULE = CelRule("self.matches('[A-Za-z0-9]')", "must contain at least one letter or digit (a-z, 0-9)")
-_RELEASE_NAME_RULE = CelRule(
-    "self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",
-    "must be a Helm release name: lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit",
-)
-
-URL_RULES = (
-    CelRule("self.matches('^(https?|oci)://[^/?#]+')", "must begin with http://, https:// or oci:// and name a host"),
-    CelRule("self.matches('^[!-~]+$')", "must have no spaces, and none but ASCII characters"),
-    CelRule(
-        "isURL(self) && url(self).getHostname() != '' && (url(self).getPort() == '' "
-        "|| int(url(self).getPort()) < 65536)",
-        "must be a URL with a host and, where it has one, a port up to 65535",
-    ),
-    CelRule(
-        "!self.matches('^[a-z]+://[^/?#]*@')",
-        "must not carry credentials: put them into a Secret and name it in secretRef of the ChartRepository",
-    ),
-)
-
-ObjectName = Annotated[str, Field(min_length=1, max_length=253)]
+_IDENTITY_RULE = pattern_rule("[A-Za-z0-9]", "must contain at least one letter or digit (a-z, 0-9)")
 
 
-def parse_duration(text: str) -> float:
-    """Return the seconds of a duration such as `1h30m` (Go's notation); raises ValueError when it is none."""
-    parts = re.findall(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)", text)
-    if not parts or "".join(number + unit for number, unit in parts) != text:
-        raise ValueError(f"{quote_input(text)} is no duration such as 90s, 5m or 1h30m")
-    return sum(float(number) * _DURATION_UNITS[unit] for number, unit in parts)
+def _immutable(field: str) -> CelRule:
+    return CelRule("self == oldSelf", f"{field} {_IMMUTABLE_MESSAGE}")
 
 
 class Phase(StrEnum):
-    """The phase is for people; machines read conditions."""
+    """A summary for people; programs read conditions."""
 
     PENDING = "Pending"
     DEPLOYING = "Deploying"
@@ -79,7 +56,7 @@ class Phase(StrEnum):
 
 
 class HealthStatus(StrEnum):
-    """The four words of health, for a resource and for the whole xApp."""
+    """The health of a resource or of a whole xApp."""
 
     HEALTHY = "Healthy"
     PROGRESSING = "Progressing"
@@ -87,138 +64,50 @@ class HealthStatus(StrEnum):
     UNKNOWN = "Unknown"
 
 
-class KeyRef(Model):
-    """One key of a Secret or ConfigMap in the XApp's namespace."""
-
-    name: ObjectName = Field(description="Name of the object, in the XApp's namespace.")
-    key: ObjectName = Field(description="Key inside the object's data.")
-
-
-class ArchiveSource(Model):
-    """Where the chart archive of an uploaded chart lies."""
-
-    model_config = ConfigDict(
-        json_schema_extra=cel_rules(
-            CelRule(
-                "has(self.secretRef) != has(self.configMapRef)",
-                "archive needs exactly one of secretRef and configMapRef",
-            )
-        )
-    )
-
-    secret_ref: KeyRef | None = Field(
-        None, description="Secret that holds the packaged chart (.tgz). The gateway makes one from an upload."
-    )
-    config_map_ref: KeyRef | None = Field(
-        None, description="ConfigMap whose binaryData holds the packaged chart (.tgz), for GitOps repositories."
-    )
-    digest: str | None = Field(
-        None,
-        description="sha256:<hex> of the archive. Checked when given; a mismatch is Stalled.",
-        json_schema_extra=cel_rules(
-            CelRule("self.matches('^sha256:[0-9a-f]{64}$')", "must be sha256: followed by 64 lower-case hex digits")
-        ),
-        max_length=71,
-    )
-
-
-class ValuesRef(Model):
-    """A Secret or ConfigMap whose key holds a values file."""
-
-    kind: Literal["Secret", "ConfigMap"] = Field(description="Secret or ConfigMap.")
-    name: ObjectName = Field(description="Name of the object, in the XApp's namespace.")
-    key: ObjectName = Field("values.yaml", description="Key that holds the values file (YAML). Default values.yaml.")
-    optional: bool = Field(False, description="true: a missing object or key is no error. Default false.")  # noqa: FBT003
-
-
-class DriftDetection(Model):
-    """What to do when objects of the release differ from the manifest."""
-
-    mode: Literal["disabled", "warn", "enabled"] = Field(
-        "warn", description="disabled, warn (condition Drifted and an event) or enabled (correct it). Default warn."
-    )
-
-
-class UpgradePolicy(Model):
-    """What to do when an upgrade fails for good."""
-
-    on_failure: Literal["rollback", "none"] = Field(
-        "rollback",
-        description="rollback: return to the last good revision; none: stay and be Stalled. Default rollback.",
-    )
-
-
-class HelmTestPolicy(Model):
-    """Whether the chart's helm tests run."""
-
-    enabled: bool = Field(False, description="Run the chart's test hooks after install and upgrade. Default false.")  # noqa: FBT003
-
-
-class Dependency(Model):
-    """Another XApp in the same namespace that must be Ready first."""
-
-    name: ObjectName = Field(description="metadata.name of the other XApp.")
-
-
-def _required_with_remote(field: str) -> CelRule:
+def _presence_rule(field: str, *, method: str, required: bool, fix: str) -> CelRule:
     return CelRule(
-        f"self.method != '{METHOD_REMOTE}' || has(self.{field})",
-        f"{field} is required with method '{METHOD_REMOTE}': add it, or use method '{METHOD_UPLOAD}' with archive",
+        f"self.method != '{method}' || {'' if required else '!'}has(self.{field})",
+        f"{field} is {'required' if required else 'forbidden'} with method '{method}': {fix}",
         f".{field}",
-        "FieldValueRequired",
+        "FieldValueRequired" if required else "FieldValueForbidden",
     )
 
 
-def _forbidden_with_upload(field: str) -> CelRule:
-    return CelRule(
-        f"self.method != '{METHOD_UPLOAD}' || !has(self.{field})",
-        f"{field} is forbidden with method '{METHOD_UPLOAD}': remove it, or use method '{METHOD_REMOTE}'",
-        f".{field}",
-        "FieldValueForbidden",
-    )
+def _presence_rules() -> Iterator[CelRule]:
+    use_upload, use_remote = f"use method '{METHOD_UPLOAD}'", f"use method '{METHOD_REMOTE}'"
+    for field in ("chartName", "url", "repoName"):
+        fix = f"add it, or {use_upload} with archive"
+        yield _presence_rule(field, method=METHOD_REMOTE, required=True, fix=fix)
+    for field in ("chartName", "url", "repoName", "chartVersion"):
+        yield _presence_rule(field, method=METHOD_UPLOAD, required=False, fix=f"remove it, or {use_remote}")
+    fix = "name the Secret or ConfigMap that holds the .tgz"
+    yield _presence_rule("archive", method=METHOD_UPLOAD, required=True, fix=fix)
+    yield _presence_rule("archive", method=METHOD_REMOTE, required=False, fix=f"remove it, or {use_upload}")
 
 
 class XAppSpec(Model):
-    """What should run: the deployment form, and what goes beyond it."""
+    """The desired state: the deployment form, and further options."""
 
-    model_config = ConfigDict(
-        json_schema_extra=cel_rules(
-            *(_required_with_remote(field) for field in ("chartName", "url", "repoName")),
-            *(_forbidden_with_upload(field) for field in ("chartName", "url", "repoName", "chartVersion")),
-            CelRule(
-                f"self.method != '{METHOD_UPLOAD}' || has(self.archive)",
-                f"archive is required with method '{METHOD_UPLOAD}': name the Secret or ConfigMap that holds the .tgz",
-                ".archive",
-                "FieldValueRequired",
-            ),
-            CelRule(
-                f"self.method != '{METHOD_REMOTE}' || !has(self.archive)",
-                f"archive is forbidden with method '{METHOD_REMOTE}': remove it, or use method '{METHOD_UPLOAD}'",
-                ".archive",
-                "FieldValueForbidden",
-            ),
-        )
-    )
+    model_config = ConfigDict(json_schema_extra=cel_rules(*_presence_rules()))
 
-    x_app_name: str = Field(
+    x_app_name: Annotated[str, _IDENTITY_RULE, _immutable("xAppName")] = Field(
         description="Name of the xApp. Part of its identity: cannot be changed.",
         min_length=1,
         max_length=253,
-        json_schema_extra=cel_rules(_IDENTITY_RULE, CelRule("self == oldSelf", f"xAppName {_IMMUTABLE_MESSAGE}")),
     )
-    organization: str = Field(
+    organization: Annotated[str, _IDENTITY_RULE, _immutable("organization")] = Field(
         description="Organization that provides the xApp. Part of its identity: cannot be changed.",
         min_length=1,
         max_length=253,
-        json_schema_extra=cel_rules(_IDENTITY_RULE, CelRule("self == oldSelf", f"organization {_IMMUTABLE_MESSAGE}")),
     )
-    team: str = Field(
+    team: Annotated[str, _IDENTITY_RULE, _immutable("team")] = Field(
         description="Team inside the organization. Part of the xApp's identity: cannot be changed.",
         min_length=1,
         max_length=253,
-        json_schema_extra=cel_rules(_IDENTITY_RULE, CelRule("self == oldSelf", f"team {_IMMUTABLE_MESSAGE}")),
     )
-    version: str = Field(
+    version: Annotated[
+        str, pattern_rule(r"^[0-9]+(\.[0-9]+)*$", "must be dotted numeric, such as 0.2.1 (no letters, no v)")
+    ] = Field(
         description="Version of the xApp, dotted numeric (0.2.1). With a remote chart also the chart's version, "
         "unless chartVersion says otherwise.",
         min_length=1,
@@ -229,16 +118,15 @@ class XAppSpec(Model):
             )
         ),
     )
-    owner: str = Field(description="Person or group that answers for this xApp.", min_length=1, max_length=253)
+    owner: str = Field(description="Person or group that is responsible for this xApp.", min_length=1, max_length=253)
     method: Literal["Remote Chart Repository", "Upload Chart"] = Field(
         description="Where the chart comes from: 'Remote Chart Repository' needs chartName, url and repoName; "
         "'Upload Chart' needs archive, which the gateway fills from an uploaded file."
     )
-    namespace: str = Field(
+    namespace: Annotated[str, _immutable("namespace")] = Field(
         description="Where the chart is installed: always the XApp's own namespace.",
         min_length=1,
         max_length=63,
-        json_schema_extra=cel_rules(CelRule("self == oldSelf", f"namespace {_IMMUTABLE_MESSAGE}")),
     )
     chart_name: str | None = Field(
         None,
@@ -246,25 +134,24 @@ class XAppSpec(Model):
         min_length=1,
         max_length=253,
     )
-    url: str | None = Field(
+    url: Annotated[str | None, *URL_RULES] = Field(
         None,
         description="Address of the chart repository: http://, https:// or oci://. Required with 'Remote Chart "
         "Repository', forbidden otherwise.",
         min_length=1,
         max_length=2048,
-        json_schema_extra=cel_rules(*URL_RULES),
     )
-    repo_name: str | None = Field(
+    repo_name: Annotated[
+        str | None,
+        pattern_rule(
+            "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+            "must be a name of lower-case letters, digits and '-', beginning and ending with a letter or digit",
+        ),
+    ] = Field(
         None,
         description="Name under which the address is saved as a ChartRepository in this namespace. Required with "
         "'Remote Chart Repository', forbidden otherwise.",
         max_length=63,
-        json_schema_extra=cel_rules(
-            CelRule(
-                "self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
-                "must be a name of lower-case letters, digits and '-', beginning and ending with a letter or digit",
-            )
-        ),
     )
     chart_version: str | None = Field(
         None,
@@ -273,25 +160,31 @@ class XAppSpec(Model):
         max_length=253,
     )
     archive: ArchiveSource | None = Field(
-        None, description="Where the uploaded chart lies. Required with 'Upload Chart', forbidden otherwise."
+        None, description="Where the uploaded chart is. Required with 'Upload Chart', forbidden otherwise."
     )
     values: UnvalidatedObject | None = Field(
-        None, description="Values of the chart, as an object: what one would write into a values file."
+        None, description="Values of the chart: the content of a values file, as an object."
     )
     values_from: list[ValuesRef] | None = Field(
         None,
         description="Values files in Secrets and ConfigMaps, merged in order below values.",
         max_length=32,
     )
-    release_name: str | None = Field(
+    release_name: Annotated[
+        str | None,
+        pattern_rule(
+            RELEASE_NAME_PATTERN,
+            "must be a Helm release name: lower-case letters, digits, '-' and '.', beginning and ending with a letter "
+            "or digit",
+        ),
+    ] = Field(
         None,
         description="Name of the Helm release. Default: metadata.name. Cannot be changed.",
         min_length=1,
         max_length=RELEASE_NAME_MAX,
-        json_schema_extra=cel_rules(_RELEASE_NAME_RULE),
     )
     service_account_name: str | None = Field(
-        None, description="Service account, in this namespace, as which Helm acts.", min_length=1, max_length=253
+        None, description="Service account in this namespace that Helm impersonates.", min_length=1, max_length=253
     )
     adopt: bool = Field(
         False,  # noqa: FBT003
@@ -301,11 +194,10 @@ class XAppSpec(Model):
         False,  # noqa: FBT003
         description="true: change nothing until it is false again; deletion still works. Default false.",
     )
-    timeout: str = Field(
+    timeout: Annotated[str, duration_rule("1s", "24h", examples="90s, 5m or 1h30m")] = Field(
         DEFAULT_TIMEOUT,
-        description="For one step of Helm, and for becoming healthy after it. Default 5m.",
+        description="Timeout of one Helm operation, and of becoming healthy after it. Default 5m.",
         max_length=32,
-        json_schema_extra=cel_rules(_DURATION_RULE),
     )
     max_history: int = Field(DEFAULT_MAX_HISTORY, description="Revisions that are kept. Default 5.", ge=1, le=100)
     drift_detection: DriftDetection = Field(
@@ -314,7 +206,7 @@ class XAppSpec(Model):
     deletion_policy: Literal["Uninstall", "Orphan"] = Field(
         "Uninstall", description="What deleting the XApp does to the release: Uninstall, or Orphan (leave it running)."
     )
-    upgrade: UpgradePolicy = Field(UpgradePolicy(), description="What to do when an upgrade fails for good.")
+    upgrade: UpgradePolicy = Field(UpgradePolicy(), description="What to do when an upgrade fails permanently.")
     test: HelmTestPolicy = Field(HelmTestPolicy(), description="Helm tests of the chart.")
     depends_on: list[Dependency] | None = Field(
         None, description="Other XApps in this namespace that must be Ready first.", max_length=32
@@ -327,18 +219,18 @@ class XAppSpec(Model):
 
     @property
     def user_values(self) -> JsonObject:
-        """Return the user's own values, an empty object when there are none."""
+        """Return `values`, or an empty object."""
         return self.values or {}
 
 
 class Condition(Model):
-    """A condition as Kubernetes' API conventions define it; kstatus reads Ready, Reconciling and Stalled."""
+    """A condition as the Kubernetes API conventions define it; kstatus reads Ready, Reconciling and Stalled."""
 
     type: str = Field(description="Ready, Released, Drifted, TestSuccess, Reconciling or Stalled.", max_length=316)
     status: Literal["True", "False", "Unknown"] = Field(description="True, False or Unknown.")
-    observed_generation: int | None = Field(None, description="metadata.generation this was said of.")
+    observed_generation: int | None = Field(None, description="metadata.generation that this condition describes.")
     last_transition_time: datetime = Field(description="When status last changed.")
-    reason: str = Field(description="One word for machines.", max_length=1024)
+    reason: str = Field(description="One word for programs.", max_length=1024)
     message: str = Field(description="A sentence for people, with the root cause.", max_length=32768)
 
 
@@ -361,7 +253,7 @@ class RevisionStatus(Model):
     """One revision of the release."""
 
     revision: int = Field(description="Number of the revision.")
-    status: str = Field(description="Helm's word: deployed, superseded, failed …")
+    status: str = Field(description="Helm's status: deployed, superseded, failed …")
     chart: str | None = Field(None, description="Name of the chart.")
     chart_version: str | None = Field(None, description="Version of the chart.")
     app_version: str | None = Field(None, description="The chart's appVersion.")
@@ -369,14 +261,14 @@ class RevisionStatus(Model):
     values_digest: str | None = Field(None, description="First 40 hex digits of the sha256 of the merged values.")
     action: str | None = Field(None, description="Install, Upgrade or Rollback.")
     deployed_at: datetime | None = Field(None, description="When it was installed.")
-    description: str | None = Field(None, description="Helm's own sentence about it.", max_length=MESSAGE_MAX)
+    description: str | None = Field(None, description="Helm's description of it.", max_length=MESSAGE_MAX)
 
 
 class XAppHealth(Model):
-    """Health of the whole xApp, judged from the live objects."""
+    """Health of the whole xApp, from its live objects."""
 
     status: HealthStatus = Field(HealthStatus.UNKNOWN, description="Healthy, Progressing, Degraded or Unknown.")
-    message: str | None = Field(None, description="The culprit and its reason.", max_length=MESSAGE_MAX)
+    message: str | None = Field(None, description="The root cause.", max_length=MESSAGE_MAX)
 
 
 class ServicePort(Model):
@@ -389,7 +281,7 @@ class ServicePort(Model):
         description="Port of the pods, as a number or a name.",
         json_schema_extra={"x-kubernetes-int-or-string": True},
     )
-    node_port: int | None = Field(None, description="Port on every node, where there is one.")
+    node_port: int | None = Field(None, description="Port on every node, if there is one.")
     protocol: str | None = Field(None, description="TCP, UDP or SCTP.")
     app_protocol: str | None = Field(None, description="Protocol of the application, such as http.")
 
@@ -411,38 +303,38 @@ class ResourceCounts(Model):
 
 
 class LastAttempt(Model):
-    """The last step that Helm was asked for."""
+    """The last operation that Helm was asked for."""
 
-    generation: int | None = Field(None, description="Newest generation that is known to want these digests.")
+    generation: int | None = Field(None, description="Newest generation whose chart and values have these digests.")
     chart_digest: str | None = Field(None, description="First 40 hex digits of the archive's sha256.")
     values_digest: str | None = Field(None, description="First 40 hex digits of the sha256 of the merged values.")
     action: str | None = Field(None, description="Install, Upgrade, Rollback or Uninstall.")
     outcome: str | None = Field(
         None, description="Running, Released (not yet healthy), Succeeded, Failed, Unhealthy or Interrupted."
     )
-    permanent: bool | None = Field(None, description="true: trying the same again cannot help.")
+    permanent: bool | None = Field(None, description="true: trying again without a change cannot help.")
     message: str | None = Field(None, description="Helm's own error, trimmed.", max_length=MESSAGE_MAX)
     reason: str | None = Field(None, description="The condition reason of a failure.")
-    count: int | None = Field(None, description="How often the same was tried in a row.")
-    first_at: datetime | None = Field(None, description="When the first of these tries began.")
-    last_at: datetime | None = Field(None, description="When the outcome was noted.")
+    count: int | None = Field(None, description="How often it was tried in a row.")
+    first_at: datetime | None = Field(None, description="When the first try began.")
+    last_at: datetime | None = Field(None, description="When the outcome was recorded.")
 
 
 class HandledAnnotations(Model):
-    """The last value of each annotation that was acted on."""
+    """The last value of each annotation that was handled."""
 
-    reconcile_at: str | None = Field(None, description="Last reconcile-at that was acted on.", max_length=MESSAGE_MAX)
-    retry_at: str | None = Field(None, description="Last retry-at that was acted on.", max_length=MESSAGE_MAX)
-    force_at: str | None = Field(None, description="Last force-at that was acted on.", max_length=MESSAGE_MAX)
-    test_at: str | None = Field(None, description="Last test-at that was acted on.", max_length=MESSAGE_MAX)
-    rollback_to: str | None = Field(None, description="Last rollback-to that was acted on.", max_length=MESSAGE_MAX)
+    reconcile_at: str | None = Field(None, description="Last reconcile-at that was handled.", max_length=MESSAGE_MAX)
+    retry_at: str | None = Field(None, description="Last retry-at that was handled.", max_length=MESSAGE_MAX)
+    force_at: str | None = Field(None, description="Last force-at that was handled.", max_length=MESSAGE_MAX)
+    test_at: str | None = Field(None, description="Last test-at that was handled.", max_length=MESSAGE_MAX)
+    rollback_to: str | None = Field(None, description="Last rollback-to that was handled.", max_length=MESSAGE_MAX)
 
 
 class XAppStatus(Model):
-    """What is, as the operator last saw it."""
+    """The observed state, as the operator last reported it."""
 
     observed_generation: int = Field(-1, description="Generation of the spec that this status is about.")
-    phase: Phase | None = Field(None, description="For people; machines read conditions.")
+    phase: Phase | None = Field(None, description="A summary for people; programs read conditions.")
     conditions: list[Condition] | None = Field(
         None,
         description="Ready, Released, Drifted, TestSuccess; Reconciling and Stalled only while True.",
@@ -453,13 +345,13 @@ class XAppStatus(Model):
     health: XAppHealth | None = Field(None, description="Health of the live objects.")
     services: list[ServiceStatus] | None = Field(None, description="Services and ports.", max_length=SERVICES_MAX)
     resources: ResourceCounts | None = Field(None, description="Objects of the release, and how many are healthy.")
-    last_attempt: LastAttempt | None = Field(None, description="The last step that Helm was asked for.")
+    last_attempt: LastAttempt | None = Field(None, description="The last operation that Helm was asked for.")
     held_revision: int | None = Field(None, description="Revision held by rollback-to until the spec changes.")
-    handled: HandledAnnotations | None = Field(None, description="Annotations acted on.")
+    handled: HandledAnnotations | None = Field(None, description="Annotations that were handled.")
 
     @property
     def ready(self) -> bool:
-        """Return whether condition Ready is True, of whatever generation."""
+        """Return whether the condition Ready is True, for any generation."""
         return any(each.type == "Ready" and each.status == "True" for each in self.conditions or ())
 
 
@@ -471,7 +363,6 @@ class Metadata(Model):
     uid: str = ""
     generation: int = 0
     resource_version: str = ""
-    creation_timestamp: datetime | None = None
     deletion_timestamp: datetime | None = None
     labels: dict[str, str] = Field(default_factory=dict)
     annotations: dict[str, str] = Field(default_factory=dict)
@@ -479,7 +370,7 @@ class Metadata(Model):
 
 
 class XApp(Model):
-    """An xApp: an application beside a near-RT RIC, shipped as a Helm chart, deployed and watched by xapp-operator."""
+    """An xApp: an application beside a near-RT RIC, shipped as a Helm chart and managed by xapp-operator."""
 
     metadata: Metadata
     spec: XAppSpec

@@ -1,4 +1,4 @@
-"""Every name that clients and clusters rely on: group, kinds, labels, annotations, finalizer, Secret types."""
+"""The names that clients and clusters rely on: group, kinds, labels, annotations, finalizer, Secret types."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ LABEL_COMPONENT: Final = f"{GROUP}/component"
 LABEL_CHART_DIGEST: Final = f"{GROUP}/chart-digest"
 LABEL_VALUES_DIGEST: Final = f"{GROUP}/values-digest"
 LABEL_ATTEMPT: Final = f"{GROUP}/attempt"
+LABEL_AGGREGATE_TO_MONITOR: Final = f"{GROUP}/aggregate-to-monitor"
 
 ANNOTATION_RECONCILE_AT: Final = f"{GROUP}/reconcile-at"
 ANNOTATION_RETRY_AT: Final = f"{GROUP}/retry-at"

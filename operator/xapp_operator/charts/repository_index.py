@@ -17,20 +17,11 @@ from datetime import UTC, datetime
 from typing import IO, Final
 
 import yaml
-from yaml.events import (
-    AliasEvent,
-    CollectionStartEvent,
-    Event,
-    MappingEndEvent,
-    MappingStartEvent,
-    ScalarEvent,
-    SequenceEndEvent,
-    SequenceStartEvent,
-    StreamEndEvent,
-)
+from yaml.events import AliasEvent, Event, MappingStartEvent, ScalarEvent, SequenceStartEvent, StreamEndEvent
 
 from xapp_operator.charts.versions import SemanticVersion, parse_version
 from xapp_operator.common.text import format_bytes
+from xapp_operator.domain.yaml_events import YamlReader
 from xapp_operator.errors import ChartSourceError
 
 MAX_NAME_LENGTH: Final = 253  # of spec.chartName
@@ -127,19 +118,19 @@ def archive_digest(entry: ChartVersion) -> str | None:
     return match.group(1)
 
 
-class _IndexParser:
+class _IndexParser(YamlReader):
     """Walks through the events and keeps what lies at entries.<chart>[].<key>."""
 
     def __init__(self, stream: _CappedStream) -> None:
-        self._parser = yaml.CSafeLoader(stream)
+        super().__init__(stream)
         self._texts: dict[str, str] = {}
 
     def charts(self) -> dict[str, tuple[ChartVersion, ...]]:
         found: dict[str, tuple[ChartVersion, ...]] = {}
         known = False
-        for _ in range(2):  # the starts of stream and document
-            self._next_event()
-        if not isinstance(self._next_event(), MappingStartEvent):
+        if next(self.documents(), None) is None:
+            raise _invalid_index("it is empty")
+        if not isinstance(self.next_event(), MappingStartEvent):
             raise _invalid_index("it is no object")
         for key, value in self._mapping_items():
             if key == "entries" and isinstance(value, MappingStartEvent):
@@ -147,19 +138,19 @@ class _IndexParser:
                 found = {name: self._versions(entry) for name, entry in self._mapping_items()}
             else:
                 known = known or key == "apiVersion"
-                self._skip(value)
+                self.skip(value)
         if not known:
             raise _invalid_index("it has neither entries nor an apiVersion")
         return found
 
     def _versions(self, start: Event) -> tuple[ChartVersion, ...]:
         if not isinstance(start, SequenceStartEvent):
-            self._skip(start)
+            self.skip(start)
             return ()
         found: list[tuple[SemanticVersion, ChartVersion]] = []
-        while not isinstance(event := self._next_event(), SequenceEndEvent):
+        for event in self.members():
             if not isinstance(event, MappingStartEvent):
-                self._skip(event)
+                self.skip(event)
                 continue
             entry = self._version()
             version = parse_version(entry.version)
@@ -176,7 +167,7 @@ class _IndexParser:
             elif key in _KEPT_KEYS and isinstance(value, ScalarEvent):
                 texts[key] = self._text(value)
             else:
-                self._skip(value)
+                self.skip(value)
         return ChartVersion(
             version=texts.get("version", ""),
             url=texts.get("url", ""),
@@ -188,20 +179,20 @@ class _IndexParser:
         )
 
     def _mapping_items(self) -> Iterator[tuple[str, Event]]:
-        while not isinstance(key := self._next_event(), MappingEndEvent):
+        for key in self.members():
             if isinstance(key, ScalarEvent):
-                yield key.value, self._next_event()
+                yield key.value, self.next_event()
             else:
-                self._skip(key)
-                self._skip(self._next_event())
+                self.skip(key)
+                self.skip(self.next_event())
 
     def _first_text(self) -> str:
         first = ""
-        while not isinstance(event := self._next_event(), SequenceEndEvent):
+        for event in self.members():
             if isinstance(event, ScalarEvent):
                 first = first or event.value
             else:
-                self._skip(event)
+                self.skip(event)
         return first
 
     def _text(self, event: ScalarEvent) -> str:
@@ -209,16 +200,8 @@ class _IndexParser:
         text = "" if event.implicit[0] and event.value in _NULL_SCALARS else event.value
         return self._texts.setdefault(text, text)
 
-    def _skip(self, event: Event) -> None:
-        depth = int(isinstance(event, CollectionStartEvent))
-        while depth:
-            inner = self._next_event()
-            depth += isinstance(inner, CollectionStartEvent) - isinstance(inner, (MappingEndEvent, SequenceEndEvent))
-
-    def _next_event(self) -> Event:
-        event: Event | None = self._parser.get_event()
-        if event is None or isinstance(event, StreamEndEvent):
-            raise _invalid_index("it is empty")
+    def next_event(self) -> Event:
+        event = self.parse_event() or StreamEndEvent()
         if isinstance(event, AliasEvent):
             raise _invalid_index("it uses YAML aliases")
         return event

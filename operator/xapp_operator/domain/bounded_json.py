@@ -1,8 +1,8 @@
-"""JSON of the API server that is nested deeper than Python's decoders go.
+"""JSON from the API server that may be nested deeper than Python can decode. Pure.
 
-The API server takes 10,000 levels, orjson and json stop at about 1,000: one XApp with such values would make every list
-of XApps unreadable for operator and gateway. So what lies too deep is read as null; with LEVELS above the bound on
-values, `values.merge` still refuses the XApp that has it, and only that one. Pure, and no slower where all is well.
+The API server accepts 10,000 levels; orjson and json stop at about 1,000. One XApp with such values would make every
+list of XApps unreadable. Here, what lies too deep becomes null. LEVELS_MAX is above the bound on values, so
+`merge_values` still refuses the XApp with these values, and only that one.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from xapp_operator.api.json import Json
 from xapp_operator.domain.yaml_values import MAX_DEPTH
 
 LEVELS_MAX: Final = MAX_DEPTH + 50
-"""Values may have MAX_DEPTH levels, and lie a few levels deep in an object in a list."""
+"""Values may have MAX_DEPTH levels, and they lie a few levels deep in an object in a list."""
 
 _TOKEN: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{\]}]', re.DOTALL)
 
 
 def loads_bounded(data: bytes) -> Json:
-    """Return decoded JSON; objects and lists more than LEVELS deep are read as null.
+    """Return decoded JSON; objects and lists more than LEVELS_MAX deep become null.
 
-    Raises orjson.JSONDecodeError for what is no JSON.
+    Raises orjson.JSONDecodeError when `data` is not JSON.
     """
     try:
         return cast("Json", orjson.loads(data))
@@ -36,7 +36,7 @@ def loads_bounded(data: bytes) -> Json:
 
 
 def _prune(data: bytes) -> bytes | None:
-    """Return `data` with null for each object or list that lies too deep, or None where nothing does."""
+    """Return `data` with null for each object or list that lies too deep, or None if there is none."""
     parts: list[bytes] = []
     depth = resume_at = 0
     for token in _TOKEN.finditer(data):

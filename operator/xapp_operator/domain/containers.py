@@ -1,8 +1,4 @@
-"""The containers of a pod as the kubelet tells of them, read in one place: their state, and whether they crash.
-
-Lives in `domain` because the verdict on a pod, which goes into status, and the health of an xApp, which a caller reads,
-must tell a crash loop by the same rule. Pure.
-"""
+"""The containers of a pod as the kubelet reports them: their state, and whether they are in a crash loop. Pure."""
 
 from __future__ import annotations
 
@@ -16,9 +12,9 @@ INIT_CONTAINER: Final = "init container"
 MAIN_CONTAINER: Final = "container"
 CRASH_LOOP: Final = "CrashLoopBackOff"
 CREATING_REASONS: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
-"""Reasons for which the kubelet lets a container wait that is on its way."""
+"""Waiting reasons of a container that is being created."""
 UNINFORMATIVE_REASONS: Final = frozenset({"", "Error", "Completed"})
-"""Reasons of an end that tell no more than its exit code."""
+"""Reasons that add nothing to the exit code."""
 
 ContainerState: TypeAlias = Literal["waiting", "running", "terminated"]
 
@@ -30,9 +26,9 @@ _STATUS_UNKNOWN: Final = "ContainerStatusUnknown"
 class Container:
     """One container of a pod.
 
-    `word` is INIT or MAIN; a sidecar (an init container that is to run on) is INIT. `told` is whether the kubelet has
-    told of it yet; until then it waits. `runs_on` tells that it is to run for as long as the pod. `last_end` is how it
-    ended: now where it is terminated, before where it is not, or empty.
+    `role` is INIT_CONTAINER, also for a sidecar, or MAIN_CONTAINER. `has_status` is False until the kubelet reports the
+    container; it counts as waiting until then. `long_running` means that it should run as long as the pod.
+    `last_termination` is the current termination, or else the previous one; empty if there was none.
     """
 
     name: str
@@ -49,14 +45,14 @@ class Container:
 
     @property
     def exit_code(self) -> int | None:
-        """Return the exit code of a container that is terminated, or that waits to be started again."""
-        return (
-            None if self.state == "running" or not self.last_termination else integer(self.last_termination, "exitCode")
-        )
+        """Return the exit code of a container that has terminated or waits for its restart."""
+        if self.state == "running" or not self.last_termination:
+            return None
+        return integer(self.last_termination, "exitCode")
 
     @property
     def termination_summary(self) -> str:
-        """Return how it ended last and how often it was restarted: `OOMKilled, exit code 137, restarted 4 times`."""
+        """Return the last termination and the restarts: `OOMKilled, exit code 137, restarted 4 times`."""
         parts: list[str] = []
         if (reason := text(self.last_termination, "reason")) not in UNINFORMATIVE_REASONS:
             parts.append(reason)
@@ -120,23 +116,21 @@ def _container_from_status(
 
 def _state_of(status: JsonObject) -> tuple[ContainerState, JsonObject]:
     state = obj(status, "state")
-    # No member at all means waiting (Kubernetes API, ContainerState).
-    kinds: tuple[ContainerState, ...] = ("terminated", "running")
-    for kind in kinds:
-        if kind in state:
-            return kind, obj(state, kind)
-    return "waiting", obj(state, "waiting")
+    if "terminated" in state:
+        return "terminated", obj(state, "terminated")
+    # An empty state means waiting (Kubernetes API, ContainerState).
+    return ("running", obj(state, "running")) if "running" in state else ("waiting", obj(state, "waiting"))
 
 
 def _will_restart(
     state: ContainerState, reason: str, last_termination: JsonObject, *, long_running: bool, policy: str
 ) -> bool:
-    """Tell whether a container that was restarted before is about to be once more.
+    """Return whether a container that was restarted before will be restarted again.
 
-    For most of the back-off a kubelet of 1.36 shows the container as terminated, and not as waiting.
+    During most of the back-off, a kubelet of version 1.36 shows the container as terminated, not as waiting.
     """
     failed = integer(last_termination, "exitCode") != 0
     if state == "terminated":
         return long_running or (failed and policy != "Never")
-    node_lost = text(last_termination, "reason") == _STATUS_UNKNOWN  # with its node
+    node_lost = text(last_termination, "reason") == _STATUS_UNKNOWN
     return state == "waiting" and reason in CREATING_REASONS and failed and not node_lost

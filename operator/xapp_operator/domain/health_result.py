@@ -1,4 +1,4 @@
-"""The vocabulary of health: a verdict on one object, and how a condition is read. Shared by the modules that judge."""
+"""What the health rules share: the result for one object, and conditions as they are read from it. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RESOURCE_MESSAGE_MAX: Final = 400
 
 @dataclass(frozen=True, slots=True)
 class HealthResult:
-    """How one object fares, and why; the message does not name the object."""
+    """The health of one object or xApp, and why; empty when there is nothing to say."""
 
     status: HealthStatus
     message: str = ""
@@ -24,23 +24,23 @@ HEALTHY: Final = HealthResult(HealthStatus.HEALTHY)
 
 
 def healthy(note: str) -> HealthResult:
-    """Return the verdict that it is well, and what is to be known of it nevertheless."""
+    """Return that the object is healthy, with a note."""
     return HealthResult(HealthStatus.HEALTHY, note)
 
 
 def progressing(message: str) -> HealthResult:
-    """Return the verdict that it is not there yet."""
+    """Return that the object is not ready yet."""
     return HealthResult(HealthStatus.PROGRESSING, message)
 
 
 def degraded(message: str) -> HealthResult:
-    """Return the verdict that it is broken."""
+    """Return that the object has failed."""
     return HealthResult(HealthStatus.DEGRADED, message)
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectCondition:
-    """One condition of an object; `generation` is 0 where the condition does not tell."""
+    """One condition of an object; `generation` is 0 when the condition has none."""
 
     kind: str
     status: str
@@ -50,23 +50,23 @@ class ObjectCondition:
 
     @property
     def is_true(self) -> bool:
-        """Tell whether its status is True."""
+        """Return whether its status is True."""
         return self.status == "True"
 
     @property
     def is_false(self) -> bool:
-        """Tell whether its status is False."""
+        """Return whether its status is False."""
         return self.status == "False"
 
     @property
     def explanation(self) -> str:
-        """Return its reason and message, or its type and status where it has neither."""
+        """Return its reason and message, or its type and status if it has neither."""
         explanation = ": ".join(part for part in (self.reason, self.message) if part)
         return explanation or f"{self.kind} is {self.status or 'Unknown'}"
 
 
 def find_condition(resource: Json, kind: str) -> ObjectCondition | None:
-    """Return the condition of type `kind`, if the object has it."""
+    """Return the condition of type `kind`, or None."""
     for each in items(obj(resource, "status"), "conditions"):
         if text(each, "type") == kind:
             return ObjectCondition(
@@ -77,3 +77,9 @@ def find_condition(resource: Json, kind: str) -> ObjectCondition | None:
                 generation=integer(each, "observedGeneration"),
             )
     return None
+
+
+def true_condition(resource: Json, *kinds: str) -> ObjectCondition | None:
+    """Return the condition of the first of `kinds` whose status is True, or None."""
+    found = (find_condition(resource, kind) for kind in kinds)
+    return next((each for each in found if each and each.is_true), None)

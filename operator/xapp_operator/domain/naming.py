@@ -1,8 +1,4 @@
-"""How an xApp is called: the composed name of its identity, and texts made fit for label values.
-
-Lives in `domain` because the gateway composes the name and the operator labels by the same rule. Source of the lengths:
-Helm release names (53), Kubernetes label values (63).
-"""
+"""The name of an xApp, composed of its identity, and texts as label values. Pure."""
 
 from __future__ import annotations
 
@@ -10,10 +6,8 @@ import hashlib
 import re
 from typing import Final
 
+from xapp_operator.api.models import RELEASE_NAME_MAX
 from xapp_operator.errors import FieldError, FormInvalid
-
-COMPOSED_NAME_MAX: Final = 53
-"""Characters of a Helm release name."""
 
 LABEL_VALUE_MAX: Final = 63
 """Characters of a Kubernetes label value."""
@@ -25,7 +19,7 @@ _NON_ALPHANUMERIC: Final = re.compile(r"[^a-z0-9]+")
 
 
 def sanitise(text: str) -> str:
-    """Return `text` in lower case, every run of other characters than a-z and 0-9 as one `-`, none at either end.
+    """Return `text` in lower case, with every run of characters other than a-z and 0-9 as one `-`, none at either end.
 
     Only ASCII letters are lowered: the Kelvin sign is not a `k`.
     """
@@ -35,25 +29,30 @@ def sanitise(text: str) -> str:
 def composed_name(organization: str, team: str, xapp_name: str) -> str:
     """Return the name of an xApp, at most 53 characters: a DNS label and a Helm release name.
 
-    A longer one is its first 40 characters, `-`, and 12 hex digits of the sha256 of the whole.
+    A longer name becomes its first 40 characters, `-`, and 12 hex digits of the sha256 of the whole name.
 
-    Raises FormInvalid naming each part in which no letter or digit of ASCII is left.
+    Raises FormInvalid with each part that has no ASCII letter or digit.
     """
     parts = {"organization": organization, "team": team, "xAppName": xapp_name}
     empty = tuple(
-        FieldError(field=field, message="needs at least one of a-z, A-Z, 0-9, since the xApp's name is made of it")
+        FieldError(
+            field=field,
+            message="must contain at least one ASCII letter or digit, because the xApp's name is composed of it",
+        )
         for field, text in parts.items()
         if not sanitise(text)
     )
     if empty:
         named = ", ".join(error.field for error in empty)
-        raise FormInvalid(f"{named}: the xApp's name cannot be composed: give at least one of a-z, 0-9", errors=empty)
+        raise FormInvalid(
+            f"the xApp's name cannot be composed: {named} must contain at least one ASCII letter or digit", errors=empty
+        )
     full_name = sanitise("-".join(parts.values()))
-    if len(full_name) <= COMPOSED_NAME_MAX:
+    if len(full_name) <= RELEASE_NAME_MAX:
         return full_name
     return f"{full_name[:_PREFIX_LENGTH]}-{hashlib.sha256(full_name.encode()).hexdigest()[:_HASH_DIGITS]}"
 
 
 def label_value(text: str) -> str:
-    """Return `text` sanitised and cut to a label value; empty when nothing is left, which a label value may be."""
+    """Return `text` sanitised and cut to a label value, which may be empty."""
     return sanitise(text)[:LABEL_VALUE_MAX].rstrip("-")

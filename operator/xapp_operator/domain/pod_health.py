@@ -1,8 +1,8 @@
-"""Why a pod is not healthy: the container at fault, its reason, and the event that tells more.
+"""The health of a pod, and its root cause: the container at fault, its reason, and the event that explains it. Pure.
 
-The rules of kstatus for pods, and the waiting reasons of the kubelet (k8s.io/kubernetes/pkg/kubelet/container and
-images). Messages of terminated containers are never repeated: with terminationMessagePolicy FallbackToLogsOnError they
-are the application's own output. Pure, like all of `domain`.
+The rules are those of kstatus for pods, and the waiting reasons are the kubelet's (k8s.io/kubernetes/pkg/kubelet,
+packages container and images). Messages of terminated containers are never repeated: with terminationMessagePolicy
+FallbackToLogsOnError they are the application's own output.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ _CREATION_FAILURES: Final = frozenset({"FailedCreate", "ReplicaSetCreateError", 
 
 @dataclass(frozen=True, slots=True)
 class _PodProblem:
-    """What ails a pod: a verdict, and the reasons of events that would say more, the best first."""
+    """Why a pod is not healthy, and the reasons of events that explain it, the best first."""
 
     result: HealthResult
     events: tuple[str, ...] = ()
 
 
 def assess_pod(pod: JsonObject) -> HealthResult:
-    """Judge a Pod."""
+    """Assess a Pod."""
     problem = _find_problem(pod)
     return problem.result if problem else HEALTHY
 
@@ -66,7 +66,7 @@ def pod_root_cause(pod: JsonObject, events: Iterable[JsonObject]) -> str | None:
     """Return why a pod is not healthy, or None when it is.
 
     For example `pod x-abc: container main: CrashLoopBackOff (exit code 1, restarted 4 times): Back-off restarting
-    failed container`. Of `events` (core/v1), those about this pod are used.
+    failed container`. Only those of `events` (core/v1) that are about this pod count.
     """
     problem = _find_problem(pod)
     if problem is None:
@@ -80,9 +80,9 @@ def pod_root_cause(pod: JsonObject, events: Iterable[JsonObject]) -> str | None:
 
 
 def workload_root_cause(pods: Iterable[JsonObject], events: Iterable[JsonObject]) -> HealthResult | None:
-    """Return why these pods, of one workload, are not healthy: the verdict on the worst; None when none ails.
+    """Return why the pods of one workload are not healthy: the health of the worst one; None if all are healthy.
 
-    Where there is no such pod, an event of the workload itself that says why it can create none.
+    Without an unhealthy pod, the cause is an event of the workload that says why it cannot create pods.
     """
     known_events = tuple(events)
     unhealthy = [(problem, pod) for pod in pods if not _is_terminating(pod) and (problem := _find_problem(pod))]

@@ -1,8 +1,8 @@
-"""What nobody may read back: secrets in values are masked, a mask sent back keeps the old value, texts are scrubbed.
+"""Secrets in values: they are masked, a mask that comes back keeps the old value, and texts are scrubbed. Pure.
 
-A key is judged by its words (`dbPassword`, `API_KEY`, `auth-token`); in doubt the value is masked. Names of Kubernetes
-Secrets and of keys in them (`existingSecret`, `secretKeyRef`, the `key` of a toleration) are no secrets and stay
-readable. Lives in `domain` because the gateway masks and the operator scrubs helm's errors by the same rule.
+The words of a key decide (`dbPassword`, `API_KEY`, `auth-token`); in doubt, the value is masked. Names of Kubernetes
+Secrets and of keys in them (`existingSecret`, `secretKeyRef`), and other keys such as that of a toleration, stay
+readable.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from xapp_operator.errors import FieldError, ValuesInvalid
 MASK: Final = "••••••"
 
 SCRUB_MIN: Final = 4
-"""Shorter secrets are not scrubbed: they would riddle the text and tell by their gaps what they are."""
+"""Shorter secrets are not scrubbed: the gaps in the text would show what they are."""
 
-_TEXT_MIN: Final = 6  # of a text whose key does not tell that it is a secret
+_TEXT_MIN: Final = 6  # of a text whose key does not say that it is a secret
 _LINE_MIN: Final = 8  # a shorter line of a secret may be any word
 
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
@@ -31,19 +31,19 @@ _SECRET: Final = re.compile(
     r"password|passwd|passphrase|passcode|secret|token(?!iz)|credential|dockerconfigjson|connectionstring"
     r"|(?:api|private|secret|access|auth|ssh|encryption|signing|master)key"
 )
-"""Found anywhere in the words of a key, put together."""
+"""Matched anywhere in the joined words of a key."""
 
 _SECRET_WORD: Final = re.compile(
     r"pass|dbpass|rootpass|userpass|adminpass|pwd|pw|pin|creds?|jwt|bearer|authorization|dsn|salt|kubeconfig"
 )
-"""Secret only as a word of its own."""
+"""Matched against a whole word of a key."""
 
 _KEY_WORDS: Final = frozenset({"key", "keys"})
 
 _PLAIN_KEY_KINDS: Final = frozenset(
     {"public", "topology", "label", "annotation", "map", "sort", "routing", "partition", "primary", "foreign", "host"}
 )
-"""A `…Key` after one of these is a place or a public thing."""
+"""A `…Key` after one of these words is public, or names a location."""
 
 _DESCRIPTIVE_WORD: Final = re.compile(
     r"names?|id|namespace|refs?|paths?|dir|files?|filename|enabled|created?|optional|types?|kind|size|length|bits"
@@ -51,10 +51,10 @@ _DESCRIPTIVE_WORD: Final = re.compile(
     r"|urls?|uri|endpoint|host|port|header|prefix|suffix|format|version|mode|class|labels|annotations|provider|engine"
     r"|backend|strategy|method|mounts?|volumes?"
 )
-"""A key whose last word is one of these describes a secret and is none."""
+"""A key whose last word is one of these only describes a secret."""
 
 _SECRET_IF_TEXT: Final = frozenset({"auth", "basicauth", "basic_auth"})
-"""Objects of these names have plain members (`auth.username`); a text is `user:password`."""
+"""An object with one of these names has plain members (`auth.username`); a text is `user:password`."""
 
 _PLAIN_MEMBERS: Final = frozenset({"name", "namespace", "type", "kind"})
 _SELECTOR_MEMBERS: Final = frozenset({"operator", "effect"})
@@ -62,29 +62,29 @@ _VOLUME_SOURCES: Final = {
     "secret": frozenset({"secretName", "name", "items", "defaultMode", "optional"}),
     "serviceAccountToken": frozenset({"path", "audience", "expirationSeconds"}),
 }
-"""Volumes made of a Secret or a token name it; these are all members that they may have."""
+"""Members of volumes made of a Secret or a token, which only name it."""
 
 _CREDENTIALS_IN_URL: Final = re.compile(r"://[^/\s@:]*:[^/\s@]+@")
 _PEM_PRIVATE_KEY: Final = re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----")
 
 
 def redact(values: JsonObject) -> JsonObject:
-    """Return `values` with every secret replaced by MASK; true, false, null and empty texts stay as they are."""
+    """Return `values` with every secret replaced by MASK; true, false, null and empty texts stay."""
     return _redact_object(values, secret=False)
 
 
 def unmask(new: JsonObject, old: JsonObject) -> JsonObject:
     """Return `new` with every MASK replaced by the value that `redact(old)` hid there.
 
-    Items of lists are paired by their `name`, else by what is readable of them, else by their place while the list has
+    Items of lists are matched by their `name`, else by what is readable of them, else by their index if the list has
     not become shorter.
 
-    Raises ValuesInvalid naming each path at which a mask has no value behind it, or not surely one.
+    Raises ValuesInvalid with each path at which a mask stands for no known value.
     """
     unmatched: list[str] = []
     result = _unmask_object(new, old, redact(old), path="values", unmatched=unmatched)
     if unmatched:
-        message = f"{MASK} stands for no known value here: give the value itself"
+        message = f"{MASK} does not stand for a known value here: give the value itself"
         raise ValuesInvalid(
             f"{unmatched[0]}: {message}", errors=tuple(FieldError(field=path, message=message) for path in unmatched)
         )
@@ -97,7 +97,7 @@ def secret_texts(values: JsonObject) -> frozenset[str]:
 
 
 def long_texts(value: Json) -> Iterator[str]:
-    """Yield every text of `value` that is long enough to be told from a common word, for `scrub`."""
+    """Yield every text of `value` that is too long to be a common word, for `scrub`."""
     if isinstance(value, dict | list):
         for member in value.values() if isinstance(value, dict) else value:
             yield from long_texts(member)
@@ -106,9 +106,9 @@ def long_texts(value: Json) -> Iterator[str]:
 
 
 def scrub(text: str, secrets: Iterable[str], *, make_mask: Callable[[str], str] = lambda _: MASK) -> str:
-    """Return `text` with each secret masked, also where it stands as JSON, base64 or part of a URL, or line by line.
+    """Return `text` with each secret masked, also as JSON, as base64, URL-encoded, and each of its lines.
 
-    `masking` returns what is shown in place of a secret as it stands there.
+    `make_mask` returns what replaces a secret as it is written there.
     """
     spellings = {spelling for secret in secrets for spelling in _spellings(secret) if len(spelling) >= SCRUB_MIN}
     for spelling in sorted(spellings, key=len, reverse=True):
@@ -117,7 +117,7 @@ def scrub(text: str, secrets: Iterable[str], *, make_mask: Callable[[str], str] 
 
 
 def is_secret_key(key: str) -> bool:
-    """Tell whether a value under `key` is to be masked."""
+    """Return whether a value under `key` is masked."""
     words = _words(key)
     if not words or _DESCRIPTIVE_WORD.fullmatch(words[-1]) or _names_a_secret(words):
         return False
@@ -131,7 +131,7 @@ def _words(key: str) -> list[str]:
 
 
 def _names_a_secret(words: list[str]) -> bool:
-    """Tell whether a key holds the name of a Kubernetes Secret: `existingSecret`, `imagePullSecrets`."""
+    """Return whether the value is the name of a Kubernetes Secret: `existingSecret`, `imagePullSecrets`."""
     return not {"secret", "secrets"}.isdisjoint(words) and not {"existing", "pull"}.isdisjoint(words)
 
 
@@ -180,7 +180,7 @@ def _contains_secret(text: str) -> bool:
 
 
 def _unmask(new: Json, old: Json, redacted: Json, *, path: str, unmatched: list[str]) -> Json:
-    """Return `new` unmasked; `old` is what was there, `seen` what was shown of it."""
+    """Return `new` unmasked; `old` is the previous value, `redacted` what was shown of it."""
     if new == MASK:
         if redacted == MASK:
             return old
@@ -219,7 +219,7 @@ def _unmask_list(
 
 
 def _find_old_index(item: Json, index: int, redacted: list[Json], *, indexes_match: bool) -> int | None:
-    """Return the index in the old list of the item that `item` was, if that is sure."""
+    """Return the index that `item` had in the old list, or None if it is not certain."""
     if isinstance(item, dict):
         name = item.get("name")
         named = [i for i, other in enumerate(redacted) if isinstance(other, dict) and other.get("name") == name]

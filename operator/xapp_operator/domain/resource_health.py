@@ -1,9 +1,8 @@
-"""Is it healthy: one verdict for any live object, and one for all objects of an xApp.
+"""The health of one live object of any kind, and of an xApp from all its objects. Pure.
 
-The rules are those of kstatus (sigs.k8s.io/cli-utils/pkg/kstatus: Current, InProgress, Failed, Terminating), in the
-four words of our status, with what kstatus leaves out and a person needs: why. Kinds with replicas and Jobs are in
-`workloads`, pods in `podhealth`. Lives in `domain` because operator and gateway must judge alike; there is no clock, so
-nothing here becomes unhealthy by waiting (the reconciler's timeout does that).
+The rules are those of kstatus (sigs.k8s.io/cli-utils/pkg/kstatus), mapped from Current, InProgress, Failed and
+Terminating to HealthStatus, and with a message that says why. There is no clock, so nothing becomes unhealthy by
+waiting: the reconciler's timeout does that.
 """
 
 from __future__ import annotations
@@ -24,10 +23,11 @@ from xapp_operator.domain.health_result import (
     find_condition,
     healthy,
     progressing,
+    true_condition,
 )
 
 HEALTH_MESSAGE_MAX: Final = 1000
-"""Characters of the message for a whole xApp."""
+"""Characters."""
 
 UNHEALTHY_NAMED_MAX: Final = 5
 
@@ -42,9 +42,9 @@ _WORST_FIRST: Final = (HealthStatus.DEGRADED, HealthStatus.PROGRESSING, HealthSt
 
 @dataclass(frozen=True, slots=True)
 class ResourceHealth:
-    """The verdict on one object; `message` says why, without naming the object, and is empty when all is said.
+    """The health of one object; `message` says why, without the object's name.
 
-    A healthy object may have one too: that it is suspended, scaled to zero, not scaling.
+    A healthy object may have a message too, for example that it is suspended or scaled to zero.
     """
 
     kind: str
@@ -54,25 +54,15 @@ class ResourceHealth:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class OverallHealth:
-    """The verdict on a whole xApp; `message` names the culprits, and is empty when it is healthy."""
-
-    status: HealthStatus
-    message: str
-
-
 def assess(resource: JsonObject) -> ResourceHealth:
-    """Return the verdict on a live object, as the API server shows it (apiVersion, kind, metadata, spec, status)."""
+    """Return the health of an object as the API server returns it."""
     metadata = obj(resource, "metadata")
     kind = text(resource, "kind")
     group, _, _ = text(resource, "apiVersion").rpartition("/")
     rule = _HEALTH_RULES.get((group, kind), _assess_by_conditions)
     if text(metadata, "deletionTimestamp"):
         result = progressing("is being deleted")
-    elif rule is not pod_health.assess_pod and workload_health.observed_older_spec(
-        resource
-    ):  # what ails a pod is told at once
+    elif rule is not pod_health.assess_pod and workload_health.observed_older_spec(resource):
         result = workload_health.SPEC_NOT_OBSERVED
     else:
         result = rule(resource)
@@ -86,87 +76,77 @@ def assess(resource: JsonObject) -> ResourceHealth:
 
 
 def missing_resource(*, kind: str, name: str, namespace: str) -> ResourceHealth:
-    """Return the verdict on an object that should be there and is not."""
+    """Return the health of an object that should exist and does not."""
     return ResourceHealth(kind=kind, name=name, namespace=namespace, status=HealthStatus.DEGRADED, message="is missing")
 
 
-def overall_health(resources: Iterable[ResourceHealth]) -> OverallHealth:
-    """Return the verdict on an xApp: the worst of its objects decides, the message names the worst first.
+def overall_health(resources: Iterable[ResourceHealth]) -> HealthResult:
+    """Return the health of an xApp: that of its worst object. The message names the worst objects first.
 
-    An xApp without objects is healthy. The message has at most MESSAGE_MAX characters.
+    An xApp without objects is healthy. The message has at most HEALTH_MESSAGE_MAX characters.
     """
     unhealthy = sorted(
         (each for each in resources if each.status is not HealthStatus.HEALTHY),
         key=lambda each: (_WORST_FIRST.index(each.status), each.kind, each.namespace, each.name),
     )
     if not unhealthy:
-        return OverallHealth(status=HealthStatus.HEALTHY, message="")
+        return HEALTHY
     named = [
         f"{each.kind} {each.name}: {each.message or each.status.value}" for each in unhealthy[:UNHEALTHY_NAMED_MAX]
     ]
     more = len(unhealthy) - len(named)
     message = "; ".join(named) + (f"; and {more} more" if more else "")
-    return OverallHealth(status=unhealthy[0].status, message=shorten_line(message, HEALTH_MESSAGE_MAX))
+    return HealthResult(status=unhealthy[0].status, message=shorten_line(message, HEALTH_MESSAGE_MAX))
 
 
 def _assess_by_conditions(resource: JsonObject) -> HealthResult:
-    """Judge any kind by the conditions that kstatus and Kubernetes' API conventions define.
+    """Assess any kind by the conditions that kstatus and the Kubernetes API conventions define.
 
-    No status, or none of these conditions: healthy, since most such kinds (ConfigMap, Role, …) never have any.
+    An object without any of these conditions is healthy: most such kinds (ConfigMap, Role, …) have no status.
     """
-    generation = integer(obj(resource, "metadata"), "generation")
-    for kind in ("Stalled", "Failed", "Degraded"):
-        if (found := find_condition(resource, kind)) and found.is_true:
-            return degraded(found.explanation)
-    for kind in ("Reconciling", "InProgress"):
-        if (found := find_condition(resource, kind)) and found.is_true:
+    if found := true_condition(resource, "Stalled", "Failed", "Degraded"):
+        return degraded(found.explanation)
+    if found := true_condition(resource, "Reconciling", "InProgress"):
+        return progressing(found.explanation)
+    if found := find_condition(resource, "Ready") or find_condition(resource, "Available"):
+        if not found.is_true:
             return progressing(found.explanation)
-    for kind in ("Ready", "Available"):
-        if found := find_condition(resource, kind):
-            if not found.is_true:
-                return progressing(found.explanation)
-            return progressing("its condition is of an older spec") if 0 < found.generation < generation else HEALTHY
-    found = find_condition(resource, "Progressing")
-    return progressing(found.explanation) if found and found.is_true else HEALTHY
+        is_stale = 0 < found.generation < integer(obj(resource, "metadata"), "generation")
+        return progressing("its condition describes an older spec") if is_stale else HEALTHY
+    found = true_condition(resource, "Progressing")
+    return progressing(found.explanation) if found else HEALTHY
 
 
 def _assess_volume_claim(resource: JsonObject) -> HealthResult:
-    """Judge a claim: it must be bound, also one that waits for its first consumer, as kstatus and helm have it."""
+    """Assess a claim: it must be bound, also if it waits for its first consumer (as in kstatus and helm)."""
     phase = text(obj(resource, "status"), "phase")
     if phase == "Lost":
         return degraded("its volume is lost")
-    if phase == "Bound":
-        return _assess_bound_claim(resource)
+    if phase == "Bound":  # a claim that is being resized can be used
+        found = true_condition(resource, *_RESIZE_CONDITIONS)
+        return healthy(f"{found.kind}: {found.message or found.reason}".rstrip(": ")) if found else HEALTHY
     node = text(obj(obj(resource, "metadata"), "annotations"), _SELECTED_NODE)
-    return progressing("no volume is bound to it yet" + (f", one is being made for node {node}" if node else ""))
-
-
-def _assess_bound_claim(resource: JsonObject) -> HealthResult:
-    """Judge a bound claim: it can be used, whatever becomes of a change of its size, which is told only."""
-    for kind in _RESIZE_CONDITIONS:
-        if (found := find_condition(resource, kind)) and found.is_true:
-            return healthy(f"{kind}: {found.message or found.reason}".rstrip(": "))
-    return HEALTHY
+    return progressing("no volume is bound to it yet" + (f", one is being created for node {node}" if node else ""))
 
 
 def _assess_service(resource: JsonObject) -> HealthResult:
-    """Judge as helm does: a load balancer must have given an address, unless external IPs are set by hand."""
+    """Assess as helm does: a load balancer must have assigned an address, unless external IPs are set by hand."""
     spec = obj(resource, "spec")
     if text(spec, "type") != "LoadBalancer" or spec.get("externalIPs"):
         return HEALTHY
     if items(obj(obj(resource, "status"), "loadBalancer"), "ingress"):
         return HEALTHY
-    return progressing("no load balancer has given it an address yet")
+    return progressing("no load balancer has assigned an address to it yet")
 
 
 def _assess_ingress(resource: JsonObject) -> HealthResult:
-    """Many controllers never publish an address, so a missing one is told and not held against it."""
+    """Mention a missing address, but accept it: many controllers never publish one."""
     published = items(obj(obj(resource, "status"), "loadBalancer"), "ingress")
     return HEALTHY if published else healthy("its controller has published no address")
 
 
 def _assess_autoscaler(resource: JsonObject) -> HealthResult:
-    """Without metrics an autoscaler leaves the replicas as they are: told, and not held against it."""
+    """Mention missing metrics, but accept them: the autoscaler leaves the replicas as they are."""
     able_to_scale = find_condition(resource, "AbleToScale")
     if able_to_scale and able_to_scale.is_false:
         return degraded(able_to_scale.explanation)
@@ -200,7 +180,7 @@ def _assess_api_service(resource: JsonObject) -> HealthResult:
     available = find_condition(resource, "Available")
     if available and available.is_true:
         return HEALTHY
-    return progressing(available.explanation if available else "its server has not been asked yet")
+    return progressing(available.explanation if available else "its availability has not been checked yet")
 
 
 def _assess_namespace(resource: JsonObject) -> HealthResult:

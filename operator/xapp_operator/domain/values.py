@@ -1,7 +1,6 @@
-"""How layers of values become one, and how values are told apart: the merge of `helm -f a -f b`, and the digest.
+"""Merging of values as `helm -f a -f b` does it, and their digest. Pure.
 
-Lives in `domain` because both processes merge and compare values. Nothing here changes its arguments; results may share
-lists and objects with them, so treat values as frozen.
+Nothing here changes its arguments. Results may share lists and objects with them, so treat values as frozen.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ from xapp_operator.errors import ValuesInvalid
 def merge_values(*layers: JsonObject) -> JsonObject:
     """Return the layers merged, low to high, as helm merges several `-f` files.
 
-    Objects merge, everything else replaces. A null stays: it replaces what a lower layer gave, and makes helm drop the
-    key from the chart's defaults.
+    Objects merge; any other value replaces the lower one. A null stays, so that helm drops the key from the chart's
+    defaults.
 
-    Raises ValuesInvalid for a layer of more than MAX_DEPTH levels, which an XApp written with kubectl may have.
+    Raises ValuesInvalid for a layer with more than MAX_DEPTH levels, which an XApp written with kubectl may have.
     """
     result: JsonObject = {}
     for layer in layers:
@@ -40,7 +39,7 @@ def _merge_objects(below: JsonObject, above: JsonObject) -> JsonObject:
 
 
 def apply_merge_patch(values: JsonObject, patch: JsonObject) -> JsonObject:
-    """Return `values` after a JSON merge patch (RFC 7396): objects merge, null takes a key away, all else replaces."""
+    """Return `values` after a JSON merge patch (RFC 7396)."""
     result = dict(values)
     for key, change in patch.items():
         if change is None:
@@ -56,7 +55,7 @@ def apply_merge_patch(values: JsonObject, patch: JsonObject) -> JsonObject:
 def values_digest(values: JsonObject) -> str:
     """Return the sha256, 64 hex digits, of the values as helm sees them.
 
-    Independent of the order of keys and of how a number is written: 1, 1.0 and 1e0 are one value to helm (float64).
+    The order of keys and the notation of numbers do not matter: 1, 1.0 and 1e0 are the same float64 to helm.
     """
     text = json.dumps(
         _canonical_value(values), sort_keys=True, ensure_ascii=True, allow_nan=False, separators=(",", ":")
@@ -75,17 +74,8 @@ def _canonical_value(value: Json) -> Json:
     return int(number) if number.is_integer() else number
 
 
-def has_path(values: JsonObject, path: str) -> bool:
-    """Tell whether `values` declare the dotted `path` (`global.kubeIp`), be it as null."""
-    *parents, last = path.split(".")
-    current: Json = values
-    for key in parents:
-        current = current.get(key) if isinstance(current, dict) else None
-    return isinstance(current, dict) and last in current
-
-
 def with_value_at(values: JsonObject, path: str, value: Json) -> JsonObject:
-    """Return `values` with `value` at the dotted `path`; what is no object on the way is replaced by one."""
+    """Return `values` with `value` at the dotted `path`; anything but an object on the way is replaced by one."""
     key, _, rest = path.partition(".")
     if not rest:
         return {**values, key: value}
@@ -94,18 +84,16 @@ def with_value_at(values: JsonObject, path: str, value: Json) -> JsonObject:
 
 
 def advertise_address_layer(chart_values: JsonObject, paths: Iterable[str], address: str) -> JsonObject:
-    """Return the layer that carries the cluster's advertise address at each path the chart's own values declare.
+    """Return the layer with the cluster's advertise address at each dotted path that the chart's values declare.
 
-    A path at which the chart has an object is left alone: helm would warn and ignore the address.
+    A path at which the chart has an object is left out: helm would warn and ignore the address.
     """
     layer: JsonObject = {}
     for path in paths:
-        if has_path(chart_values, path) and not isinstance(_value_at(chart_values, path), dict):
+        *parents, last = path.split(".")
+        parent: Json = chart_values
+        for key in parents:
+            parent = parent.get(key) if isinstance(parent, dict) else None
+        if isinstance(parent, dict) and last in parent and not isinstance(parent[last], dict):
             layer = with_value_at(layer, path, address)
     return layer
-
-
-def _value_at(values: Json, path: str) -> Json:
-    for key in path.split("."):
-        values = values.get(key) if isinstance(values, dict) else None
-    return values

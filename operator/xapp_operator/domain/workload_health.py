@@ -1,8 +1,8 @@
-"""Verdicts on the kinds that run pods: Deployment, StatefulSet, DaemonSet, ReplicaSet, Job, CronJob.
+"""The health of the kinds that run pods: Deployment, StatefulSet, DaemonSet, ReplicaSet, Job, CronJob. Pure.
 
-The rules of kstatus, in its order: has the controller seen the spec, has it failed, are there enough replicas, updated,
-ready and available, are the old ones gone. What kstatus leaves out is added where a person would miss it: a replica
-failure (quota, admission), a paused rollout, a Job whose pods do not come up.
+The rules are those of kstatus, in its order: whether the controller has seen the spec, whether it has failed, whether
+enough replicas are updated, ready and available, and whether the old ones are gone. Three things are added: replica
+failures (quota, admission), paused rollouts, and Jobs whose pods do not start.
 """
 
 from __future__ import annotations
@@ -10,7 +10,15 @@ from __future__ import annotations
 from typing import Final
 
 from xapp_operator.api.json import JsonObject, integer, obj, text
-from xapp_operator.domain.health_result import HEALTHY, HealthResult, degraded, find_condition, healthy, progressing
+from xapp_operator.domain.health_result import (
+    HEALTHY,
+    HealthResult,
+    degraded,
+    find_condition,
+    healthy,
+    progressing,
+    true_condition,
+)
 
 SPEC_NOT_OBSERVED: Final = progressing("its controller has not seen the newest spec yet")
 
@@ -21,60 +29,48 @@ _SUSPENDED: Final = healthy("is suspended")
 
 
 def observed_older_spec(resource: JsonObject) -> bool:
-    """Tell whether the controller of any kind says that it has seen an older spec only; one that is silent has not."""
+    """Return whether the controller, of any kind, reports that it has only seen an older spec."""
     status = obj(resource, "status")
     newest = integer(obj(resource, "metadata"), "generation")
     return "observedGeneration" in status and integer(status, "observedGeneration") < newest
 
 
 def observed_newest_spec(resource: JsonObject) -> bool:
-    """Tell whether the controller of a built-in kind has seen the newest spec."""
+    """Return whether the controller of a built-in kind has seen the newest spec."""
     seen = integer(obj(resource, "status"), "observedGeneration", default=-1)
     return seen >= integer(obj(resource, "metadata"), "generation")
 
 
 def assess_deployment(resource: JsonObject) -> HealthResult:
-    """Judge a Deployment.
+    """Assess a Deployment.
 
-    Beyond kstatus: one that was rolled out and has lost all its ready replicas is broken, not on its way.
+    Unlike in kstatus, a Deployment that was rolled out and has lost all its ready replicas is degraded.
     """
     if early_result := _replica_failure(resource) if observed_newest_spec(resource) else SPEC_NOT_OBSERVED:
         return early_result
     rollout = find_condition(resource, "Progressing")
     wanted = integer(obj(resource, "spec"), "replicas", default=1)
+    available = find_condition(resource, "Available")
+    paused = obj(resource, "spec").get("paused") is True
     shortfall = _rollout_shortfall(resource, wanted)
     if rollout and rollout.reason == "ProgressDeadlineExceeded":
         return degraded(f"{shortfall}: {rollout.explanation}" if shortfall else rollout.explanation)
-    available = find_condition(resource, "Available")
-    if (
-        shortfall
-        and rollout
-        and rollout.reason == _ROLLED_OUT
-        and available
-        and available.is_false
-        and _none_ready(resource)
-    ):
-        return degraded(shortfall)
     if shortfall:
-        paused = obj(resource, "spec").get("paused") is True
+        was_rolled_out = rollout is not None and rollout.reason == _ROLLED_OUT
+        if was_rolled_out and available and available.is_false and not _ready_replicas(resource):
+            return degraded(shortfall)
         return progressing(f"{shortfall}, and the rollout is paused" if paused else shortfall)
     if available and not available.is_true:
         return progressing(available.explanation)
-    return _assess_complete_rollout(resource, wanted)
+    return _PAUSED if paused else HEALTHY if wanted else _SCALED_TO_ZERO
 
 
-def _assess_complete_rollout(resource: JsonObject, wanted: int) -> HealthResult:
-    if obj(resource, "spec").get("paused") is True:
-        return _PAUSED
-    return HEALTHY if wanted else _SCALED_TO_ZERO
-
-
-def _none_ready(resource: JsonObject) -> bool:
-    return not integer(obj(resource, "status"), "readyReplicas")
+def _ready_replicas(resource: JsonObject) -> int:
+    return integer(obj(resource, "status"), "readyReplicas")
 
 
 def _rollout_shortfall(resource: JsonObject, wanted: int) -> str | None:
-    """Return what a Deployment still lacks."""
+    """Return what a Deployment still needs."""
     status = obj(resource, "status")
     total, updated = integer(status, "replicas"), integer(status, "updatedReplicas")
     if updated < wanted:
@@ -94,7 +90,7 @@ def _unready_replicas(status: JsonObject, wanted: int) -> str | None:
 
 
 def assess_replica_set(resource: JsonObject) -> HealthResult:
-    """Judge a ReplicaSet or a ReplicationController."""
+    """Assess a ReplicaSet or a ReplicationController."""
     if not observed_newest_spec(resource):
         return SPEC_NOT_OBSERVED
     if failure := _replica_failure(resource):
@@ -111,12 +107,12 @@ def assess_replica_set(resource: JsonObject) -> HealthResult:
 
 
 def _replica_failure(resource: JsonObject) -> HealthResult | None:
-    failure = find_condition(resource, "ReplicaFailure")
-    return degraded(failure.explanation) if failure and failure.is_true else None
+    failure = true_condition(resource, "ReplicaFailure")
+    return degraded(failure.explanation) if failure else None
 
 
 def assess_stateful_set(resource: JsonObject) -> HealthResult:
-    """Judge a StatefulSet; with OnDelete or a partition, pods of the old revision may stay."""
+    """Assess a StatefulSet; with OnDelete or a partition, pods of the old revision may stay."""
     if not observed_newest_spec(resource):
         return SPEC_NOT_OBSERVED
     spec, status = obj(resource, "spec"), obj(resource, "status")
@@ -146,7 +142,7 @@ def _assess_update_revision(resource: JsonObject, wanted: int) -> HealthResult:
 
 
 def assess_daemon_set(resource: JsonObject) -> HealthResult:
-    """Judge a DaemonSet: a pod of the newest revision, available, on every node it selects."""
+    """Assess a DaemonSet: every node that it selects needs an available pod of the newest revision."""
     status = obj(resource, "status")
     if not observed_newest_spec(resource) or "desiredNumberScheduled" not in status:
         return SPEC_NOT_OBSERVED
@@ -157,25 +153,22 @@ def assess_daemon_set(resource: JsonObject) -> HealthResult:
     for key, word in counts:
         if integer(status, key) < wanted and not (on_delete and word == "updated"):
             return progressing(f"{integer(status, key)} of {wanted} pods {word}")
-    return HEALTHY if wanted else healthy("no node is to run it")
+    return HEALTHY if wanted else healthy("no node matches it")
 
 
 def assess_job(resource: JsonObject) -> HealthResult:
-    """Judge a Job: complete or suspended is well, failed is not; a running one is well while its pods are up.
+    """Assess a Job: a running Job is healthy while its pods are up.
 
-    kstatus calls every started Job current; one whose pods cannot start would pass for healthy.
+    In kstatus every started Job is Current, even if its pods cannot start.
     """
-    for kind in ("Failed", "FailureTarget"):
-        if (failed := find_condition(resource, kind)) and failed.is_true:
-            return degraded(failed.explanation)
-    for kind in ("Complete", "SuccessCriteriaMet"):
-        if (ended := find_condition(resource, kind)) and ended.is_true:
-            return HEALTHY
+    if failed := true_condition(resource, "Failed", "FailureTarget"):
+        return degraded(failed.explanation)
+    if true_condition(resource, "Complete", "SuccessCriteriaMet"):
+        return HEALTHY
     spec, status = obj(resource, "spec"), obj(resource, "status")
-    suspended = find_condition(resource, "Suspended")
-    if spec.get("suspend") is True or (suspended and suspended.is_true):
+    if spec.get("suspend") is True or true_condition(resource, "Suspended"):
         return _SUSPENDED
-    return _assess_running_job(spec, status) if text(status, "startTime") else progressing("is not started yet")
+    return _assess_running_job(spec, status) if text(status, "startTime") else progressing("has not started yet")
 
 
 def _assess_running_job(spec: JsonObject, status: JsonObject) -> HealthResult:
@@ -183,7 +176,7 @@ def _assess_running_job(spec: JsonObject, status: JsonObject) -> HealthResult:
     open_completions = integer(spec, "completions", default=parallelism) - integer(status, "succeeded")
     wanted = max(min(parallelism, open_completions), 0)
     if not wanted:
-        return progressing("all its pods have ended, it is not yet marked complete")
+        return progressing("all its pods have finished, but it is not marked complete yet")
     up = integer(status, "ready", default=integer(status, "active"))
     if up >= wanted:
         return HEALTHY
@@ -192,5 +185,5 @@ def _assess_running_job(spec: JsonObject, status: JsonObject) -> HealthResult:
 
 
 def assess_cron_job(resource: JsonObject) -> HealthResult:
-    """Judge a CronJob: always well, what it starts are Jobs."""
+    """Assess a CronJob, which is always healthy: the Jobs that it starts count themselves."""
     return _SUSPENDED if obj(resource, "spec").get("suspend") is True else HEALTHY

@@ -1,8 +1,4 @@
-"""What one YAML scalar means to helm: the scalar rules of go.yaml.in/yaml/v2, and the key rules of sigs.k8s.io/yaml.
-
-Separate from the loader so that the whole table of rules can be read, and tested, on one page. Pure; no positions, no
-messages: a refusal is a `ScalarRefused` that the loader turns into a sentence with line and column.
-"""
+"""What a YAML scalar means to helm: the rules of go.yaml.in/yaml/v2, and for keys of sigs.k8s.io/yaml. Pure."""
 
 from __future__ import annotations
 

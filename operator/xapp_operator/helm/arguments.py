@@ -1,29 +1,29 @@
-"""Requests as helm's argument lists, and the environment helm runs in. Pure: the one place that knows helm's flags.
+"""The argument lists of helm, and the environment that it runs in: the one place that knows helm's flags. Pure.
 
-Each flag was tried on helm 4.3.1. What they are for:
+Each flag was tried with helm 4.3.1:
 
 - `--server-side=true --force-conflicts`: a field that another manager changed (`kubectl scale`) does not break every
-  later upgrade; labels of others survive.
-- `--disable-openapi-validation`: the API server validates anyway; saves half of the processor time.
-- `--wait=hookOnly`: helm waits for hooks alone; Ready is decided from the live objects.
+  later upgrade, and labels of others survive.
+- `--disable-openapi-validation`: the API server validates anyway. This halves the processor time.
+- `--wait=hookOnly`: helm waits for hooks only. The live objects decide about Ready.
 - `--reset-values`: values that were removed from the spec do not stay in force.
 - `uninstall --cascade=background --wait=hookOnly`: helm returns when the deletes are accepted and the history is gone.
-  Objects vanish at once unless they have finalizers, so that a release of the same name can follow; pods end by
-  themselves within their grace. Waiting (`--wait=watcher`) would hold one of few slots for that grace, need list and
-  watch rights on every kind, and drop the history after the time-out all the same.
-- `uninstall --debug`: the only way to learn why a delete was refused; without it, helm says no more than "failed to
-  delete release". It prints kinds and names, never values.
-- never `uninstall --ignore-not-found`: it takes any failure to read the history, a missing right too, for "not found".
+  `--wait=watcher` would occupy one of few slots while pods shut down, need list and watch permission on every kind, and
+  drop the history after the timeout all the same.
+- `uninstall --debug`: otherwise helm does not say why a delete was refused. It prints kinds and names, never values.
+- never `uninstall --ignore-not-found`: it takes any failure to read the history for "not found", even a missing
+  permission.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from xapp_operator.helm.requests import (
+    ReleaseOperation,
     ReleaseRequest,
     RollbackRequest,
     TemplateRequest,
@@ -31,8 +31,8 @@ from xapp_operator.helm.requests import (
     UninstallRequest,
 )
 
-API_VERSIONS_PER_FLAG_MAX: Final = 200  # one argument may have 128 KiB
-GC_MEMORY_FRACTION: Final = 0.8  # of the hard limit: where Go begins to collect garbage, which GOGC=off leaves to it
+API_VERSIONS_PER_FLAG_MAX: Final = 200  # an argument may have at most 128 KiB
+GC_MEMORY_FRACTION: Final = 0.8  # of the hard limit; from there on Go collects garbage, despite GOGC=off
 
 _APPLY_FLAGS: Final = ("--server-side=true", "--force-conflicts")
 
@@ -52,7 +52,7 @@ def uninstall(request: UninstallRequest) -> tuple[str, ...]:
     """Return the arguments of `helm uninstall`, which keeps no history."""
     return (
         "uninstall",
-        *_common_flags(request.namespace, request.user, request.timeout),
+        *_common_flags(request),
         "--wait=hookOnly",
         "--cascade=background",
         "--debug",
@@ -66,7 +66,7 @@ def rollback(request: RollbackRequest) -> tuple[str, ...]:
     """Return the arguments of `helm rollback`."""
     return (
         "rollback",
-        *_common_flags(request.namespace, request.user, request.timeout),
+        *_common_flags(request),
         *_APPLY_FLAGS,
         "--wait=hookOnly",
         f"--history-max={request.history_max}",
@@ -79,23 +79,26 @@ def rollback(request: RollbackRequest) -> tuple[str, ...]:
 
 def test(request: TestRequest) -> tuple[str, ...]:
     """Return the arguments of `helm test`."""
-    return ("test", *_common_flags(request.namespace, request.user, request.timeout), "--", request.name)
+    return ("test", *_common_flags(request), "--", request.name)
 
 
-def get(subcommand: str, *, name: str, namespace: str, user: str | None) -> tuple[str, ...]:
-    """Return the arguments of `helm get manifest` or `helm get metadata` for the newest revision."""
-    as_json = _flag_if(subcommand == "metadata", "--output=json")
-    return ("get", subcommand, f"--namespace={namespace}", *_impersonation_flag(user), *as_json, "--", name)
+def get(subcommand: Literal["manifest", "metadata"], release: ReleaseOperation) -> tuple[str, ...]:
+    """Return the arguments of `helm get` for the newest revision of the release that `release` is about."""
+    flags = (f"--namespace={release.namespace}", *_impersonation_flag(release.user))
+    return ("get", subcommand, *flags, *_flag_if(subcommand == "metadata", "--output=json"), "--", release.name)
 
 
 def template(request: TemplateRequest) -> tuple[str, ...]:
     """Return the arguments of `helm template`, which contacts no cluster."""
-    versions = (f"--api-versions={','.join(some)}" for some in _batches(request.api_versions))
+    versions = request.api_versions
     return (
         "template",
         f"--namespace={request.namespace}",
         f"--kube-version={request.kube_version}",
-        *versions,
+        *(
+            f"--api-versions={','.join(versions[start : start + API_VERSIONS_PER_FLAG_MAX])}"
+            for start in range(0, len(versions), API_VERSIONS_PER_FLAG_MAX)
+        ),
         "--include-crds",
         *_flag_if(request.upgrade, "--is-upgrade"),
         *_flag_if(request.skip_schema, "--skip-schema-validation"),
@@ -107,9 +110,9 @@ def template(request: TemplateRequest) -> tuple[str, ...]:
 
 
 def render_notes(request: TemplateRequest) -> tuple[str, ...]:
-    """Return the arguments of a client-side dry run, the only way to NOTES.txt: `helm template` leaves it out.
+    """Return the arguments of a client-side dry run, which renders NOTES.txt; `helm template` does not.
 
-    It knows neither `--kube-version` nor `--api-versions`, so that only the notes are taken from it.
+    It has neither `--kube-version` nor `--api-versions`, so only the notes count.
     """
     return (
         "install",
@@ -125,11 +128,11 @@ def render_notes(request: TemplateRequest) -> tuple[str, ...]:
 
 
 def environment(*, working_folder: Path, discovery_cache: Path, kubeconfig: str, memory_bytes: int) -> dict[str, str]:
-    """Return the whole environment of a helm process that works in `folder` under `memory` bytes.
+    """Return the whole environment of a helm process with at most `memory_bytes` of memory.
 
-    Every folder that helm or the Kubernetes client would look for is inside: no plugins, repositories or registry
-    credentials of anybody else. Only `discovery`, what the API server told of its kinds, is shared by all calls of one
-    engine: helm asks anew each time, but need not write and remove 27 files, which halves the time of a call.
+    Every folder that helm or the Kubernetes client looks for is inside `working_folder`, so there are no plugins,
+    repositories or registry credentials of anybody else. All calls of one engine share `discovery_cache`, which holds
+    the kinds of the API server: helm then need not write and remove 27 files, which halves the time of a call.
     `GOMAXPROCS=1 GOGC=off` halve the processor time of a short process.
     """
     return {
@@ -152,7 +155,7 @@ def environment(*, working_folder: Path, discovery_cache: Path, kubeconfig: str,
 
 def _deploy_arguments(request: ReleaseRequest) -> tuple[str, ...]:
     return (
-        *_common_flags(request.namespace, request.user, request.timeout),
+        *_common_flags(request),
         *_APPLY_FLAGS,
         "--disable-openapi-validation",
         "--wait=hookOnly",
@@ -168,8 +171,9 @@ def _deploy_arguments(request: ReleaseRequest) -> tuple[str, ...]:
     )
 
 
-def _common_flags(namespace: str, user: str | None, timeout: float) -> tuple[str, ...]:
-    return (f"--namespace={namespace}", *_impersonation_flag(user), f"--timeout={max(1, math.ceil(timeout))}s")
+def _common_flags(request: ReleaseOperation) -> tuple[str, ...]:
+    timeout = max(1, math.ceil(request.timeout))
+    return (f"--namespace={request.namespace}", *_impersonation_flag(request.user), f"--timeout={timeout}s")
 
 
 def _impersonation_flag(user: str | None) -> tuple[str, ...]:
@@ -178,11 +182,6 @@ def _impersonation_flag(user: str | None) -> tuple[str, ...]:
 
 def _labels_flag(labels: Mapping[str, str]) -> tuple[str, ...]:
     return (f"--labels={','.join(f'{key}={value}' for key, value in sorted(labels.items()))}",) if labels else ()
-
-
-def _batches(api_versions: Sequence[str]) -> Iterator[Sequence[str]]:
-    for start in range(0, len(api_versions), API_VERSIONS_PER_FLAG_MAX):
-        yield api_versions[start : start + API_VERSIONS_PER_FLAG_MAX]
 
 
 def _flag_if(condition: bool, flag: str) -> tuple[str, ...]:  # noqa: FBT001 - reads as a sentence

@@ -1,8 +1,7 @@
 """One process from start to end: bounded in time, memory and output, and never left behind.
 
-Knows nothing of helm or Kubernetes. Lives in `helm` because this package is the only one that starts processes. A
-deadline or the cancellation of the calling task ends the process group with SIGTERM, and with SIGKILL when it is still
-there after a grace; a second cancellation does not wait for the grace.
+Knows nothing of helm or Kubernetes. At the deadline, or when the calling task is cancelled, the process group gets
+SIGTERM, and SIGKILL if it still runs after a grace period. A second cancellation does not wait for the grace period.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ AFTER_KILL_SECONDS: Final = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """What to start: nothing of our own environment is inherited, and no shell reads the arguments."""
+    """What to start. It does not inherit our environment, and no shell reads the arguments."""
 
     program: str
     arguments: tuple[str, ...]
@@ -38,10 +37,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessLimits:
-    """Bounds of one process: `seconds` of time, then `grace` seconds for SIGTERM; `memory` and `output` in bytes.
-
-    `cpu_seconds` of processor time end it with SIGKILL; None sets no such bound.
-    """
+    """Bounds of one process. `cpu_seconds` of processor time end it with SIGKILL; None sets no such bound."""
 
     timeout_seconds: float
     grace_seconds: float
@@ -52,10 +48,9 @@ class ProcessLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessResult:
-    """How a process ended. A negative `code` is the signal that ended it.
+    """How a process ended. A negative `exit_code` is the signal that ended it.
 
-    `stdout` has at most the bytes that the limits allow, `overflowed` tells that there were more. `stderr` has its
-    first 8 KiB and its last 64 KiB. `expired` tells that the deadline ended it.
+    `stderr` has its first 8 KiB and its last 64 KiB. `timed_out` means that the deadline ended the process.
     """
 
     exit_code: int
@@ -67,7 +62,7 @@ class ProcessResult:
 
 
 async def run_process(command: Command, *, limits: ProcessLimits) -> ProcessResult:
-    """Run `command` within `limits` and return how it ended; when this returns or raises, the process is gone.
+    """Run `command` within `limits` and return its result; the process is gone when this returns or raises.
 
     Raises:
         OSError: when the program cannot be started.
@@ -103,7 +98,7 @@ async def run_process(command: Command, *, limits: ProcessLimits) -> ProcessResu
 
 
 class _OutputBuffer:
-    """What is kept of the output; the rest is read and dropped, so that the process never blocks on a full pipe."""
+    """The output up to its bounds; the rest is read and dropped, so that the process never blocks on a full pipe."""
 
     def __init__(self, *, limit: int) -> None:
         self.stdout = bytearray()
@@ -153,9 +148,9 @@ async def _communicate(process: Process, *, stdin: bytes | None, output: _Output
 
 
 def _set_limits(pid: int, limits: ProcessLimits) -> None:
-    # Set from outside, after the start: a function run between fork and exec is unsafe in a process with threads.
-    # RLIMIT_DATA, not RLIMIT_AS: the Go runtime reserves far more address space than it uses. Soft and hard CPU limit
-    # are the same, because Go ignores the signal of the soft one.
+    # Set after the start, because code between fork and exec is unsafe in a process with threads. RLIMIT_DATA, not
+    # RLIMIT_AS: the Go runtime reserves far more address space than it uses. The soft CPU limit equals the hard one,
+    # because Go ignores its signal.
     _lower_limit(pid, resource.RLIMIT_DATA, limits.memory_bytes)
     _lower_limit(pid, resource.RLIMIT_CORE, 0)
     if limits.cpu_seconds is not None:
@@ -182,7 +177,7 @@ async def _terminate(process: Process, communication: asyncio.Future[int], *, gr
 
 
 def _signal_group(process: Process, number: signal.Signals) -> None:
-    # The group outlives its leader only while a child holds our pipes, and `talk` then is not done: its number is
-    # still taken and names no other process.
+    # The group outlives its leader only while a child holds our pipes, and then `communication` is not done. So the
+    # id still belongs to this group.
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, number)

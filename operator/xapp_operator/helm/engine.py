@@ -1,8 +1,8 @@
-"""The engine: every helm process of this program is started through it, at most so many at a time.
+"""The engine: it starts every helm process, a bounded number at a time.
 
-Above it nobody knows helm's flags or reads its output. Cancelling a call ends its process (SIGTERM, a grace, SIGKILL)
-before the cancellation goes on: helm then has marked an interrupted install or upgrade as failed, or has left it
-pending (a rollback, which does not listen to SIGTERM, or after a SIGKILL).
+No layer above knows helm's flags or reads its output. Cancelling a call ends its process (SIGTERM, a grace period,
+SIGKILL) before the cancellation continues. By then helm has marked an interrupted install or upgrade as failed, or has
+left it pending (a rollback, which does not react to SIGTERM, or after SIGKILL).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 from dataclasses import replace
-from typing import Final, cast
+from typing import Final, Literal, cast
 
 import orjson
 
@@ -22,6 +22,7 @@ from xapp_operator.helm import arguments
 from xapp_operator.helm.bounded_process import ProcessResult
 from xapp_operator.helm.error_rules import is_release_not_found, template_stop_reason
 from xapp_operator.helm.requests import (
+    ReleaseOperation,
     ReleaseRequest,
     ReleaseResult,
     RenderResult,
@@ -36,7 +37,7 @@ from xapp_operator.helm.stderr import parse_warnings
 from xapp_operator.helm.workspace import Workspace, reap_orphans
 
 TEMPLATE_CPU_SECONDS: Final = 20
-TIMEOUT_MARGIN_SECONDS: Final = 5.0  # past helm's own time-out, whose message names the hook
+TIMEOUT_MARGIN_SECONDS: Final = 5.0  # after helm's own timeout, whose message names the hook
 QUERY_TIMEOUT_SECONDS: Final = 30.0
 
 _KEPT_RESOURCE: Final = re.compile(r"^\[(?P<kind>[^\]]+)\] (?P<name>[^:\n]+)(?P<reason>:.*)?$", re.MULTILINE)
@@ -46,7 +47,7 @@ class HelmEngine:
     """Runs the helm 4 command line; one for each program, closed by `close`."""
 
     def __init__(self, settings: Settings, *, kubeconfig: str | None = None, server: str | None = None) -> None:
-        """Find helm and claim a private folder.
+        """Find helm and create a private folder.
 
         Args:
             settings: `helm`, `helm_concurrency`, `helm_memory`, `helm_term_seconds` and `cache_dir` are used.
@@ -54,7 +55,7 @@ class HelmEngine:
             server: the URL of the API server, for a pod, which has no kubeconfig. With neither, only `template` works.
 
         Raises:
-            HelmError: where helm is not installed, or the folder for helm belongs to another user.
+            HelmError: if helm is not installed, or the folder for helm belongs to another user.
         """
         program = find_helm(settings.helm)
         self._base = settings.cache_dir / "helm"
@@ -65,7 +66,7 @@ class HelmEngine:
         )
 
     def close(self) -> None:
-        """Remove the private folder; no call may run any more."""
+        """Remove the private folder; no call may be running."""
         self._workspace.close()
 
     async def reap_orphans(self) -> int:
@@ -95,12 +96,12 @@ class HelmEngine:
         """Install a release.
 
         Raises:
-            XAppError: as `classify` reads helm's error; HelmTimeout when it did not end in time.
+            XAppError: see `error_from_stderr`; HelmTimeout when it did not end in time.
         """
         return await self._install_or_upgrade(arguments.install(request), request)
 
     async def upgrade(self, request: ReleaseRequest) -> ReleaseResult:
-        """Upgrade a release; no value of its older revisions stays in force.
+        """Upgrade a release; values of older revisions do not stay in force.
 
         Raises:
             XAppError: as `install`.
@@ -108,9 +109,9 @@ class HelmEngine:
         return await self._install_or_upgrade(arguments.upgrade(request), request)
 
     async def rollback(self, request: RollbackRequest) -> ReleaseResult:
-        """Make a new revision out of an old one, with the labels of the old one.
+        """Create a new revision from an old one, with the labels of the old one.
 
-        Interrupted, or with a hook that fails, helm leaves the release pending-rollback.
+        When it is interrupted or a hook fails, helm leaves the release pending-rollback.
 
         Raises:
             XAppError: as `install`.
@@ -119,9 +120,9 @@ class HelmEngine:
         return await self._get_release(request)
 
     async def uninstall(self, request: UninstallRequest) -> UninstallResult:
-        """Remove a release with its history; no such release is as good as done.
+        """Remove a release with its history; a release that does not exist is no error.
 
-        Returns when the deletes are accepted. Interrupted, helm leaves the release `uninstalling`.
+        Returns when the deletes are accepted. When it is interrupted, helm leaves the release `uninstalling`.
 
         Raises:
             XAppError: as `install`.
@@ -149,20 +150,20 @@ class HelmEngine:
     async def template(self, request: TemplateRequest) -> RenderResult:
         """Render a chart offline.
 
-        Templates that stop by themselves (`fail`, `required`, a field of nothing) are a warning, because `lookup`
-        finds nothing here and may find something on the cluster.
+        A template that stops (`fail`, `required`, a missing field) is only a warning: `lookup` finds nothing here, and
+        may find something on the cluster.
 
         Raises:
-            ChartInvalid: for templates that do not parse, that render no YAML, or that take more memory, time or
-                output than they may; for a chart that cannot be read or is not for this cluster.
-            ValuesInvalid: for values that the schema refuses, with one field error a violation.
+            ChartInvalid: when a template does not parse, renders invalid YAML, or needs too much memory, time or
+                output; when the chart cannot be read or is not for this cluster.
+            ValuesInvalid: when the schema refuses the values, with one field error for each violation.
             HelmTimeout: when the machine was too busy to render within `timeout`.
         """
         call = _template_call(arguments.template(request), request)
-        if not request.notes:
-            return await self._render(request, call)
-        rendered = await self._render(request, call)
-        if not rendered.manifest:
+        output = await self._runner.run(call)
+        # In a thread: finding secrets in the output takes a walk through all values.
+        rendered = await asyncio.to_thread(self._parse_render_output, request, call, output)
+        if not request.notes or not rendered.manifest:
             return rendered
         dry_run = await self._runner.run(_template_call(arguments.render_notes(request), request))
         return replace(rendered, notes=_rendered_notes(dry_run))
@@ -170,13 +171,13 @@ class HelmEngine:
     async def _install_or_upgrade(self, command: tuple[str, ...], request: ReleaseRequest) -> ReleaseResult:
         outcome = await self._run_checked(_release_call(command, request))
         if outcome.stdout_truncated:
-            # The answer holds the whole chart. The release itself is in order, so it is asked for in parts.
+            # The output contains the whole chart and is too long. The release itself is fine, so it is read in parts.
             return await self._get_release(request)
         return _release_result(_decode_stdout(outcome))
 
-    async def _get_release(self, request: ReleaseRequest | RollbackRequest) -> ReleaseResult:
+    async def _get_release(self, request: ReleaseOperation) -> ReleaseResult:
         metadata_output, manifest_output = await asyncio.gather(
-            *(self._run_checked(_get_call(what, request)) for what in ("metadata", "manifest")),
+            self._run_checked(_get_call("metadata", request)), self._run_checked(_get_call("manifest", request))
         )
         metadata = _decode_stdout(metadata_output)
         return ReleaseResult(
@@ -199,10 +200,6 @@ class HelmEngine:
         if error is not None:
             raise error
 
-    async def _render(self, request: TemplateRequest, call: HelmCall) -> RenderResult:
-        # In a thread: to keep secrets out of helm's words, all values are gone through.
-        return await asyncio.to_thread(self._parse_render_output, request, call, await self._runner.run(call))
-
     def _parse_render_output(self, request: TemplateRequest, call: HelmCall, outcome: ProcessResult) -> RenderResult:
         found_warnings = parse_warnings(outcome.stderr)
         if outcome.stdout_truncated:
@@ -215,9 +212,7 @@ class HelmEngine:
         return RenderResult(manifest=_stdout_text(outcome), notes="", warnings=found_warnings)
 
 
-def _release_call(
-    command: tuple[str, ...], request: ReleaseRequest | UninstallRequest | RollbackRequest | TestRequest
-) -> HelmCall:
+def _release_call(command: tuple[str, ...], request: ReleaseOperation) -> HelmCall:
     call = HelmCall(
         arguments=command,
         subject=f"{request.namespace}/{request.name}",
@@ -228,9 +223,9 @@ def _release_call(
     return call
 
 
-def _get_call(subcommand: str, request: ReleaseRequest | RollbackRequest) -> HelmCall:
+def _get_call(subcommand: Literal["manifest", "metadata"], request: ReleaseOperation) -> HelmCall:
     return HelmCall(
-        arguments=arguments.get(subcommand, name=request.name, namespace=request.namespace, user=request.user),
+        arguments=arguments.get(subcommand, request),
         subject=f"{request.namespace}/{request.name}",
         timeout_seconds=QUERY_TIMEOUT_SECONDS,
     )
@@ -256,7 +251,7 @@ def _decode_stdout(outcome: ProcessResult) -> JsonObject:
     try:
         decoded = orjson.loads(outcome.stdout)
     except ValueError as error:
-        raise HelmError("helm answered with what is not JSON: is this helm 4?") from error
+        raise HelmError("the output of helm is not JSON. Check that this is helm 4") from error
     return cast("JsonObject", decoded) if isinstance(decoded, dict) else {}
 
 
@@ -276,7 +271,7 @@ def _release_result(release: JsonObject) -> ReleaseResult:
 
 
 def _rendered_notes(dry_run: ProcessResult) -> str:
-    # A dry run knows nothing of this cluster's version and kinds, so that it may fail where `template` does not.
+    # A dry run does not know this cluster's version and kinds, so it may fail when `template` does not.
     if dry_run.exit_code != 0 or dry_run.stdout_truncated:
         return ""
     return text(obj(_decode_stdout(dry_run), "info"), "notes")

@@ -1,4 +1,4 @@
-"""Which objects a rendered manifest is made of. Pure."""
+"""The objects of a rendered manifest. Pure."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from xapp_operator.helm.manifest import load_documents
 
 RESOURCE_POLICY: Final = "helm.sh/resource-policy"
 OBJECTS_MAX: Final = 10_000
-LIST_ITEMS_MAX: Final = 100_000  # aliases make any number of lists of a few, all of them empty
+LIST_ITEMS_MAX: Final = 100_000  # aliases can multiply even empty lists
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectRef:
     """One object of a release.
 
-    `namespace` is empty where the manifest names none: then it is the release's own, or the kind is cluster-scoped.
-    `kept` tells that an uninstall leaves it (`helm.sh/resource-policy: keep`), `expires` that Kubernetes removes it by
-    itself when it has finished (`ttlSecondsAfterFinished` of a Job).
+    `namespace` is empty if the manifest names none: then it is that of the release, or the kind is cluster-scoped.
+    `kept_on_uninstall` is `helm.sh/resource-policy: keep`. `expires` means that Kubernetes deletes the object when it
+    has finished (`ttlSecondsAfterFinished` of a Job).
     """
 
     api_version: str
@@ -33,7 +33,7 @@ class ObjectRef:
 
 
 def manifest_inventory(manifest: str) -> tuple[ObjectRef, ...]:
-    """Return the objects of `manifest` in its order, lists taken apart, each once; hooks are not in a manifest.
+    """Return the objects of `manifest`, and those in its lists, in order and each once; a manifest has no hooks.
 
     Raises:
         HelmError: when a document cannot be read, or there are more than 10,000 objects.
@@ -49,10 +49,10 @@ def manifest_inventory(manifest: str) -> tuple[ObjectRef, ...]:
 
 
 def manifest_objects(manifest: str) -> Iterator[JsonObject]:
-    """Yield the objects of `manifest`, lists taken apart.
+    """Yield the objects of `manifest`, and those in its lists.
 
     Raises:
-        HelmError: when a document cannot be read, or lists hold lists without end.
+        HelmError: when a document cannot be read, or its lists have more than LIST_ITEMS_MAX items.
     """
     remaining = LIST_ITEMS_MAX
     for document in load_documents(manifest):
@@ -75,7 +75,7 @@ def manifest_objects(manifest: str) -> Iterator[JsonObject]:
 
 
 def _is_list(document: JsonObject) -> bool:
-    # Helm takes any kind that ends in List and has items for a list of objects (cli-runtime, `meta.IsListType`).
+    # To helm, every kind that ends in List and has items is a list (cli-runtime, `meta.IsListType`).
     return text(document, "kind").endswith("List") and isinstance(document.get("items"), list)
 
 

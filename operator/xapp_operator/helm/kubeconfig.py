@@ -1,8 +1,8 @@
 """The kubeconfig that helm reads.
 
-In a pod helm must not find its own way: the Kubernetes client library drops `--kube-as-user` when it falls back to the
-in-cluster configuration (client-go, `clientcmd.inClusterClientConfig`), so that helm would act as the operator. So a
-pod gets a kubeconfig too, which names the mounted token by its path and holds no secret.
+A pod needs one too: with the in-cluster configuration, the Kubernetes client library ignores `--kube-as-user`
+(client-go, `clientcmd.inClusterClientConfig`), so helm would act as the operator. The file names the mounted token by
+its path and contains no secret.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ SERVICE_ACCOUNT_FOLDER: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
 def absolute_paths(kubeconfig: str) -> str:
-    """Return the value of KUBECONFIG, one path or several, with absolute paths: helm works in a folder of its own."""
+    """Return the value of KUBECONFIG, one path or several, with absolute paths, because helm runs in another folder."""
     return os.pathsep.join(str(Path(path).expanduser().absolute()) for path in kubeconfig.split(os.pathsep) if path)
 
 
 def write_pod_kubeconfig(path: Path, *, server: str, account_folder: str = SERVICE_ACCOUNT_FOLDER) -> None:
-    """Write the kubeconfig of a pod for the API server at `server`; `account` is the folder of its token and CA."""
+    """Write the kubeconfig of a pod for the API server at `server`; `account_folder` has its token and CA."""
     content = {
         "apiVersion": "v1",
         "kind": "Config",

@@ -1,13 +1,12 @@
-"""What releases there are, kept from the metadata of Helm's Secrets alone; their payload is never held.
+"""The releases, built from the metadata of Helm's Secrets alone; their data is never held.
 
-Made for thousands of releases: one small frozen object a revision, repeated texts stored once, updates that cost the
-same however many there are. It watches nothing; whoever watches the Secrets feeds it.
+Made for thousands of releases: one small frozen object for each revision, repeated texts are stored once, and the cost
+of an update does not depend on their number. Whoever watches the Secrets feeds it.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -23,9 +22,9 @@ ReleaseKey: TypeAlias = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RevisionInfo:
-    """One revision, as the labels of its Secret tell; the four labels of this operator are empty where absent.
+    """One revision, from the labels of its Secret; the four labels of this operator are empty if absent.
 
-    `created` and `modified` are seconds since the epoch, 0 where Helm did not say.
+    `created` and `modified` are seconds since the epoch, 0 if unknown.
     """
 
     revision: int
@@ -42,7 +41,7 @@ class RevisionInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseState:
-    """All revisions of one release, oldest first; the newest decides what state the release is in."""
+    """All revisions of one release, oldest first; the newest decides the state of the release."""
 
     namespace: str
     name: str
@@ -56,8 +55,8 @@ class ReleaseState:
     def revisions_to_prune(self, keep: int) -> tuple[RevisionInfo, ...]:
         """Return the old revisions beyond the newest `keep`, never the newest and never a deployed one.
 
-        An upgrade removes such by itself (`--history-max`); `install --replace` does not, so that an install that
-        fails again and again would fill the namespace.
+        Upgrades prune by themselves (`--history-max`). `install --replace` does not, so an install that keeps failing
+        would fill the namespace.
         """
         older = self.revisions[: -max(keep, 1)]
         return tuple(revision for revision in older if revision.status != "deployed")
@@ -66,19 +65,11 @@ class ReleaseState:
 class ReleaseIndex:
     """Releases by (namespace, name)."""
 
-    def __init__(self, secrets: Iterable[JsonObject] = ()) -> None:
+    def __init__(self) -> None:
         self._revisions: dict[ReleaseKey, dict[int, RevisionInfo]] = {}
-        for secret in secrets:
-            self.put_secret(secret)
-
-    def __len__(self) -> int:
-        return len(self._revisions)
-
-    def __iter__(self) -> Iterator[ReleaseKey]:
-        return iter(list(self._revisions))
 
     def get(self, namespace: str, name: str) -> ReleaseState | None:
-        """Return the state of a release, or None where there is no such release."""
+        """Return the state of a release, or None if there is no such release."""
         revisions = self._revisions.get((namespace, name))
         if not revisions:
             return None
@@ -86,23 +77,15 @@ class ReleaseIndex:
             namespace=namespace, name=name, revisions=tuple(revisions[one] for one in sorted(revisions))
         )
 
-    def put_secret(self, secret: JsonObject) -> ReleaseKey | None:
-        """Take in a new or changed Secret, with or without its data; return the release, or None if it is none."""
-        found = parse_revision(secret)
-        if found is None:
-            return None
-        self.put_revision(*found)
-        return found[0]
-
     def put_revision(self, key: ReleaseKey, info: RevisionInfo) -> None:
-        """Take in a new or changed revision that `revision_of` has read already, unless a newer state is known."""
+        """Add a new or changed revision, unless a newer state of it is known."""
         revisions = self._revisions.setdefault(key, {})
         known = revisions.get(info.revision)
         if known is None or int(info.resource_version or 0) >= int(known.resource_version or 0):
             revisions[info.revision] = info
 
     def remove_revision(self, key: ReleaseKey, revision: int, *, uid: str | None = None) -> None:
-        """Forget one revision of a release; given a `uid`, only the Secret with it, not one made since in its place."""
+        """Remove one revision of a release; with a `uid`, only if it is that of its Secret."""
         revisions = self._revisions.get(key, {})
         known = revisions.get(revision)
         if known is not None and uid in (None, known.secret_uid):
@@ -110,18 +93,9 @@ class ReleaseIndex:
         if not revisions:
             self._revisions.pop(key, None)
 
-    def remove_secret(self, secret: JsonObject) -> ReleaseKey | None:
-        """Forget a Secret that was deleted; return the release, or None if it was none."""
-        found = parse_revision(secret)
-        if found is None:
-            return None
-        key, info = found
-        self.remove_revision(key, info.revision, uid=info.secret_uid)
-        return key
-
 
 def parse_revision(secret: JsonObject) -> tuple[ReleaseKey, RevisionInfo] | None:
-    """Return release and revision that a Secret's metadata tell, or None where it is no release record."""
+    """Return the release and the revision of a Secret from its metadata, or None if it records no release."""
     metadata = obj(secret, "metadata")
     parsed = parse_release_secret_name(text(metadata, "name"))
     if parsed is None:

@@ -1,4 +1,4 @@
-"""Helm's own records: Secrets of type `helm.sh/release.v1`, read and, to unlock a release, written. Pure.
+"""Helm's release records: Secrets of type `helm.sh/release.v1`. Pure.
 
 A record is base64 (the Secret's) of base64 (Helm's) of gzip of JSON; see `pkg/storage/driver/util.go` of Helm 4. Its
 labels repeat name, revision and status, but Helm decides by the payload.
@@ -19,24 +19,12 @@ from xapp_operator.api.json import Json, JsonObject, integer, obj, text
 from xapp_operator.api.names import HELM_SECRET_PREFIX
 from xapp_operator.config import MIB
 from xapp_operator.errors import HelmError
-from xapp_operator.helm.inventory import ObjectRef, manifest_inventory, manifest_objects
+from xapp_operator.helm.inventory import manifest_objects
 from xapp_operator.helm.manifest import split_documents
-
-__all__ = [
-    "ChartMetadata",
-    "ObjectRef",
-    "ReleaseRecord",
-    "decode_release",
-    "manifest_inventory",
-    "parse_release_secret_name",
-    "release_secret_name",
-    "remove_unserved_kinds",
-    "unlock_release",
-]
 
 RELEASE_BYTES_MAX: Final = 32 * MIB
 JSON_VALUES_MAX: Final = 500_000
-"""Values in a record: 56 KB in a Secret may be ten million of them, a gigabyte once decoded, and all requests wait."""
+"""56 KB in a Secret can hold ten million values, which take a gigabyte once decoded and stop all requests."""
 
 PENDING: Final = frozenset({"pending-install", "pending-upgrade", "pending-rollback"})
 FAILED: Final = "failed"
@@ -44,14 +32,14 @@ FAILED: Final = "failed"
 _SECRET_NAME: Final = re.compile(rf"{re.escape(HELM_SECRET_PREFIX)}(?P<name>.+)\.v(?P<revision>[1-9][0-9]*)")
 _GZIP_MAGIC: Final = b"\x1f\x8b\x08"
 _GZIP_WINDOW: Final = 31  # zlib's number for a gzip header and the largest window
-_JSON_STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)  # of any bytes in linear time
+_JSON_STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)  # linear time for any bytes
 _QUOTES_MAX: Final = 4 * JSON_VALUES_MAX  # a key and a value each
 _SYSTEM_LABELS: Final = frozenset({"name", "owner", "status", "version", "createdAt", "modifiedAt"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChartMetadata:
-    """The chart of a revision: its default values, and its schema as JSON text, empty without one."""
+    """The chart of a revision: its default values, and its schema as JSON text, empty if it has none."""
 
     name: str
     version: str
@@ -64,8 +52,8 @@ class ChartMetadata:
 class ReleaseRecord:
     """One revision of a release.
 
-    Times are RFC 3339. `config` are the values that the user gave. `rollback_revision` is the revision that a rollback
-    made this one from, else 0. `labels` are those that a person or this operator gave it.
+    Times are RFC 3339. `config` has the values that the user gave. `rollback_revision` is the revision that a rollback
+    copied, else 0. `labels` are those that Helm did not set itself.
     """
 
     name: str
@@ -89,7 +77,7 @@ def release_secret_name(release: str, revision: int) -> str:
 
 
 def parse_release_secret_name(name: str) -> tuple[str, int] | None:
-    """Return release name and revision of the Secret `name`, or None where it is no release record."""
+    """Return release name and revision of the Secret `name`, or None if it is not a release record."""
     matched = _SECRET_NAME.fullmatch(name)
     return (matched["name"], int(matched["revision"])) if matched else None
 
@@ -98,7 +86,7 @@ def decode_release(secret: JsonObject) -> ReleaseRecord:
     """Return the release that a Secret records.
 
     Raises:
-        HelmError: when it records none, or one of more than 32 MiB or half a million values.
+        HelmError: when it records none, or one of more than RELEASE_BYTES_MAX or JSON_VALUES_MAX.
     """
     payload = _decode_payload(secret)
     info, chart = obj(payload, "info"), obj(payload, "chart")
@@ -131,29 +119,29 @@ def decode_release(secret: JsonObject) -> ReleaseRecord:
 
 
 def unlock_release(secret: JsonObject) -> JsonObject:
-    """Return the Secret to write in place of one whose release is pending.
+    """Return the Secret that replaces one whose release is pending; it marks the release as failed.
 
-    Status `failed` stands in the payload and in the label, since Helm reads the one and lists by the other. The
-    resource version is kept, so that a write in between is a conflict. The revision before stays what it was.
+    Both the payload and the label get the status, because Helm reads the one and lists by the other. The resource
+    version stays, so that a concurrent write is a conflict.
 
     Raises:
-        HelmError: when it is not pending (any more), or as `decode_release`.
+        HelmError: when the release is not pending, or as `decode_release`.
     """
     payload = _decode_payload(secret)
     info = obj(payload, "info")
     status = text(info, "status")
     if status not in PENDING:
-        raise HelmError(f"the release is {status or 'in no known state'}, not pending: there is nothing to unlock")
+        raise HelmError(f"the release is {status or 'in an unknown state'}, not pending: there is nothing to unlock")
     info["status"] = FAILED
-    info["description"] = f"Unlocked: {status} was interrupted and no helm worked on it any more"
+    info["description"] = f"Unlocked: {status} was interrupted, and no helm process is working on it"
     return _with_payload(secret, payload, status=FAILED)
 
 
 def remove_unserved_kinds(secret: JsonObject, *, served: frozenset[tuple[str, str]]) -> JsonObject | None:
-    """Return the Secret without the objects whose (apiVersion, kind) is not `served`, or None where all are.
+    """Return the Secret without the objects whose (apiVersion, kind) is not `served`, or None if all are served.
 
-    Helm can neither upgrade nor uninstall a release whose manifest has a kind that the cluster no longer serves (a
-    CustomResourceDefinition that was removed, and with it every object of its kind).
+    Helm can neither upgrade nor uninstall a release with a kind that the cluster no longer serves, because its
+    CustomResourceDefinition was removed.
 
     Raises:
         HelmError: as `decode_release`.
@@ -180,18 +168,18 @@ def _with_payload(secret: JsonObject, payload: JsonObject, *, status: str) -> Js
 def _decode_payload(secret: JsonObject) -> JsonObject:
     recorded = text(obj(secret, "data"), "release")
     if not recorded:
-        raise HelmError("this Secret records no Helm release")
+        raise HelmError("this Secret is not a Helm release record")
     try:
         packed = base64.b64decode(base64.b64decode(recorded, validate=True), validate=True)
-        # Not orjson: it takes integers beyond 64 bits for floats, and what is read may be written back.
+        # Not orjson: it reads integers beyond 64 bits as floats, and the payload may be written back.
         data = _gunzip(packed) if packed.startswith(_GZIP_MAGIC) else packed
         if not _is_within_value_limit(data):
-            raise HelmError(f"this release record has more than {JSON_VALUES_MAX:,} values: it is not read")
+            raise HelmError(f"this release record has more than {JSON_VALUES_MAX:,} values, so it is not read")
         payload: Json = json.loads(data)
     except (binascii.Error, zlib.error, ValueError, RecursionError) as error:
         raise HelmError("this release record is damaged: remove it, or restore it from a backup") from error
     if not isinstance(payload, dict):
-        raise HelmError("this release record is damaged: it is no object")
+        raise HelmError("this release record is damaged: it is not an object")
     return payload
 
 
@@ -199,17 +187,17 @@ def _gunzip(packed: bytes) -> bytes:
     unpacker = zlib.decompressobj(wbits=_GZIP_WINDOW)
     data = unpacker.decompress(packed, RELEASE_BYTES_MAX)
     if unpacker.unconsumed_tail:
-        raise HelmError(f"this release record unpacks to more than {RELEASE_BYTES_MAX // MIB} MiB: it is not read")
+        raise HelmError(f"this release record is larger than {RELEASE_BYTES_MAX // MIB} MiB unpacked: it is not read")
     if not unpacker.eof:
         raise ValueError("the gzip stream ends early")
     return data
 
 
 def _is_within_value_limit(data: bytes) -> bool:
-    """Tell whether JSON has at most PARTS_MAX values, without decoding it."""
+    """Return whether JSON has at most JSON_VALUES_MAX values, without decoding it."""
     if _count_separators(data) <= JSON_VALUES_MAX:
         return True
-    # Texts, a manifest above all, may hold as many commas and brackets as they like.
+    # Commas and brackets inside texts, such as the manifest, do not count.
     if data.count(b'"') - data.count(b'\\"') > _QUOTES_MAX:
         return False
     return _count_separators(_JSON_STRING.sub(b"", data)) <= JSON_VALUES_MAX

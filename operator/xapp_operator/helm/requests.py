@@ -1,7 +1,4 @@
-"""What the engine is asked for and what it answers: plain frozen data, no process, no cluster.
-
-Lives apart from the engine so that the verbs of the reconciler and the gateway's dry run can be typed by it alone.
-"""
+"""What the engine takes and returns: plain frozen data."""
 
 from __future__ import annotations
 
@@ -18,24 +15,33 @@ TEMPLATE_TIMEOUT_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReleaseRequest:
-    """An install or an upgrade of one release.
+class ReleaseOperation:
+    """What every operation on a release needs.
 
-    `user` is impersonated (`system:serviceaccount:<namespace>:<name>`); None acts as the kubeconfig's own identity.
-    `timeout` is in seconds, for each hook and for the whole process. `labels` go onto the release Secret and last
-    through upgrades. `replace` and `take_ownership` are `install --replace` and `--take-ownership`. `skip_schema` is
-    for charts whose schema refers outside (helm would fetch it). `history_max` counts for upgrades only: an install
-    has no such limit in Helm. `chart_name` lets errors of subcharts name the right path of the values. `secrets` are
-    texts that errors must not quote, beside the values whose keys tell that they are secret.
+    `user` is impersonated (`system:serviceaccount:<namespace>:<name>`); None acts with the kubeconfig's own identity.
+    `timeout`, in seconds, applies to each hook and to the whole process.
     """
 
     name: str
     namespace: str
+    user: str | None = None
+    timeout: float = DEFAULT_TIMEOUT_SECONDS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseRequest(ReleaseOperation):
+    """An install or an upgrade of one release.
+
+    `labels` go onto the release Secret and last through upgrades. `replace` and `take_ownership` are `--replace` and
+    `--take-ownership`. `skip_schema` is for charts whose schema refers to other documents, which helm would fetch.
+    `history_max` applies to upgrades only: Helm has no such limit for an install. `chart_name` lets errors of
+    subcharts name the right path of the values. `secrets` are texts that errors must not contain, besides the values
+    whose keys say that they are secret.
+    """
+
     chart: Path
     values: JsonObject = field(repr=False)
     labels: Mapping[str, str] = field(default_factory=dict)
-    user: str | None = None
-    timeout: float = DEFAULT_TIMEOUT_SECONDS
     replace: bool = False
     take_ownership: bool = False
     skip_schema: bool = False
@@ -46,47 +52,34 @@ class ReleaseRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UninstallRequest:
-    """The removal of one release and of its whole history; `timeout` is in seconds."""
+class UninstallRequest(ReleaseOperation):
+    """The removal of one release with its whole history."""
 
-    name: str
-    namespace: str
-    user: str | None = None
-    timeout: float = DEFAULT_TIMEOUT_SECONDS
     no_hooks: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RollbackRequest:
-    """The return of one release to `revision`, as a new revision; `timeout` is in seconds."""
+class RollbackRequest(ReleaseOperation):
+    """The return of one release to `revision`, which becomes a new revision."""
 
-    name: str
-    namespace: str
     revision: int
-    user: str | None = None
-    timeout: float = DEFAULT_TIMEOUT_SECONDS
     no_hooks: bool = False
     history_max: int = DEFAULT_HISTORY_MAX
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TestRequest:
-    """A run of the test hooks of one release; `timeout` is in seconds, for each hook and for the whole process."""
+class TestRequest(ReleaseOperation):
+    """A run of the test hooks of one release."""
 
     __test__ = False
-
-    name: str
-    namespace: str
-    user: str | None = None
-    timeout: float = DEFAULT_TIMEOUT_SECONDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TemplateRequest:
-    """A rendering of a chart without a cluster, for the cluster that `kube_version` and `api_versions` describe.
+    """A rendering of a chart without a cluster.
 
-    `kube_version` is like `v1.36.3`; `api_versions` like `apps/v1` and `apps/v1/Deployment`. `notes` asks for NOTES.txt
-    as well, at the price of a second helm process. `timeout` is in seconds.
+    `kube_version` (`v1.36.3`) and `api_versions` (`apps/v1`, `apps/v1/Deployment`) describe the cluster to render for.
+    `notes` renders NOTES.txt too, which takes a second helm process. `timeout` is in seconds.
     """
 
     name: str
@@ -104,7 +97,7 @@ class TemplateRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseResult:
-    """A release as helm left it. Times are RFC 3339; `first_deployed` and `notes` are empty where helm does not say."""
+    """A release after an operation. Times are RFC 3339; `first_deployed` and `notes` are empty if helm omits them."""
 
     revision: int
     status: str
@@ -119,10 +112,10 @@ class ReleaseResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UninstallResult:
-    """How an uninstall ended. `found` is False where there was no such release, which is as good as done.
+    """The result of an uninstall; `found` is False if there was no such release.
 
-    `kept` are the objects that helm left on purpose (resource policy, or owned by another release), `unverified` those
-    that it left because it could not read them; each as `Kind/name`.
+    `kept` are the objects that helm left on purpose (resource policy, or owned by another release), and `unverified`
+    those that it left because it could not read them, each as `Kind/name`.
     """
 
     found: bool
@@ -132,7 +125,7 @@ class UninstallResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderResult:
-    """A rendered chart. Where the templates themselves stopped (`fail`, `required`), all but `warnings` is empty."""
+    """A rendered chart. If a template stopped (`fail`, `required`), everything but `warnings` is empty."""
 
     manifest: str
     notes: str

@@ -1,7 +1,4 @@
-"""One helm process for one call: a slot, a folder, the environment, the bounds, and how it failed.
-
-Lives between `engine`, which knows what is asked for, and `process`, which knows nothing of helm.
-"""
+"""One helm process for one call: its slot, folder, environment and bounds, and the error that it ended with."""
 
 from __future__ import annotations
 
@@ -27,19 +24,19 @@ from xapp_operator.telemetry.logs import get_logger
 from xapp_operator.telemetry.metrics import METRICS
 
 OUTPUT_MAX_BYTES: Final = 16 * MIB
-CPU_SECONDS: Final = 60  # a step needs a fraction of one; waiting for hooks needs next to none
+CPU_SECONDS: Final = 60  # a normal call needs less than one
 
-_GO_RUNTIME_CRASH: Final = re.compile(r"^(?:fatal error: |SIG[A-Z]+: |runtime: )", re.MULTILINE)  # of the Go runtime
+_GO_RUNTIME_CRASH: Final = re.compile(r"^(?:fatal error: |SIG[A-Z]+: |runtime: )", re.MULTILINE)
 
 logger = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HelmCall:
-    """One run of helm: its arguments, the values for its standard input and its bounds (`seconds`, `cpu_seconds`).
+    """One run of helm: its arguments, the values for its standard input, and its bounds.
 
-    `secrets` are texts that no error may quote, beside the secret ones of `values`. `cluster` says that it needs the
-    API server; `chart` names the chart in errors, `subject` the release in the log.
+    `secrets` are texts that no error may contain, besides the secret ones of `values`. `chart_name` names the chart in
+    errors, and `subject` the release in the log.
     """
 
     arguments: tuple[str, ...]
@@ -71,10 +68,10 @@ class HelmRunner:
         self._kubeconfig = _resolve_kubeconfig(kubeconfig, server, workspace.folder)
 
     async def run(self, call: HelmCall) -> ProcessResult:
-        """Run helm and return how it ended, whatever that was.
+        """Run helm and return its result, also when it failed.
 
         Raises:
-            HelmError: where there is no cluster for a call that needs one.
+            HelmError: if the call needs a cluster and none is configured.
         """
         if call.needs_cluster and self._kubeconfig is None:
             raise HelmError(
@@ -91,23 +88,25 @@ class HelmRunner:
         return outcome
 
     def error_of(self, call: HelmCall, outcome: ProcessResult) -> XAppError | None:
-        """Return what went wrong, or None."""
+        """Return the error that `outcome` means, or None."""
         if outcome.timed_out:
             return HelmTimeout(
-                f"helm {call.command} did not end within {call.timeout_seconds:g} s and was stopped: raise the timeout"
+                f"helm {call.command} did not finish within {call.timeout_seconds:g} s and was ended: raise the timeout"
             )
         if outcome.exit_code == 0:
             return None
         if outcome.exit_code == -signal.SIGKILL and outcome.duration_seconds >= call.cpu_seconds:
-            return ChartInvalid(f"the chart needs more than {call.cpu_seconds} s of processor time: make it do less")
+            return ChartInvalid(
+                f"the chart needs more than {call.cpu_seconds} s of processor time: simplify its templates"
+            )
         if _GO_RUNTIME_CRASH.search(outcome.stderr):
             return ChartInvalid(
-                f"the chart needs more than the {self._memory // MIB} MiB of memory that helm may use: make its "
-                "templates do less, or raise XAPP_HELM_MEMORY"
+                f"the chart needs more than the {self._memory // MIB} MiB of memory that helm may use: simplify its "
+                "templates, or raise XAPP_HELM_MEMORY"
             )
         if outcome.exit_code < 0:
             return HelmError(
-                f"helm {call.command} was ended from outside by signal {-outcome.exit_code}: is the memory used up?"
+                f"helm {call.command} was killed by signal {-outcome.exit_code}: check the memory of the machine"
             )
         return error_from_stderr(
             outcome.stderr, chart=call.chart_name, secrets=call.secrets | secret_texts(call.values or {})
@@ -131,7 +130,7 @@ class HelmRunner:
     def _limits(self, call: HelmCall) -> ProcessLimits:
         return ProcessLimits(
             timeout_seconds=call.timeout_seconds,
-            grace_seconds=self._grace if call.needs_cluster else 0,  # a rendering has nothing to tidy up
+            grace_seconds=self._grace if call.needs_cluster else 0,  # a rendering has nothing to clean up
             memory_bytes=self._memory,
             stdout_bytes=OUTPUT_MAX_BYTES,
             cpu_seconds=call.cpu_seconds,
@@ -139,14 +138,14 @@ class HelmRunner:
 
 
 def find_helm(name: str) -> Path:
-    """Return the absolute path of the program `name`, a path or a name on PATH.
+    """Return the absolute path of the program `name`, which is a path or a name on PATH.
 
     Raises:
-        HelmError: where there is none.
+        HelmError: if there is no such program.
     """
     program = shutil.which(name)
     if program is None:
-        raise HelmError("helm is not installed here: install helm 4, or set XAPP_HELM to its path", permanent=True)
+        raise HelmError("helm is not installed: install helm 4, or set XAPP_HELM to its path", permanent=True)
     return Path(program).absolute()
 
 

@@ -1,6 +1,6 @@
-"""What helm says of values that a chart's JSON schema refuses, as one `FieldError` a violation. Pure.
+"""What helm says about values that a chart's JSON schema refuses, as one `FieldError` for each violation. Pure.
 
-Helm prints, for each chart of the tree, its name and an indented list of `- at '<JSON pointer>': <what is wrong>`
+For each chart of the tree, helm prints its name and an indented list of `- at '<JSON pointer>': <problem>`
 (github.com/santhosh-tekuri/jsonschema v6). Values that it quotes are left out.
 """
 
@@ -34,10 +34,10 @@ class _Violation:
 
 
 def schema_error(message: str, *, chart: str) -> XAppError | None:
-    """Return the error for helm's `message`, or None where it is not about a schema.
+    """Return the error for helm's `message`, or None if it is not about a schema.
 
-    `chart` is the name of the chart itself, so that fields of a subchart get its name in front; unknown when empty.
-    A schema that is broken itself is ChartInvalid.
+    `chart` is the name of the chart itself, empty if unknown; fields of other charts get the subchart's name in front.
+    A schema that is invalid itself is ChartInvalid.
     """
     if HEADLINE not in message:
         return None
@@ -54,8 +54,8 @@ def schema_error(message: str, *, chart: str) -> XAppError | None:
     fields = ", ".join(dict.fromkeys(error.field for error in reported[:5]))
     count = f"{len(errors)} value{'s' if len(errors) > 1 else ''}"
     return ValuesInvalid(
-        f"the chart's schema refuses {count} ({fields}): first, {reported[0].field} {reported[0].message}; mend "
-        "the values",
+        f"the chart's schema refuses {count} ({fields}). First, {reported[0].field} {reported[0].message}. "
+        "Fix the values",
         errors=reported,
     )
 
@@ -80,9 +80,8 @@ def _parse_violation(line: str) -> _Violation | None:
 
 def _invalid_schema(chart: str, lines: Sequence[str]) -> ChartInvalid:
     detail = lines[0].strip() if lines else "it cannot be read"
-    return ChartInvalid(
-        f"values.schema.json of chart {chart or 'itself'} is not a valid schema: {detail}; mend the chart"
-    )
+    name = f"chart {chart}" if chart else "the chart"
+    return ChartInvalid(f"values.schema.json of {name} is not a valid schema: {detail}. Fix the chart")
 
 
 def _violation_errors(entries: Sequence[_Violation], prefix: str) -> Iterator[FieldError]:
@@ -97,7 +96,7 @@ def _violation_errors(entries: Sequence[_Violation], prefix: str) -> Iterator[Fi
             position += len(inner)
             alternatives = dict.fromkeys(_without_value(one.text) for one in inner if one.text not in _GROUP_MESSAGES)
             yield FieldError(
-                _field_path(prefix, entry.pointer), f"fits none of the alternatives: {'; '.join(alternatives)}"
+                _field_path(prefix, entry.pointer), f"matches none of the alternatives: {'; '.join(alternatives)}"
             )
             continue
         yield from _field_errors_of(entry, prefix)

@@ -1,4 +1,4 @@
-"""Reading of helm's standard error: which part is the error, which are warnings, and what must not be passed on. Pure.
+"""Reading of helm's standard error: its error, its warnings, and what must not be passed on. Pure.
 
 Helm writes log lines in logfmt (`level=WARN msg="…" key=value`; what it prints as `warning: …` has the level INFO), and
 at the end `Error: …`, which may have several lines.
@@ -32,9 +32,9 @@ _INVALID_VALUE: Final = re.compile(
 
 
 def error_text(stderr: str) -> str:
-    """Return helm's error without its prefix and its log lines, or the last lines where there is no `Error:`.
+    """Return helm's error without its prefix and its log lines, or all other lines if there is no `Error:`.
 
-    For an uninstall, whose error names no cause, it is the cause that `--debug` prints.
+    The error of an uninstall names no cause, so this is the cause that `--debug` prints.
     """
     if cause := _DELETE_ERROR.search(stderr):
         return unescape_go_string(cause.group(1)).strip()
@@ -45,26 +45,26 @@ def error_text(stderr: str) -> str:
 
 
 def parse_warnings(stderr: str) -> tuple[str, ...]:
-    """Return what helm warned of, at most 20 sentences, without values."""
+    """Return helm's warnings, at most WARNINGS_MAX, without values."""
     found = (_parse_warning(line) for line in stderr.splitlines())
     return tuple(dict.fromkeys(sentence for sentence in found if sentence))[:WARNINGS_MAX]
 
 
 def presentable_message(message: str, *, secrets: Iterable[str] = ()) -> str:
-    """Return `message` on one line, without local paths, `secrets` and the values that the API server quotes."""
+    """Return `message` on one line, without local paths, `secrets`, and the values that the API server quotes."""
     message = _cut_middle(scrub(message, secrets), MESSAGE_READ_CHARACTERS)
     message = _INVALID_VALUE.sub(r"\1", _LOCAL_PATH.sub("…", message))
     return _cut_middle(" ".join(message.split()), MESSAGE_MAX_CHARACTERS)
 
 
 def unescape_go_string(text: str) -> str:
-    """Return the inside of a Go-quoted string without its escapes."""
+    """Return the content of a Go-quoted string."""
     named = {"n": "\n", "t": "\t", "r": "\r"}
     return _GO_ESCAPE.sub(lambda match: named.get(match.group(1), match.group(1)), text)
 
 
 def _cut_middle(text: str, characters: int) -> str:
-    # Go wraps errors from the outside in: the place stands at the beginning, the cause at the end.
+    # Go wraps errors from the outside in: the location is at the beginning, the cause at the end.
     head = characters // 4
     return text if len(text) <= characters else f"{text[:head]} … {text[head + 3 - characters :]}"
 

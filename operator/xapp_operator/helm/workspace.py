@@ -1,10 +1,9 @@
-"""The private folders of helm processes, and how an operator that was killed is cleaned up after.
+"""The private folders of helm processes, and the cleanup after an operator that was killed.
 
-Each engine owns one folder and holds a lock on the file beside it as long as it lives; the kernel lets go of the lock
-however the owner ends, also in another container with a view of its own on process ids. Every helm process has a
-folder of its own inside as its working directory, made before the process starts. So a process whose working directory
-lies in a folder that nobody holds is an orphan of ours: no list of process ids can be stale, and no number that was
-taken again by another process can be hit.
+Each engine owns one folder and holds a lock on the file beside it. The kernel releases the lock however the owner ends,
+even in another container with its own process ids. Every helm process has its working directory inside that folder, and
+the directory exists before the process starts. So a process whose working directory is in an unlocked folder is an
+orphan of ours: there is no list of process ids that could be stale.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ LOCK_SUFFIX: Final = ".lock"
 
 
 class Workspace:
-    """The folder of one engine: `call()` gives each process a folder of its own, `close()` removes all of it."""
+    """The folder of one engine, with one folder inside for each process."""
 
     def __init__(self, base: Path) -> None:
         base.mkdir(mode=PRIVATE_MODE, parents=True, exist_ok=True)
@@ -47,7 +46,7 @@ class Workspace:
 
     @contextlib.contextmanager
     def call_folder(self) -> Iterator[Path]:
-        """Give an empty folder that is removed afterwards."""
+        """Provide an empty folder, which is removed afterwards."""
         self._calls += 1
         folder = self.folder / str(self._calls)
         folder.mkdir(mode=PRIVATE_MODE)
@@ -57,7 +56,7 @@ class Workspace:
             shutil.rmtree(folder, ignore_errors=True)
 
     def close(self) -> None:
-        """Remove the folder and let go of the lock; a second call does nothing."""
+        """Remove the folder and release the lock; a second call does nothing."""
         if self._lock < 0:
             return
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -67,10 +66,10 @@ class Workspace:
 
 
 async def reap_orphans(base: Path, *, grace: float) -> int:
-    """End the processes that dead engines left in `base` and remove their folders; return how many there were.
+    """End the processes that dead engines left in `base` and remove their folders; return the number of processes.
 
-    Each gets SIGTERM, and SIGKILL after `grace` seconds. When this returns they are gone. A helm whose reader is dead
-    cannot say that it was interrupted, and ends before it marks the release: that is left pending.
+    Each gets SIGTERM, and SIGKILL after `grace` seconds. They are gone when this returns. Helm fails to write to its
+    dead reader and ends before it marks the release, which stays pending.
     """
     ended = 0
     for lock_path in _lock_files(base):
@@ -100,7 +99,7 @@ def _lock_new_file(base: Path) -> tuple[Path, int]:
 
 
 def _try_lock(path: Path, *, create: bool = False) -> int | None:
-    """Return a descriptor that holds the lock on `path`, or None while another process holds it."""
+    """Return a descriptor that holds the lock on `path`, or None if another process holds it."""
     flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT | os.O_EXCL if create else 0)
     try:
         lock = os.open(path, flags, 0o600)
@@ -137,7 +136,7 @@ def _signal_all_in(folder: Path, number: signal.Signals) -> int:
     signalled = 0
     for pid in _processes_in(folder):
         with contextlib.suppress(ProcessLookupError):
-            # The descriptor names this very process: looked at again behind it, the number cannot mean another one.
+            # From here on the descriptor pins the process, so the second check rules out a reused process id.
             process = os.pidfd_open(pid)
             try:
                 if _has_working_directory_in(folder, pid):

@@ -105,4 +105,5 @@ def _parse_resources(document: JsonObject, *, verbs: frozenset[str] = frozenset(
                     plural=text(served, "resource"),
                     kind=kind,
                     namespaced=text(served, "scope") == "Namespaced",
+                    has_status=any(text(each, "subresource") == "status" for each in items(served, "subresources")),
                 )

@@ -12,8 +12,8 @@ import contextlib
 from dataclasses import dataclass
 
 from xapp_operator.api.json import JsonObject, obj, text
-from xapp_operator.api.models import ArchiveSource, KeyRef, ValuesRef
 from xapp_operator.api.names import CHART_SECRET_TYPE
+from xapp_operator.api.spec_parts import ArchiveSource, KeyRef, ValuesRef
 from xapp_operator.domain.yaml_values import load_values
 from xapp_operator.errors import ChartNotFound, FormInvalid, NotFound, ValuesInvalid, ValuesNotFound
 from xapp_operator.kube.reader import KubeReader

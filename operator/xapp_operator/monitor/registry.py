@@ -16,7 +16,8 @@ from typing import Final
 
 from xapp_operator.api.json import JsonObject, obj
 from xapp_operator.config import Settings
-from xapp_operator.domain.resource_health import OverallHealth, overall_health
+from xapp_operator.domain.health_result import HealthResult
+from xapp_operator.domain.resource_health import overall_health
 from xapp_operator.errors import AccessDenied, NotFound
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import Resource
@@ -63,7 +64,7 @@ class Registration:
         return any(live.labels.release for live in self.objects)
 
     @property
-    def health(self) -> OverallHealth:
+    def health(self) -> HealthResult:
         """Return the health of all objects together."""
         return overall_health(live.health for live in self.objects)
 

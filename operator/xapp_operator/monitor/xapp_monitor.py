@@ -9,17 +9,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
 from xapp_operator.api.json import JsonObject, obj
 from xapp_operator.api.models import HealthStatus, ServiceStatus
-from xapp_operator.api.names import LABEL_XAPP
+from xapp_operator.api.names import LABEL_AGGREGATE_TO_MONITOR, LABEL_XAPP
 from xapp_operator.config import Settings
 from xapp_operator.domain.resource_health import ResourceHealth, missing_resource, overall_health
-from xapp_operator.errors import NotFound, NotReady
-from xapp_operator.helm.release_storage import ObjectRef
+from xapp_operator.errors import NotFound, NotReady, XAppError
+from xapp_operator.helm.inventory import ObjectRef
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import SERVICES, Resource
 from xapp_operator.kube.watch_cache import ChangeType, WatchCache
@@ -37,6 +37,7 @@ from xapp_operator.monitor.object_labels import OPERATOR_LABEL_SET, read_labels
 from xapp_operator.telemetry.logs import get_logger
 
 SYNC_SECONDS: Final = 60.0
+PERMISSION_RECHECK_SECONDS: Final = 60.0
 
 _log = get_logger(__name__)
 
@@ -86,7 +87,8 @@ class XAppMonitor:
         self._expected: dict[OwnerKey, tuple[_ExpectedObject, ...]] = {}
         self._strays: dict[OwnerKey, dict[LiveObjectKey, LiveObject]] = {}
         self._kinds: dict[tuple[str, str], Resource] = {}
-        self._refused: set[str] = set()
+        self._refused: dict[tuple[str, str], Resource] = {}
+        self._recheck: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Begin to watch and wait for the first lists.
@@ -100,6 +102,8 @@ class XAppMonitor:
 
     async def stop(self) -> None:
         """End every watch."""
+        if self._recheck is not None:
+            self._recheck.cancel()
         await asyncio.gather(*(cache.stop() for cache in self._caches.values()))
 
     @property
@@ -164,12 +168,13 @@ class XAppMonitor:
             del self._strays[owner]
 
     async def update_object(self, resource: Resource, body: JsonObject) -> None:
-        """Take in an object as a write has just returned it, and watch its kind from now on if it has a status.
+        """Store an object as a write has just returned it, and watch its kind from now on if it has a status.
 
-        Of a kind that is not watched nothing is kept: what it was at the write would stand for ever.
+        Objects of kinds that are not watched are not stored: nothing would ever update them.
         """
-        if _is_custom_group(resource.group) or "status" in body:
-            await self._watch_custom_kind(resource)
+        has_status = "status" in body
+        if _is_custom_group(resource.group) or has_status:
+            await self._watch_kind(replace(resource, has_status=resource.has_status or has_status))
         cache = self._caches.get(resource.group_resource)
         if cache is not None:
             cache.store_written(body)
@@ -180,22 +185,39 @@ class XAppMonitor:
             group, _, version = ref.api_version.rpartition("/")
             if version and _is_custom_group(group):
                 with contextlib.suppress(NotFound):  # the kind is gone from the cluster, and its objects with it
-                    await self._watch_custom_kind(
+                    await self._watch_kind(
                         await self._kube.discovery.resource_for(api_version=ref.api_version, kind=ref.kind)
                     )
 
-    async def _watch_custom_kind(self, resource: Resource) -> None:
-        name = resource.group_resource
-        if name in self._caches or name in self._refused:
+    async def _watch_kind(self, resource: Resource) -> None:
+        kind = resource.group, resource.kind
+        if kind in self._refused and resource.has_status:
+            self._refused[kind] = resource
+        if kind in self._kinds or kind in self._refused:
             return
         if not await self._may_watch(resource):
-            self._refused.add(name)
-            _log.warning("kind not watched: no permission to watch it", kind=name)
-            return
-        try:
-            await self._watch(resource).wait_synced(timeout_seconds=SYNC_SECONDS)
-        except NotReady as error:  # no reason to hold up or fail what brought the kind
-            _log.warning("kind watched, but not synced yet", kind=name, error=error.message)
+            self._refused[kind] = resource
+            _log.warning("kind not watched: no permission to watch it", kind=resource.group_resource)
+            if self._recheck is None or self._recheck.done():
+                self._recheck = asyncio.create_task(self._recheck_refused(), name="recheck of refused watches")
+        elif kind not in self._kinds:  # another task was faster
+            try:
+                await self._watch(resource).wait_synced(timeout_seconds=SYNC_SECONDS)
+            except NotReady as error:  # no reason to hold up or fail what brought the kind
+                _log.warning("kind watched, but not synced yet", kind=resource.group_resource, error=error.message)
+
+    async def _recheck_refused(self) -> None:
+        """Watch refused kinds once the operator may; an administrator grants the permission while it runs."""
+        while self._refused:
+            await asyncio.sleep(PERMISSION_RECHECK_SECONDS)
+            for kind, resource in list(self._refused.items()):
+                with contextlib.suppress(XAppError):  # the API server is away: the next round asks again
+                    if await self._may_watch(resource):
+                        del self._refused[kind]
+                        await self._watch_kind(resource)
+                        for owner, expected in list(self._expected.items()):
+                            if any((each.group, each.key[0]) == kind for each in expected):
+                                self._on_change(owner)
 
     async def _may_watch(self, resource: Resource) -> bool:
         namespaces = self._namespaces if resource.namespaced else ()
@@ -212,7 +234,7 @@ class XAppMonitor:
             expected = tuple(_ExpectedObject(key) for key in known)
         found = [known.get(each.key) or known.get(_cluster_scoped_key(each.key)) for each in expected]
         judged = [
-            live.health if live else _missing_object_health(each) for each, live in zip(expected, found, strict=True)
+            live.health if live else self._health_of_absent(each) for each, live in zip(expected, found, strict=True)
         ]
         health = overall_health(judged)
         ours = {each.key for each in expected}
@@ -230,6 +252,32 @@ class XAppMonitor:
             services=tuple(services),
             unhealthy=tuple(ailing[key] for key in sorted(ailing)),
         )
+
+    def _health_of_absent(self, expected: _ExpectedObject) -> ResourceHealth:
+        """Return the health of an object that no watch shows.
+
+        Kinds that have no status are healthy by kstatus once they exist, and helm has made sure of that.
+        """
+        kind, namespace, name = expected.key
+        group = expected.group or ""
+        watched, refused = self._kinds.get((group, kind)), self._refused.get((group, kind))
+        message = ""
+        if watched is not None:
+            if self._caches[watched.group_resource].synced.is_set():
+                if not expected.expires:
+                    return missing_resource(kind=kind, name=name, namespace=namespace)
+            else:
+                message = f"its health is unknown: {watched.group_resource} could not be listed yet"
+        elif refused is not None and _is_custom_group(group):
+            if refused.has_status:
+                message = (
+                    f"its health is unknown: the operator may not list and watch {refused.group_resource}. Grant that "
+                    f'with a ClusterRole labelled {LABEL_AGGREGATE_TO_MONITOR}: "true"'
+                )
+        elif _is_custom_group(group):
+            message = "its health is unknown: the cluster does not serve its kind, or it is not watched yet"
+        status = HealthStatus.UNKNOWN if message else HealthStatus.HEALTHY
+        return ResourceHealth(kind=kind, name=name, namespace=namespace, status=status, message=message)
 
     def _watch(self, resource: Resource) -> WatchCache[LiveObject]:
         cache = WatchCache(
@@ -275,14 +323,6 @@ def _cluster_scoped_key(key: LiveObjectKey) -> LiveObjectKey:
     return key[0], "", key[2]
 
 
-def _missing_object_health(expected: _ExpectedObject) -> ResourceHealth:
-    kind, namespace, name = expected.key
-    if (expected.group, kind) in _WATCHED_KINDS and not expected.expires:
-        return missing_resource(kind=kind, name=name, namespace=namespace)
-    return ResourceHealth(kind=kind, name=name, namespace=namespace, status=HealthStatus.HEALTHY, message="")
-
-
-_WATCHED_KINDS: Final = frozenset((resource.group, resource.kind) for resource in WATCHED_RESOURCES)
 _BUILT_IN_GROUPS: Final = frozenset(
     f"{name}.k8s.io"
     for name in (

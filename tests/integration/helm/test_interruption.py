@@ -120,7 +120,7 @@ async def test_a_killed_install_is_pending_and_can_be_unlocked_and_replaced(
     await hook_runs(helm_namespace)
     (pid,) = helm_processes(helm_settings.cache_dir)
     os.kill(pid, signal.SIGKILL)
-    with pytest.raises(HelmError, match="from outside by signal 9"):
+    with pytest.raises(HelmError, match="killed by signal 9"):
         await task
     assert helm_namespace.revision_statuses() == {1: "pending-install"}
     with pytest.raises(HelmError, match="still in use"):

@@ -89,7 +89,7 @@ async def test_a_template_that_does_not_parse_is_refused_with_file_and_line(
 
 
 async def test_a_template_that_renders_no_yaml_is_refused(offline: HelmEngine, chart: MakeChart) -> None:
-    with pytest.raises(ChartInvalid, match=r"hello/templates/a\.yaml renders what is not YAML"):
+    with pytest.raises(ChartInvalid, match=r"hello/templates/a\.yaml renders invalid YAML"):
         await offline.template(request(chart({"templates/a.yaml": "a: b: c\n"})))
 
 

@@ -217,7 +217,7 @@ DAEMON_SETS: list[tuple[str, Object, HealthStatus, str]] = [
     ("new", resource("apps/v1", "DaemonSet", {}), PROGRESSING, "not seen"),
     ("nothing counted", resource("apps/v1", "DaemonSet", {}, {"observedGeneration": 2}), PROGRESSING, "not seen"),
     ("ready", daemon_set(2, 2, 2, 2), HEALTHY, ""),
-    ("no node", daemon_set(0, 0, 0, 0), HEALTHY, "no node is to run it"),
+    ("no node", daemon_set(0, 0, 0, 0), HEALTHY, "no node matches it"),
     ("not scheduled", daemon_set(2, 1, 1, 1), PROGRESSING, "1 of 2 pods scheduled"),
     ("not updated", daemon_set(2, 2, 1, 2), PROGRESSING, "1 of 2 pods updated"),
     ("not updated, on delete", daemon_set(2, 2, 1, 2, spec=ON_DELETE), HEALTHY, ""),
@@ -262,7 +262,7 @@ def job(spec: Object | None = None, *conditions: Object, **status: Any) -> Objec
 STARTED: Object = {"startTime": "2026-01-01T00:00:00Z"}
 
 JOBS: list[tuple[str, Object, HealthStatus, str]] = [
-    ("new", job(), PROGRESSING, "is not started yet"),
+    ("new", job(), PROGRESSING, "has not started yet"),
     ("complete", job({}, condition("Complete", "True"), **STARTED, succeeded=1), HEALTHY, ""),
     (
         "failed",
@@ -281,7 +281,7 @@ JOBS: list[tuple[str, Object, HealthStatus, str]] = [
     ("running without a count", job({}, **STARTED, active=1), HEALTHY, ""),
     ("the last of five", job({"parallelism": 3, "completions": 5}, **STARTED, succeeded=4, ready=1), HEALTHY, ""),
     ("two of three", job({"parallelism": 3, "completions": 9}, **STARTED, ready=2), PROGRESSING, "2 of 3 pods up"),
-    ("all done, not yet complete", job({}, **STARTED, succeeded=1, ready=0), PROGRESSING, "all its pods have ended"),
+    ("all done, not yet complete", job({}, **STARTED, succeeded=1, ready=0), PROGRESSING, "all its pods have finished"),
     ("new", resource("batch/v1", "CronJob", {"schedule": "0 0 31 2 *"}), HEALTHY, ""),
     ("suspended", resource("batch/v1", "CronJob", {"suspend": True}, {}), HEALTHY, "is suspended"),
     ("not suspended", resource("batch/v1", "CronJob", {"suspend": False}, {"active": [{"name": "it-1"}]}), HEALTHY, ""),
@@ -303,7 +303,7 @@ OTHERS: list[tuple[str, Object, HealthStatus, str]] = [
         "claim for a chosen node",
         core("PersistentVolumeClaim", {}, annotations={"volume.kubernetes.io/selected-node": "n1"}),
         PROGRESSING,
-        "one is being made for node n1",
+        "one is being created for node n1",
     ),
     (
         "claim growing",
@@ -405,7 +405,7 @@ OTHERS += [
         PROGRESSING,
         "MissingEndpoints",
     ),
-    ("api service new", api_service(), PROGRESSING, "not been asked"),
+    ("api service new", api_service(), PROGRESSING, "not been checked"),
 ]
 
 

@@ -6,7 +6,8 @@ from typing import Any, Literal
 import pytest
 
 from xapp_operator.api.conditions import Reason
-from xapp_operator.api.models import HealthStatus, UpgradePolicy, XAppSpec
+from xapp_operator.api.models import HealthStatus, XAppSpec
+from xapp_operator.api.spec_parts import UpgradePolicy
 from xapp_operator.domain.actions import Action, RejectRollback, Wait
 from xapp_operator.domain.plan_input import (
     DEPLOYED,

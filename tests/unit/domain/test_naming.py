@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xapp_operator.domain.naming import COMPOSED_NAME_MAX, LABEL_VALUE_MAX, composed_name, label_value, sanitise
+from xapp_operator.api.models import RELEASE_NAME_MAX
+from xapp_operator.domain.naming import LABEL_VALUE_MAX, composed_name, label_value, sanitise
 from xapp_operator.errors import FormInvalid
 
 PART = st.builds("".join, st.tuples(st.text(), st.sampled_from("aZ5"), st.text(max_size=60)))
@@ -49,7 +50,7 @@ def test_a_text_is_sanitised(text: str, expected: str) -> None:
 )
 def test_a_name_is_composed(organization: str, team: str, name: str, expected: str) -> None:
     assert composed_name(organization, team, name) == expected
-    assert len(expected) <= COMPOSED_NAME_MAX
+    assert len(expected) <= RELEASE_NAME_MAX
 
 
 def test_a_name_over_the_limit_ends_in_the_hash_of_the_whole() -> None:
@@ -61,7 +62,7 @@ def test_a_name_over_the_limit_ends_in_the_hash_of_the_whole() -> None:
 def test_the_first_forty_may_end_in_a_dash() -> None:
     name = composed_name("a" * 39, "b", "c" * 20)
     assert name.startswith("a" * 39 + "--")
-    assert len(name) == COMPOSED_NAME_MAX
+    assert len(name) == RELEASE_NAME_MAX
 
 
 def test_a_name_of_just_the_limit_is_kept_and_one_more_is_hashed() -> None:
@@ -106,7 +107,7 @@ def test_a_label_value_is_valid_or_empty(text: str) -> None:
 def test_a_composed_name_is_a_dns_label_within_the_limit(organization: str, team: str, name: str) -> None:
     composed = composed_name(organization, team, name)
     assert DNS_LABEL.fullmatch(composed)
-    assert len(composed) <= COMPOSED_NAME_MAX
+    assert len(composed) <= RELEASE_NAME_MAX
 
 
 @given(st.lists(st.from_regex(r"[a-z0-9]{30}", fullmatch=True), min_size=2, max_size=2, unique=True))

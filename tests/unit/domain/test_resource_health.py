@@ -19,9 +19,9 @@ from tests.unit.domain.health_states import (
     custom,
 )
 from xapp_operator.api.models import HealthStatus
+from xapp_operator.domain.health_result import HealthResult
 from xapp_operator.domain.resource_health import (
     HEALTH_MESSAGE_MAX,
-    OverallHealth,
     ResourceHealth,
     assess,
     missing_resource,
@@ -92,11 +92,11 @@ def health(kind: str, name: str, status: HealthStatus, message: str = "") -> Res
 @pytest.mark.parametrize(
     ("resources", "expected"),
     [
-        ([], OverallHealth(status=HEALTHY, message="")),
-        ([health("Service", "a", HEALTHY, "note")], OverallHealth(status=HEALTHY, message="")),
+        ([], HealthResult(status=HEALTHY, message="")),
+        ([health("Service", "a", HEALTHY, "note")], HealthResult(status=HEALTHY, message="")),
         (
             [health("Service", "a", HEALTHY), health("Deployment", "b", PROGRESSING, "0 of 1 replicas ready")],
-            OverallHealth(status=PROGRESSING, message="Deployment b: 0 of 1 replicas ready"),
+            HealthResult(status=PROGRESSING, message="Deployment b: 0 of 1 replicas ready"),
         ),
         (
             [
@@ -104,26 +104,26 @@ def health(kind: str, name: str, status: HealthStatus, message: str = "") -> Res
                 health("Deployment", "b", PROGRESSING, "waits"),
                 health("StatefulSet", "c", DEGRADED, "broken"),
             ],
-            OverallHealth(
+            HealthResult(
                 status=DEGRADED,
                 message="StatefulSet c: broken; Deployment b: waits; Pod z: its node does not answer",
             ),
         ),
-        ([health("Pod", "a", UNKNOWN)], OverallHealth(status=UNKNOWN, message="Pod a: Unknown")),
+        ([health("Pod", "a", UNKNOWN)], HealthResult(status=UNKNOWN, message="Pod a: Unknown")),
         (
             [missing_resource(kind="Deployment", name="web", namespace="ns")],
-            OverallHealth(status=DEGRADED, message="Deployment web: is missing"),
+            HealthResult(status=DEGRADED, message="Deployment web: is missing"),
         ),
         (
             [health("Pod", name, PROGRESSING, "waits") for name in "gfedcba"],
-            OverallHealth(
+            HealthResult(
                 status=PROGRESSING,
                 message="Pod a: waits; Pod b: waits; Pod c: waits; Pod d: waits; Pod e: waits; and 2 more",
             ),
         ),
     ],
 )
-def test_the_worst_object_decides_and_is_named_first(resources: list[ResourceHealth], expected: OverallHealth) -> None:
+def test_the_worst_object_decides_and_is_named_first(resources: list[ResourceHealth], expected: HealthResult) -> None:
     assert overall_health(resources) == expected
     assert overall_health(reversed(resources)) == expected
 

@@ -162,9 +162,9 @@ def test_a_merge_bomb_is_refused() -> None:
     assert f"more than {MAX_NODES:,} values" in message_of("\n".join(lines))
 
 
-def test_aliases_of_a_long_text_are_refused_by_the_bytes_they_expand_to() -> None:
+def test_aliases_of_a_long_text_are_refused_by_what_they_expand_to() -> None:
     data = "a: &a " + "x" * 500_000 + "\nb: [*a, *a, *a]\n"
-    assert "aliases expanded the text has more than 1,048,576 bytes" in message_of(data)
+    assert "more than 1,048,576 characters, aliases expanded" in message_of(data)
 
 
 def test_aliases_as_keys_count() -> None:

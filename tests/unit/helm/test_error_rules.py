@@ -71,7 +71,7 @@ CASES: list[tuple[str, str, type[XAppError], bool, tuple[str, ...]]] = [
         'permissions not currently held:\n{APIGroups:[""], Resources:["nodes"], Verbs:["get"]}\n',
         AccessDenied,
         True,
-        ("grant the service account that right",),
+        ("Grant the service account that permission",),
     ),
     (
         "quota",
@@ -79,7 +79,7 @@ CASES: list[tuple[str, str, type[XAppError], bool, tuple[str, ...]]] = [
         "configmaps=1, used: configmaps=1, limited: configmaps=1\n",
         QuotaExceeded,
         False,
-        ("exceeded quota: q", "raise the ResourceQuota"),
+        ("exceeded quota: q", "Raise the ResourceQuota"),
     ),
     (
         "namespace-terminating",
@@ -272,7 +272,7 @@ CASES: list[tuple[str, str, type[XAppError], bool, tuple[str, ...]]] = [
         "not allowed in this context" + DEBUG_HINT,
         ChartInvalid,
         True,
-        ("template hello/templates/a.yaml renders what is not YAML",),
+        ("template hello/templates/a.yaml renders invalid YAML",),
     ),
     (
         "fail",
@@ -332,7 +332,7 @@ CASES: list[tuple[str, str, type[XAppError], bool, tuple[str, ...]]] = [
         ("without end",),
     ),
     ("cancelled", f"{INSTALL}context canceled\n", HelmError, False, ("context canceled",)),
-    ("silence", "", HelmError, False, ("without a word",)),
+    ("silence", "", HelmError, False, ("without a message",)),
 ]
 
 

@@ -98,6 +98,11 @@ def test_anchors_and_aliases_are_followed() -> None:
     assert [(one.kind, one.name) for one in manifest_inventory(manifest)] == [("ConfigMap", "a"), ("Secret", "b")]
 
 
+def test_merge_keys_work_as_for_helm() -> None:
+    manifest = "x: &m {name: a, namespace: b}\nkind: Secret\nmetadata: {<<: *m, name: c}\n"
+    assert [(one.name, one.namespace) for one in manifest_inventory(manifest)] == [("c", "b")]
+
+
 def test_a_document_that_holds_itself_is_no_trap() -> None:
     assert manifest_inventory("&x\nkind: List\nitems: [*x]\n") == ()
 
@@ -125,6 +130,6 @@ def test_lists_that_aliases_nest_are_followed_to_the_end() -> None:
     assert [one.name for one in manifest_inventory(f"{manifest}kind: List\nitems: [*a2999]\n")] == ["x"]
 
 
-def test_a_manifest_of_a_million_parts_is_given_up() -> None:
-    with pytest.raises(HelmError, match="1,000,000 parts"):
+def test_a_manifest_of_a_million_values_is_given_up() -> None:
+    with pytest.raises(HelmError, match="1,000,000 values"):
         manifest_inventory("kind: ConfigMap\nmetadata: {name: x}\ndata: [" + "1," * 1_200_000 + "]\n")

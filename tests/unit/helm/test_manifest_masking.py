@@ -123,6 +123,7 @@ def test_no_way_of_writing_it_lets_a_secret_through(manifest: str) -> None:
         "kind: Secret\na: " + "[" * 50_000,
         "a: &a [x, x, x, x, x, x, x, x, x, x]\n"
         + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}' if n else '*a'] * 10)}]\n" for n in range(8)),
+        "a0: &a0 x\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1, 600)),
     ],
 )
 def test_what_would_take_too_long_is_withheld(manifest: str) -> None:

@@ -1,7 +1,7 @@
 """The index of releases, fed with metadata only."""
 
 from xapp_operator.api.json import JsonObject
-from xapp_operator.helm.release_index import ReleaseIndex
+from xapp_operator.helm.release_index import ReleaseIndex, ReleaseKey, RevisionInfo, parse_revision
 
 
 def record(revision: int, *, status: str = "deployed", name: str = "hello", **labels: str) -> JsonObject:
@@ -23,8 +23,26 @@ def record(revision: int, *, status: str = "deployed", name: str = "hello", **la
     }
 
 
+def parsed(secret: JsonObject) -> tuple[ReleaseKey, RevisionInfo]:
+    found = parse_revision(secret)
+    assert found is not None
+    return found
+
+
+def index_of(*secrets: JsonObject) -> ReleaseIndex:
+    index = ReleaseIndex()
+    for secret in secrets:
+        index.put_revision(*parsed(secret))
+    return index
+
+
+def remove(index: ReleaseIndex, secret: JsonObject) -> None:
+    key, info = parsed(secret)
+    index.remove_revision(key, info.revision, uid=info.secret_uid)
+
+
 def test_the_newest_revision_decides_whatever_the_order_of_arrival() -> None:
-    index = ReleaseIndex([record(10), record(2, status="superseded"), record(9, status="superseded")])
+    index = index_of(record(10), record(2, status="superseded"), record(9, status="superseded"))
     state = index.get("ric", "hello")
     assert state is not None
     assert [one.revision for one in state.revisions] == [2, 9, 10]
@@ -32,9 +50,9 @@ def test_the_newest_revision_decides_whatever_the_order_of_arrival() -> None:
 
 
 def test_labels_of_this_operator_are_known() -> None:
-    index = ReleaseIndex()
-    key = index.put_secret(record(1, xapp="acme", chart_digest="c" * 40, values_digest="v" * 40, attempt="a1"))
-    assert key == ("ric", "hello")
+    secret = record(1, xapp="acme", chart_digest="c" * 40, values_digest="v" * 40, attempt="a1")
+    assert parsed(secret)[0] == ("ric", "hello")
+    index = index_of(secret)
     state = index.get("ric", "hello")
     assert state is not None
     latest = state.latest
@@ -44,38 +62,36 @@ def test_labels_of_this_operator_are_known() -> None:
 
 
 def test_a_changed_secret_replaces_what_was_known() -> None:
-    index = ReleaseIndex([record(1, status="pending-install")])
-    index.put_secret(record(1, status="failed"))
+    index = index_of(record(1, status="pending-install"))
+    index.put_revision(*parsed(record(1, status="failed")))
     state = index.get("ric", "hello")
     assert state is not None
     assert [one.status for one in state.revisions] == ["failed"]
 
 
 def test_a_release_without_secrets_is_gone() -> None:
-    index = ReleaseIndex([record(1), record(2)])
-    index.remove_secret(record(1))
-    assert len(index) == 1
-    assert index.remove_secret(record(2)) == ("ric", "hello")
+    index = index_of(record(1), record(2))
+    remove(index, record(1))
+    assert index.get("ric", "hello") is not None
+    remove(index, record(2))
     assert index.get("ric", "hello") is None
-    assert list(index) == []
-    index.remove_secret(record(2))
+    remove(index, record(2))
 
 
 def test_other_secrets_are_none_of_its_business() -> None:
-    index = ReleaseIndex()
-    other: JsonObject = {"metadata": {"name": "db-password", "namespace": "ric"}}
-    assert index.put_secret(other) is None
-    assert index.remove_secret(other) is None
-    assert len(index) == 0
+    assert parse_revision({"metadata": {"name": "db-password", "namespace": "ric"}}) is None
 
 
 def test_names_of_other_releases_are_not_mixed_up() -> None:
-    index = ReleaseIndex([record(1, name="a"), record(1, name="a.v1")])
-    assert sorted(index) == [("ric", "a"), ("ric", "a.v1")]
+    index = index_of(record(1, name="a"), record(1, name="a.v1"))
+    for name in ("a", "a.v1"):
+        state = index.get("ric", name)
+        assert state is not None
+        assert [one.revision for one in state.revisions] == [1]
 
 
 def test_surplus_revisions_are_the_oldest_but_never_a_deployed_one() -> None:
-    index = ReleaseIndex([record(1), *(record(n, status="failed") for n in range(2, 8))])
+    index = index_of(record(1), *(record(n, status="failed") for n in range(2, 8)))
     state = index.get("ric", "hello")
     assert state is not None
     assert [one.revision for one in state.revisions_to_prune(3)] == [2, 3, 4]
@@ -84,7 +100,7 @@ def test_surplus_revisions_are_the_oldest_but_never_a_deployed_one() -> None:
 
 
 def test_equal_texts_are_stored_once() -> None:
-    index = ReleaseIndex([record(n, name=f"r{n}", chart_digest="c" * 40) for n in range(1, 3)])
+    index = index_of(*(record(n, name=f"r{n}", chart_digest="c" * 40) for n in range(1, 3)))
     one, other = (index.get("ric", name) for name in ("r1", "r2"))
     assert one is not None
     assert other is not None
@@ -94,9 +110,9 @@ def test_equal_texts_are_stored_once() -> None:
 def test_what_is_heard_late_changes_nothing() -> None:
     again = record(1)
     again["metadata"] = {**_metadata(again), "uid": "uid-again", "resourceVersion": "200"}
-    index = ReleaseIndex([again])
-    index.put_secret(record(1, status="uninstalling"))
-    index.remove_secret(record(1))
+    index = index_of(again)
+    index.put_revision(*parsed(record(1, status="uninstalling")))
+    remove(index, record(1))
     state = index.get("ric", "hello")
     assert state is not None
     assert (state.latest.secret_uid, state.latest.status) == ("uid-again", "deployed")

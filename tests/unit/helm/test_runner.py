@@ -106,7 +106,7 @@ async def test_only_a_call_that_needs_the_cluster_is_told_where_it_is(
     [
         (ended(1, stderr="Error: no idea", expired=True), HelmTimeout, "60 s"),
         (ended(-9, seconds=61.0), ChartInvalid, "60 s of processor time"),
-        (ended(-9), HelmError, "from outside by signal 9"),
+        (ended(-9), HelmError, "killed by signal 9"),
         (ended(2, stderr="fatal error: runtime: cannot allocate memory\n"), ChartInvalid, "300 MiB of memory"),
         (ended(2, stderr="x\nruntime: out of memory: cannot allocate\n"), ChartInvalid, "300 MiB of memory"),
         (ended(2, stderr="SIGSEGV: segmentation violation\nPC=0x437c7d"), ChartInvalid, "300 MiB of memory"),

@@ -72,7 +72,7 @@ def test_alternatives_are_one_violation() -> None:
     error = schema_error(text, chart="hello")
     assert error is not None
     assert error.errors == (
-        FieldError("values.x", "fits none of the alternatives: got object, want string; got object, want null"),
+        FieldError("values.x", "matches none of the alternatives: got object, want string; got object, want null"),
     )
 
 

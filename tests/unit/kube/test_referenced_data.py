@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 from tests.unit.kube.conftest import Connect
-from xapp_operator.api.models import ArchiveSource, KeyRef, ValuesRef
+from xapp_operator.api.spec_parts import ArchiveSource, KeyRef, ValuesRef
 from xapp_operator.errors import AccessDenied, ChartNotFound, FormInvalid, ValuesInvalid, ValuesNotFound
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.referenced_data import read_archive, read_uploaded_archive, read_values_file

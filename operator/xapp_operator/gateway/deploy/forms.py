@@ -15,9 +15,9 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from xapp_operator.api.base_model import VALIDATIONS_KEY
 from xapp_operator.api.json import Json, JsonObject
-from xapp_operator.api.models import METHOD_REMOTE, METHOD_UPLOAD, XAppSpec, parse_duration
+from xapp_operator.api.models import METHOD_REMOTE, METHOD_UPLOAD, XAppSpec
+from xapp_operator.api.rules import VALIDATIONS_KEY, TextRule
 from xapp_operator.charts.versions import parse_range
 from xapp_operator.config import Settings
 from xapp_operator.domain.naming import composed_name
@@ -34,8 +34,6 @@ REQUIRED_REMOTE_FIELDS: Final = ("chartName", "url", "repoName")
 IDENTITY_FIELDS: Final = ("xAppName", "organization", "team")
 
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
-_CEL_MATCHES_RULE: Final = re.compile(r"(?P<negated>!?)self\.matches\('(?P<pattern>[^']*)'\)")
-_TIMEOUT_BOUNDS_SECONDS: Final = (1.0, 24 * 3600.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +89,7 @@ def validate_form(form: JsonObject, *, settings: Settings) -> Form:
         spec = XAppSpec.model_validate(fields, strict=True, extra="forbid", by_alias=True, by_name=False)
     except ValidationError as error:
         errors += field_errors(error, XAppSpec, prefix=f"{FORM_PART}.", hidden=FIELDS_SENT_AS_PARTS)
-    errors += _pattern_errors(fields)
+    errors += _text_errors(fields)
     errors += _presence_errors(fields)
     errors += _chart_version_errors(fields)
     errors += _namespace_errors(fields.get("namespace"), settings)
@@ -134,47 +132,18 @@ def _known_fields() -> tuple[str, ...]:
 
 
 @cache
-def _pattern_rules() -> Mapping[str, tuple[tuple[re.Pattern[str], bool, str], ...]]:
-    # (pattern, whether it must match, what is said otherwise) of each field. RE2, which CEL uses, and Python agree on
-    # the patterns of these models; a test holds both against the same texts.
-    found: dict[str, tuple[tuple[re.Pattern[str], bool, str], ...]] = {}
-    for name, schema in _spec_schema()["properties"].items():
-        schemas = [schema, *schema.get("anyOf", ())]
-        rules = [rule for each in schemas for rule in each.get(VALIDATIONS_KEY, ())]
-        parsed = [(_CEL_MATCHES_RULE.fullmatch(rule["rule"]), rule["message"]) for rule in rules]
-        found[name] = tuple(
-            (_compile_cel_pattern(match["pattern"]), not match["negated"], message)
-            for match, message in parsed
-            if match is not None
-        )
-    return found
+def _text_rules() -> Mapping[str, tuple[TextRule, ...]]:
+    return {
+        str(field.alias): tuple(rule for rule in field.metadata if isinstance(rule, TextRule))
+        for field in XAppSpec.model_fields.values()
+    }
 
 
-def _compile_cel_pattern(pattern: str) -> re.Pattern[str]:
-    # As CEL escapes it; and Python's `$` would let a line break at the end pass.
-    unescaped = pattern.replace("\\\\", "\\")
-    return re.compile(unescaped.removesuffix("$") + r"\Z" if unescaped.endswith("$") else unescaped)
-
-
-def _pattern_errors(fields: Mapping[str, Json]) -> Iterator[FieldError]:
-    for name, patterns in _pattern_rules().items():
+def _text_errors(fields: Mapping[str, Json]) -> Iterator[FieldError]:
+    for name, rules in _text_rules().items():
         value = fields.get(name)
-        if not isinstance(value, str):
-            continue
-        for pattern, must_match, message in patterns:
-            if (pattern.search(value) is not None) != must_match:
-                yield FieldError(f"{FORM_PART}.{name}", message)
-    timeout = fields.get("timeout")
-    if isinstance(timeout, str) and not _is_timeout(timeout):
-        yield FieldError(f"{FORM_PART}.timeout", "must be a duration between 1s and 24h, such as 90s, 5m or 1h30m")
-
-
-def _is_timeout(value: str) -> bool:
-    low, high = _TIMEOUT_BOUNDS_SECONDS
-    try:
-        return low <= parse_duration(value) <= high
-    except ValueError:
-        return False
+        if isinstance(value, str):
+            yield from (FieldError(f"{FORM_PART}.{name}", rule.message) for rule in rules if not rule.allows(value))
 
 
 def _presence_errors(fields: Mapping[str, Json]) -> Iterator[FieldError]:

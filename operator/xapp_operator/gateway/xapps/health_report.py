@@ -17,9 +17,9 @@ from xapp_operator.api.json import Json, JsonObject, obj, text
 from xapp_operator.api.models import HealthStatus, Phase
 from xapp_operator.common.text import shorten_line
 from xapp_operator.domain.containers import CRASH_LOOP, UNINFORMATIVE_REASONS, Container, containers_of
-from xapp_operator.domain.health_result import RESOURCE_MESSAGE_MAX, find_condition
+from xapp_operator.domain.health_result import RESOURCE_MESSAGE_MAX, HealthResult, find_condition
 from xapp_operator.domain.pod_health import workload_root_cause
-from xapp_operator.domain.resource_health import OverallHealth, ResourceHealth, assess, missing_resource, overall_health
+from xapp_operator.domain.resource_health import ResourceHealth, assess, missing_resource, overall_health
 from xapp_operator.errors import KubeError, NotFound, XAppError
 from xapp_operator.gateway.xapps.context import XAppContext
 from xapp_operator.gateway.xapps.crash_logs import CrashLogs, read_crash_logs
@@ -72,9 +72,9 @@ def _overall(
     *,
     record: JsonObject,
     is_complete: bool,
-) -> OverallHealth:
+) -> HealthResult:
     """Return the overall health of `results`, by the operator's rule: the root cause is that of the worst pod."""
-    recorded = OverallHealth(HealthStatus(text(record, "health")), text(record, "message"))
+    recorded = HealthResult(HealthStatus(text(record, "health")), text(record, "message"))
     if not results and is_complete:
         return recorded  # there are no objects to disagree with it
     overall = overall_health(results)
@@ -82,14 +82,14 @@ def _overall(
         cause = workload_root_cause(pods, events)
         if cause is None:
             return overall
-        return OverallHealth(
+        return HealthResult(
             cause.status if overall.status is HealthStatus.PROGRESSING else overall.status, cause.message
         )
     if recorded.status is HealthStatus.HEALTHY:
         return recorded
     if is_complete:
         return overall
-    return OverallHealth(
+    return HealthResult(
         HealthStatus.UNKNOWN,
         "the objects that are shown are healthy, but you may not read the others of the release (get secrets); the "
         f"last message of the xApp is: {recorded.message or 'none'}",

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from xapp_operator.api.json import JsonObject, integer, items, obj, text
-from xapp_operator.api.models import parse_duration
+from xapp_operator.api.rules import parse_duration
 from xapp_operator.common.text import quote_input
 from xapp_operator.errors import GatewayNotFound
 from xapp_operator.gateway.http.query import StrictQuery, parameter_error

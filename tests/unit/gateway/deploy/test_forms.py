@@ -120,7 +120,7 @@ def test_null_is_as_good_as_left_out_and_clears_a_field_in_an_upgrade() -> None:
         ({**REMOTE, "repoName": None}, "repoName", "required with method"),
         ({**REMOTE, "url": "ftp://charts.example.com"}, "url", "http://, https:// or oci://"),
         ({**REMOTE, "url": "https://"}, "url", "name a host"),
-        ({**REMOTE, "url": "https://me:pw@charts.example.com"}, "url", "must not carry credentials"),
+        ({**REMOTE, "url": "https://me:pw@charts.example.com"}, "url", "must not contain credentials"),
         ({**REMOTE, "repoName": "Acme_1"}, "repoName", "lower-case"),
     ],
     ids=lambda value: str(value)[:40] if isinstance(value, dict) else "",

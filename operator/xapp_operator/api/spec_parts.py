@@ -1,0 +1,100 @@
+"""The objects inside `spec` of the custom resources, and the rules that several of their fields share."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field
+
+from xapp_operator.api.base_model import Model
+from xapp_operator.api.rules import CelRule, cel_rules, pattern_rule
+
+URL_RULES = (
+    pattern_rule("^(https?|oci)://[^/?#]+", "must begin with http://, https:// or oci:// and name a host"),
+    pattern_rule("^[!-~]+$", "must have no spaces and only printable ASCII characters"),
+    CelRule(
+        "isURL(self) && url(self).getHostname() != '' && (url(self).getPort() == '' "
+        "|| int(url(self).getPort()) < 65536)",
+        "must be a URL with a host and, if it has a port, one up to 65535",
+    ),
+    pattern_rule(
+        "^[a-z]+://[^/?#]*@",
+        "must not contain credentials: put them into a Secret and name it in secretRef of the ChartRepository",
+        negated=True,
+    ),
+)
+
+ObjectName = Annotated[str, Field(min_length=1, max_length=253)]
+
+
+class KeyRef(Model):
+    """One key of a Secret or ConfigMap in the XApp's namespace."""
+
+    name: ObjectName = Field(description="Name of the object, in the XApp's namespace.")
+    key: ObjectName = Field(description="Key inside the object's data.")
+
+
+class ArchiveSource(Model):
+    """Where the archive of an uploaded chart is."""
+
+    model_config = ConfigDict(
+        json_schema_extra=cel_rules(
+            CelRule(
+                "has(self.secretRef) != has(self.configMapRef)",
+                "archive must have exactly one of secretRef and configMapRef",
+            )
+        )
+    )
+
+    secret_ref: KeyRef | None = Field(
+        None, description="Secret that holds the packaged chart (.tgz). The gateway creates one from an upload."
+    )
+    config_map_ref: KeyRef | None = Field(
+        None, description="ConfigMap whose binaryData holds the packaged chart (.tgz), for GitOps repositories."
+    )
+    digest: Annotated[
+        str | None,
+        pattern_rule("^sha256:[0-9a-f]{64}$", "must be sha256: followed by 64 lower-case hex digits"),
+    ] = Field(
+        None,
+        description="sha256:<hex> of the archive. Checked if given; a mismatch sets Stalled.",
+        max_length=71,
+    )
+
+
+class ValuesRef(Model):
+    """A Secret or ConfigMap whose key holds a values file."""
+
+    kind: Literal["Secret", "ConfigMap"] = Field(description="Secret or ConfigMap.")
+    name: ObjectName = Field(description="Name of the object, in the XApp's namespace.")
+    key: ObjectName = Field("values.yaml", description="Key that holds the values file (YAML). Default values.yaml.")
+    optional: bool = Field(False, description="true: a missing object or key is not an error. Default false.")  # noqa: FBT003
+
+
+class DriftDetection(Model):
+    """What to do when objects of the release differ from the manifest."""
+
+    mode: Literal["disabled", "warn", "enabled"] = Field(
+        "warn", description="disabled, warn (condition Drifted and an event) or enabled (correct it). Default warn."
+    )
+
+
+class UpgradePolicy(Model):
+    """What to do when an upgrade fails permanently."""
+
+    on_failure: Literal["rollback", "none"] = Field(
+        "rollback",
+        description="rollback: return to the last good revision; none: stay, with condition Stalled. Default rollback.",
+    )
+
+
+class HelmTestPolicy(Model):
+    """Whether the chart's helm tests run."""
+
+    enabled: bool = Field(False, description="Run the chart's test hooks after install and upgrade. Default false.")  # noqa: FBT003
+
+
+class Dependency(Model):
+    """Another XApp in the same namespace that must be Ready first."""
+
+    name: ObjectName = Field(description="metadata.name of the other XApp.")

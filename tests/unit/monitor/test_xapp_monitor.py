@@ -1,0 +1,140 @@
+"""What the monitor reports of custom resources, watched or not."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+import pytest
+from aiohttp import web
+
+from tests.support.eventually import eventually
+from tests.unit.kube.conftest import Connect
+from tests.unit.monitor.objects import NAMESPACE, OURS, LabelledObjects, labelled
+from xapp_operator.api.json import Json, JsonObject
+from xapp_operator.api.models import HealthStatus
+from xapp_operator.config import Settings
+from xapp_operator.helm.inventory import ObjectRef
+from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.resources import Resource
+from xapp_operator.monitor import xapp_monitor
+from xapp_operator.monitor.xapp_monitor import XAppMonitor
+
+OWNER: Final = (NAMESPACE, "hello")
+GROUP: Final = "example.com"
+
+
+def ref(kind: str, name: str = "it", *, api_version: str = f"{GROUP}/v1") -> ObjectRef:
+    return ObjectRef(api_version=api_version, kind=kind, namespace="", name=name)
+
+
+class CustomKinds(LabelledObjects):
+    """Serves Widget, which has a status, and Setting, which has none; `allowed` are plurals that may be watched."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.allowed: set[str] = set()
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        if request.path.endswith("/selfsubjectaccessreviews"):
+            plural = (await request.json())["spec"]["resourceAttributes"]["resource"]
+            return web.json_response({"status": {"allowed": plural in self.allowed}})
+        if request.path in {"/api", "/apis"}:
+            return web.json_response({"items": [_GROUP] if request.path == "/apis" else []})
+        return await super().handle(request)
+
+
+def _served(plural: str, kind: str, *subresources: str) -> Json:
+    found: list[Json] = [{"subresource": each} for each in subresources]
+    return {"resource": plural, "responseKind": {"kind": kind}, "scope": "Namespaced", "subresources": found}
+
+
+_GROUP: Final[JsonObject] = {
+    "metadata": {"name": GROUP},
+    "versions": [
+        {"version": "v1", "resources": [_served("widgets", "Widget", "status"), _served("settings", "Setting")]}
+    ],
+}
+
+
+class Setup:
+    """A server, and a monitor of it."""
+
+    def __init__(self, kube: KubeClient, server: CustomKinds) -> None:
+        self.server = server
+        self.changed: list[tuple[str, str]] = []
+        self.monitor = XAppMonitor(kube, Settings(), on_change=self.changed.append)
+
+    async def expect(self, *refs: ObjectRef) -> None:
+        """Have the release consist of `refs`, as when its inventory was read from Helm's storage."""
+        self.monitor.set_inventory(OWNER, refs)
+        await self.monitor.watch_custom_kinds(refs)
+
+    def health(self) -> tuple[HealthStatus, str]:
+        report = self.monitor.report(OWNER)
+        return report.status, report.message
+
+
+def widget(**status: Any) -> JsonObject:
+    body = labelled("it", {"xapp-operator.io/xapp": "hello"}, release="hello", status=status)
+    return {**body, "apiVersion": f"{GROUP}/v1", "kind": "Widget"}
+
+
+@pytest.fixture
+async def setup(connect: Connect) -> AsyncIterator[Setup]:
+    server = CustomKinds()
+    one = Setup(await connect(server.handle), server)
+    await one.monitor.start()
+    yield one
+    await one.monitor.stop()
+
+
+async def test_a_custom_resource_that_may_not_be_watched_is_unknown_and_names_the_right(setup: Setup) -> None:
+    await setup.expect(ref("Widget"), ref("Role", api_version="rbac.authorization.k8s.io/v1"))
+    status, message = setup.health()
+    assert status is HealthStatus.UNKNOWN
+    assert "Widget it: " in message
+    assert "may not list and watch widgets.example.com" in message
+    assert 'xapp-operator.io/aggregate-to-monitor: "true"' in message
+    assert setup.monitor.report(OWNER).ready == 1
+
+
+async def test_kinds_without_a_status_are_healthy_unwatched(setup: Setup) -> None:
+    await setup.expect(
+        ref("Setting"),
+        ref("Role", api_version="rbac.authorization.k8s.io/v1"),
+        ref("ServiceAccount", api_version="v1"),
+    )
+    assert setup.health() == (HealthStatus.HEALTHY, "")
+
+
+async def test_a_status_that_a_write_returned_counts_although_the_kind_has_no_such_subresource(setup: Setup) -> None:
+    await setup.expect(ref("Setting"))
+    resource = Resource(group=GROUP, version="v1", plural="settings", kind="Setting")
+    await setup.monitor.update_object(resource, {**widget(phase="Broken"), "kind": "Setting"})
+    assert setup.health()[0] is HealthStatus.UNKNOWN
+
+
+async def test_a_kind_that_the_cluster_does_not_serve_is_unknown(setup: Setup) -> None:
+    await setup.expect(ref("Gone"))
+    status, message = setup.health()
+    assert status is HealthStatus.UNKNOWN
+    assert "does not serve its kind" in message
+
+
+async def test_a_watched_custom_resource_is_assessed_and_missed(setup: Setup) -> None:
+    setup.server.allowed.add("widgets")
+    await setup.expect(ref("Widget"))
+    assert setup.health() == (HealthStatus.DEGRADED, "Widget it: is missing")
+    await setup.server.put("widgets", OURS, widget(conditions=[{"type": "Ready", "status": "True"}]))
+    await eventually(lambda: setup.health()[0] is HealthStatus.HEALTHY, what="the widget to be seen")
+
+
+async def test_a_right_that_is_granted_later_ends_the_unknown(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xapp_monitor, "PERMISSION_RECHECK_SECONDS", 0.01)
+    await setup.server.put("widgets", OURS, widget(conditions=[{"type": "Ready", "status": "True"}]))
+    await setup.expect(ref("Widget"))
+    assert setup.health()[0] is HealthStatus.UNKNOWN
+    setup.server.allowed.add("widgets")
+    await eventually(lambda: setup.health()[0] is HealthStatus.HEALTHY, what="the kind to be watched")
+    await eventually(lambda: OWNER in setup.changed, what="the change to be reported")
