@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import secrets
 import socket
-import time
-from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Final, Literal, NamedTuple, Self, TypeAlias
+
+from cachetools import TTLCache
 
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.names import FIELD_MANAGER
@@ -50,8 +50,7 @@ class _PostedEvent:
     """An event that was posted and may still be counted up."""
 
     name: str
-    posted_at: float
-    count: int
+    count: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +73,7 @@ class EventRecorder:
         self._component = component
         self._instance = socket.gethostname()
         self._queue: asyncio.Queue[_QueuedEvent] = asyncio.Queue(QUEUED_EVENTS_MAX)
-        self._posted: OrderedDict[_EventKey, _PostedEvent] = OrderedDict()
+        self._posted: TTLCache[_EventKey, _PostedEvent] = TTLCache(POSTED_EVENTS_MAX, ttl=AGGREGATION_SECONDS)
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -136,7 +135,7 @@ class EventRecorder:
 
     async def _increment_count(self, queued: _QueuedEvent, *, namespace: str) -> bool:
         posted = self._posted.get(queued.key)
-        if posted is None or time.monotonic() - posted.posted_at >= AGGREGATION_SECONDS:
+        if posted is None:
             return False
         posted.count += 1
         change: JsonObject = {"count": posted.count, "lastTimestamp": queued.timestamp}
@@ -149,10 +148,7 @@ class EventRecorder:
     async def _post(self, queued: _QueuedEvent, *, namespace: str) -> None:
         name = f"{text(queued.involved_object, 'name')[:OBJECT_NAME_MAX_CHARACTERS]}.{secrets.token_hex(8)}"
         await self._client.create(EVENTS, self._event_object(queued, name=name), namespace=namespace)
-        self._posted[queued.key] = _PostedEvent(name, time.monotonic(), 1)
-        self._posted.move_to_end(queued.key)
-        if len(self._posted) > POSTED_EVENTS_MAX:
-            self._posted.popitem(last=False)
+        self._posted[queued.key] = _PostedEvent(name)
 
     def _event_object(self, queued: _QueuedEvent, *, name: str) -> JsonObject:
         return {

@@ -6,10 +6,10 @@ a resync of a thousand XApps writes nothing.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Final
 
+from cachetools import LRUCache
 from pydantic import BaseModel
 
 from xapp_operator.api.chart_repository import ChartRepositoryStatus
@@ -61,7 +61,7 @@ class StatusWriter:
 
     def __init__(self, client: KubeClient) -> None:
         self._client = client
-        self._recent_writes: OrderedDict[str, _KnownStatus] = OrderedDict()
+        self._recent_writes: LRUCache[str, _KnownStatus] = LRUCache(RECENT_WRITES_MAX)
 
     async def write(self, body: JsonObject, new_status: JsonObject) -> JsonObject | None:
         """Make the status of the object `body` be `new_status`; return the object as stored, or None if it was so.
@@ -94,7 +94,9 @@ class StatusWriter:
         # The version makes sure that the difference is one to what is there now.
         body: JsonObject = {"metadata": {"resourceVersion": latest.version}, "status": patch}
         stored = await self._client.patch(resource, latest.name, body, namespace=latest.namespace, subresource="status")
-        self._remember_write(_KnownStatus.from_object(stored))
+        # The caller's cache may lag behind this write. A patch made from its old status would undo or skip changes.
+        written = _KnownStatus.from_object(stored)
+        self._recent_writes[written.uid] = written
         return stored
 
     async def _read_status(self, resource: Resource, known: _KnownStatus) -> _KnownStatus:
@@ -107,13 +109,6 @@ class StatusWriter:
         read = _KnownStatus.from_object(body)
         written = self._recent_writes.get(read.uid)
         return written if written and int(written.version) > int(read.version) else read
-
-    def _remember_write(self, written: _KnownStatus) -> None:
-        # A reader's cache may lag behind this write; a difference to its old status would undo or skip things.
-        self._recent_writes[written.uid] = written
-        self._recent_writes.move_to_end(written.uid)
-        if len(self._recent_writes) > RECENT_WRITES_MAX:
-            self._recent_writes.popitem(last=False)
 
 
 def _merge_unknown_fields(current: JsonObject, new_status: JsonObject, *, known: frozenset[str]) -> JsonObject:

@@ -14,8 +14,8 @@ from typing import Final
 
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.models import METHOD_REMOTE, KeyRef, ValuesRef, XApp
-from xapp_operator.charts.chart_cache import ChartFile
-from xapp_operator.charts.chart_info import ChartInfo
+from xapp_operator.charts.archives.chart_cache import ChartFile
+from xapp_operator.charts.archives.chart_info import ChartInfo
 from xapp_operator.charts.chart_request import ChartRequest
 from xapp_operator.charts.chart_sources import ChartSources
 from xapp_operator.config import Settings

@@ -142,7 +142,7 @@ async def test_versions_that_exist_are_named_when_one_does_not(sources: ChartSou
     with pytest.raises(ChartNotFound) as caught:
         await sources.resolve(charts.request(version="^1"))
     assert caught.value.permanent
-    assert "Versions that exist: 0.11.0, 0.10.0, 0.9.0" in caught.value.message
+    assert "Existing versions: 0.11.0, 0.10.0, 0.9.0" in caught.value.message
     assert "0.2.0 and 2 more" in caught.value.message
     with pytest.raises(ChartNotFound, match=r'no chart "hullo"\. It has hello'):
         await sources.resolve(charts.request("hullo"))
@@ -189,7 +189,7 @@ async def test_an_archive_with_another_digest_than_the_index_says_is_refused(
 ) -> None:
     charts.add("hello", "0.1.0")
     charts.routes["/hello-0.1.0.tgz"] = Reply(chart_archive({"values.yaml": "other: true\n"}))
-    with pytest.raises(DigestMismatch, match="is what the repository says") as caught:
+    with pytest.raises(DigestMismatch, match="but the repository lists") as caught:
         await sources.resolve(charts.request())
     assert caught.value.permanent
 

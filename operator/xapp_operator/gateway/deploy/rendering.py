@@ -15,7 +15,7 @@ from typing import Final
 
 from xapp_operator.api.json import JsonObject, obj
 from xapp_operator.api.models import ValuesRef, XAppSpec
-from xapp_operator.charts.chart_info import ChartInfo
+from xapp_operator.charts.archives.chart_info import ChartInfo
 from xapp_operator.config import Settings
 from xapp_operator.domain.redaction import redact
 from xapp_operator.domain.values import advertise_address_layer, merge_values

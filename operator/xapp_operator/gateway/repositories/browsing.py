@@ -18,8 +18,8 @@ import orjson
 from xapp_operator.api.json import JsonObject
 from xapp_operator.charts.chart_request import Repository
 from xapp_operator.charts.chart_sources import ChartSources
-from xapp_operator.charts.repository_index import ChartIndex, ChartVersion
 from xapp_operator.charts.repository_loader import load_repository
+from xapp_operator.charts.sources.repository_index import ChartIndex, ChartVersion
 from xapp_operator.common.text import quote_input, shorten
 from xapp_operator.errors import (
     AddressRefused,

@@ -16,7 +16,7 @@ from aiohttp import web
 from tests.support.gateway import GatewayServer, offline_gateway, serve_gateway
 from tests.support.openapi_contract import OpenApiContract
 from tests.unit.charts.http_site import Reply, WebServer
-from tests.unit.charts.test_oci_registry import Registry
+from tests.unit.charts.sources.test_oci_registry import Registry
 from xapp_operator.api.json import JsonObject
 from xapp_operator.gateway.catalog.repository_store import (
     REPOSITORY_SORTS,
@@ -192,7 +192,7 @@ async def test_a_registry_lists_versions_but_no_charts(shelf: Shelf) -> None:
     [
         (Reply(status=500), "it cannot deliver now"),
         (Reply(status=401), "access is denied"),
-        (Reply(status=404), "the address is that of no chart repository"),
+        (Reply(status=404), "the URL is not that of a chart repository"),
         (Reply(b"{"), "it is not YAML"),
     ],
 )

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from tests.support.charts import chart_archive, tar_gz
 from tests.unit.charts.tar_archives import CHART_YAML, chart_with, header, member, packed
-from xapp_operator.charts.chart_info import ArchiveLimits, ChartInfo
-from xapp_operator.charts.inspection import MAX_SUBCHART_DEPTH, inspect_archive
+from xapp_operator.charts.archives.chart_info import ArchiveLimits, ChartInfo
+from xapp_operator.charts.archives.inspection import MAX_SUBCHART_DEPTH, inspect_archive
 from xapp_operator.config import MIB
 from xapp_operator.errors import ChartInvalid
 
@@ -338,7 +338,7 @@ def test_any_damage_passes_or_is_refused(place: int, byte: int) -> None:
 
 
 def test_the_sample_charts_of_the_project_pass() -> None:
-    samples = Path(__file__).parents[3] / "manifests" / "samples" / "charts"
+    samples = Path(__file__).parents[4] / "manifests" / "samples" / "charts"
     charts = [path.parent for path in samples.glob("*/Chart.yaml")]
     assert charts
     for chart in charts:

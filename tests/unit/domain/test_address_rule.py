@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.charts.http_site import StaticResolver
-from xapp_operator.charts.guarded_connection import GuardedResolver, SocketFactory, SocketRefused
+from xapp_operator.charts.downloads.guarded_connection import GuardedResolver, SocketFactory, SocketRefused
 from xapp_operator.domain.address_rule import AddressRule
 from xapp_operator.errors import AddressRefused
 

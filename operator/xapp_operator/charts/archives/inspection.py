@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from xapp_operator.api.json import Json, JsonObject, items
-from xapp_operator.charts.archive_reader import (
+from xapp_operator.charts.archives.archive_reader import (
     CHART_YAML,
     REQUIREMENTS,
     VALUES_SCHEMA,
@@ -22,8 +22,8 @@ from xapp_operator.charts.archive_reader import (
     archive_refused,
     read_chart_files,
 )
-from xapp_operator.charts.chart_info import ArchiveLimits, ChartInfo
-from xapp_operator.charts.schema_refs import read_schema
+from xapp_operator.charts.archives.chart_info import ArchiveLimits, ChartInfo
+from xapp_operator.charts.archives.schema_refs import read_schema
 from xapp_operator.charts.versions import parse_version
 from xapp_operator.common.text import format_bytes, format_list, quote_input
 from xapp_operator.domain.yaml_values import load_values

@@ -19,14 +19,15 @@ import threading
 import time
 import uuid
 import weakref
-from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from xapp_operator.charts.chart_info import ArchiveLimits, ChartInfo
-from xapp_operator.charts.inspection import inspect_archive
+from cachetools import LRUCache
+
+from xapp_operator.charts.archives.chart_info import ArchiveLimits, ChartInfo
+from xapp_operator.charts.archives.inspection import inspect_archive
 from xapp_operator.errors import ChartInvalid
 
 _INFO_BYTES_IN_MEMORY: Final = 8 * 1024 * 1024  # of their JSON; decoded they take some times as much
@@ -57,6 +58,12 @@ class ChartFile:
     _lock: _SharedLock = field(repr=False, compare=False)
 
 
+@dataclass(frozen=True, slots=True)
+class _SizedInfo:
+    info: ChartInfo
+    size: int
+
+
 @dataclass(slots=True)
 class _CachedFiles:
     size: int = 0
@@ -71,7 +78,7 @@ class ChartCache:
         self._folder = folder
         self._limits = limits
         self._max_bytes = max_bytes
-        self._infos: OrderedDict[str, tuple[ChartInfo, int]] = OrderedDict()
+        self._infos: LRUCache[str, _SizedInfo] = LRUCache(_INFO_BYTES_IN_MEMORY, getsizeof=lambda sized: sized.size)
         self._verified: dict[str, int] = {}
         self._shared_locks: weakref.WeakValueDictionary[str, _SharedLock] = weakref.WeakValueDictionary()
         self._lock = threading.RLock()
@@ -94,9 +101,7 @@ class ChartCache:
             return None
         with self._lock:
             cached = self._infos.get(digest)
-            if cached:
-                self._infos.move_to_end(digest)
-        return cached[0] if cached else self._read_info(digest)
+        return cached.info if cached else self._read_info(digest)
 
     def open(self, digest: str, *, source: str) -> ChartFile | None:
         """Return the archive of a chart, when it is there and this source has delivered it."""
@@ -146,13 +151,9 @@ class ChartCache:
         self._cache_info(info, len(record))
 
     def _cache_info(self, info: ChartInfo, size: int) -> None:
-        with self._lock:
-            self._infos[info.digest] = (info, size)
-            self._infos.move_to_end(info.digest)
-            total = sum(size for _, size in self._infos.values())
-            while total > _INFO_BYTES_IN_MEMORY and len(self._infos) > 1:
-                _, (_, dropped) = self._infos.popitem(last=False)
-                total -= dropped
+        if size <= _INFO_BYTES_IN_MEMORY:
+            with self._lock:
+                self._infos[info.digest] = _SizedInfo(info, size)
 
     def _acquire_shared_lock(self, digest: str) -> _SharedLock | None:
         """Return a lock on the archive, verified; None when it is not there or is not what its name says."""

@@ -15,8 +15,8 @@ import zlib
 from dataclasses import dataclass, field
 from typing import Final
 
-from xapp_operator.charts.chart_info import ArchiveLimits
-from xapp_operator.charts.tar_reader import ByteStream, InvalidTar, TarEntry, TarEntryKind, TarReader
+from xapp_operator.charts.archives.chart_info import ArchiveLimits
+from xapp_operator.charts.archives.tar_reader import ByteStream, InvalidTar, TarEntry, TarEntryKind, TarReader
 from xapp_operator.common.text import format_bytes, quote_input
 from xapp_operator.errors import ChartInvalid
 

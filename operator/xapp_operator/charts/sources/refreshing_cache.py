@@ -1,16 +1,18 @@
-"""What a repository said, kept for a while: looked at again when it is old, by one caller for all.
+"""A cache of what repositories return, that reloads old values and survives an outage of the repository.
 
-A repository that is away must neither make deployed xApps fail nor hold up the work on others. So what is known stays
-in use while it cannot be refreshed, and a failure that took long is not tried again for as long as it took.
+An unavailable repository must not make deployed xApps fail, and must not delay the work on other xApps. So a cached
+value stays in use while it cannot be reloaded, and a load that failed slowly is not repeated for as long as it took.
+cachetools bounds the values and the failures; it has neither of these two rules.
 """
 
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
+
+from cachetools import LRUCache, TLRUCache
 
 from xapp_operator.common.single_flight import SingleFlight
 from xapp_operator.errors import SourceUnavailable
@@ -21,7 +23,7 @@ T = TypeVar("T")
 
 _MAX_FAILURES: Final = 1024
 _MIN_CACHED_FAILURE_SECONDS: Final = 1.0
-"""A failure that took fewer seconds is cheap enough to be tried again at once."""
+"""A load that failed in less time is cheap enough to repeat at once."""
 
 _log = get_logger(__name__)
 
@@ -40,7 +42,7 @@ class _CachedFailure:
 
 
 class RefreshingCache(Generic[K, T]):
-    """Values by key, of which the least recently used go when `weigh` adds up to more than `capacity`."""
+    """Values by key; the least recently used ones go when the sum of their weights exceeds `capacity`."""
 
     def __init__(
         self,
@@ -49,11 +51,14 @@ class RefreshingCache(Generic[K, T]):
         weight_of: Callable[[T], int] = lambda _: 1,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._values: OrderedDict[K, _CachedValue[T]] = OrderedDict()
-        self._failures: OrderedDict[K, _CachedFailure] = OrderedDict()
+        """Prepare; no value may weigh more than `capacity`."""
+        self._values: LRUCache[K, _CachedValue[T]] = LRUCache(
+            capacity, getsizeof=lambda cached: weight_of(cached.value)
+        )
+        self._failures: TLRUCache[K, _CachedFailure] = TLRUCache(
+            _MAX_FAILURES, ttu=lambda _key, failure, _now: failure.until, timer=clock
+        )
         self._single_flight: SingleFlight[K, T] = SingleFlight()
-        self._capacity = capacity
-        self._weight_of = weight_of
         self._clock = clock
 
     async def get(
@@ -65,23 +70,22 @@ class RefreshingCache(Generic[K, T]):
         revalidate: bool = False,
         stale_ok: bool = True,
     ) -> T:
-        """Return the value, at most `max_age` seconds old, or loaded after this call with `revalidate`.
+        """Return the value, at most `max_age` seconds old; with `revalidate`, one that is loaded after this call.
 
-        `load` is given what is known, for a conditional request. When it raises SourceUnavailable, an older value is
-        returned with `stale_ok` (never with `revalidate`). Raises what `load` raises.
+        `load` gets the cached value, for a conditional request. When it raises SourceUnavailable, `stale_ok` allows an
+        older value (but never with `revalidate`). Raises what `load` raises.
         """
         cached = self._values.get(key)
         if cached is not None and not revalidate and self._clock() - cached.loaded_at <= max_age:
-            self._values.move_to_end(key)
             return cached.value
         try:
-            if not revalidate:
-                self._raise_cached_failure(key)
+            if not revalidate and (failure := self._failures.get(key)):
+                raise failure.error_type(failure.message)
             return await self._single_flight.run(key, lambda: self._load(key, load), require_new=revalidate)
         except SourceUnavailable as error:
             if cached is None or revalidate or not stale_ok:
                 raise
-            _log.warning("chart source unavailable, using what is known", error=error.message)
+            _log.warning("chart source unavailable, using cached data", error=error.message)
             return cached.value
 
     async def _load(self, key: K, load: Callable[[T | None], Awaitable[T]]) -> T:
@@ -93,26 +97,11 @@ class RefreshingCache(Generic[K, T]):
             now = self._clock()
             if now - started >= _MIN_CACHED_FAILURE_SECONDS:
                 self._failures[key] = _CachedFailure(type(error), error.message, until=now + (now - started))
-                if len(self._failures) > _MAX_FAILURES:
-                    self._failures.popitem(last=False)
             raise
         self._failures.pop(key, None)
         self._values[key] = _CachedValue(value, loaded_at=started)
-        self._values.move_to_end(key)
-        self._evict()
         return value
 
-    def _raise_cached_failure(self, key: K) -> None:
-        failure = self._failures.get(key)
-        if failure and self._clock() < failure.until:
-            raise failure.error_type(failure.message)
-
-    def _evict(self) -> None:
-        weight = sum(self._weight_of(known.value) for known in self._values.values())
-        while weight > self._capacity and len(self._values) > 1:
-            _, known = self._values.popitem(last=False)
-            weight -= self._weight_of(known.value)
-
     async def close(self) -> None:
-        """End what is under way."""
+        """Cancel running loads."""
         await self._single_flight.close()

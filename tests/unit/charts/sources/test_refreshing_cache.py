@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.charts.clock import Clock
-from xapp_operator.charts.refreshing_cache import RefreshingCache
+from xapp_operator.charts.sources.refreshing_cache import RefreshingCache
 from xapp_operator.errors import ChartNotFound, SourceTimeout, SourceUnavailable
 
 

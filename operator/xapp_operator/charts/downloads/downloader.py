@@ -23,7 +23,7 @@ from aiohttp.resolver import ThreadedResolver
 from multidict import CIMultiDictProxy
 from yarl import URL
 
-from xapp_operator.charts.guarded_connection import (
+from xapp_operator.charts.downloads.guarded_connection import (
     GuardedResolver,
     SocketFactory,
     SocketRefused,

@@ -12,7 +12,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xapp_operator.charts.repository_index import ChartIndex, ChartVersion, archive_digest, read_index
+from xapp_operator.charts.sources.repository_index import ChartIndex, ChartVersion, archive_digest, read_index
 from xapp_operator.errors import ChartSourceError
 
 DIGEST = "a" * 64

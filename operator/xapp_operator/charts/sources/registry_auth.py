@@ -12,18 +12,19 @@ request. A ready-made bearer token goes to the registry alone, never to a realm.
 from __future__ import annotations
 
 import json
+import math
 import re
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from cachetools import TLRUCache
 from yarl import URL
 
 from xapp_operator.api.json import Json, integer, text
 from xapp_operator.charts.chart_request import BasicCredentials, Repository, TokenCredentials, parse_repository_url
-from xapp_operator.charts.downloader import (
+from xapp_operator.charts.downloads.downloader import (
     BodyTooLarge,
     Downloader,
     DownloadResponse,
@@ -56,7 +57,9 @@ class RegistryAuthenticator:
     def __init__(self, downloader: Downloader, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._downloader = downloader
         self._clock = clock
-        self._tokens: OrderedDict[tuple[Repository, str], _CachedToken] = OrderedDict()
+        self._tokens: TLRUCache[tuple[Repository, str], _CachedToken] = TLRUCache(
+            _MAX_TOKENS, ttu=lambda _key, token, _now: token.expires_at, timer=clock
+        )
 
     async def get(
         self, url: URL, *, repository: Repository, name: str, max_bytes: int, headers: Mapping[str, str] | None = None
@@ -81,18 +84,15 @@ class RegistryAuthenticator:
                 return response
             token = await self._answer_challenge(response, access, repository, name)
             self._tokens[key] = token
-            if len(self._tokens) > _MAX_TOKENS:
-                self._tokens.popitem(last=False)
         raise AssertionError("the second answer has been returned")
 
     def _usable_token(self, key: tuple[Repository, str]) -> _CachedToken | None:
-        token = self._tokens.get(key)
-        if token and self._clock() < token.expires_at:
+        if token := self._tokens.get(key):
             return token
         credentials = key[0].credentials
-        return (
-            _CachedToken(credentials.authorization, expires_at=0) if isinstance(credentials, TokenCredentials) else None
-        )
+        if isinstance(credentials, TokenCredentials):
+            return _CachedToken(credentials.authorization, expires_at=math.inf)
+        return None
 
     async def _answer_challenge(
         self, response: DownloadResponse, access: OriginAccess, repository: Repository, name: str
@@ -104,7 +104,7 @@ class RegistryAuthenticator:
         if "bearer" in challenges:
             return await self._fetch_token(challenges["bearer"], access, credentials, name)
         if "basic" in challenges and credentials:
-            return _CachedToken(credentials.authorization, expires_at=float("inf"))
+            return _CachedToken(credentials.authorization, expires_at=math.inf)
         raise unexpected_status(response)
 
     async def _fetch_token(
