@@ -53,7 +53,7 @@ async def matches_desired_state(
 async def _request(
     work: ReconcileRequest, tools: ReconcilerContext, stored: release_storage.ReleaseRecord, materials: ReleaseInputs
 ) -> TemplateRequest:
-    version, api_versions = await asyncio.gather(tools.kube.server_version(), tools.kube.api_versions())
+    version, api_versions = await asyncio.gather(tools.kube.server_version(), tools.kube.discovery.api_versions())
     return TemplateRequest(
         name=work.xapp.release_name,
         namespace=work.namespace,

@@ -210,7 +210,7 @@ async def test_objects_beyond_the_bounds_of_the_server_are_refused_for_good(
 
 
 async def test_the_versions_of_the_api_are_as_helm_wants_them(kube: KubeClient) -> None:
-    versions = await kube.api_versions()
+    versions = await kube.discovery.api_versions()
     assert {"v1", "v1/Pod", "apps/v1", "apps/v1/Deployment", "networking.k8s.io/v1/Ingress"} <= set(versions)
     assert list(versions) == sorted(versions)
     assert (await kube.server_version()).startswith("v1.")

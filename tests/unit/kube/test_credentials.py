@@ -103,7 +103,7 @@ async def test_another_library_can_connect_as_we_do(tls: TlsServer, tmp_path: Pa
     server = await tls.start()
     write_embedded(kubeconfig, server=server, authority=tls.ca, credential=tls.client)
     async with await KubeClient.connect(Settings(KUBECONFIG=str(kubeconfig))) as client:
-        connection = await client.connection_info()
+        connection = await client.credentials.connection()
     assert connection.server == server
     assert connection.ca_data == tls.ca.read_text()
     assert connection.certificate_data == tls.client.certificate.read_text()
@@ -237,9 +237,9 @@ async def test_a_pod_uses_its_service_account_and_reads_the_token_again(
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("KUBECONFIG", raising=False)
     async with await KubeClient.connect(Settings()) as client:
-        assert client.kubeconfig_path is None
+        assert client.credentials.kubeconfig_path is None
         assert (await who(client))["Authorization"] == "Bearer first"
-        assert (await client.connection_info()).token == "first"
+        assert (await client.credentials.connection()).token == "first"
 
 
 async def test_no_cluster_at_all_is_an_error_that_names_the_mend(

@@ -231,5 +231,5 @@ async def test_an_answer_that_is_no_object_is_unavailable(connect: Connect, body
         return web.Response(body=body)
 
     client = await connect(handler)
-    with pytest.raises(ApiUnavailable, match="not a JSON object"):
+    with pytest.raises(ApiUnavailable, match="other than a JSON object"):
         await client.get(PODS, "a", namespace="x")

@@ -94,7 +94,7 @@ class ChartRenderer:
         layers, unread_warnings = await self._read_values_from(client, spec)
         layers.insert(0, await self._advertise_address_layer(info))
         values = await asyncio.to_thread(merge_values, *layers, spec.user_values)
-        version, api_versions = await asyncio.gather(self._kube.server_version(), self._kube.api_versions())
+        version, api_versions = await asyncio.gather(self._kube.server_version(), self._kube.discovery.api_versions())
         rendered = await self._engine.template(
             TemplateRequest(
                 name=spec.release_name or name,
