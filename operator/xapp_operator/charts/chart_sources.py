@@ -123,9 +123,9 @@ class ChartSources:
         return await self._resolve_location(request, latest_location, use_cached_digest=False)
 
     async def fetch(self, chart: ResolvedChart) -> ChartFile:
-        """Return the archive of a resolved chart as a file, downloaded when the cache does not have it.
+        """Return the archive of a resolved chart as a file, downloaded unless it is cached.
 
-        Raises ChartSourceError and its kinds, DigestMismatch, ChartInvalid.
+        Raises ChartSourceError and its subclasses, DigestMismatch, ChartInvalid.
         """
         file = await asyncio.to_thread(self._cache.open, chart.digest, source=chart.location.cache_source)
         return file or await self._download_once(chart.request.repository, chart.location.with_digest(chart.digest))
@@ -133,10 +133,10 @@ class ChartSources:
     async def store_archive(
         self, data: bytes, *, expected_digest: str | None = None, source: str | None = None
     ) -> ChartFile:
-        """Check an archive that the caller has, and keep it as a file.
+        """Check an archive that the caller has, and store it as a file.
 
-        `expected_digest` is `sha256:<hex>` or the digits alone. `source` names where the bytes come from, when `stored`
-        is to find them again. Raises ChartInvalid, DigestMismatch.
+        `expected_digest` is `sha256:<hex>` or the digits alone. With `source`, the origin of the bytes, `open_stored`
+        finds the archive again. Raises ChartInvalid, DigestMismatch.
         """
         if len(data) > self._limits.packed_bytes:
             raise archive_too_large(self._limits)
@@ -144,7 +144,7 @@ class ChartSources:
         if expected_digest is not None and digest != parse_digest(expected_digest):
             raise DigestMismatch(
                 f"the chart archive has the digest sha256:{digest}, not {quote_input(expected_digest)}. "
-                "Correct the digest, or provide the archive that it belongs to."
+                "Correct the digest, or provide the matching archive."
             )
         cache_source = source or _LOCAL_SOURCE
         file = await asyncio.to_thread(self._cache.open, digest, source=cache_source)
@@ -152,15 +152,15 @@ class ChartSources:
         return file or await self._store(data, digest, source=cache_source)
 
     async def store_file(self, path: Path, *, expected_digest: str | None = None) -> ChartFile:
-        """Check an archive that lies in a file, such as an upload, and keep a copy. Raises as `store_archive`."""
+        """Check an archive in a file, such as an upload, and store a copy. Raises like `store_archive`."""
         return await self.store_archive(
             await asyncio.to_thread(_read_up_to, path, self._limits.packed_bytes + 1), expected_digest=expected_digest
         )
 
     async def open_stored(self, digest: str, *, source: str) -> ChartFile | None:
-        """Return an archive that `store_archive` has kept from the same source, without its bytes; None when gone.
+        """Return an archive that `store_archive` stored from the same source, or None when it was evicted.
 
-        The source keeps tenants apart: whoever merely knows the digest of another's chart does not get it.
+        The source separates tenants: it is not enough to know the digest of another tenant's chart.
         """
         return await asyncio.to_thread(self._cache.open, parse_digest(digest), source=source)
 

@@ -266,7 +266,7 @@ async def test_an_archive_over_the_bound_is_refused(sources: ChartSources, chart
 async def test_an_archive_that_is_gone_is_not_found(sources: ChartSources, charts: Charts) -> None:
     charts.add("hello", "0.1.0")
     del charts.routes["/hello-0.1.0.tgz"]
-    with pytest.raises(ChartNotFound, match=r"hello-0\.1\.0\.tgz answered 404"):
+    with pytest.raises(ChartNotFound, match=r"hello-0\.1\.0\.tgz returned status 404"):
         await sources.resolve(charts.request())
 
 

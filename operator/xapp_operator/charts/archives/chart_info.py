@@ -1,4 +1,4 @@
-"""What is known of a chart archive once it has been looked into, and the bounds that it was held against."""
+"""The limits of a chart archive, and what an inspection finds out about a chart."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from xapp_operator.api.json import Json, JsonObject, encode_json, integer, obj, 
 from xapp_operator.config import Settings
 
 RECORD_FORMAT: Final = 1
-"""Raise it when inspection becomes stricter or learns more, so that stored results of an older one are not used."""
+"""Increase it when inspections become stricter or record more, so that stored results of older ones are not used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveLimits:
-    """Bounds of an archive: sizes in bytes; `unpacked` and `files` count nested archives too."""
+    """Limits of an archive. `unpacked_bytes` and `max_files` include nested archives."""
 
     packed_bytes: int
     unpacked_bytes: int
     max_files: int
     document_bytes: int
-    """For each file that is parsed: Chart.yaml, values.yaml, values.schema.json, requirements.yaml."""
+    """Of each file that is parsed: Chart.yaml, values.yaml, values.schema.json, requirements.yaml."""
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Self:
-        """Return the bounds that the settings give."""
+        """Return the limits from the settings."""
         return cls(
             packed_bytes=settings.chart_max_bytes,
             unpacked_bytes=settings.chart_max_unpacked_bytes,
@@ -38,8 +38,8 @@ class ArchiveLimits:
 class ChartInfo:
     """A chart whose archive passed every check.
 
-    `digest` is the sha256 of the archive (64 hex digits), `size` its bytes; `external_refs` says that a values schema
-    in it refers to something outside itself, so that helm must not use the schemas.
+    `digest` is the sha256 of the archive (64 hex digits), `size` is in bytes. With `external_refs`, a values schema in
+    the chart has references to other documents, so Helm must run without the schemas.
     """
 
     name: str
@@ -57,7 +57,7 @@ class ChartInfo:
     dependencies: tuple[str, ...]
 
     def is_within(self, limits: ArchiveLimits) -> bool:
-        """Return whether the archive keeps the bounds, which may have been other ones when it was inspected."""
+        """Return whether the archive is within `limits`, which may have changed since the inspection."""
         return (
             self.size <= limits.packed_bytes
             and self.unpacked <= limits.unpacked_bytes
@@ -72,7 +72,7 @@ class ChartInfo:
 
     @classmethod
     def from_json(cls, data: bytes) -> ChartInfo | None:
-        """Return the record read back, or None when it is damaged or of another format."""
+        """Return the record from the cache, or None when it is damaged or has another format."""
         try:
             record: Json = json.loads(data)
         except ValueError:

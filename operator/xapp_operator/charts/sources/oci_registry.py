@@ -319,7 +319,7 @@ def _decode_json(response: DownloadResponse) -> JsonObject:
     except ValueError:
         value = None
     if not isinstance(value, dict):
-        raise SourceUnavailable(f"{display_url(response.url)} did not return a JSON object. The operator tries again.")
+        raise SourceUnavailable(f"{display_url(response.url)} did not return a JSON object. This may be temporary.")
     return value
 
 

@@ -1,12 +1,14 @@
-"""How a registry lets one in: its challenges (RFC 7235) and the token flow of the distribution specification.
+"""Authentication at OCI registries: challenges (RFC 7235) and the token flow of the distribution specification.
 
-A registry answers 401 with either `Basic` or `Bearer realm=…`. For Bearer, a token is fetched from the realm with the
+A registry responds 401 with `Basic` or `Bearer realm=…`. For Bearer, the client gets a token from the realm with the
 user's name and password. The realm is often another host than the registry (auth.docker.io for registry-1.docker.io),
-and only the registry can name it; whoever controls the registry could ask for the password itself, so following it
-gives nothing away as long as nobody on the way can forge the challenge. Hence the rules: the challenge counts only when
-it comes from the registry itself, not from a place that it redirects to; the realm of a registry behind https must be
-https; that of a plain registry on loopback must be on the same host. The address rule holds for the realm as for every
-request. A ready-made bearer token goes to the registry alone, never to a realm.
+and only the registry can name it. A malicious registry could ask for the password directly, so following the realm
+reveals nothing more, as long as nobody else can forge the challenge. Hence these rules:
+
+- A challenge counts only when the registry itself sends it, not a host that it redirects to.
+- The realm of a registry on https must be https; the realm of a plain registry on loopback must be on the same host.
+- The address rule applies to the realm as to every request.
+- A configured bearer token goes to the registry only, never to a realm.
 """
 
 from __future__ import annotations
@@ -36,8 +38,8 @@ from xapp_operator.common.text import display_url
 from xapp_operator.errors import AddressRefused, SourceUnavailable
 
 _MAX_TOKEN_BYTES: Final = 256 * 1024
-_DEFAULT_TOKEN_SECONDS: Final = 60  # seconds, when the answer does not say
-_EXPIRY_MARGIN_SECONDS: Final = 5.0  # seconds before its end in which a token is not used any more
+_DEFAULT_TOKEN_SECONDS: Final = 60  # when the response has no expires_in
+_EXPIRY_MARGIN_SECONDS: Final = 5.0  # a token is not used in its last seconds
 _MAX_TOKENS: Final = 1024
 _OK: Final = 200
 _UNAUTHORIZED: Final = 401
@@ -52,7 +54,7 @@ class _CachedToken:
 
 
 class RegistryAuthenticator:
-    """Sends requests to registries, answers their challenges, and keeps the tokens for as long as they hold."""
+    """Sends requests to registries, answers their challenges, and caches the tokens until they expire."""
 
     def __init__(self, downloader: Downloader, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._downloader = downloader
@@ -64,7 +66,7 @@ class RegistryAuthenticator:
     async def get(
         self, url: URL, *, repository: Repository, name: str, max_bytes: int, headers: Mapping[str, str] | None = None
     ) -> DownloadResponse:
-        """Return the answer to a GET for the repository `name` of a registry, with what it asks to be let in.
+        """Return the response to a GET for the repository `name` of a registry, with the credentials it asks for.
 
         Raises what `Downloader.get` raises, and ChartSourceError when the registry denies access.
         """
@@ -84,7 +86,7 @@ class RegistryAuthenticator:
                 return response
             token = await self._answer_challenge(response, access, repository, name)
             self._tokens[key] = token
-        raise AssertionError("the second answer has been returned")
+        raise AssertionError("the second response was returned")
 
     def _usable_token(self, key: tuple[Repository, str]) -> _CachedToken | None:
         if token := self._tokens.get(key):
@@ -163,11 +165,11 @@ def _parse_realm(realm_text: str, *, registry: URL) -> URL:
     same_plain_host = registry.scheme == "http" and realm.scheme in ("http", "https") and realm.host == registry.host
     if realm.scheme != "https" and not same_plain_host:
         raise AddressRefused(
-            f"the registry {display_url(registry)} sends to {display_url(realm)} for a token, which is not https. "
-            "Configure the token realm of the registry with https."
+            f"the registry {display_url(registry)} sends clients to {display_url(realm)} for a token, which is not "
+            "https. Configure an https token realm in the registry."
         )
     return realm
 
 
 def _invalid_token_response(realm: URL) -> SourceUnavailable:
-    return SourceUnavailable(f"{display_url(realm)} gave no token that can be used. It is tried again.")
+    return SourceUnavailable(f"{display_url(realm)} returned no usable token. This may be temporary.")

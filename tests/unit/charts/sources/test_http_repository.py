@@ -126,7 +126,7 @@ async def test_an_index_over_the_bound_is_refused(repositories: HttpRepositories
 
 async def test_a_304_that_nobody_asked_for_is_no_index(repositories: HttpRepositories, site: WebServer) -> None:
     site.routes["/index.yaml"] = Reply(status=304)
-    with pytest.raises(ChartSourceError, match="answered 304"):
+    with pytest.raises(ChartSourceError, match="returned status 304"):
         await repositories.get_index(at(site))
 
 

@@ -404,7 +404,7 @@ async def test_a_token_that_is_none_is_a_passing_failure(
     registry.push("acme/hello", "0.1.0")
     registry.routes["/token"] = Reply(answer)
     registry.protect(f'Bearer realm="{registry.url("/token")}"', allowed="nothing")
-    with pytest.raises(SourceUnavailable, match="gave no token"):
+    with pytest.raises(SourceUnavailable, match="returned no usable token"):
         await sources.resolve(registry.request())
 
 
@@ -412,7 +412,7 @@ async def test_a_token_over_the_bound_is_a_passing_failure(sources: ChartSources
     registry.push("acme/hello", "0.1.0")
     registry.issue("t" * MIB)
     registry.protect(f'Bearer realm="{registry.url("/token")}"', allowed="nothing")
-    with pytest.raises(SourceUnavailable, match="gave no token"):
+    with pytest.raises(SourceUnavailable, match="returned no usable token"):
         await sources.resolve(registry.request())
 
 

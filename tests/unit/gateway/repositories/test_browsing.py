@@ -190,7 +190,7 @@ async def test_a_registry_lists_versions_but_no_charts(shelf: Shelf) -> None:
 @pytest.mark.parametrize(
     ("reply", "said"),
     [
-        (Reply(status=500), "it cannot deliver now"),
+        (Reply(status=500), "it is unavailable now"),
         (Reply(status=401), "access is denied"),
         (Reply(status=404), "the URL is not that of a chart repository"),
         (Reply(b"{"), "it is not YAML"),
@@ -233,7 +233,7 @@ async def test_a_repository_that_is_too_slow_is_504(site: WebServer, tmp_path: P
         answer = await shelf.get("/charts")
         over.set()
     assert answer.status_code == 504
-    assert "did not deliver within 0.5 s" in answer.json()["detail"]
+    assert "took longer than 0.5 s" in answer.json()["detail"]
 
 
 def test_an_address_that_no_repository_may_have_is_422(gateway: GatewayServer) -> None:
