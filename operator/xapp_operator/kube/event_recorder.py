@@ -1,7 +1,7 @@
-"""Events of Kubernetes on our objects: what `kubectl describe` and `kubectl events` show of an XApp.
+"""Records Kubernetes Events about our objects, for `kubectl describe` and `kubectl events`.
 
-Lives in `kube` because it writes to the API server. Events are a courtesy: they are posted behind the caller's back,
-never delay or fail what they tell of, and are dropped when the API server is away.
+Events are best effort: they are posted in the background, never delay or fail the work that they report, and are
+dropped while the API server is unavailable.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _log = get_logger(__name__)
 
 
 class _EventKey(NamedTuple):
-    """What makes two events the same."""
+    """Two events with the same key are counted as one."""
 
     uid: str
     type: EventType
@@ -47,7 +47,7 @@ class _EventKey(NamedTuple):
 
 @dataclass(slots=True)
 class _PostedEvent:
-    """An event that was posted and may still be counted up."""
+    """An event that was posted and whose count may still increase."""
 
     name: str
     count: int = 1
@@ -55,7 +55,7 @@ class _PostedEvent:
 
 @dataclass(frozen=True, slots=True)
 class _QueuedEvent:
-    """An event on its way; `involved` is the reference to its object."""
+    """An event that waits to be posted."""
 
     key: _EventKey
     involved_object: JsonObject
@@ -63,9 +63,9 @@ class _QueuedEvent:
 
 
 class EventRecorder:
-    """Posts events; the same one on the same object within five minutes is counted up instead of posted again.
+    """Posts events; when an event recurs within five minutes, its count increases instead.
 
-    `async with` runs it, and sends what is left at the end.
+    `async with` runs it, and posts the remaining events at the end.
     """
 
     def __init__(self, client: KubeClient, *, component: str = FIELD_MANAGER) -> None:
@@ -90,18 +90,18 @@ class EventRecorder:
             async with asyncio.timeout(FLUSH_SECONDS):
                 await self._queue.join()
         except TimeoutError:
-            _log.warning("events were not posted", events=self._queue.qsize())
+            _log.warning("events lost at shutdown", events=self._queue.qsize())
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
     def record(self, body: JsonObject, *, event_type: EventType = "Normal", reason: str, message: str) -> None:
-        """Tell of something that happened to an object; never waits and never raises.
+        """Record what happened to an object; never waits and never raises.
 
         Args:
             body: the object, with apiVersion and kind.
-            kind: Normal or Warning.
+            event_type: Normal or Warning.
             reason: one word in CamelCase.
-            message: a sentence, cut at 1,024 characters.
+            message: a sentence, shortened to 1,024 characters.
         """
         metadata = obj(body, "metadata")
         involved_object: JsonObject = {
@@ -116,12 +116,12 @@ class EventRecorder:
         try:
             self._queue.put_nowait(_QueuedEvent(key, involved_object, _now()))
         except asyncio.QueueFull:
-            _log.warning("event dropped: too many are waiting", reason=reason, name=text(metadata, "name"))
+            _log.warning("event dropped, queue full", reason=reason, name=text(metadata, "name"))
 
     async def _post_all(self) -> None:
         while True:
             queued = await self._queue.get()
-            # The namespace of events about cluster-scoped objects is "default", by custom of Kubernetes.
+            # By Kubernetes convention, events about cluster-scoped objects are in the namespace "default".
             namespace = text(queued.involved_object, "namespace") or "default"
             try:
                 if not await self._increment_count(queued, namespace=namespace):

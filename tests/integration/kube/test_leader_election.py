@@ -230,7 +230,7 @@ async def test_a_missing_namespace_is_an_error_that_names_the_mend(kube: KubeCli
     leadership = LeaderElector(
         kube, namespace="no-such-namespace", name=LEASE, lease_seconds=TERM, on_lost=lambda: None
     )
-    with pytest.raises(KubeError, match=r"'no-such-namespace' .* XAPP_LEADER_ELECTION_NAMESPACE") as caught:
+    with pytest.raises(KubeError, match=r'"no-such-namespace" .* XAPP_LEADER_ELECTION_NAMESPACE') as caught:
         await leadership.acquire()
     assert caught.value.permanent
 

@@ -209,7 +209,7 @@ async def test_a_plugin_that_fails_is_an_error_that_says_so(tmp_path: Path) -> N
     user = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "/bin/false"}}
     cluster = {"server": "https://127.0.0.1:1"}
     kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", cluster={**cluster}, user=json.loads(json.dumps(user)))
-    with pytest.raises(KubeError, match="gives no credentials") as caught:
+    with pytest.raises(KubeError, match="has no credentials") as caught:
         await KubeClient.connect(Settings(KUBECONFIG=str(kubeconfig)))
     assert caught.value.permanent
 

@@ -47,7 +47,7 @@ async def test_a_read_is_not_repeated_for_ever(connect: Connect) -> None:
         return web.Response()
 
     client = await connect(handler)
-    with pytest.raises(ApiUnavailable, match="does not answer"):
+    with pytest.raises(ApiUnavailable, match="does not respond"):
         await client.get(PODS, "a", namespace="x")
     assert len(seen) == 3
 
@@ -61,13 +61,13 @@ async def test_a_write_that_may_have_been_done_is_not_repeated(connect: Connect)
         return web.Response()
 
     client = await connect(handler)
-    with pytest.raises(ApiUnavailable, match="does not answer"):
+    with pytest.raises(ApiUnavailable, match="does not respond"):
         await client.create(CONFIGMAPS, {"metadata": {"name": "a"}}, namespace="x")
-    with pytest.raises(ApiUnavailable, match="does not answer"):
+    with pytest.raises(ApiUnavailable, match="does not respond"):
         await client.patch(CONFIGMAPS, "a", {}, namespace="x")
-    with pytest.raises(ApiUnavailable, match="does not answer"):
+    with pytest.raises(ApiUnavailable, match="does not respond"):
         await client.replace(CONFIGMAPS, {"metadata": {"name": "a", "namespace": "x"}})
-    with pytest.raises(ApiUnavailable, match="does not answer"):
+    with pytest.raises(ApiUnavailable, match="does not respond"):
         await client.delete(CONFIGMAPS, "a", namespace="x")
     assert seen == ["POST", "PATCH", "PUT", "DELETE"]
 
@@ -120,7 +120,7 @@ async def test_no_server_is_unavailable_and_the_message_has_no_path(connect: Con
     with pytest.raises(ApiUnavailable, match="this process is ending"):
         await gone.server_version()
     client._transport.credentials.server = "http://127.0.0.1:1"
-    with pytest.raises(ApiUnavailable, match="the Kubernetes API does not answer: Connect") as caught:
+    with pytest.raises(ApiUnavailable, match="the Kubernetes API does not respond: Connect") as caught:
         await client.server_version()
     assert "/" not in caught.value.message
 
