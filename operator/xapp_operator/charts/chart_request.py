@@ -101,9 +101,15 @@ def parse_repository_url(text: str) -> URL:
     return url
 
 
-def parse_digest(text: str) -> str:
-    """Return the 64 hex digits of `sha256:<hex>` or `<hex>`. Raises DigestMismatch for anything else."""
+def sha256_digits(text: str) -> str | None:
+    """Return the 64 hex digits of `sha256:<hex>` or `<hex>` in lower case, or None for anything else."""
     match = _DIGEST_PATTERN.fullmatch(text.lower())
-    if match is None:
+    return match.group(1) if match else None
+
+
+def parse_digest(text: str) -> str:
+    """Return the result of `sha256_digits`. Raises DigestMismatch where that is None."""
+    digits = sha256_digits(text)
+    if digits is None:
         raise DigestMismatch(f"{quote_input(text)} is not the digest of an archive. Write sha256: and 64 hex digits.")
-    return match.group(1)
+    return digits

@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self
 
 from aiohttp.abc import AbstractResolver
@@ -98,9 +97,7 @@ class ChartSources:
         self._stack.push_async_callback(self._downloads.close)
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
 
     async def resolve(self, request: ChartRequest, *, revalidate: bool = False) -> ResolvedChart:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
-from types import TracebackType
 from typing import Final, Self
 
 from xapp_operator.api.json import Json, JsonObject, encode_json, obj, text
@@ -81,9 +80,7 @@ class KubeClient:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def close(self) -> None:

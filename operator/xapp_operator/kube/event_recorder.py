@@ -11,7 +11,6 @@ import secrets
 import socket
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import Final, Literal, NamedTuple, Self, TypeAlias
 
 from cachetools import TTLCache
@@ -80,9 +79,7 @@ class EventRecorder:
         self._task = asyncio.create_task(self._post_all(), name="events")
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         task, self._task = self._task, None
         if task is None:
             return

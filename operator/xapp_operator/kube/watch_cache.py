@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
 from sys import intern
-from types import TracebackType
 from typing import Final, Generic, Literal, NamedTuple, Self, TypeAlias, TypeVar
 
 from xapp_operator.api.json import JsonObject, obj, text
@@ -119,9 +118,7 @@ class WatchCache(Generic[T]):
         self.start()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.stop()
 
     def start(self) -> None:

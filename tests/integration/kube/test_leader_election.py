@@ -138,7 +138,7 @@ def process(cluster: Cluster, namespace: str) -> Iterator[subprocess.Popen[str]]
 
 async def test_a_killed_leader_on_this_host_is_replaced_at_once(process: subprocess.Popen[str], enter: Enter) -> None:
     assert process.stdout is not None
-    assert "leading" in await asyncio.to_thread(process.stdout.readline)
+    assert "became leader" in await asyncio.to_thread(process.stdout.readline)
     candidate = enter(seconds=LONG_TERM)
     waiting = asyncio.create_task(candidate.leadership.acquire())
     await eventually(lambda: candidate.leadership.holder, what="the candidate to see the leader")

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from xapp_operator.charts.archives.chart_info import ArchiveLimits
-from xapp_operator.charts.archives.tar_reader import ByteStream, InvalidTar, TarEntry, TarEntryKind, TarReader
+from xapp_operator.charts.archives.tar_reader import InvalidTar, TarEntry, TarEntryKind, TarReader
+from xapp_operator.common.bounded_stream import BoundedStream
 from xapp_operator.common.text import format_bytes, quote_input
 from xapp_operator.errors import ChartInvalid
 
@@ -82,7 +83,12 @@ def read_chart_files(archive: bytes, *, budget: ArchiveBudget, read_values: bool
         raise archive_refused(f"it is empty (0 bytes). {_PACK_HINT}")
     if not archive.startswith(_GZIP_MAGIC):
         raise archive_refused(f"it is not compressed with gzip. {_PACK_HINT}")
-    unpacked = _BoundedStream(gzip.GzipFile(fileobj=io.BytesIO(archive), mode="rb"), budget.limits)
+    limits = budget.limits
+    unpacked = BoundedStream(
+        gzip.GzipFile(fileobj=io.BytesIO(archive), mode="rb"),
+        max_bytes=limits.unpacked_bytes + limits.max_files * _HEADER_BYTES_PER_FILE + _HEADER_BYTES_BASE,
+        error=lambda: unpacked_too_large(limits),
+    )
     try:
         files = _read_entries(TarReader(unpacked), budget, read_values=read_values)
         while unpacked.read(_CHUNK_BYTES):
@@ -162,22 +168,6 @@ def _is_inside_chart(*, start: list[str], target: str) -> bool:
         if depth < 0:
             return False
     return True
-
-
-class _BoundedStream:
-    """A stream that raises ChartInvalid beyond a limit instead of going on forever."""
-
-    def __init__(self, stream: ByteStream, limits: ArchiveLimits) -> None:
-        self._stream = stream
-        self._limits = limits
-        self._left = limits.unpacked_bytes + limits.max_files * _HEADER_BYTES_PER_FILE + _HEADER_BYTES_BASE
-
-    def read(self, size: int) -> bytes:
-        data = self._stream.read(size)
-        self._left -= len(data)
-        if self._left < 0:
-            raise unpacked_too_large(self._limits)
-        return data
 
 
 def unpacked_too_large(limits: ArchiveLimits) -> ChartInvalid:

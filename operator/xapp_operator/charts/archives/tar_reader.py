@@ -12,7 +12,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final, Protocol
+from typing import Final
+
+from xapp_operator.common.bounded_stream import ReadableStream
 
 BLOCK_BYTES: Final = 512
 MAX_EXTENDED_HEADER_BYTES: Final = 1024 * 1024  # bytes, as in Go's archive/tar
@@ -24,12 +26,6 @@ _DECIMAL: Final = re.compile("[0-9]{1,19}")
 
 class InvalidTar(Exception):
     """The bytes are not a complete tar archive."""
-
-
-class ByteStream(Protocol):
-    """A stream whose `read` blocks until it has `size` bytes, or the stream has ended."""
-
-    def read(self, size: int) -> bytes: ...
 
 
 class TarEntryKind(Enum):
@@ -81,7 +77,7 @@ class _ExtendedHeader:
 class TarReader:
     """Iterates over the entries; `read` gives the content of the one just returned."""
 
-    def __init__(self, stream: ByteStream) -> None:
+    def __init__(self, stream: ReadableStream) -> None:
         self._stream = stream
         self._unread = 0
         self._padding = 0

@@ -15,8 +15,8 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from http import HTTPStatus
 from importlib.metadata import version
-from types import TracebackType
 from typing import IO, Final, Self
 
 import aiohttp
@@ -40,11 +40,9 @@ _CHUNK_BYTES: Final = 64 * 1024
 _REDIRECT_STATUSES: Final = frozenset((301, 302, 303, 307, 308))
 _CONNECTIONS_PER_HOST: Final = 8
 _MAX_TLS_CONTEXTS: Final = 32
-_OK: Final = 200
-_ACCESS_DENIED_STATUSES: Final = (401, 403)
-_NOT_FOUND_STATUSES: Final = (404, 410)
-_RETRYABLE_STATUSES: Final = (408, 425, 429)
-_SERVER_ERROR: Final = 500
+_ACCESS_DENIED_STATUSES: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+NOT_FOUND_STATUSES: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
+_RETRYABLE_STATUSES: Final = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS)
 _USER_AGENT: Final = f"xapp-operator/{version('xapp-operator')}"
 
 
@@ -99,9 +97,7 @@ class Downloader:
         )
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         if self._session:
             await self._session.close()
             self._session = None
@@ -165,7 +161,7 @@ class Downloader:
         tls = await _tls_option(access.ca_bundle, insecure=access.insecure and same_origin)
         try:
             async with self._session.get(url, headers=request_headers, allow_redirects=False, ssl=tls) as response:
-                body = await _read_body(response, max_bytes, output) if response.status == _OK else b""
+                body = await _read_body(response, max_bytes, output) if response.status == HTTPStatus.OK else b""
                 return DownloadResponse(status=response.status, url=url, headers=response.headers, body=body)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             if isinstance(error, TimeoutError):
@@ -202,9 +198,9 @@ def unexpected_status(response: DownloadResponse) -> ChartSourceError:
             f"{where}: access is denied. Set secretRef of the ChartRepository to credentials that may read it.",
             permanent=True,
         )
-    if response.status in _NOT_FOUND_STATUSES:
+    if response.status in NOT_FOUND_STATUSES:
         return ChartNotFound(f"{where}: it does not exist. Check the URL, and whether the chart was removed.")
-    if response.status >= _SERVER_ERROR or response.status in _RETRYABLE_STATUSES:
+    if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR or response.status in _RETRYABLE_STATUSES:
         return SourceUnavailable(f"{where}: it is unavailable now. This may be temporary.")
     return ChartSourceError(f"{where}, so it is not a chart. Check the URL of the repository.", permanent=True)
 

@@ -13,6 +13,7 @@ from typing import Final, Protocol
 from yarl import URL
 
 from xapp_operator.charts.chart_request import ChartRequest, Repository
+from xapp_operator.charts.downloads.downloader import OriginAccess
 from xapp_operator.charts.sources.repository_index import ChartIndex, ChartVersion
 from xapp_operator.common.text import display_url, format_list, quote_input
 from xapp_operator.errors import ChartNotFound, VersionNotFound
@@ -76,6 +77,16 @@ def effective_max_age(repository: Repository, max_age: float | None, *, default:
     """Return how old, in seconds, cached data of a repository may be: `max_age`, but at most its interval."""
     interval = default if repository.interval_seconds is None else repository.interval_seconds
     return interval if max_age is None else min(max_age, interval)
+
+
+def origin_access(repository: Repository, url: URL, *, authorization: str | None = None) -> OriginAccess:
+    """Return the TLS settings of a repository for the origin of `url`, with the given Authorization header."""
+    return OriginAccess(
+        origin_url=url,
+        authorization=authorization,
+        ca_bundle=repository.ca_bundle,
+        insecure=repository.insecure_skip_tls_verify,
+    )
 
 
 def version_not_found(request: ChartRequest, versions: Sequence[str]) -> ChartNotFound:

@@ -9,12 +9,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import Final
 
 from yarl import URL
 
 from xapp_operator.charts.chart_request import OCI, ChartRequest, Repository, parse_repository_url
 from xapp_operator.charts.downloads.downloader import (
+    NOT_FOUND_STATUSES,
     BodyTooLarge,
     Downloader,
     DownloadResponse,
@@ -26,6 +28,7 @@ from xapp_operator.charts.sources.chart_source import (
     MISSING_CHART_RECHECK_SECONDS,
     ArchiveLocation,
     effective_max_age,
+    origin_access,
     version_not_found,
 )
 from xapp_operator.charts.sources.oci_registry import OciRegistries
@@ -42,9 +45,6 @@ from xapp_operator.common.text import display_url, format_list, quote_input
 from xapp_operator.errors import ChartNotFound, DigestMismatch
 
 _IN_MEMORY_BYTES: Final = 1024 * 1024  # a larger index goes to a temporary file while it arrives
-_OK: Final = 200
-_NOT_MODIFIED: Final = 304
-_NOT_FOUND_STATUSES: Final = (404, 410)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +127,11 @@ class HttpRepositories:
         with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES) as file:
             try:
                 response = await self._downloader.get(
-                    url, access=_repository_access(repository), max_bytes=self._max_bytes, headers=headers, output=file
+                    url, access=_access(repository), max_bytes=self._max_bytes, headers=headers, output=file
                 )
             except BodyTooLarge:
                 raise index_too_large(self._max_bytes) from None
-            if response.status == _NOT_MODIFIED and cached:
+            if response.status == HTTPStatus.NOT_MODIFIED and cached:
                 return replace(cached, index=replace(cached.index, fetched_at=datetime.now(UTC)))
             _check_status(response)
             size = file.tell()
@@ -146,8 +146,8 @@ class HttpRepositories:
             return await self._locate_in_registry(repository, entry, url, digest)
 
         async def download(max_bytes: int) -> bytes:
-            response = await self._downloader.get(url, access=_repository_access(repository), max_bytes=max_bytes)
-            if response.status != _OK:
+            response = await self._downloader.get(url, access=_access(repository), max_bytes=max_bytes)
+            if response.status != HTTPStatus.OK:
                 raise unexpected_status(response)
             return response.body
 
@@ -183,18 +183,17 @@ class HttpRepositories:
         await self._indexes.close()
 
 
-def _repository_access(repository: Repository) -> OriginAccess:
-    return OriginAccess(
-        origin_url=repository.location,
-        authorization=repository.credentials.authorization if repository.credentials else None,
-        ca_bundle=repository.ca_bundle,
-        insecure=repository.insecure_skip_tls_verify,
-    )
+def _access(repository: Repository) -> OriginAccess:
+    return origin_access(repository, repository.location, authorization=_authorization(repository))
+
+
+def _authorization(repository: Repository) -> str | None:
+    return repository.credentials.authorization if repository.credentials else None
 
 
 def _credentials_suffix(repository: Repository) -> str:
     """Return what separates archives that a server gave for credentials: more people may read an index than those."""
-    authorization = repository.credentials.authorization if repository.credentials else ""
+    authorization = _authorization(repository)
     return f" {hashlib.sha256(authorization.encode()).hexdigest()}" if authorization else ""
 
 
@@ -217,12 +216,12 @@ def archive_url(location: URL, entry: ChartVersion) -> URL:
 
 
 def _check_status(response: DownloadResponse) -> None:
-    if response.status in _NOT_FOUND_STATUSES:
+    if response.status in NOT_FOUND_STATUSES:
         raise ChartNotFound(
             f"{display_url(response.url)} does not exist, so the URL is not that of a chart repository. "
             "Set url to the folder that contains index.yaml."
         )
-    if response.status != _OK:
+    if response.status != HTTPStatus.OK:
         raise unexpected_status(response)
 
 

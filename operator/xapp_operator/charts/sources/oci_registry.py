@@ -11,6 +11,7 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Final
 
 from yarl import URL
@@ -21,7 +22,6 @@ from xapp_operator.charts.downloads.downloader import (
     BodyTooLarge,
     Downloader,
     DownloadResponse,
-    OriginAccess,
     origin,
     unexpected_status,
 )
@@ -29,6 +29,7 @@ from xapp_operator.charts.sources.chart_source import (
     MISSING_CHART_RECHECK_SECONDS,
     ArchiveLocation,
     effective_max_age,
+    origin_access,
     version_not_found,
 )
 from xapp_operator.charts.sources.refreshing_cache import RefreshingCache
@@ -48,9 +49,6 @@ _MAX_MANIFEST_BYTES: Final = 1024 * 1024
 _MAX_TAG_PAGES: Final = 20
 _TAGS_PER_PAGE: Final = 1000
 _MAX_CACHED: Final = 1024
-_OK: Final = 200
-_UNAUTHORIZED: Final = 401
-_NOT_FOUND: Final = 404
 _REGISTRY_HOSTS: Final = {"docker.io": "registry-1.docker.io", "index.docker.io": "registry-1.docker.io"}
 _NAME_PATTERN: Final = re.compile(r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*")
 _TAG_PATTERN: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
@@ -129,16 +127,15 @@ class OciRegistries:
     async def list_charts(self, repository: Repository, *, revalidate: bool) -> None:
         """Check that the registry responses, without signing in: a registry cannot list its charts."""
         url = self._registry_url(repository).with_path("/v2/")
-        access = OriginAccess(
-            origin_url=url, ca_bundle=repository.ca_bundle, insecure=repository.insecure_skip_tls_verify
-        )
         try:
-            response = await self._downloader.get(url, access=access, max_bytes=_MAX_MANIFEST_BYTES)
+            response = await self._downloader.get(
+                url, access=origin_access(repository, url), max_bytes=_MAX_MANIFEST_BYTES
+            )
         except BodyTooLarge:
             raise _not_a_registry(url) from None
-        if response.status == _NOT_FOUND:
+        if response.status == HTTPStatus.NOT_FOUND:
             raise _not_a_registry(url)
-        if response.status not in (_OK, _UNAUTHORIZED):
+        if response.status not in (HTTPStatus.OK, HTTPStatus.UNAUTHORIZED):
             raise unexpected_status(response)
 
     async def list_versions(
@@ -173,7 +170,7 @@ class OciRegistries:
             response = await self._auth.get(
                 url, repository=reference.repository, name=reference.name, max_bytes=max_bytes
             )
-            if response.status != _OK:
+            if response.status != HTTPStatus.OK:
                 raise unexpected_status(response)
             return response.body
 
@@ -234,9 +231,9 @@ class OciRegistries:
         url = reference.url("manifests", version.replace("+", "_"))
         accept = {"Accept": f"{MANIFEST_TYPE}, {INDEX_TYPE}"}
         response = await self._get(reference, url, headers=accept)
-        if response.status == _NOT_FOUND:
+        if response.status == HTTPStatus.NOT_FOUND:
             return None
-        if response.status != _OK:
+        if response.status != HTTPStatus.OK:
             raise unexpected_status(response)
         return _chart_layer(_decode_json(response), reference, version)
 
@@ -254,9 +251,9 @@ class OciRegistries:
         url = reference.url("tags", "list").with_query(n=str(_TAGS_PER_PAGE))
         for _ in range(_MAX_TAG_PAGES):
             response = await self._get(reference, url)
-            if response.status == _NOT_FOUND:
+            if response.status == HTTPStatus.NOT_FOUND:
                 break
-            if response.status != _OK:
+            if response.status != HTTPStatus.OK:
                 raise unexpected_status(response)
             page = _decode_json(response).get("tags") or []
             tags.extend(tag for tag in (page if isinstance(page, list) else []) if isinstance(tag, str))

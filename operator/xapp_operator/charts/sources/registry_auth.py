@@ -19,6 +19,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from http import HTTPStatus
 from typing import Final
 
 from cachetools import TLRUCache
@@ -34,6 +35,7 @@ from xapp_operator.charts.downloads.downloader import (
     origin,
     unexpected_status,
 )
+from xapp_operator.charts.sources.chart_source import origin_access
 from xapp_operator.common.text import display_url
 from xapp_operator.errors import AddressRefused, SourceUnavailable
 
@@ -41,8 +43,6 @@ _MAX_TOKEN_BYTES: Final = 256 * 1024
 _DEFAULT_TOKEN_SECONDS: Final = 60  # when the response has no expires_in
 _EXPIRY_MARGIN_SECONDS: Final = 5.0  # a token is not used in its last seconds
 _MAX_TOKENS: Final = 1024
-_OK: Final = 200
-_UNAUTHORIZED: Final = 401
 _SCHEME_PATTERN: Final = re.compile(r"(?:^|,)\s*(basic|bearer)(?=\s|,|$)", re.IGNORECASE)
 _PARAMETER_PATTERN: Final = re.compile(r'([a-z_]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))', re.IGNORECASE)
 
@@ -70,9 +70,7 @@ class RegistryAuthenticator:
 
         Raises what `Downloader.get` raises, and ChartSourceError when the registry denies access.
         """
-        access = OriginAccess(
-            origin_url=url.origin(), ca_bundle=repository.ca_bundle, insecure=repository.insecure_skip_tls_verify
-        )
+        access = origin_access(repository, url.origin())
         key = (repository, name)
         token = self._usable_token(key)
         for is_last in (False, True):
@@ -82,7 +80,7 @@ class RegistryAuthenticator:
                 max_bytes=max_bytes,
                 headers=headers,
             )
-            if response.status != _UNAUTHORIZED or is_last or origin(response.url) != origin(url):
+            if response.status != HTTPStatus.UNAUTHORIZED or is_last or origin(response.url) != origin(url):
                 return response
             token = await self._answer_challenge(response, access, repository, name)
             self._tokens[key] = token
@@ -130,7 +128,7 @@ class RegistryAuthenticator:
             )
         except BodyTooLarge:
             raise _invalid_token_response(realm) from None
-        if response.status != _OK:
+        if response.status != HTTPStatus.OK:
             raise unexpected_status(response)
         try:
             body: Json = json.loads(response.body)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -29,7 +28,9 @@ from yaml.events import (
     StreamEndEvent,
 )
 
+from xapp_operator.charts.chart_request import sha256_digits
 from xapp_operator.charts.versions import SemanticVersion, parse_version
+from xapp_operator.common.bounded_stream import BoundedStream
 from xapp_operator.common.text import format_bytes
 from xapp_operator.errors import ChartSourceError
 
@@ -39,7 +40,6 @@ _GZIP_MAGIC: Final = b"\x1f\x8b"
 _KEPT_KEYS: Final = frozenset(("version", "appVersion", "description", "icon", "created", "digest"))
 _NULL_SCALARS: Final = frozenset(("", "~", "null", "Null", "NULL"))
 _CHUNK_BYTES: Final = 64 * 1024
-_DIGEST: Final = re.compile("(?:sha256:)?([0-9a-f]{64})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,8 +101,9 @@ def read_index(stream: IO[bytes], *, max_bytes: int, cached: ChartIndex | None =
     magic = stream.read(len(_GZIP_MAGIC))
     stream.seek(0)
     text = gzip.GzipFile(fileobj=stream, mode="rb") if magic == _GZIP_MAGIC else stream
+    bounded = BoundedStream(text, max_bytes=max_bytes, error=lambda: index_too_large(max_bytes))
     try:
-        charts = _IndexParser(_CappedStream(text, max_bytes)).charts()
+        charts = _IndexParser(bounded).charts()
     except yaml.MarkedYAMLError as error:
         line = f"line {error.problem_mark.line + 1}" if error.problem_mark else "the end"
         raise _invalid_index(f"it is not YAML ({line})") from None
@@ -121,16 +122,16 @@ def archive_digest(entry: ChartVersion) -> str | None:
     """
     if not entry.digest:
         return None
-    match = _DIGEST.fullmatch(entry.digest.lower())
-    if match is None:
+    digits = sha256_digits(entry.digest)
+    if digits is None:
         raise _invalid_index(f"the digest of version {entry.version} is not a sha256")
-    return match.group(1)
+    return digits
 
 
 class _IndexParser:
     """Walks through the events and keeps the values at entries.<chart>[].<key>."""
 
-    def __init__(self, stream: _CappedStream) -> None:
+    def __init__(self, stream: BoundedStream) -> None:
         self._parser = yaml.CSafeLoader(stream)
         self._texts: dict[str, str] = {}
 
@@ -222,22 +223,6 @@ class _IndexParser:
         if isinstance(event, AliasEvent):
             raise _invalid_index("it uses YAML aliases")
         return event
-
-
-class _CappedStream:
-    """A stream that raises ChartSourceError beyond `max_bytes`."""
-
-    def __init__(self, stream: IO[bytes] | gzip.GzipFile, max_bytes: int) -> None:
-        self._stream = stream
-        self._left = max_bytes
-        self._max = max_bytes
-
-    def read(self, size: int = -1) -> bytes:
-        data = self._stream.read(size if size >= 0 else self._left + 1)
-        self._left -= len(data)
-        if self._left < 0:
-            raise index_too_large(self._max)
-        return data
 
 
 def index_too_large(max_bytes: int) -> ChartSourceError:
