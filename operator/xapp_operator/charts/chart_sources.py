@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final, Self
 
 from aiohttp.abc import AbstractResolver
@@ -148,12 +147,6 @@ class ChartSources:
         METRICS.record_chart_fetch(source="archive", outcome="cached" if file else "downloaded")
         return file or await self._store(data, digest, source=cache_source)
 
-    async def store_file(self, path: Path, *, expected_digest: str | None = None) -> ChartFile:
-        """Check an archive in a file, such as an upload, and store a copy. Raises like `store_archive`."""
-        return await self.store_archive(
-            await asyncio.to_thread(_read_up_to, path, self._limits.packed_bytes + 1), expected_digest=expected_digest
-        )
-
     async def open_stored(self, digest: str, *, source: str) -> ChartFile | None:
         """Return an archive that `store_archive` stored from the same source, or None when it was evicted.
 
@@ -239,8 +232,3 @@ class ChartSources:
 
 def _sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
-
-
-def _read_up_to(path: Path, size: int) -> bytes:
-    with path.open("rb") as file:
-        return file.read(size)

@@ -18,14 +18,11 @@ from xapp_operator.kube.credentials import ClusterCredentials
 from xapp_operator.kube.discovery import Discovery
 from xapp_operator.kube.pod_log_options import PodLogOptions
 from xapp_operator.kube.request_encoding import (
-    APPLY_HEADERS,
     JSON_HEADERS,
+    MERGE_PATCH_HEADERS,
     METADATA_HEADERS,
     METADATA_LIST_HEADERS,
-    PATCH_HEADERS,
     ListResult,
-    PatchKind,
-    PropagationPolicy,
     access_review,
     decode_list,
     decode_object,
@@ -196,7 +193,6 @@ class KubeClient:
         body: JsonObject,
         *,
         namespace: str | None = None,
-        subresource: str | None = None,
         dry_run: bool = False,
     ) -> JsonObject:
         """Replace an object with `body` and return it as stored.
@@ -207,48 +203,24 @@ class KubeClient:
         path = resource.path(
             namespace=target_namespace(resource, body, namespace),
             name=text(obj(body, "metadata"), "name"),
-            subresource=subresource,
         )
         return await self._request_object(
             "PUT", path, params=write_params(dry_run=dry_run), headers=JSON_HEADERS, body=body
         )
 
-    async def apply(
+    async def patch(
         self,
         resource: Resource,
         name: str,
         body: JsonObject,
         *,
         namespace: str | None = None,
-        force: bool = False,
-        dry_run: bool = False,
-    ) -> JsonObject:
-        """Apply `body` server-side (it needs apiVersion and kind) and return the object as stored.
-
-        Raises:
-            Conflict: when another manager owns a field of `body`, unless `force` is set.
-        """
-        path = resource.path(namespace=target_namespace(resource, body, namespace), name=name)
-        params = write_params(dry_run=dry_run) | ({"force": "true"} if force else {})
-        return await self._request_object("PATCH", path, params=params, headers=APPLY_HEADERS, body=body)
-
-    async def patch(
-        self,
-        resource: Resource,
-        name: str,
-        body: Json,
-        *,
-        namespace: str | None = None,
-        kind: PatchKind = "merge",
         subresource: str | None = None,
-        dry_run: bool = False,
     ) -> JsonObject:
-        """Send a JSON merge patch (RFC 7386) or a JSON patch (RFC 6902) and return the object as stored."""
+        """Send a JSON merge patch (RFC 7386) and return the object as stored."""
         path = resource.path(namespace=namespace, name=name, subresource=subresource)
-        headers = PATCH_HEADERS[kind]
-        return await self._request_object(
-            "PATCH", path, params=write_params(dry_run=dry_run), headers=headers, body=body
-        )
+        params = write_params(dry_run=False)
+        return await self._request_object("PATCH", path, params=params, headers=MERGE_PATCH_HEADERS, body=body)
 
     async def delete(
         self,
@@ -258,8 +230,6 @@ class KubeClient:
         namespace: str | None = None,
         uid: str | None = None,
         resource_version: str | None = None,
-        propagation: PropagationPolicy | None = None,
-        dry_run: bool = False,
     ) -> JsonObject:
         """Delete an object and return the server's response: a Status, or the object while finalizers hold it.
 
@@ -272,7 +242,7 @@ class KubeClient:
             Conflict: when `uid` or `resource_version` does not match.
         """
         path = resource.path(namespace=namespace, name=name)
-        options = delete_options(uid=uid, resource_version=resource_version, propagation=propagation, dry_run=dry_run)
+        options = delete_options(uid=uid, resource_version=resource_version)
         return await self._request_object("DELETE", path, headers=JSON_HEADERS, body=options)
 
     async def watch(

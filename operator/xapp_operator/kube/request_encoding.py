@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 import orjson
 
@@ -13,16 +13,10 @@ from xapp_operator.domain import bounded_json
 from xapp_operator.errors import ApiUnavailable
 from xapp_operator.kube.resources import SELF_SUBJECT_ACCESS_REVIEWS, Resource
 
-PatchKind: TypeAlias = Literal["merge", "json"]
-PropagationPolicy: TypeAlias = Literal["Background", "Foreground", "Orphan"]
 Headers: TypeAlias = dict[str, str]
 
 JSON_HEADERS: Final[Headers] = {"Content-Type": "application/json"}
-APPLY_HEADERS: Final[Headers] = {"Content-Type": "application/apply-patch+yaml"}
-PATCH_HEADERS: Final[dict[PatchKind, Headers]] = {
-    "merge": {"Content-Type": "application/merge-patch+json"},
-    "json": {"Content-Type": "application/json-patch+json"},
-}
+MERGE_PATCH_HEADERS: Final[Headers] = {"Content-Type": "application/merge-patch+json"}
 METADATA_HEADERS: Final[Headers] = {"Accept": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"}
 METADATA_LIST_HEADERS: Final[Headers] = {"Accept": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"}
 
@@ -105,17 +99,11 @@ def watch_params(
     )
 
 
-def delete_options(
-    *, uid: str | None, resource_version: str | None, propagation: PropagationPolicy | None, dry_run: bool
-) -> JsonObject:
-    """Return the DeleteOptions (meta/v1)."""
+def delete_options(*, uid: str | None, resource_version: str | None) -> JsonObject:
+    """Return the DeleteOptions (meta/v1) with these preconditions."""
     options: JsonObject = {"apiVersion": "v1", "kind": "DeleteOptions"}
     if preconditions := drop_none(uid=uid, resourceVersion=resource_version):
         options["preconditions"] = cast("JsonObject", preconditions)
-    if propagation:
-        options["propagationPolicy"] = propagation
-    if dry_run:
-        options["dryRun"] = ["All"]
     return options
 
 

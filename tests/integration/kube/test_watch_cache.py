@@ -16,6 +16,7 @@ from tests.support.eventually import eventually
 from tests.support.xapp_manifest import xapp_manifest
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.config import Settings
+from xapp_operator.errors import NotFound
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import CONFIGMAPS, XAPPS
 from xapp_operator.kube.watch_cache import WatchCache
@@ -41,7 +42,10 @@ def follow(client: KubeClient, namespace: str) -> tuple[WatchCache[str], Heard]:
 
 async def make(client: KubeClient, namespace: str, name: str, text: str = "1") -> JsonObject:
     body = config_map(name, data={"k": text}, labels={"watched": "yes"})
-    return await client.apply(CONFIGMAPS, name, body, namespace=namespace, force=True)
+    try:
+        return await client.replace(CONFIGMAPS, body, namespace=namespace)
+    except NotFound:
+        return await client.create(CONFIGMAPS, body, namespace=namespace)
 
 
 async def change_all(client: KubeClient, namespace: str) -> None:

@@ -318,19 +318,15 @@ async def test_a_chart_that_the_index_lacks_is_looked_for_in_a_newer_one(
         assert [entry.version for entry in await sources.list_versions(repository, "late")] == ["1.0.0"]
 
 
-async def test_an_archive_in_hand_is_checked_and_kept(sources: ChartSources, tmp_path: Path) -> None:
+async def test_an_archive_in_hand_is_checked_and_kept(sources: ChartSources) -> None:
     archive = chart_archive()
-    upload = tmp_path / "upload"
-    upload.write_bytes(archive)
-    by_path, by_bytes = await sources.store_file(upload), await sources.store_archive(archive)
-    assert by_path.path == by_bytes.path
-    assert by_path.path.read_bytes() == archive
-    upload.write_bytes(archive + b"\0" * MIB)
+    stored, again = await sources.store_archive(archive), await sources.store_archive(archive)
+    assert stored.path == again.path
+    assert stored.path.read_bytes() == archive
     with pytest.raises(ChartInvalid, match="more than 1,048,576 bytes"):
-        await sources.store_file(upload)
-    upload.write_bytes(b"")
+        await sources.store_archive(archive + b"\0" * MIB)
     with pytest.raises(ChartInvalid, match="empty"):
-        await sources.store_file(upload)
+        await sources.store_archive(b"")
 
 
 async def test_an_archive_in_hand_is_compared_with_its_digest(sources: ChartSources) -> None:
@@ -371,9 +367,7 @@ async def test_a_caller_that_gives_up_leaves_the_download_to_the_others(sources:
 
 
 async def test_no_path_of_this_machine_stands_in_an_error(sources: ChartSources, tmp_path: Path) -> None:
-    upload = tmp_path / "upload"
     for content in (b"", b"text", b"\x1f\x8bbroken", chart_archive({"Chart.yaml": "name: [\n"})):
-        upload.write_bytes(content)
         with pytest.raises(ChartInvalid) as caught:
-            await sources.store_file(upload)
+            await sources.store_archive(content)
         assert str(tmp_path) not in caught.value.message

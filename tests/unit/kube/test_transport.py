@@ -208,9 +208,8 @@ async def test_writes_name_their_manager_and_are_strict(connect: Connect) -> Non
     await client.create(CONFIGMAPS, body)
     await client.replace(CONFIGMAPS, body, dry_run=True)
     await client.patch(CONFIGMAPS, "a", {}, namespace="x")
-    await client.apply(CONFIGMAPS, "a", body, force=True)
     strict = {"fieldManager": "xapp-operator", "fieldValidation": "Strict"}
-    assert queries == [strict, {**strict, "dryRun": "All"}, strict, {**strict, "force": "true"}]
+    assert queries == [strict, {**strict, "dryRun": "All"}, strict]
 
 
 async def test_integers_beyond_64_bits_are_sent_unchanged(connect: Connect) -> None:
