@@ -42,8 +42,6 @@ from xapp_operator.kube.transport import (
     ApiStream,
     ApiTransport,
     RequestIdentity,
-    impersonating,
-    token_identity,
 )
 from xapp_operator.kube.watch_events import WatchEvent, read_watch_events
 
@@ -90,14 +88,14 @@ class KubeClient:
         Raises:
             Unauthenticated: when `token` is not a valid bearer token.
         """
-        return KubeClient(self._transport, identity=token_identity(token), discovery=self.discovery)
+        return KubeClient(self._transport, identity=RequestIdentity.from_token(token), discovery=self.discovery)
 
     def impersonate(self, user: str) -> KubeClient:
         """Return a client that acts as `user`, such as `system:serviceaccount:<namespace>:<name>`.
 
         This identity needs the right to impersonate that user. The API server adds the groups of a service account.
         """
-        return KubeClient(self._transport, identity=impersonating(self._identity, user), discovery=self.discovery)
+        return KubeClient(self._transport, identity=self._identity.impersonating(user), discovery=self.discovery)
 
     def service_proxy(self) -> ServiceProxy:
         """Return a client of the API server's proxy to Services, with the identity of this client."""
@@ -251,7 +249,6 @@ class KubeClient:
         *,
         namespace: str | None = None,
         label_selector: str | None = None,
-        field_selector: str | None = None,
         resource_version: str | None = None,
         metadata_only: bool = False,
         initial_events: bool = False,
@@ -277,7 +274,6 @@ class KubeClient:
         server_timeout = timeout_seconds or random.randint(*WATCH_SECONDS_RANGE)  # noqa: S311 - jitter
         params = watch_params(
             label_selector=label_selector,
-            field_selector=field_selector,
             resource_version=resource_version,
             initial_events=initial_events,
             timeout_seconds=server_timeout,

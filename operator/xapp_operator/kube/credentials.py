@@ -67,6 +67,10 @@ class TlsConfig:
     authenticated_context: ssl.SSLContext | None = field(default=None, compare=False)
     anonymous_context: ssl.SSLContext | None = field(default=None, compare=False)
 
+    def context(self, *, own_credentials: bool) -> ssl.SSLContext | None:
+        """Return the context for requests with or without our own credentials."""
+        return self.authenticated_context if own_credentials else self.anonymous_context
+
 
 class ClusterCredentials:
     """The address of one API server and our own, regularly refreshed identity there."""

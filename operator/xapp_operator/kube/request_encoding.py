@@ -81,7 +81,6 @@ def target_namespace(resource: Resource, body: JsonObject, namespace: str | None
 def watch_params(
     *,
     label_selector: str | None,
-    field_selector: str | None,
     resource_version: str | None,
     initial_events: bool,
     timeout_seconds: int,
@@ -92,7 +91,6 @@ def watch_params(
         allowWatchBookmarks="true",
         timeoutSeconds=str(timeout_seconds),
         labelSelector=label_selector,
-        fieldSelector=field_selector,
         resourceVersion=resource_version,
         sendInitialEvents="true" if initial_events else None,
         resourceVersionMatch="NotOlderThan" if initial_events else None,

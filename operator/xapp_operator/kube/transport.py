@@ -55,6 +55,23 @@ class RequestIdentity:
     token: str | None = field(default=None, repr=False)
     impersonated_user: str | None = None
 
+    @classmethod
+    def from_token(cls, token: str) -> RequestIdentity:
+        """Return the identity of the owner of a bearer token.
+
+        Raises:
+            Unauthenticated: when the text is not a token (RFC 6750, section 2.1: visible ASCII, no spaces).
+        """
+        if _TOKEN_PATTERN.fullmatch(token) is None:
+            raise Unauthenticated("the bearer token is malformed: it must be visible ASCII without spaces")
+        return cls(token=token)
+
+    def impersonating(self, user: str) -> RequestIdentity:
+        """Return this identity acting as `user` (Impersonate-User)."""
+        if not user or not user.isprintable():
+            raise Unauthenticated("the user to impersonate is malformed: it must be printable text")
+        return replace(self, impersonated_user=user)
+
     @property
     def uses_own_credentials(self) -> bool:
         """Return whether the request carries our own credentials."""
@@ -96,8 +113,6 @@ class ApiStream:
 
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         self._response = response
-        self.status = response.status
-        self.headers: Mapping[str, str] = response.headers
 
     async def chunks(self) -> AsyncGenerator[bytes]:
         """Yield the body as it arrives.
@@ -209,15 +224,10 @@ class ApiTransport:
 
     async def authorize_websocket(self, request: WebSocketRequest, *, identity: RequestIdentity) -> WebSocketRequest:
         """Return `request` with the credentials of `identity` and the TLS settings of this API server."""
-        tls = (
-            self.credentials.tls.authenticated_context
-            if identity.uses_own_credentials
-            else self.credentials.tls.anonymous_context
-        )
         return replace(
             request,
             headers=await self._with_identity_headers(request.headers, identity=identity),
-            tls=tls,
+            tls=self.credentials.tls.context(own_credentials=identity.uses_own_credentials),
             server_hostname=self.credentials.tls_server_name or urlsplit(self.credentials.server).hostname,
             proxy=self.credentials.proxy,
         )
@@ -263,9 +273,7 @@ class ApiTransport:
             raise ApiUnavailable("the connection to the Kubernetes API was closed: this process is ending")
         # Keyed by the TLS context, so that a renewed certificate opens new connections. Streams have their own,
         # unbounded pool, so that they never use up the connections of ordinary calls.
-        context = (
-            self.credentials.tls.authenticated_context if own_credentials else self.credentials.tls.anonymous_context
-        )
+        context = self.credentials.tls.context(own_credentials=own_credentials)
         key = (context, streaming)
         session = self._sessions.get(key)
         if session is None:
@@ -310,21 +318,3 @@ async def _read_error_body(response: aiohttp.ClientResponse) -> bytes:
         return await response.content.read(ERROR_BODY_MAX_BYTES)
     except (aiohttp.ClientError, TimeoutError, OSError):
         return b""
-
-
-def token_identity(token: str) -> RequestIdentity:
-    """Return the identity of the owner of a bearer token.
-
-    Raises:
-        Unauthenticated: when the text is not a token (RFC 6750, section 2.1: visible ASCII, no spaces).
-    """
-    if _TOKEN_PATTERN.fullmatch(token) is None:
-        raise Unauthenticated("the bearer token is malformed: it must be visible ASCII without spaces")
-    return RequestIdentity(token=token)
-
-
-def impersonating(identity: RequestIdentity, user: str) -> RequestIdentity:
-    """Return `identity` acting as `user` (Impersonate-User)."""
-    if not user or not user.isprintable():
-        raise Unauthenticated("the user to impersonate is malformed: it must be printable text")
-    return replace(identity, impersonated_user=user)

@@ -86,7 +86,6 @@ class WatchCache(Generic[T]):
         transform: Callable[[JsonObject], T | None],
         namespaces: Iterable[str] = (),
         label_selector: str | None = None,
-        field_selector: str | None = None,
         metadata_only: bool = False,
     ) -> None:
         """Prepare a cache; `async with` or `start` and `stop` run it.
@@ -98,14 +97,12 @@ class WatchCache(Generic[T]):
                 object itself.
             namespaces: one watch each; empty means one watch of all namespaces.
             label_selector: a Kubernetes label selector.
-            field_selector: a Kubernetes field selector.
             metadata_only: read objects without spec and status.
         """
         self._client = client
         self._resource = resource
         self._transform = transform
         self._label_selector = label_selector
-        self._field_selector = field_selector
         self._metadata_only = metadata_only
         self._scopes = [_WatchScope(namespace) for namespace in sorted(set(namespaces))] or [_WatchScope(None)]
         self._entries: dict[ObjectKey, _CachedObject[T]] = {}
@@ -222,7 +219,6 @@ class WatchCache(Generic[T]):
             self._resource,
             namespace=scope.namespace,
             label_selector=self._label_selector,
-            field_selector=self._field_selector,
             resource_version=str(scope.resume_version) if scope.resume_version else None,
             metadata_only=self._metadata_only,
             initial_events=listing is not None,
@@ -277,7 +273,6 @@ class WatchCache(Generic[T]):
             self._resource,
             namespace=scope.namespace,
             label_selector=self._label_selector,
-            field_selector=self._field_selector,
             metadata_only=self._metadata_only,
         ):
             self._record_contact(scope)

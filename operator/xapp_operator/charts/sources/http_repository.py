@@ -32,7 +32,7 @@ from xapp_operator.charts.sources.chart_source import (
     version_not_found,
 )
 from xapp_operator.charts.sources.oci_registry import OciRegistries
-from xapp_operator.charts.sources.refreshing_cache import RefreshingCache
+from xapp_operator.charts.sources.refreshing_cache import Freshness, RefreshingCache
 from xapp_operator.charts.sources.repository_index import (
     ChartIndex,
     ChartVersion,
@@ -108,12 +108,11 @@ class HttpRepositories:
 
         Raises ChartSourceError and its subclasses.
         """
+        max_age = effective_max_age(repository, max_age, default=self._ttl_seconds)
         fetched = await self._indexes.get(
             repository,
             lambda cached: self._fetch_index(repository, cached),
-            max_age=effective_max_age(repository, max_age, default=self._ttl_seconds),
-            revalidate=revalidate,
-            stale_ok=stale_ok,
+            Freshness(max_age, revalidate=revalidate, stale_ok=stale_ok),
         )
         return fetched.index
 

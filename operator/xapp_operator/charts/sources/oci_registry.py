@@ -32,7 +32,7 @@ from xapp_operator.charts.sources.chart_source import (
     origin_access,
     version_not_found,
 )
-from xapp_operator.charts.sources.refreshing_cache import RefreshingCache
+from xapp_operator.charts.sources.refreshing_cache import Freshness, RefreshingCache
 from xapp_operator.charts.sources.registry_auth import RegistryAuthenticator
 from xapp_operator.charts.sources.repository_index import ChartVersion
 from xapp_operator.charts.versions import parse_range, parse_version
@@ -83,13 +83,6 @@ class ChartLayer:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Freshness:
-    max_age: float
-    revalidate: bool = False
-    stale_ok: bool = True
-
-
 class OciRegistries:
     """All OCI registries in use, with one cache of their tags and manifests. Implements ChartSource."""
 
@@ -113,10 +106,10 @@ class OciRegistries:
     async def find(self, request: ChartRequest, *, revalidate: bool) -> ArchiveLocation:
         """Return the location of the newest allowed version (see ChartSource)."""
         max_age = self._max_age(request.repository, None)
-        layer = await self._find_layer(request, _Freshness(max_age, revalidate=revalidate))
+        layer = await self._find_layer(request, Freshness(max_age, revalidate=revalidate))
         if layer is None and not revalidate:
             max_age = self._max_age(request.repository, MISSING_CHART_RECHECK_SECONDS)
-            layer = await self._find_layer(request, _Freshness(max_age, stale_ok=False))
+            layer = await self._find_layer(request, Freshness(max_age, stale_ok=False))
         if layer is None:
             existing = await self.list_versions(
                 request.repository, request.chart, max_age=MISSING_CHART_RECHECK_SECONDS, revalidate=False
@@ -142,7 +135,7 @@ class OciRegistries:
         self, repository: Repository, chart: str, *, max_age: float | None, revalidate: bool
     ) -> tuple[ChartVersion, ...]:
         """Return the versions of a chart (see ChartSource); only the version numbers are known."""
-        freshness = _Freshness(self._max_age(repository, max_age), revalidate=revalidate, stale_ok=not revalidate)
+        freshness = Freshness(self._max_age(repository, max_age), revalidate=revalidate, stale_ok=not revalidate)
         for reference in self.references(repository, chart):
             if versions := await self._get_versions(reference, freshness):
                 return tuple(ChartVersion(version=version, url=repository.url) for version in versions)
@@ -156,7 +149,7 @@ class OciRegistries:
         path, colon, tag = repository.location.path.rpartition(":")
         reference = self._reference(repository, (path if colon else tag).strip("/"))
         return await self._get_layer(
-            reference, tag.replace("_", "+") if colon else version, _Freshness(self._ttl_seconds)
+            reference, tag.replace("_", "+") if colon else version, Freshness(self._ttl_seconds)
         )
 
     def locate(self, layer: ChartLayer) -> ArchiveLocation:
@@ -208,7 +201,7 @@ class OciRegistries:
             )
         return OciReference(repository, self._registry_url(repository), name)
 
-    async def _find_layer(self, request: ChartRequest, freshness: _Freshness) -> ChartLayer | None:
+    async def _find_layer(self, request: ChartRequest, freshness: Freshness) -> ChartLayer | None:
         version = request.version
         is_tag = parse_version(version) is not None and _TAG_PATTERN.fullmatch(version.replace("+", "_"))
         for reference in self.references(request.repository, request.chart):
@@ -218,13 +211,11 @@ class OciRegistries:
                 return await self._get_layer(reference, selected, freshness)
         return None
 
-    async def _get_layer(self, reference: OciReference, version: str, freshness: _Freshness) -> ChartLayer | None:
+    async def _get_layer(self, reference: OciReference, version: str, freshness: Freshness) -> ChartLayer | None:
         return await self._layers.get(
             (reference, version),
             lambda _: self._fetch_layer(reference, version),
-            max_age=freshness.max_age,
-            revalidate=freshness.revalidate,
-            stale_ok=freshness.stale_ok,
+            freshness,
         )
 
     async def _fetch_layer(self, reference: OciReference, version: str) -> ChartLayer | None:
@@ -237,13 +228,11 @@ class OciRegistries:
             raise unexpected_status(response)
         return _chart_layer(_decode_json(response), reference, version)
 
-    async def _get_versions(self, reference: OciReference, freshness: _Freshness) -> tuple[str, ...]:
+    async def _get_versions(self, reference: OciReference, freshness: Freshness) -> tuple[str, ...]:
         return await self._tags.get(
             reference,
             lambda _: self._fetch_versions(reference),
-            max_age=freshness.max_age,
-            revalidate=freshness.revalidate,
-            stale_ok=freshness.stale_ok,
+            freshness,
         )
 
     async def _fetch_versions(self, reference: OciReference) -> tuple[str, ...]:

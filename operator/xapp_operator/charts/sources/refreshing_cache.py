@@ -29,6 +29,19 @@ _log = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
+class Freshness:
+    """How old a value may be.
+
+    `max_age` is in seconds. `revalidate` demands a value that is loaded after the call. `stale_ok` allows any age while
+    the source is unavailable, but not together with `revalidate`.
+    """
+
+    max_age: float
+    revalidate: bool = False
+    stale_ok: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class _CachedValue(Generic[T]):
     value: T
     loaded_at: float
@@ -65,25 +78,18 @@ class RefreshingCache(Generic[K, T]):
         self,
         key: K,
         load: Callable[[T | None], Awaitable[T]],
-        *,
-        max_age: float,
-        revalidate: bool = False,
-        stale_ok: bool = True,
+        freshness: Freshness,
     ) -> T:
-        """Return the value, at most `max_age` seconds old; with `revalidate`, one that is loaded after this call.
-
-        `load` gets the cached value, for a conditional request. When it raises SourceUnavailable, `stale_ok` allows an
-        older value (but never with `revalidate`). Raises what `load` raises.
-        """
+        """Return the value. `load` gets the cached value, for a conditional request. Raises what `load` raises."""
         cached = self._values.get(key)
-        if cached is not None and not revalidate and self._clock() - cached.loaded_at <= max_age:
+        if cached is not None and not freshness.revalidate and self._clock() - cached.loaded_at <= freshness.max_age:
             return cached.value
         try:
-            if not revalidate and (failure := self._failures.get(key)):
+            if not freshness.revalidate and (failure := self._failures.get(key)):
                 raise failure.error_type(failure.message)
-            return await self._single_flight.run(key, lambda: self._load(key, load), require_new=revalidate)
+            return await self._single_flight.run(key, lambda: self._load(key, load), require_new=freshness.revalidate)
         except SourceUnavailable as error:
-            if cached is None or revalidate or not stale_ok:
+            if cached is None or freshness.revalidate or not freshness.stale_ok:
                 raise
             _log.warning("chart source unavailable, using cached data", error=error.message)
             return cached.value
