@@ -14,7 +14,7 @@ import zlib
 from dataclasses import dataclass, field
 from typing import Final
 
-from xapp_operator.charts.archives.chart_info import ArchiveLimits
+from xapp_operator.charts.archives.limits import ArchiveLimits
 from xapp_operator.charts.archives.tar_reader import InvalidTar, TarEntry, TarEntryKind, TarReader
 from xapp_operator.common.bounded_stream import BoundedStream
 from xapp_operator.common.text import format_bytes, quote_input

@@ -28,8 +28,9 @@ from typing import Final
 
 from cachetools import LRUCache
 
-from xapp_operator.charts.archives.chart_info import ArchiveLimits, ChartInfo
+from xapp_operator.charts.archives.chart_info import ChartInfo
 from xapp_operator.charts.archives.inspection import inspect_archive
+from xapp_operator.charts.archives.limits import ArchiveLimits
 from xapp_operator.errors import ChartInvalid
 
 _INFO_BYTES_IN_MEMORY: Final = 8 * 1024 * 1024  # of their JSON; decoded they take some times as much

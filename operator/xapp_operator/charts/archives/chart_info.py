@@ -1,37 +1,16 @@
-"""The limits of a chart archive, and what an inspection finds out about a chart."""
+"""What an inspection finds out about a chart."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Final, Self
+from typing import Final
 
 from xapp_operator.api.json import Json, JsonObject, encode_json, integer, obj, text
-from xapp_operator.config import Settings
+from xapp_operator.charts.archives.limits import ArchiveLimits
 
 RECORD_FORMAT: Final = 1
 """Increase it when inspections become stricter or record more, so that stored results of older ones are not used."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArchiveLimits:
-    """Limits of an archive. `unpacked_bytes` and `max_files` include nested archives."""
-
-    packed_bytes: int
-    unpacked_bytes: int
-    max_files: int
-    document_bytes: int
-    """Of each file that is parsed: Chart.yaml, values.yaml, values.schema.json, requirements.yaml."""
-
-    @classmethod
-    def from_settings(cls, settings: Settings) -> Self:
-        """Return the limits from the settings."""
-        return cls(
-            packed_bytes=settings.chart_max_bytes,
-            unpacked_bytes=settings.chart_max_unpacked_bytes,
-            max_files=settings.chart_max_files,
-            document_bytes=settings.values_max_bytes,
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,8 @@ from xapp_operator.charts.archives.archive_reader import (
     archive_refused,
     read_chart_files,
 )
-from xapp_operator.charts.archives.chart_info import ArchiveLimits, ChartInfo
+from xapp_operator.charts.archives.chart_info import ChartInfo
+from xapp_operator.charts.archives.limits import ArchiveLimits
 from xapp_operator.charts.archives.schema_refs import read_schema
 from xapp_operator.charts.versions import parse_version
 from xapp_operator.common.text import format_bytes, format_list, quote_input
