@@ -60,9 +60,8 @@ class ArchiveBudget:
         """Count a file that will be parsed. Raises ChartInvalid beyond a limit."""
         if size > self.limits.document_bytes:
             raise archive_refused(
-                f"{quote_input(name)} has {format_bytes(size)}; at most "
-                f"{format_bytes(self.limits.document_bytes)} are allowed. "
-                "Make it smaller."
+                f"{quote_input(name)} has {format_bytes(size)}; at most {format_bytes(self.limits.document_bytes)} "
+                "are allowed. Make it smaller."
             )
         self.parsed += size
         limit = 4 * self.limits.document_bytes
@@ -145,8 +144,7 @@ def _check_entry_kind(entry: TarEntry, path: str) -> None:
     else:
         raise archive_refused(
             f"{quote_input(entry.name)} is {entry.kind.value}; only files, folders and links inside the chart "
-            "are allowed. "
-            "Leave it out."
+            "are allowed. Remove it."
         )
     if not inside:
         raise archive_refused(
@@ -173,7 +171,7 @@ def _is_inside_chart(*, start: list[str], target: str) -> bool:
 def unpacked_too_large(limits: ArchiveLimits) -> ChartInvalid:
     """Return the error for an archive that unpacks to more than its limit."""
     return archive_refused(
-        f"it unpacks to more than {format_bytes(limits.unpacked_bytes)}. Leave out what is not needed to "
+        f"it unpacks to more than {format_bytes(limits.unpacked_bytes)}. Remove what is not needed to "
         "install the chart."
     )
 

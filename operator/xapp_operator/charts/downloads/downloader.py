@@ -219,8 +219,7 @@ def _redirect_target(response: DownloadResponse) -> URL:
         )
     if response.url.scheme == "https" and url.scheme == "http":
         raise AddressRefused(
-            f"{display_url(response.url)} redirects from https to http, which anybody on the way could read and "
-            "change. "
+            f"{display_url(response.url)} redirects from https to http, where others could read and change the chart. "
             "Use a URL that stays with https."
         )
     return url

@@ -1,7 +1,8 @@
 """The interface of a kind of chart source, and what its implementations share.
 
 To add a kind of source, write a module with a class that implements ChartSource, and register it under its URL scheme
-in `charts/chart_sources.py`.
+in `charts/chart_sources.py`. The scheme must also be valid in `SCHEMES` of `charts/chart_request.py` and in the API
+(`spec.url` in `api/models.py`).
 """
 
 from __future__ import annotations
