@@ -169,6 +169,7 @@ async def _from_kubeconfig(path: str) -> ClusterCredentials:
             "the kubeconfig has no credentials: its user has no token and no certificate, or its plugin failed",
             permanent=True,
         )
+    # The loader has no public attribute for the kind of credentials.
     user = getattr(loader, "_user", None)
     is_renewable = user is not None and any(key in user for key in _RENEWABLE)
 

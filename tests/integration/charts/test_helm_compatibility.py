@@ -1,4 +1,4 @@
-"""Versions are chosen, and archives understood, as the real helm does it."""
+"""Versions are selected, and archives understood, like in the real Helm."""
 
 from __future__ import annotations
 

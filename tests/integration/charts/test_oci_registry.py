@@ -1,4 +1,4 @@
-"""Charts are pulled from a real registry, pushed by helm or by anybody else."""
+"""Charts are pulled from a real registry, whoever pushed them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verbs of the client against a real API server, and what it says when it refuses."""
+"""The verbs of the client against a real API server, and the errors of that server."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ REVIEW: JsonObject = {"apiVersion": SELF_SUBJECT_REVIEWS.api_version, "kind": SE
 
 
 async def user_of(client: KubeClient) -> str:
-    """Return who the API server thinks is asking."""
+    """Return the user name that the API server sees."""
     return text(obj(obj(await client.create(SELF_SUBJECT_REVIEWS, REVIEW), "status"), "userInfo"), "username")
 
 
@@ -178,7 +178,7 @@ async def test_our_client_certificate_is_never_shown_for_another_person(
     async with await KubeClient.connect(Settings(KUBECONFIG=str(kubeconfig))) as client:
         assert await user_of(client) == "system:kube-controller-manager"
         assert await user_of(client.with_token(local.connect().token)) == "local-admin"
-        # A certificate wins over any token: were it shown, the server would answer in our name.
+        # A certificate has priority over a token: with ours, the server would see our user.
         with pytest.raises(Unauthenticated, match="Unauthorized"):
             await user_of(client.with_token("not-a-token"))
 

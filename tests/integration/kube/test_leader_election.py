@@ -1,4 +1,4 @@
-"""Of several candidates one leads; another only when the first has given up, is dead, or knows that it has lost."""
+"""One of several candidates leads; another one leads only when the first has released the Lease, died or lost it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ asyncio.run(lead())
 
 
 class Candidate:
-    """A candidate, what became of it, and when."""
+    """A candidate and its history."""
 
     def __init__(self, client: KubeClient, namespace: str, *, seconds: float, identity: str | None) -> None:
         self.lost: list[float] = []

@@ -1,4 +1,4 @@
-"""A cache of real objects: complete, ordered, and right again after every interruption."""
+"""A cache of real objects is complete and ordered, and correct again after every interruption."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ LARGE_CHARACTERS = 1_400_000
 
 
 def value(body: JsonObject) -> str | None:
-    """Keep one value of the ConfigMaps that tests make."""
+    """Return one value of a ConfigMap of these tests."""
     return text(obj(body, "data"), "k") or None
 
 
 def follow(client: KubeClient, namespace: str) -> tuple[WatchCache[str], Heard]:
-    """Return a cache of the ConfigMaps of a namespace and what its subscriber hears."""
+    """Return a cache of the ConfigMaps of a namespace, and the changes that its subscriber receives."""
     cache = WatchCache(client, CONFIGMAPS, transform=value, namespaces=(namespace,), label_selector="watched")
     heard: Heard = []
     cache.subscribe(lambda change, key, kept: heard.append((change, key.name, kept)))

@@ -1,4 +1,4 @@
-"""Charts found, fetched once, checked and kept, from repositories on loopback."""
+"""Charts are found, downloaded once, checked and cached, from repositories on loopback."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Open = Callable[..., ChartSources]
 
 
 class Charts(WebServer):
-    """A repository: charts that are added appear in its index."""
+    """A repository; added charts appear in its index."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def open_sources(tmp_path: Path, clock: Clock) -> Open:
-    """Return a function that opens the sources as a new process would."""
+    """Return a function that opens the sources like a new process."""
 
     def open_one(**settings: object) -> ChartSources:
         known = {"cache_dir": tmp_path / "cache", "allow_loopback_repositories": True, **settings}
@@ -236,8 +236,8 @@ async def test_what_was_given_for_credentials_is_not_given_on_to_others(open_sou
         let_in = request.headers.get("Authorization") == BasicCredentials("jane", "pw").authorization
         return web.Response(body=archive) if let_in else web.Response(status=401)
 
-    charts.routes["/hello-0.1.0.tgz"] = guarded  # its index anybody may read
-    for _ in range(2):  # the second time what is kept on disk
+    charts.routes["/hello-0.1.0.tgz"] = guarded  # anyone may read its index
+    for _ in range(2):  # the second time from the disk cache
         async with open_sources() as sources:
             known = await sources.resolve(charts.request(credentials=BasicCredentials("jane", "pw")))
             for others in (None, BasicCredentials("jane", "no"), BasicCredentials("joe", "pw")):

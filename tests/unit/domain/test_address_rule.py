@@ -1,4 +1,4 @@
-"""Which addresses a repository may have."""
+"""Which addresses a connection may have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the API server says becomes one error of the tree, with its own words kept."""
+"""Each response of the API server becomes one error, with the server's own message."""
 
 from __future__ import annotations
 

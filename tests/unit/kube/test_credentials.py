@@ -1,4 +1,4 @@
-"""Our credentials are found, kept fresh, and never sent for anybody else."""
+"""Our credentials are found, refreshed, and never sent for another user."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from xapp_operator.kube.client import KubeClient
 
 
 class TlsServer:
-    """A server that asks for a client certificate, as an API server does, and tells who asked."""
+    """A server that requests a client certificate, like an API server, and returns the identity of the client."""
 
     def __init__(self, folder: Path) -> None:
         self.authority = Authority(folder / "pki")
@@ -38,7 +38,7 @@ class TlsServer:
         self.server = TestServer(app, scheme="https", host="127.0.0.1")
 
     async def start(self) -> str:
-        """Start and return the address."""
+        """Start and return the URL."""
         await self.server.start_server(ssl=self._context)
         return f"https://127.0.0.1:{self.server.port}"
 
@@ -173,7 +173,7 @@ async def test_a_refused_token_of_a_person_is_an_error_at_once(connect: Connect)
 
 
 def write_plugin(tmp_path: Path, *, expiry: str | None) -> dict[str, object]:
-    """Write an exec plugin that answers another token every time, and return its part of a kubeconfig."""
+    """Write an exec plugin that returns another token on every run; return its part of a kubeconfig."""
     runs = tmp_path / "runs"
     status = '\\"token\\": \\"t$N\\"' + (f', \\"expirationTimestamp\\": \\"{expiry}\\"' if expiry else "")
     version = "client.authentication.k8s.io/v1"

@@ -1,4 +1,4 @@
-"""A resource builds paths of the Kubernetes API, and none that leaves its place."""
+"""A resource builds paths of the Kubernetes API, and names cannot change their structure."""
 
 from __future__ import annotations
 

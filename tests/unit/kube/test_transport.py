@@ -1,4 +1,4 @@
-"""Requests are repeated only when that is safe, and every one of them ends."""
+"""Requests are retried only when that is safe, and every request ends."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SOON = 20.0
 
 
 def drop(request: web.Request) -> None:
-    """End the connection without an answer."""
+    """Close the connection without a response."""
     assert request.transport is not None
     request.transport.abort()
 

@@ -1,4 +1,4 @@
-"""The disk cache: verified, bounded, shared by processes, and closed to who merely knows a digest."""
+"""The disk cache: verified, bounded, shared by processes, and closed to those who only know a digest."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Make = Callable[..., ChartCache]
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
-    """Return a function that opens the cache as a new process would."""
+    """Return a function that opens the cache like a new process."""
 
     def open_cache(*, limits: ArchiveLimits = LIMITS, max_bytes: int = 100 * MIB) -> ChartCache:
         cache = ChartCache(tmp_path / "cache" / "charts", limits=limits, max_bytes=max_bytes)

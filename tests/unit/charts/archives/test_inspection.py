@@ -1,4 +1,4 @@
-"""What a chart archive must not be, and what is read from one that is sound."""
+"""Which chart archives are refused, and how a valid one is described."""
 
 from __future__ import annotations
 

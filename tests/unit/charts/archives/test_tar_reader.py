@@ -1,4 +1,4 @@
-"""The tar reader sees what the standard library and Helm see, and gives up on what is damaged."""
+"""The tar reader sees what the standard library and Helm see, and rejects damaged archives."""
 
 from __future__ import annotations
 

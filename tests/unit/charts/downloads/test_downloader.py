@@ -1,4 +1,4 @@
-"""The downloader keeps to its rules whatever a server says."""
+"""The downloader follows its rules, whatever a server responds."""
 
 from __future__ import annotations
 
@@ -299,7 +299,7 @@ async def test_proxies_of_the_environment_are_not_used(
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ssl.SSLContext]:
-    """A CA bundle and what a server with its certificate needs."""
+    """Return a CA bundle, and the TLS context of a server with a certificate from that CA."""
     folder = tmp_path_factory.mktemp("pki")
     pair = Authority(folder).issue("server", common_name="server")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -1,4 +1,4 @@
-"""Repositories over HTTP: what is asked, how often, and where an archive lies."""
+"""Repositories over HTTP: which requests they get, how often, and where archives are."""
 
 from __future__ import annotations
 

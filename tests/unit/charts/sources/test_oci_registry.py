@@ -1,4 +1,4 @@
-"""Charts in registries: what is asked, how one is let in, and what is refused."""
+"""Charts in OCI registries: requests, authentication and refusals."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ JANES_HEADER = "Basic amFuZTpwdw=="
 
 
 class Registry(WebServer):
-    """A registry of charts; `protect` makes it ask for a way in."""
+    """A registry of charts; with `protect` it requires authentication."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class Registry(WebServer):
         self.routes[f"/v2/{name}/tags/list"] = Reply(listing)
 
     def protect(self, challenge: str, *, allowed: str) -> None:
-        """Answer with the challenge unless the Authorization header is the allowed one."""
+        """Respond with the challenge unless the Authorization header is the allowed one."""
         for path, reply in list(self.routes.items()):
             if isinstance(reply, Reply) and path.startswith("/v2/"):
                 self.routes[path] = self._guarded(reply, challenge, allowed)
@@ -461,7 +461,7 @@ async def test_versions_in_a_registry_are_listed(sources: ChartSources, registry
 
 
 async def indexed(site: WebServer, registry: Registry, url: str, **entry: object) -> ChartRequest:
-    """Return a request to a repository over HTTP whose archives lie in the registry."""
+    """Return a request to an HTTP repository whose archives are in the registry."""
     index = {"apiVersion": "v1", "entries": {"hello": [{"version": "0.1.0", "urls": [url], **entry}]}}
     site.routes["/index.yaml"] = Reply(json.dumps(index).encode())
     return ChartRequest(repository=Repository(url=str(site.url(""))), chart="hello", version="0.1.0")

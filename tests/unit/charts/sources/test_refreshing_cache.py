@@ -1,4 +1,4 @@
-"""What a repository said is kept, looked at again, and of use while the repository is away."""
+"""Cached data of a repository is reloaded, and serves while the repository is unavailable."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from xapp_operator.errors import ChartNotFound, SourceTimeout, SourceUnavailable
 
 
 class Source:
-    """Gives the next number at each load, or fails, which takes `seconds`."""
+    """Returns the next number at each load, or fails after `seconds`."""
 
     def __init__(self, clock: Clock) -> None:
         self.loads = 0

@@ -1,4 +1,4 @@
-"""The index of a repository is read into what is needed of it, and refused when it is none."""
+"""The index of a repository is reduced to the needed fields, and refused when it is invalid."""
 
 from __future__ import annotations
 
