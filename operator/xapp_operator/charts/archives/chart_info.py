@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Final
 
-from xapp_operator.api.json import Json, JsonObject, encode_json, integer, obj, text
+from xapp_operator.api.json import JsonObject, encode_json
 from xapp_operator.charts.archives.limits import ArchiveLimits
 
 RECORD_FORMAT: Final = 1
@@ -53,24 +53,9 @@ class ChartInfo:
     def from_json(cls, data: bytes) -> ChartInfo | None:
         """Return the record from the cache, or None when it is damaged or has another format."""
         try:
-            record: Json = json.loads(data)
-        except ValueError:
+            record = json.loads(data)
+            if record.pop("format") != RECORD_FORMAT:
+                return None
+            return cls(**record | {"dependencies": tuple(record["dependencies"])})
+        except (ValueError, TypeError, KeyError):
             return None
-        if not isinstance(record, dict) or integer(record, "format") != RECORD_FORMAT:
-            return None
-        dependencies = record.get("dependencies")
-        return cls(
-            name=text(record, "name"),
-            version=text(record, "version"),
-            app_version=text(record, "app_version"),
-            api_version=text(record, "api_version"),
-            description=text(record, "description"),
-            digest=text(record, "digest"),
-            size=integer(record, "size"),
-            unpacked=integer(record, "unpacked"),
-            files=integer(record, "files"),
-            values=obj(record, "values"),
-            schema=obj(record, "schema") if record.get("schema") is not None else None,
-            external_refs=record.get("external_refs") is not False,
-            dependencies=tuple(map(str, dependencies)) if isinstance(dependencies, list) else (),
-        )
