@@ -16,7 +16,7 @@ PACKAGE = SOURCES / "xapp_operator"
 MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
 
 MAX_LINES = 400
-LONGER = {"kube/client.py": 500}
+LONGER: dict[str, int] = {}
 """Modules that are one long table; to be taken out once they are shorter."""
 
 PROCESS_STARTERS = {

@@ -1,1 +1,1 @@
-"""Where charts come from, and whether they may go to helm."""
+"""Charts: where they come from, how they are downloaded, and which checks they must pass before Helm gets them."""

@@ -1,4 +1,4 @@
-"""What is asked for, and by whom: a chart, in a repository, with these credentials."""
+"""Requests for charts: a chart, in a repository, with credentials."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ RepositoryCredentials: TypeAlias = BasicCredentials | TokenCredentials
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repository:
-    """An address of charts and how to be let in; equal ones share an index.
+    """The URL of a repository and how to access it; equal repositories share an index.
 
-    `ca_bundle` is PEM and is trusted besides the machine's own CAs; `interval_seconds` is how long an index counts as
-    current, and the setting XAPP_INDEX_TTL_SECONDS when it is None.
+    `ca_bundle` is PEM and is trusted in addition to the system's CAs. `interval_seconds` is how long an index counts as
+    current; None means the setting XAPP_INDEX_TTL_SECONDS.
     """
 
     url: str
@@ -61,18 +61,18 @@ class Repository:
 
     @property
     def is_oci(self) -> bool:
-        """Return whether the address is a registry's."""
+        """Return whether this is an OCI registry."""
         return self.url.startswith(f"{OCI}://")
 
     @property
     def location(self) -> URL:
-        """Return the parsed address. Raises AddressRefused when it cannot be one of a repository."""
+        """Return the parsed URL. Raises AddressRefused when it is not a valid repository URL."""
         return parse_repository_url(self.url)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChartRequest:
-    """A chart by name, and the version or range of versions that is wanted."""
+    """A chart by name, and the requested version or range."""
 
     repository: Repository
     chart: str
@@ -88,22 +88,28 @@ def parse_repository_url(text: str) -> URL:
         url = URL(text)
         host, _ = url.host, url.port
     except ValueError:
-        raise AddressRefused(f"{quote_input(text)} is no URL. Write it like https://charts.example.com.") from None
+        raise AddressRefused(f"{quote_input(text)} is not a URL. Use a URL like https://charts.example.com.") from None
     if url.scheme not in SCHEMES or not host:
         raise AddressRefused(
-            f"{quote_input(display_url(url))} is refused: it must begin with http://, https:// or oci://."
+            f"{quote_input(display_url(url))} is refused: it must start with http://, https:// or oci://."
         )
     if url.user is not None or url.password is not None:
         raise AddressRefused(
-            f"{quote_input(display_url(url))} is refused: it carries a user name or a password. "
-            "Put them into a Secret and name it in secretRef of the ChartRepository."
+            f"{quote_input(display_url(url))} is refused: it contains a user name or a password. "
+            "Put them into a Secret, and set secretRef of the ChartRepository to it."
         )
     return url
 
 
-def parse_digest(text: str) -> str:
-    """Return the 64 hex digits of `sha256:<hex>` or `<hex>`. Raises DigestMismatch for anything else."""
+def sha256_digits(text: str) -> str | None:
+    """Return the 64 hex digits of `sha256:<hex>` or `<hex>` in lower case, or None for anything else."""
     match = _DIGEST_PATTERN.fullmatch(text.lower())
-    if match is None:
-        raise DigestMismatch(f"{quote_input(text)} is no digest of an archive. Write sha256: and 64 hex digits.")
-    return match.group(1)
+    return match.group(1) if match else None
+
+
+def parse_digest(text: str) -> str:
+    """Return the result of `sha256_digits`. Raises DigestMismatch where that is None."""
+    digits = sha256_digits(text)
+    if digits is None:
+        raise DigestMismatch(f"{quote_input(text)} is not the digest of an archive. Write sha256: and 64 hex digits.")
+    return digits

@@ -1,7 +1,4 @@
-"""From a saved repository to one that can be asked: its credentials and its CA bundle, read where they are needed.
-
-Lives in `charts`, above `kube`, because operator and gateway both ask repositories, each with a client of its own.
-"""
+"""Loads a ChartRepository with its credentials and CA bundle, as operator and gateway need it for downloads."""
 
 from __future__ import annotations
 
@@ -17,11 +14,11 @@ from xapp_operator.kube.resources import SECRETS
 
 
 async def load_repository(client: KubeClient, spec: ChartRepositorySpec, *, namespace: str) -> Repository:
-    """Return the repository that `spec` describes, with what its Secrets in `namespace` hold.
+    """Return the repository that `spec` describes, with the credentials from its Secrets in `namespace`.
 
     Raises:
         ChartSourceError: when a Secret is missing or incomplete (permanent).
-        KubeError: when `client` may not read it.
+        KubeError: when `client` may not read a Secret.
     """
     secret_names = {reference.name for reference in (spec.secret_ref, spec.ca_secret_ref) if reference is not None}
     secrets = {name: await _read_secret(client, name, namespace=namespace) for name in sorted(secret_names)}
@@ -50,7 +47,7 @@ async def _read_secret(client: KubeClient, name: str, *, namespace: str) -> dict
     try:
         return {key: base64.b64decode(text(data, key)).decode() for key in data}
     except (binascii.Error, UnicodeDecodeError):
-        raise _unusable_repository(f"Secret {name} is not text: write it again") from None
+        raise _unusable_repository(f"Secret {name} contains data that is not text: create it again") from None
 
 
 def _credentials(data: dict[str, str], name: str) -> RepositoryCredentials:

@@ -1,9 +1,12 @@
-"""Versions and version ranges of charts, with the meaning that Helm gives them.
+"""Versions and version ranges of charts, as Helm understands them.
 
-Helm reads both with Masterminds/semver 3: a version may lack its minor or patch number and may begin with `v`; a range
-joins comparisons with blanks or commas (and) and with `||` (or); a pre-release satisfies a range only when a comparison
-in the same `or` part names a pre-release. No Python library has these rules. tests/integration/charts compares this
-module with the real helm.
+Helm uses Masterminds/semver 3. A version may omit its minor or patch number, and may start with `v`. A range combines
+comparisons with blanks or commas (and) and with `||` (or). A pre-release satisfies a range only when a comparison in
+the same `or` part names a pre-release.
+
+No Python library has these rules. Of the 52 ranges that tests/integration/charts compares with the real Helm,
+node-semver 0.9 selects another version for 4 (commas, `!=`, an empty alternative), and the NpmSpec of semantic-version
+2.10 for 12. Both admit pre-releases by npm's rule, and semver 3 has no ranges.
 """
 
 from __future__ import annotations
@@ -45,7 +48,7 @@ _PRE_RELEASE: Final = 0
 
 @dataclass(frozen=True, slots=True, order=True)
 class SemanticVersion:
-    """A version in SemVer's order; `text` is as it was written."""
+    """A version, ordered as SemVer defines; `text` is the original spelling."""
 
     key: SortKey = field(repr=False)
     text: str = field(compare=False)
@@ -62,7 +65,7 @@ class SemanticVersion:
 
 
 def parse_version(text: str) -> SemanticVersion | None:
-    """Return the version that Helm reads from `text`, or None when it is none."""
+    """Return the version that Helm reads from `text`, or None when it is not a version."""
     match = _VERSION.fullmatch(text) if len(text) <= MAX_VERSION_LENGTH else None
     if match is None:
         return None
@@ -90,7 +93,7 @@ def _pre_key(pre: str) -> PreKey | None:
 
 @dataclass(frozen=True, slots=True)
 class _Comparison:
-    """One comparison; `given` says how many numbers stand before the first that is left out or a wildcard."""
+    """One comparison; `precision` counts the numbers before the first one that is omitted or a wildcard."""
 
     operator: str
     version: SemanticVersion
@@ -153,7 +156,7 @@ _CHECKS: Final[Mapping[str, Callable[[_Comparison, SemanticVersion], bool]]] = {
 
 @dataclass(frozen=True, slots=True)
 class VersionRange:
-    """A version or range as a person writes it: `0.2.1`, `^1.2`, `>=0.2 <1`, `1.x || 3.0.0 - 4`."""
+    """A version or range as a user writes it: `0.2.1`, `^1.2`, `>=0.2 <1`, `1.x || 3.0.0 - 4`."""
 
     text: str
     _parts: tuple[tuple[_Comparison, ...], ...] = field(repr=False)
@@ -169,7 +172,7 @@ class VersionRange:
         return False
 
     def select(self, newest_first: Sequence[str]) -> str | None:
-        """Return the entry that is written exactly like the range, or else the first that satisfies it."""
+        """Return the entry that is spelled exactly like the range, or else the first that satisfies it."""
         if self.text in newest_first:
             return self.text
         for text in newest_first:
@@ -181,9 +184,9 @@ class VersionRange:
 
 @lru_cache(maxsize=1024)
 def parse_range(text: str) -> VersionRange:
-    """Return the range that Helm reads from `text`; an empty one is the newest release.
+    """Return the range that Helm reads from `text`; an empty text means the newest release.
 
-    Raises FormInvalid when Helm would not read it.
+    Raises FormInvalid when Helm would reject it.
     """
     if len(text) > MAX_RANGE_LENGTH:
         raise _invalid_range(text, f"at most {MAX_RANGE_LENGTH} characters are allowed")
@@ -227,6 +230,6 @@ def _parse_comparison(operator: str, operand: str) -> _Comparison | None:
     return None if version is None else _Comparison(operator=operator, version=version, precision=precision)
 
 
-def _invalid_range(text: str, rule: str = "a version or a range is needed") -> FormInvalid:
-    sentence = f"is no chart version: {rule}. Write for example 0.2.1, ~1.4, ^2 or '>=0.2 <1'."
+def _invalid_range(text: str, rule: str = "it must be a version or a range") -> FormInvalid:
+    sentence = f"is not a chart version: {rule}. Write for example 0.2.1, ~1.4, ^2 or '>=0.2 <1'."
     return FormInvalid(f"{quote_input(text)} {sentence}", errors=(FieldError(field="chartVersion", message=sentence),))

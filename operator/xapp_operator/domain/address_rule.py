@@ -37,7 +37,7 @@ _IPV4_EMBEDDING_NETWORKS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class AddressRule:
-    """Decides about addresses; `allow_loopback` is for a repository on the same machine."""
+    """Allows or refuses addresses; `allow_loopback` is for a repository on the same machine."""
 
     allow_loopback: bool
 
@@ -46,7 +46,7 @@ class AddressRule:
         try:
             parsed = ipaddress.ip_address(address.partition("%")[0])
         except ValueError:
-            return "no IP address"
+            return "an invalid address"
         return next((reason for one in _embedded_addresses(parsed) if (reason := self._refusal_reason_of(one))), None)
 
     def _refusal_reason_of(self, ip_address: IpAddress) -> str | None:
@@ -64,7 +64,7 @@ class AddressRule:
 
 
 def _embedded_addresses(address: IpAddress) -> Iterator[IpAddress]:
-    """Yield the address, or the IPv4 address that an IPv6 address carries, which is where packets may end up."""
+    """Yield the address and every IPv4 address embedded in it, where packets may go instead."""
     if isinstance(address, ipaddress.IPv4Address):
         yield address
         return

@@ -87,7 +87,7 @@ class Gateway:
                     watch_repositories(kube, settings) as repositories,
                     WatchedServices(kube, settings, find_xapp=xapp_sources.find_xapp) as services,
                     ChartSources(settings) as charts,
-                    Upstream(settings, in_pod=kube.kubeconfig_path is None) as upstream,
+                    Upstream(settings, in_pod=kube.credentials.kubeconfig_path is None) as upstream,
                 ):
                     advertise = AdvertiseAddress(kube, settings)
                     renderer = ChartRenderer(settings, kube=kube, engine=helm, advertise_address=advertise)

@@ -112,7 +112,7 @@ def _configure_kopf(settings: kopf.OperatorSettings) -> None:
 
 
 async def _connection_info(runtime: OperatorRuntime) -> kopf.ConnectionInfo:
-    ours = await runtime.kube.connection_info()
+    ours = await runtime.kube.credentials.connection()
     return kopf.ConnectionInfo(
         server=ours.server,
         token=ours.token,

@@ -1,1 +1,1 @@
-"""The only importer of the Kubernetes client: raw JSON, caches by list and watch, lease, status, events."""
+"""The Kubernetes API: a client for raw JSON, caches by list and watch, leader election, status and events."""

@@ -1,8 +1,7 @@
-"""From what the API server answers, or does not answer, to the error tree of this package.
+"""Translates responses of the API server, and missing responses, to the errors of this package.
 
-Lives in `kube` so that no layer above reads HTTP status codes, `Status` objects or exceptions of the HTTP library. The
-API server's own message is kept: it names the user, the verb and the resource of a missing right, and the field of a
-refused object.
+So no layer above reads HTTP status codes, `Status` objects or exceptions of the HTTP library. The message of the API
+server is kept: it names the user, verb and resource of a missing permission, and the invalid field of an object.
 """
 
 from __future__ import annotations
@@ -54,58 +53,56 @@ _ERROR_BY_STATUS: Final[dict[int, type[KubeError]]] = {
 
 
 def error_from_response(status: int, body: bytes, *, path: str) -> KubeError:
-    """Return the error for an HTTP answer of 400 or more to `path`; `body` is a `Status` object or any text."""
+    """Return the error for an HTTP response with a status of 400 or more; `body` is a `Status` object or any text."""
     try:
         decoded = orjson.loads(body)
     except ValueError:
         decoded = None
     is_status = isinstance(decoded, dict) and decoded.get("kind") == "Status"
     if status == HTTPStatus.NOT_FOUND and not (is_status and text(obj(decoded, "details"), "name")):
-        # What a server says for a path that it does not serve: the kind, not an object of it, is missing.
-        return NotFound(f"the cluster does not serve {path}: install the CustomResourceDefinition that it belongs to")
+        # The server responds like this to a path that it does not serve: the kind is missing, not one object.
+        return NotFound(f"the cluster does not serve {path}: install the CustomResourceDefinition of this kind")
     if is_status:
         return error_from_status(status, decoded)
     plain = body.decode("utf-8", "replace").strip()
-    return _ERROR_BY_STATUS.get(status, KubeError)(
-        _shorten(plain) or f"the Kubernetes API answered with status {status}"
-    )
+    return _ERROR_BY_STATUS.get(status, KubeError)(_shorten(plain) or f"the Kubernetes API returned status {status}")
 
 
 def error_from_status(code: int, status: JsonObject) -> KubeError:
-    """Return the error for a `Status` object (meta/v1), from an answer or from an ERROR event of a watch."""
+    """Return the error for a `Status` object (meta/v1), from a response or from an ERROR event of a watch."""
     details = obj(status, "details")
     causes = items(details, "causes")
-    message = _shorten(text(status, "message")) or f"the Kubernetes API answered with status {code}"
+    message = _shorten(text(status, "message")) or f"the Kubernetes API returned status {code}"
     reason = text(status, "reason")
     if code == HTTPStatus.UNAUTHORIZED:
-        # The server says no more than "Unauthorized", whatever is wrong.
-        message = f"{message}: the cluster does not know the token, or it has expired or been revoked; use a new one"
+        # The server returns only "Unauthorized", whatever the reason.
+        message = f"{message}: the token is unknown to the cluster, expired or revoked; use a new one"
     if code == HTTPStatus.FORBIDDEN:
         if any(text(cause, "reason") == "NamespaceTerminating" for cause in causes):
             return NamespaceTerminating(message)
         if "exceeded quota" in message:
             return QuotaExceeded(message)
     if any(text(cause, "reason") == "ResourceVersionTooLarge" for cause in causes):
-        # The server has forgotten what it once told: etcd was restored from a backup.
+        # etcd was restored from a backup, so the server no longer has this version.
         return WatchExpired(message)
     if "etcdserver: request is too large" in message:
-        return Invalid("the object is too large: etcd stores at most 1.5 MiB an object; make its values smaller")
+        return Invalid("the object is too large: etcd stores at most 1.5 MiB per object; make its values smaller")
     if code == HTTPStatus.CONFLICT and reason == "AlreadyExists":
         return AlreadyExists(message)
     return _ERROR_BY_STATUS.get(code, KubeError)(message, errors=_field_errors(causes))
 
 
 def connection_error(error: BaseException) -> ApiUnavailable:
-    """Return the error for a request that got no answer."""
+    """Return the error for a request without a response."""
     if isinstance(error, (aiohttp.ClientSSLError, ssl.SSLError)):
         return ApiUnavailable(
-            "the connection to the Kubernetes API is not trusted: its certificate does not fit the configured authority"
+            "the connection to the Kubernetes API is not trusted: its certificate is not from the configured CA"
         )
     if isinstance(error, TimeoutError):
-        return ApiUnavailable("the Kubernetes API did not answer in time")
+        return ApiUnavailable("the Kubernetes API did not respond in time")
     cause = getattr(error, "os_error", None) or error
     reason = getattr(cause, "strerror", None)
-    return ApiUnavailable(f"the Kubernetes API does not answer: {reason or 'the connection was closed'}")
+    return ApiUnavailable(f"the Kubernetes API does not respond: {reason or 'the connection was closed'}")
 
 
 def _field_errors(causes: list[JsonObject]) -> tuple[FieldError, ...]:

@@ -1,8 +1,7 @@
-"""The verbs of the Kubernetes API on raw JSON objects, in our own name or in another person's.
+"""The verbs of the Kubernetes API on raw JSON objects, as the operator itself or as another user.
 
-Lives in `kube`, the only package that speaks to the API server. Objects go in and come out as plain JSON: the typed
-models of the official client drop fields that they do not know. Every failure is one of the errors of
-`xapp_operator.errors`.
+Objects are plain JSON, because the typed models of the official client drop fields that they do not know. Every failure
+is one of the errors in `xapp_operator.errors`.
 """
 
 from __future__ import annotations
@@ -10,27 +9,27 @@ from __future__ import annotations
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
-from types import TracebackType
-from typing import Final, Self, cast
+from typing import Final, Self
 
-from xapp_operator.api.json import Json, JsonObject, encode_json, items, obj, text
+from xapp_operator.api.json import Json, JsonObject, encode_json, obj, text
 from xapp_operator.config import Settings
 from xapp_operator.kube.api_errors import FIRST_ERROR_STATUS, error_from_response
-from xapp_operator.kube.credentials import ClusterCredentials, ConnectionInfo
+from xapp_operator.kube.credentials import ClusterCredentials
 from xapp_operator.kube.discovery import Discovery
 from xapp_operator.kube.pod_log_options import PodLogOptions
 from xapp_operator.kube.request_encoding import (
-    APPLY_HEADERS,
     JSON_HEADERS,
+    MERGE_PATCH_HEADERS,
     METADATA_HEADERS,
     METADATA_LIST_HEADERS,
-    PATCH_HEADERS,
-    PatchKind,
-    PropagationPolicy,
+    ListResult,
+    access_review,
+    decode_list,
     decode_object,
+    delete_options,
     drop_none,
     target_namespace,
+    watch_params,
     write_params,
 )
 from xapp_operator.kube.resources import PODS, SELF_SUBJECT_ACCESS_REVIEWS, Resource
@@ -43,28 +42,18 @@ from xapp_operator.kube.transport import (
     ApiStream,
     ApiTransport,
     RequestIdentity,
-    impersonating,
-    token_identity,
 )
-from xapp_operator.kube.watch_events import LineSplitter, WatchEvent, parse_watch_event
+from xapp_operator.kube.watch_events import WatchEvent, read_watch_events
 
 PAGE_SIZE: Final = 500
 WATCH_SECONDS_RANGE: Final = (60, 90)
 WATCH_SILENCE_MARGIN_SECONDS: Final = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class ListResult:
-    """A whole list, or one page of it; `resource_version` is where a watch may go on."""
-
-    items: list[JsonObject]
-    resource_version: str
-
-
 class KubeClient:
     """A client of one API server; `async with` closes its connections.
 
-    Clients made from it by `as_user` and `impersonate` share its connections and need not be closed.
+    Clients that `with_token` and `impersonate` return share its connections and need no closing.
     """
 
     def __init__(
@@ -79,54 +68,43 @@ class KubeClient:
         """Return a client for the cluster of `settings.kubeconfig`, of `~/.kube/config`, or of this pod.
 
         Raises:
-            KubeError: where no usable configuration is found. No request is made yet.
+            KubeError: when there is no usable configuration. No request is made yet.
         """
         return cls(ApiTransport(await ClusterCredentials.load(settings)))
 
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def close(self) -> None:
-        """Close the connections, those of clients made from this one too."""
+        """Close the connections, also those of clients made from this one."""
         await self._transport.close()
 
     def with_token(self, token: str) -> KubeClient:
-        """Return a client that sends `token` and nothing else of ours: no certificate, no token, no impersonation.
+        """Return a client that authenticates with `token` only: no client certificate, no token of ours.
 
         Raises:
-            Unauthenticated: for a text that can be no bearer token.
+            Unauthenticated: when `token` is not a valid bearer token.
         """
-        return KubeClient(self._transport, identity=token_identity(token), discovery=self.discovery)
+        return KubeClient(self._transport, identity=RequestIdentity.from_token(token), discovery=self.discovery)
 
     def impersonate(self, user: str) -> KubeClient:
         """Return a client that acts as `user`, such as `system:serviceaccount:<namespace>:<name>`.
 
-        Needs the right to impersonate that user; the API server adds the groups of a service account by itself.
+        This identity needs the right to impersonate that user. The API server adds the groups of a service account.
         """
-        return KubeClient(self._transport, identity=impersonating(self._identity, user), discovery=self.discovery)
+        return KubeClient(self._transport, identity=self._identity.impersonating(user), discovery=self.discovery)
 
     def service_proxy(self) -> ServiceProxy:
-        """Return the way to Services through the API server, in the name of this client."""
+        """Return a client of the API server's proxy to Services, with the identity of this client."""
         return ServiceProxy(self._transport, self._identity)
 
-    async def connection_info(self) -> ConnectionInfo:
-        """Return what the operator framework needs to speak to the same API server in our own name."""
-        return await self._transport.credentials.connection()
-
     @property
-    def server(self) -> str:
-        """Return the base URL of the API server."""
-        return self._transport.credentials.server
-
-    @property
-    def kubeconfig_path(self) -> str | None:
-        """Return the kubeconfig in use (as KUBECONFIG, so perhaps several paths), or None in a pod."""
-        return self._transport.credentials.kubeconfig_path
+    def credentials(self) -> ClusterCredentials:
+        """Return the address of the API server and our own identity there."""
+        return self._transport.credentials
 
     async def get(
         self, resource: Resource, name: str, *, namespace: str | None = None, metadata_only: bool = False
@@ -149,7 +127,7 @@ class KubeClient:
         metadata_only: bool = False,
         limit: int = PAGE_SIZE,
     ) -> ListResult:
-        """Return all objects of a namespace, or of all namespaces, read in pages of `limit` of one instant."""
+        """Return a consistent list of all objects of a namespace, or of all namespaces, read in pages of `limit`."""
         found: list[JsonObject] = []
         version = ""
         async for page in self.list_pages(
@@ -174,28 +152,24 @@ class KubeClient:
         metadata_only: bool = False,
         limit: int = PAGE_SIZE,
     ) -> AsyncGenerator[ListResult]:
-        """Yield the pages of a list, all of one instant.
+        """Yield the pages of one consistent list.
 
         Raises:
-            WatchExpired: when the pages are read so slowly that their instant is forgotten.
+            WatchExpired: when the pages are read so slowly that the server has compacted their version.
         """
         params = drop_none(labelSelector=label_selector, fieldSelector=field_selector, limit=str(limit))
         path = resource.path(namespace=namespace)
         while True:
-            page = await self._request_object(
-                "GET", path, params=params, headers=METADATA_LIST_HEADERS if metadata_only else {}
+            page = decode_list(
+                await self._request_object(
+                    "GET", path, params=params, headers=METADATA_LIST_HEADERS if metadata_only else {}
+                ),
+                resource=None if metadata_only else resource,
             )
-            found = items(page, "items")
-            if not metadata_only:
-                # The server leaves these out of lists of its own kinds, but not out of watches.
-                for item in found:
-                    item.setdefault("apiVersion", resource.api_version)
-                    item.setdefault("kind", resource.kind)
-            metadata = obj(page, "metadata")
-            yield ListResult(items=found, resource_version=text(metadata, "resourceVersion"))
-            if not text(metadata, "continue"):
+            yield page
+            if not page.continue_token:
                 return
-            params["continue"] = text(metadata, "continue")
+            params["continue"] = page.continue_token
 
     async def create(
         self, resource: Resource, body: JsonObject, *, namespace: str | None = None, dry_run: bool = False
@@ -203,8 +177,8 @@ class KubeClient:
         """Create an object and return it as stored; its namespace is `namespace`, or else the one in `body`.
 
         Raises:
-            AlreadyExists: when there is one of that name.
-            Invalid: when the schema, a rule or an admission policy refuses it, with the fields.
+            AlreadyExists: when an object with that name exists.
+            Invalid: when the schema, a validation rule or an admission policy rejects it; names the fields.
         """
         path = resource.path(namespace=target_namespace(resource, body, namespace))
         return await self._request_object(
@@ -217,59 +191,34 @@ class KubeClient:
         body: JsonObject,
         *,
         namespace: str | None = None,
-        subresource: str | None = None,
         dry_run: bool = False,
     ) -> JsonObject:
-        """Replace an object by `body`, and return it as stored.
+        """Replace an object with `body` and return it as stored.
 
         Raises:
-            Conflict: when `body` carries a resourceVersion and the object has another by now.
+            Conflict: when `body` has a resourceVersion and the object has a newer one.
         """
         path = resource.path(
             namespace=target_namespace(resource, body, namespace),
             name=text(obj(body, "metadata"), "name"),
-            subresource=subresource,
         )
         return await self._request_object(
             "PUT", path, params=write_params(dry_run=dry_run), headers=JSON_HEADERS, body=body
         )
 
-    async def apply(
+    async def patch(
         self,
         resource: Resource,
         name: str,
         body: JsonObject,
         *,
         namespace: str | None = None,
-        force: bool = False,
-        dry_run: bool = False,
-    ) -> JsonObject:
-        """Apply `body` on the server's side (it needs apiVersion and kind), and return the object as stored.
-
-        Raises:
-            Conflict: when another manager owns a field of `body` and `force` is not given.
-        """
-        path = resource.path(namespace=target_namespace(resource, body, namespace), name=name)
-        params = write_params(dry_run=dry_run) | ({"force": "true"} if force else {})
-        return await self._request_object("PATCH", path, params=params, headers=APPLY_HEADERS, body=body)
-
-    async def patch(
-        self,
-        resource: Resource,
-        name: str,
-        body: Json,
-        *,
-        namespace: str | None = None,
-        kind: PatchKind = "merge",
         subresource: str | None = None,
-        dry_run: bool = False,
     ) -> JsonObject:
-        """Send a JSON merge patch (RFC 7386) or a JSON patch (RFC 6902), and return the object as stored."""
+        """Send a JSON merge patch (RFC 7386) and return the object as stored."""
         path = resource.path(namespace=namespace, name=name, subresource=subresource)
-        headers = PATCH_HEADERS[kind]
-        return await self._request_object(
-            "PATCH", path, params=write_params(dry_run=dry_run), headers=headers, body=body
-        )
+        params = write_params(dry_run=False)
+        return await self._request_object("PATCH", path, params=params, headers=MERGE_PATCH_HEADERS, body=body)
 
     async def delete(
         self,
@@ -279,28 +228,19 @@ class KubeClient:
         namespace: str | None = None,
         uid: str | None = None,
         resource_version: str | None = None,
-        propagation: PropagationPolicy | None = None,
-        dry_run: bool = False,
     ) -> JsonObject:
-        """Delete an object and return the server's answer: a Status, or the object while finalizers hold it.
+        """Delete an object and return the server's response: a Status, or the object while finalizers hold it.
 
         Args:
-            uid: delete only this one, not one made anew under its name.
-            resource_version: delete only if unchanged since.
+            uid: delete only the object with this UID, not a later one with the same name.
+            resource_version: delete only if the object has not changed since.
 
         Raises:
-            NotFound: when it does not exist.
-            Conflict: when `uid` or `resource_version` does not fit.
+            NotFound: when the object does not exist.
+            Conflict: when `uid` or `resource_version` does not match.
         """
-        preconditions = cast("JsonObject", drop_none(uid=uid, resourceVersion=resource_version))
-        options: JsonObject = {"apiVersion": "v1", "kind": "DeleteOptions"}
-        if preconditions:
-            options["preconditions"] = preconditions
-        if propagation:
-            options["propagationPolicy"] = propagation
-        if dry_run:
-            options["dryRun"] = ["All"]
         path = resource.path(namespace=namespace, name=name)
+        options = delete_options(uid=uid, resource_version=resource_version)
         return await self._request_object("DELETE", path, headers=JSON_HEADERS, body=options)
 
     async def watch(
@@ -309,40 +249,35 @@ class KubeClient:
         *,
         namespace: str | None = None,
         label_selector: str | None = None,
-        field_selector: str | None = None,
         resource_version: str | None = None,
         metadata_only: bool = False,
         initial_events: bool = False,
         timeout_seconds: int | None = None,
         on_open: Callable[[], None] | None = None,
     ) -> AsyncGenerator[WatchEvent]:
-        """Yield changes since `resource_version` until the server ends the stream, as it does after `seconds`.
+        """Yield changes since `resource_version` until the server ends the stream, as it does after `timeout_seconds`.
 
-        Close it with `contextlib.aclosing` when leaving early. A stream on which nothing comes for longer than the
-        server would keep it open counts as broken.
+        Close it with `contextlib.aclosing` when you leave early. A stream that is silent for longer than the server
+        would keep it open counts as broken.
 
         Args:
-            resource_version: of a list or of the last event; None starts at the present.
-            initial_events: send all present objects first as ADDED, then a bookmark with `ends_initial_events`.
-            seconds: how long the server keeps the stream open; by default 60 to 90, at random.
-            on_open: called when the server has accepted the watch, perhaps long before the first event.
+            resource_version: of a list or of the last event; None starts now.
+            initial_events: send all existing objects first as ADDED, then a bookmark with `ends_initial_events`.
+            timeout_seconds: how long the server keeps the stream open; by default random, from 60 to 90.
+            on_open: called when the server has accepted the watch, possibly long before the first event.
 
         Raises:
             WatchExpired: when `resource_version` is too old: list again.
             ApiUnavailable: when the stream breaks.
-            Invalid: when the server does not know `initial_events`.
+            Invalid: when the server does not support `initial_events`.
         """
         server_timeout = timeout_seconds or random.randint(*WATCH_SECONDS_RANGE)  # noqa: S311 - jitter
-        params = drop_none(
-            watch="true",
-            allowWatchBookmarks="true",
-            timeoutSeconds=str(server_timeout),
-            labelSelector=label_selector,
-            fieldSelector=field_selector,
-            resourceVersion=resource_version,
+        params = watch_params(
+            label_selector=label_selector,
+            resource_version=resource_version,
+            initial_events=initial_events,
+            timeout_seconds=server_timeout,
         )
-        if initial_events:
-            params |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
         request = ApiRequest(
             "GET", resource.path(namespace=namespace), params=params, headers=METADATA_HEADERS if metadata_only else {}
         )
@@ -350,21 +285,18 @@ class KubeClient:
         async with self._transport.stream(request, identity=self._identity, read_timeout=read_timeout) as stream:
             if on_open:
                 on_open()
-            # A line that the end of the stream cuts short is dropped: the next watch starts before it.
-            lines = LineSplitter()
             async with aclosing(stream.chunks()) as chunks:
-                async for chunk in chunks:
-                    for line in lines.feed(chunk):
-                        yield parse_watch_event(line)
+                async for event in read_watch_events(chunks):
+                    yield event
 
     @asynccontextmanager
     async def stream_log(self, pod: str, options: PodLogOptions, *, namespace: str) -> AsyncIterator[ApiStream]:
-        """Give the log of a container to be read as it comes; one that is followed ends with its container.
+        """Stream the log of a container; a followed log ends with its container.
 
         Raises:
-            NotFound: when there is no such pod.
-            Invalid: when there is no such log, in the words of the API server.
-            KubeError: when the pod's node does not answer.
+            NotFound: when the pod does not exist.
+            Invalid: when the log does not exist; the message is the API server's.
+            KubeError: when the node of the pod does not respond.
         """
         path = PODS.path(namespace=namespace, name=pod, subresource="log")
         request = ApiRequest("GET", path, params=options.query_params(), headers={"Accept": "*/*"})
@@ -382,7 +314,7 @@ class KubeClient:
         body: bytes | None = None,
         timeout_seconds: float = CALL_TIMEOUT_SECONDS,
     ) -> ApiResponse:
-        """Send any request and return its answer as bytes; `path` is already encoded.
+        """Send a request and return the response as bytes; `path` is already encoded.
 
         Raises:
             KubeError: for a status of 400 or more.
@@ -404,30 +336,14 @@ class KubeClient:
         name: str | None = None,
         subresource: str | None = None,
     ) -> bool:
-        """Ask the API server whether this identity may `verb`; `namespace=None` asks for all namespaces."""
-        attributes = drop_none(
-            group=resource.group,
-            resource=resource.plural,
-            verb=verb,
-            namespace=namespace,
-            name=name,
-            subresource=subresource,
-        )
-        review: JsonObject = {
-            "apiVersion": SELF_SUBJECT_ACCESS_REVIEWS.api_version,
-            "kind": SELF_SUBJECT_ACCESS_REVIEWS.kind,
-            "spec": {"resourceAttributes": cast("JsonObject", attributes)},
-        }
+        """Ask the API server whether this identity may `verb`; `namespace=None` means all namespaces."""
+        review = access_review(resource, verb, namespace=namespace, name=name, subresource=subresource)
         reviewed = await self.create(SELF_SUBJECT_ACCESS_REVIEWS, review)
         return obj(reviewed, "status").get("allowed") is True
 
     async def server_version(self) -> str:
         """Return the server's version, such as `v1.36.3`."""
         return text(await self._request_object("GET", "/version"), "gitVersion")
-
-    async def api_versions(self) -> tuple[str, ...]:
-        """Return what `helm template --api-versions` wants, such as `v1`, `v1/Pod`, `apps/v1/Deployment`."""
-        return await self.discovery.api_versions()
 
     async def _fetch_discovery(self, path: str, accept: str) -> JsonObject:
         return await self._request_object("GET", path, headers={"Accept": accept})
@@ -442,6 +358,5 @@ class KubeClient:
         body: Json = None,
     ) -> JsonObject:
         encoded = None if body is None else encode_json(body)
-        return decode_object(
-            (await self.request_bytes(method, path, params=params, headers=headers, body=encoded)).body
-        )
+        response = await self.request_bytes(method, path, params=params, headers=headers, body=encoded)
+        return decode_object(response.body)

@@ -1,8 +1,8 @@
-"""Where the API server is and how this process proves who it is, through the official client's configuration loaders.
+"""The address of the API server and the identity of this process, from the official client's configuration loaders.
 
-Lives in `kube` because only this layer imports the Kubernetes client. It takes from it what is hard and changes with
-Kubernetes (kubeconfig merging, exec plugins, OIDC refresh, in-cluster tokens) and keeps it fresh while the process
-runs: files are read again every minute, exec plugins run again before their answer expires or when the server says 401.
+The loaders know kubeconfig merging, exec plugins, OIDC refresh and in-cluster tokens. This module keeps the result
+fresh while the process runs: it reads files again every minute, and runs an exec plugin again before its credentials
+expire or when the server responds 401.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ DEFAULT_KUBECONFIG: Final = "~/.kube/config"
 _RENEWABLE: Final = frozenset({"auth-provider", "tokenFile", "client-certificate"})
 
 Refresh: TypeAlias = Callable[[], Awaitable[float]]
-"""Brings a configuration up to date; returns the seconds after which it wants to be called again."""
+"""Refreshes a configuration; returns the seconds until the next refresh."""
 
 _log = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionInfo:
-    """What another client library needs to speak to the same API server as the same user; certificates are PEM."""
+    """What another client library needs to connect to the same API server as the same user; certificates are PEM."""
 
     server: str
     token: str | None = field(repr=False)
@@ -56,9 +56,9 @@ class ConnectionInfo:
 
 @dataclass(frozen=True, slots=True)
 class TlsConfig:
-    """Authority, certificate and key as PEM, and the TLS contexts made of them; all None for plain HTTP.
+    """CA, client certificate and key as PEM, and the TLS contexts made of them; all None for plain HTTP.
 
-    `own` shows our client certificate, where we have one; `bare` never does.
+    `authenticated_context` presents our client certificate, if there is one; `anonymous_context` never does.
     """
 
     ca_certificate: str | None = None
@@ -67,9 +67,13 @@ class TlsConfig:
     authenticated_context: ssl.SSLContext | None = field(default=None, compare=False)
     anonymous_context: ssl.SSLContext | None = field(default=None, compare=False)
 
+    def context(self, *, own_credentials: bool) -> ssl.SSLContext | None:
+        """Return the context for requests with or without our own credentials."""
+        return self.authenticated_context if own_credentials else self.anonymous_context
+
 
 class ClusterCredentials:
-    """The address of one API server and our own identity there, kept fresh."""
+    """The address of one API server and our own, regularly refreshed identity there."""
 
     def __init__(
         self, configuration: Configuration, *, refresh: Refresh, first_refresh: float, kubeconfig_path: str | None
@@ -90,13 +94,13 @@ class ClusterCredentials:
         """Return the credentials of the kubeconfig in `settings`, of `~/.kube/config`, or of the pod, in this order.
 
         Raises:
-            KubeError: where none of them gives a server and credentials.
+            KubeError: when none of them has a server and credentials.
         """
         path = settings.kubeconfig or _default_kubeconfig()
         return await _from_kubeconfig(path) if path else _from_pod()
 
     async def authorization(self) -> str | None:
-        """Return the value of the Authorization header, or None where a client certificate or nothing is used."""
+        """Return the value of the Authorization header, or None when we use a client certificate or nothing."""
         if time.monotonic() >= self._refresh_due_at:
             async with self._lock:
                 if time.monotonic() >= self._refresh_due_at:
@@ -108,13 +112,13 @@ class ClusterCredentials:
         return f"{scheme.title()} {secret.strip()}"
 
     async def refresh(self) -> None:
-        """Bring the credentials up to date now, as after a 401; several calls within a few seconds are one."""
+        """Refresh the credentials now, as after a 401; calls within a few seconds share one refresh."""
         async with self._lock:
             if time.monotonic() - self._refreshed_at >= REFRESH_INTERVAL_MIN_SECONDS:
                 await self._refresh_now()
 
     async def connection(self) -> ConnectionInfo:
-        """Return the connection as it is now; ask again when its token has expired."""
+        """Return the connection as it is now; call it again when the token has expired."""
         authorization = await self.authorization()
         return ConnectionInfo(
             server=self.server,
@@ -133,7 +137,7 @@ class ClusterCredentials:
             if tls != self.tls:
                 self.tls = tls
         except (loaders.ConfigException, OSError, ValueError) as error:
-            # What was good a minute ago often still is: a file that is being replaced, a plugin without network.
+            # Keep the old credentials, which often still work: a file is being replaced, or a plugin has no network.
             wait = REFRESH_INTERVAL_MIN_SECONDS
             _log.warning("credentials not refreshed", error=type(error).__name__)
         self._refreshed_at = time.monotonic()
@@ -152,7 +156,7 @@ async def _from_kubeconfig(path: str) -> ClusterCredentials:
             config_file=path, client_configuration=configuration, persist_config=False
         )
     except Exception as error:
-        # The loader lets TypeError, KeyError, YAML and OS errors through, whose texts hold paths and file contents.
+        # The loader raises TypeError, KeyError, YAML and OS errors, whose texts contain paths and file contents.
         raise KubeError(
             "the kubeconfig named by KUBECONFIG cannot be used: it must exist, be YAML and its current-context must "
             f"name a cluster and a user ({type(error).__name__})",
@@ -162,9 +166,10 @@ async def _from_kubeconfig(path: str) -> ClusterCredentials:
         configuration.api_key.get("BearerToken") or configuration.cert_file
     ):
         raise KubeError(
-            "the kubeconfig gives no credentials: its user has no token and no certificate, or its plugin failed",
+            "the kubeconfig has no credentials: its user has no token and no certificate, or its plugin failed",
             permanent=True,
         )
+    # The loader has no public attribute for the kind of credentials.
     user = getattr(loader, "_user", None)
     is_renewable = user is not None and any(key in user for key in _RENEWABLE)
 
@@ -176,8 +181,8 @@ async def _from_kubeconfig(path: str) -> ClusterCredentials:
         return REFRESH_SECONDS if is_renewable else math.inf
 
     async def refresh() -> float:
-        # The loader knows for every kind of credentials how to renew it; an exec plugin it asks again only when it
-        # has forgotten the expiry of the last answer.
+        # The loader can renew every kind of credentials, but runs an exec plugin again only when it has no expiry of
+        # the last run.
         vars(loader).pop("exec_plugin_expiry", None)
         await loader.load_and_set(configuration)
         return next_refresh()
@@ -195,7 +200,7 @@ def _from_pod() -> ClusterCredentials:
         ) from error
 
     async def refresh() -> float:
-        # Reads the projected token again, at most once a minute, as the loader's own hook does.
+        # The loader's hook reads the projected token again, at most once a minute.
         hook: Callable[[Configuration], None] | None = configuration.refresh_api_key_hook
         if hook is not None:
             hook(configuration)
@@ -205,7 +210,10 @@ def _from_pod() -> ClusterCredentials:
 
 
 def _load_tls(configuration: Configuration) -> TlsConfig:
-    """Read what the configuration names into memory, and remove the files that the loader made of embedded data."""
+    """Read certificates and key into memory, and remove the files that the loader wrote for embedded data.
+
+    The loader has no public way to remove them before the process ends.
+    """
     if urlsplit(str(configuration.host)).scheme != "https":
         return TlsConfig()
     try:
@@ -224,7 +232,7 @@ def _load_tls(configuration: Configuration) -> TlsConfig:
 
 def _tls_context_of(configuration: Configuration) -> ssl.SSLContext:
     context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
-    # As kubectl does: many cluster authorities lack the extensions that Python 3.13 asks for by default.
+    # Like kubectl: many cluster CAs lack the extensions that Python 3.13 requires by default.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if not configuration.verify_ssl:
         context.check_hostname = False
@@ -233,8 +241,8 @@ def _tls_context_of(configuration: Configuration) -> ssl.SSLContext:
 
 
 def _proxy_url(configuration: Configuration, *, in_cluster: bool) -> str | None:
-    # Python reads NO_PROXY without the address ranges that Go knows, so a pod, which reaches its server by a cluster
-    # address, never goes through a proxy of the environment.
+    # Python's NO_PROXY does not support the address ranges that Go supports. So a pod, which connects to a cluster
+    # address, never uses a proxy from the environment.
     if configuration.proxy or in_cluster:
         return configuration.proxy
     server = urlsplit(str(configuration.host))

@@ -1,7 +1,7 @@
-"""Which kinds the API server serves, and under which paths.
+"""The kinds that the API server serves, and their paths, from its discovery documents.
 
-Lives in `kube` because it reads the API server's discovery documents. Charts bring kinds of their own, so labels,
-health and drift need the path of any `apiVersion` and `kind` that stands in a manifest.
+Charts contain kinds of their own, so labels, health and drift need the path of any `apiVersion` and `kind` in a
+manifest.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class _ServedResources:
 
 
 class Discovery:
-    """The kinds of one API server, read when first asked, and again when old or when a kind is missing."""
+    """The kinds of one API server, read on the first use, and again when they are old or a kind is missing."""
 
     def __init__(self, fetch: FetchDocument) -> None:
         self._fetch = fetch
@@ -42,10 +42,10 @@ class Discovery:
         self._lock = asyncio.Lock()
 
     async def resource_for(self, *, api_version: str, kind: str) -> Resource:
-        """Return the resource behind `apiVersion` and `kind` of a manifest.
+        """Return the resource for `apiVersion` and `kind` of a manifest.
 
         Raises:
-            NotFound: when the cluster does not serve it, even when asked anew.
+            NotFound: when the cluster does not serve the kind, even after a new read.
         """
         key = (api_version, kind)
         served = await self._read_discovery(max_age=RESOURCES_MAX_AGE_SECONDS)
@@ -54,20 +54,20 @@ class Discovery:
         if key not in served.resources:
             raise NotFound(
                 f"the cluster does not serve {kind} of {api_version}: install its CustomResourceDefinition, "
-                "or use a version of the API that the cluster has"
+                "or use an API version that the cluster serves"
             )
         return served.resources[key]
 
     async def served_kinds(self) -> frozenset[tuple[str, str]]:
-        """Return every (apiVersion, kind) that the cluster serves right now."""
+        """Return every (apiVersion, kind) that the cluster serves now."""
         return frozenset((await self._read_discovery(max_age=MISSING_KIND_MAX_AGE_SECONDS)).resources)
 
     async def cluster_scoped_resources(self) -> tuple[Resource, ...]:
-        """Return the kinds without a namespace, the core group left out, that can be listed and deleted."""
+        """Return the cluster-scoped kinds outside the core group that can be listed and deleted."""
         return (await self._read_discovery(max_age=RESOURCES_MAX_AGE_SECONDS)).cluster_scoped
 
     async def api_versions(self) -> tuple[str, ...]:
-        """Return `v1`, `v1/Pod`, `apps/v1`, `apps/v1/Deployment`, …, sorted: what helm calls API versions."""
+        """Return the values for `helm template --api-versions`, sorted: `v1`, `v1/Pod`, `apps/v1` and so on."""
         served = await self._read_discovery(max_age=API_VERSIONS_MAX_AGE_SECONDS)
         versions = {api_version for api_version, _ in served.resources}
         return tuple(sorted(versions | {f"{api_version}/{kind}" for api_version, kind in served.resources}))

@@ -1,7 +1,7 @@
-"""Events of Kubernetes on our objects: what `kubectl describe` and `kubectl events` show of an XApp.
+"""Records Kubernetes Events about our objects, for `kubectl describe` and `kubectl events`.
 
-Lives in `kube` because it writes to the API server. Events are a courtesy: they are posted behind the caller's back,
-never delay or fail what they tell of, and are dropped when the API server is away.
+Events are best effort: they are posted in the background, never delay or fail the work that they report, and are
+dropped while the API server is unavailable.
 """
 
 from __future__ import annotations
@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 import secrets
 import socket
-import time
-from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import Final, Literal, NamedTuple, Self, TypeAlias
+
+from cachetools import TTLCache
 
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.names import FIELD_MANAGER
@@ -37,7 +36,7 @@ _log = get_logger(__name__)
 
 
 class _EventKey(NamedTuple):
-    """What makes two events the same."""
+    """Two events with the same key are counted as one."""
 
     uid: str
     type: EventType
@@ -47,16 +46,15 @@ class _EventKey(NamedTuple):
 
 @dataclass(slots=True)
 class _PostedEvent:
-    """An event that was posted and may still be counted up."""
+    """An event that was posted and whose count may still increase."""
 
     name: str
-    posted_at: float
-    count: int
+    count: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class _QueuedEvent:
-    """An event on its way; `involved` is the reference to its object."""
+    """An event that waits to be posted."""
 
     key: _EventKey
     involved_object: JsonObject
@@ -64,9 +62,9 @@ class _QueuedEvent:
 
 
 class EventRecorder:
-    """Posts events; the same one on the same object within five minutes is counted up instead of posted again.
+    """Posts events; when an event recurs within five minutes, its count increases instead.
 
-    `async with` runs it, and sends what is left at the end.
+    `async with` runs it, and posts the remaining events at the end.
     """
 
     def __init__(self, client: KubeClient, *, component: str = FIELD_MANAGER) -> None:
@@ -74,16 +72,14 @@ class EventRecorder:
         self._component = component
         self._instance = socket.gethostname()
         self._queue: asyncio.Queue[_QueuedEvent] = asyncio.Queue(QUEUED_EVENTS_MAX)
-        self._posted: OrderedDict[_EventKey, _PostedEvent] = OrderedDict()
+        self._posted: TTLCache[_EventKey, _PostedEvent] = TTLCache(POSTED_EVENTS_MAX, ttl=AGGREGATION_SECONDS)
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
         self._task = asyncio.create_task(self._post_all(), name="events")
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         task, self._task = self._task, None
         if task is None:
             return
@@ -91,18 +87,18 @@ class EventRecorder:
             async with asyncio.timeout(FLUSH_SECONDS):
                 await self._queue.join()
         except TimeoutError:
-            _log.warning("events were not posted", events=self._queue.qsize())
+            _log.warning("events lost at shutdown", events=self._queue.qsize())
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
     def record(self, body: JsonObject, *, event_type: EventType = "Normal", reason: str, message: str) -> None:
-        """Tell of something that happened to an object; never waits and never raises.
+        """Record what happened to an object; never waits and never raises.
 
         Args:
             body: the object, with apiVersion and kind.
-            kind: Normal or Warning.
+            event_type: Normal or Warning.
             reason: one word in CamelCase.
-            message: a sentence, cut at 1,024 characters.
+            message: a sentence, shortened to 1,024 characters.
         """
         metadata = obj(body, "metadata")
         involved_object: JsonObject = {
@@ -117,12 +113,12 @@ class EventRecorder:
         try:
             self._queue.put_nowait(_QueuedEvent(key, involved_object, _now()))
         except asyncio.QueueFull:
-            _log.warning("event dropped: too many are waiting", reason=reason, name=text(metadata, "name"))
+            _log.warning("event dropped, queue full", reason=reason, name=text(metadata, "name"))
 
     async def _post_all(self) -> None:
         while True:
             queued = await self._queue.get()
-            # The namespace of events about cluster-scoped objects is "default", by custom of Kubernetes.
+            # By Kubernetes convention, events about cluster-scoped objects are in the namespace "default".
             namespace = text(queued.involved_object, "namespace") or "default"
             try:
                 if not await self._increment_count(queued, namespace=namespace):
@@ -136,7 +132,7 @@ class EventRecorder:
 
     async def _increment_count(self, queued: _QueuedEvent, *, namespace: str) -> bool:
         posted = self._posted.get(queued.key)
-        if posted is None or time.monotonic() - posted.posted_at >= AGGREGATION_SECONDS:
+        if posted is None:
             return False
         posted.count += 1
         change: JsonObject = {"count": posted.count, "lastTimestamp": queued.timestamp}
@@ -149,10 +145,7 @@ class EventRecorder:
     async def _post(self, queued: _QueuedEvent, *, namespace: str) -> None:
         name = f"{text(queued.involved_object, 'name')[:OBJECT_NAME_MAX_CHARACTERS]}.{secrets.token_hex(8)}"
         await self._client.create(EVENTS, self._event_object(queued, name=name), namespace=namespace)
-        self._posted[queued.key] = _PostedEvent(name, time.monotonic(), 1)
-        self._posted.move_to_end(queued.key)
-        if len(self._posted) > POSTED_EVENTS_MAX:
-            self._posted.popitem(last=False)
+        self._posted[queued.key] = _PostedEvent(name)
 
     def _event_object(self, queued: _QueuedEvent, *, name: str) -> JsonObject:
         return {

@@ -1,8 +1,7 @@
-"""Which of several operators leads: a Lease of coordination.k8s.io, taken, renewed and given back.
+"""Leader election with a Lease (coordination.k8s.io): acquire, renew and release.
 
-Lives in `kube` because it is a protocol on one API object. Leader election of `kubernetes.aio` keeps a leader running
-after a connection error, so this is our own: a leader that could not renew in time has lost before another may take
-over, and says so.
+The leader election of `kubernetes.aio` keeps a leader running after a connection error. Here, a leader that cannot
+renew in time steps down before another candidate may take over, and reports it.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import Final, Self
 
 from xapp_operator.api.json import JsonObject, integer, obj, text
+from xapp_operator.common.text import quote_input
 from xapp_operator.errors import AlreadyExists, Conflict, KubeError, NotFound
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.lease_identity import is_dead, process_identity
@@ -26,7 +25,7 @@ from xapp_operator.telemetry.logs import get_logger
 
 RENEW_FRACTION: Final = 1 / 3
 LOST_FRACTION: Final = 2 / 3
-"""Part of the term after which an unrenewed leader has lost; others wait the whole of it (as client-go: 10 of 15 s)."""
+"""Fraction of the lease after which a leader without renewal steps down (client-go: 10 of 15 s). Others wait longer."""
 RETRY_FRACTION: Final = 1 / 15
 ACQUIRE_RETRY_MAX_SECONDS: Final = 2.0
 RELEASE_TIMEOUT_SECONDS: Final = 3.0
@@ -35,12 +34,12 @@ _log = get_logger(__name__)
 
 
 class _LeaseLostError(Exception):
-    """The Lease has another holder by now, or is gone."""
+    """The Lease has another holder or was deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class _ObservedHolder:
-    """The last renewal of another holder; `seen_at` is of our monotonic clock, because its clock is not trusted."""
+    """The last renewal of another holder; `observed_at` is on our monotonic clock, because its clock is not trusted."""
 
     holder: str
     renew_time: str
@@ -48,7 +47,7 @@ class _ObservedHolder:
 
 
 class LeaderElector:
-    """One candidate for one Lease: `acquire` waits for the lead, which is then renewed until lost or released."""
+    """One candidate for one Lease: `acquire` waits until it leads, and then renews the Lease until loss or release."""
 
     def __init__(
         self,
@@ -63,12 +62,12 @@ class LeaderElector:
         """Prepare a candidate.
 
         Args:
-            client: in whose name the Lease is written.
-            namespace: of the Lease; it must exist.
+            client: writes the Lease with its identity.
+            namespace: of the Lease; must exist.
             name: of the Lease.
-            seconds: the term; who has not renewed for so long may be replaced.
-            on_lost: called once in the event loop when the lead is lost without having been released.
-            identity: by default `holder.own_identity`.
+            lease_seconds: a leader that has not renewed for so long may be replaced.
+            on_lost: called once in the event loop when this candidate loses the lead without releasing it.
+            identity: by default `lease_identity.process_identity()`.
         """
         self._client = client
         self._namespace = namespace
@@ -85,19 +84,17 @@ class LeaderElector:
         await self.acquire()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.release()
 
     @property
     def is_leader(self) -> bool:
-        """Tell whether this candidate leads right now; False as soon as it may have lost, even before `on_lost`."""
+        """Return whether this candidate leads now; False as soon as it may have lost, even before `on_lost`."""
         return self._lease is not None and time.monotonic() < self._deadline
 
     @property
     def holder(self) -> str | None:
-        """Return the identity of the leader as last seen, or None before anybody was seen leading."""
+        """Return the identity of the last observed leader, or None before a leader was observed."""
         if self.is_leader:
             return self.identity
         return self._observed_holder.holder if self._observed_holder else None
@@ -106,20 +103,20 @@ class LeaderElector:
         """Wait until this candidate leads.
 
         Raises:
-            KubeError: when waiting cannot help: a missing right, or a namespace that does not exist.
+            KubeError: when waiting cannot help: missing permission, or a namespace that does not exist.
         """
         announced = False
         while not await self._try_acquire():
             if not announced:
-                _log.info("waiting for the lead", lease=self._name, holder=self.holder)
+                _log.info("waiting for leadership", lease=self._name, holder=self.holder)
                 announced = True
             pause = min(ACQUIRE_RETRY_MAX_SECONDS, self._lease_seconds * RENEW_FRACTION)
             await asyncio.sleep(pause * random.uniform(0.8, 1.0))  # noqa: S311 - jitter
-        _log.info("leading", lease=self._name, identity=self.identity)
+        _log.info("became leader", lease=self._name, identity=self.identity)
         self._renew_task = asyncio.create_task(self._renew_until_lost(), name=f"renew lease {self._name}")
 
     async def release(self) -> None:
-        """Stop renewing and give the Lease back, so that another candidate leads at once; never raises."""
+        """Stop renewing and release the Lease, so that another candidate leads at once; never raises."""
         renewing, self._renew_task = self._renew_task, None
         if renewing is not None:
             renewing.cancel()
@@ -129,12 +126,12 @@ class LeaderElector:
             return
         try:
             async with asyncio.timeout(RELEASE_TIMEOUT_SECONDS):
-                # Read again: the renewal that was just cancelled may have reached the server.
+                # Read it again: the cancelled renewal may have reached the server.
                 lease = await self._read_own_lease()
                 obj(lease, "spec").update(holderIdentity="", leaseDurationSeconds=1, renewTime=_micro_time_now())
                 await self._client.replace(LEASES, lease)
         except (KubeError, TimeoutError, _LeaseLostError):
-            _log.warning("the lease was not given back; it runs out by itself", lease=self._name)
+            _log.warning("lease not released, it will expire", lease=self._name)
 
     async def _try_acquire(self) -> bool:
         started = time.monotonic()
@@ -145,7 +142,7 @@ class LeaderElector:
         except KubeError as error:
             if error.permanent:
                 raise
-            _log.warning("the lease cannot be read or written", lease=self._name, error=error.message)
+            _log.warning("lease not acquired", lease=self._name, error=error.message)
             return False
         if lease is None:
             return False
@@ -176,8 +173,8 @@ class LeaderElector:
             return await self._client.create(LEASES, lease)
         except NotFound as error:
             raise KubeError(
-                f"no lead can be taken: namespace {self._namespace!r} of the Lease does not exist; create it, or name "
-                "another in XAPP_LEADER_ELECTION_NAMESPACE",
+                f"leader election is not possible: the namespace {quote_input(self._namespace)} of the Lease does not "
+                "exist; create it, or set XAPP_LEADER_ELECTION_NAMESPACE to another one",
                 permanent=True,
             ) from error
 
@@ -205,11 +202,11 @@ class LeaderElector:
             except _LeaseLostError:
                 break
             except (KubeError, TimeoutError) as error:
-                _log.warning("the lease could not be renewed", lease=self._name, error=str(error) or "time-out")
+                _log.warning("lease not renewed", lease=self._name, error=str(error) or "timeout")
                 pause = self._lease_seconds * RETRY_FRACTION
         self._lease = None
         self._renew_task = None
-        _log.error("the lead is lost", lease=self._name, identity=self.identity)
+        _log.error("leadership lost", lease=self._name, identity=self.identity)
         self._on_lost()
 
     async def _renew(self) -> JsonObject:
@@ -217,7 +214,7 @@ class LeaderElector:
         try:
             return await self._write_renewal(lease)
         except Conflict:
-            # Somebody labelled it, or an answer to us was lost: still ours, as long as the holder is.
+            # Somebody edited the Lease, or a response was lost: we still hold it while we are the holder.
             return await self._write_renewal(await self._read_own_lease())
         except NotFound as error:
             raise _LeaseLostError from error
@@ -247,5 +244,5 @@ class LeaderElector:
 
 
 def _micro_time_now() -> str:
-    # MicroTime of Kubernetes.
+    # The format is MicroTime of meta/v1.
     return datetime.now(tz=UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

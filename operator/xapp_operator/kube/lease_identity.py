@@ -1,7 +1,4 @@
-"""Who holds a lease: a name for this process that tells others on the same machine whether it still runs.
-
-Lives beside `lease`; apart from it because it reads /proc and knows nothing of the cluster.
-"""
+"""The identity of this process in a Lease; others on the same machine can check whether the process still runs."""
 
 from __future__ import annotations
 
@@ -20,8 +17,8 @@ _ENDED_STATES: Final = frozenset("ZXx")
 def process_identity() -> str:
     """Return `<hostname>/<pid>/<process start ticks>/<machine>`.
 
-    `machine` joins the boot id and the process-id namespace: only where both agree does a process id mean the same
-    process, whatever the hostname says (two pods may share one, and a pod may see its own process as number 1).
+    `machine` is the boot id and the PID namespace. Only where both match does a PID mean the same process: two pods may
+    share a hostname, and in a pod the process may have PID 1.
     """
     stat = _process_stat(os.getpid())
     machine = _machine_id()
@@ -31,7 +28,7 @@ def process_identity() -> str:
 
 
 def is_dead(identity: str) -> bool:
-    """Tell whether the process of that identity ran here and is gone; False whenever that cannot be known."""
+    """Return whether the process of that identity ran here and has ended; False when this is unknown."""
     parts = identity.split("/")
     machine = _machine_id()
     if machine is None or parts[3:] != [machine] or not parts[1].isdecimal():
@@ -50,7 +47,7 @@ def _machine_id() -> str | None:
 
 
 def _process_stat(pid: int) -> list[str] | None:
-    # proc(5): the second field, the command in brackets, may hold anything; what is read here comes after it.
+    # proc(5): the second field, the command in parentheses, may contain anything; we read what follows it.
     try:
         return (PROC_DIRECTORY / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
     except OSError:

@@ -1,4 +1,4 @@
-"""What is asked of the log of a container, as the API server takes it (core/v1, PodLogOptions)."""
+"""The options for reading the log of a container (core/v1, PodLogOptions)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from xapp_operator.kube.request_encoding import drop_none
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodLogOptions:
-    """Which part of the log of `container`; None leaves a bound out.
+    """Which part of the log of `container` to read; None means no limit.
 
-    `tail` counts lines, `since_seconds` goes back from now, `since_time` is RFC 3339 (whole seconds count). `previous`
-    asks for the container before the last restart. With `timestamps` each line begins with its time.
+    `since_seconds` is relative to now, `since_time` is RFC 3339 (fractions of a second are ignored). `previous` selects
+    the container before the last restart. With `timestamps`, each line starts with its time.
     """
 
     container: str

@@ -7,7 +7,9 @@ from typing import Protocol
 
 from xapp_operator.api.json import JsonObject, obj
 from xapp_operator.errors import NotFound
-from xapp_operator.kube.client import PAGE_SIZE, ListResult
+from xapp_operator.kube.client import PAGE_SIZE
+from xapp_operator.kube.discovery import Discovery
+from xapp_operator.kube.request_encoding import ListResult
 from xapp_operator.kube.resources import NAMESPACES, Resource
 
 
@@ -34,8 +36,9 @@ class KubeReader(Protocol):
     async def server_version(self) -> str:
         """Return the version of the API server."""
 
-    async def api_versions(self) -> tuple[str, ...]:
-        """Return the API versions that the cluster serves."""
+    @property
+    def discovery(self) -> Discovery:
+        """Return what the cluster serves."""
 
 
 async def is_namespace_terminating(kube: KubeReader, name: str) -> bool:

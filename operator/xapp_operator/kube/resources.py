@@ -1,7 +1,6 @@
-"""The kinds of objects that this package reads and writes, and their paths at the API server.
+"""The kinds of objects that this package uses, and their paths at the API server.
 
-Lives in `kube` because only this layer knows the URLs of the Kubernetes API; the layers above name a `Resource` and
-never build a path. Kinds that a chart brings along are found by `discovery.Discovery`.
+The layers above use a `Resource` and never build a path. `discovery.Discovery` finds the kinds that a chart contains.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class Resource:
 
     @property
     def api_version(self) -> str:
-        """Return what stands in `apiVersion` of its objects."""
+        """Return the `apiVersion` of its objects."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
@@ -48,7 +47,7 @@ class Resource:
             subresource: such as `status` or `log`.
 
         Raises:
-            Invalid: for a name or namespace that would leave its place in the path.
+            Invalid: for a name or namespace that is not a single path segment.
         """
         parts = ["/apis", self.group, self.version] if self.group else ["/api", self.version]
         if namespace is not None and self.namespaced:
@@ -56,11 +55,11 @@ class Resource:
         parts.append(self.plural)
         if name is not None:
             if self.namespaced and namespace is None:
-                raise ValueError(f"{self.group_resource} is namespaced: an object of it needs a namespace")
+                raise ValueError(f"{self.group_resource} is namespaced: pass a namespace")
             parts.append(_path_segment(name))
         if subresource is not None:
             if name is None:
-                raise ValueError("a subresource belongs to one object: give its name")
+                raise ValueError("a subresource needs the name of its object")
             parts.append(subresource)
         return "/".join(parts)
 

@@ -1,15 +1,14 @@
-"""The one writer of status of our own resources.
+"""Writes the status of our own resources.
 
-Lives in `kube` because it decides what crosses the wire: only the difference, and nothing when there is none, so that
-a resync of a thousand XApps writes nothing.
+It sends only the difference, and nothing when there is none, so that a resync of a thousand XApps writes nothing.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Final
 
+from cachetools import LRUCache
 from pydantic import BaseModel
 
 from xapp_operator.api.chart_repository import ChartRepositoryStatus
@@ -36,7 +35,7 @@ _RESOURCE_BY_KIND: Final[dict[str, tuple[Resource, frozenset[str]]]] = {
 
 @dataclass(frozen=True, slots=True)
 class _KnownStatus:
-    """The status of one object as far as it is known."""
+    """The latest known status of one object."""
 
     namespace: str
     name: str
@@ -61,21 +60,21 @@ class StatusWriter:
 
     def __init__(self, client: KubeClient) -> None:
         self._client = client
-        self._recent_writes: OrderedDict[str, _KnownStatus] = OrderedDict()
+        self._recent_writes: LRUCache[str, _KnownStatus] = LRUCache(RECENT_WRITES_MAX)
 
     async def write(self, body: JsonObject, new_status: JsonObject) -> JsonObject | None:
-        """Make the status of the object `body` be `new_status`; return the object as stored, or None if it was so.
+        """Set the status of the object `body` to `new_status`; return the object as stored, or None without a change.
 
-        A field of status that this version knows and `new_status` lacks (or has as None) is removed; fields that a
-        newer version may have put there are kept. Lists, so the conditions, are replaced whole.
+        A status field that this version knows and `new_status` lacks (or has as None) is removed. Fields of a newer
+        version are kept. Lists, such as the conditions, are replaced as a whole.
 
         Args:
-            body: the whole object as last read; it may be older than our own last write.
-            new_status: the whole status.
+            body: the complete object as last read; it may be older than our own last write.
+            new_status: the complete status.
 
         Raises:
-            NotFound: when the object is gone.
-            Conflict: when another object has its name by now, or others write faster than we do.
+            NotFound: when the object was deleted.
+            Conflict: when another object has its name now, or others write faster than we do.
         """
         resource, known = _RESOURCE_BY_KIND[text(body, "kind")]
         latest = self._latest_known(body)
@@ -91,16 +90,18 @@ class StatusWriter:
         return None
 
     async def _patch_status(self, resource: Resource, latest: _KnownStatus, patch: JsonObject) -> JsonObject:
-        # The version makes sure that the difference is one to what is there now.
+        # The resourceVersion ensures that the patch applies to the status it was made for.
         body: JsonObject = {"metadata": {"resourceVersion": latest.version}, "status": patch}
         stored = await self._client.patch(resource, latest.name, body, namespace=latest.namespace, subresource="status")
-        self._remember_write(_KnownStatus.from_object(stored))
+        # The caller's cache may lag behind this write. A patch made from its old status would undo or skip changes.
+        written = _KnownStatus.from_object(stored)
+        self._recent_writes[written.uid] = written
         return stored
 
     async def _read_status(self, resource: Resource, known: _KnownStatus) -> _KnownStatus:
         latest = _KnownStatus.from_object(await self._client.get(resource, known.name, namespace=known.namespace))
         if latest.uid != known.uid:
-            raise Conflict(f"{resource.kind} {known.name} is another object by now: it was deleted and made again")
+            raise Conflict(f"{resource.kind} {known.name} is another object now: it was deleted and created again")
         return latest
 
     def _latest_known(self, body: JsonObject) -> _KnownStatus:
@@ -108,20 +109,13 @@ class StatusWriter:
         written = self._recent_writes.get(read.uid)
         return written if written and int(written.version) > int(read.version) else read
 
-    def _remember_write(self, written: _KnownStatus) -> None:
-        # A reader's cache may lag behind this write; a difference to its old status would undo or skip things.
-        self._recent_writes[written.uid] = written
-        self._recent_writes.move_to_end(written.uid)
-        if len(self._recent_writes) > RECENT_WRITES_MAX:
-            self._recent_writes.popitem(last=False)
-
 
 def _merge_unknown_fields(current: JsonObject, new_status: JsonObject, *, known: frozenset[str]) -> JsonObject:
     return {key: value for key, value in current.items() if key not in known} | new_status
 
 
 def merge_patch(old: JsonObject, new: JsonObject) -> JsonObject:
-    """Return the JSON merge patch (RFC 7386) that makes `new` of `old`; empty when they are equal."""
+    """Return the JSON merge patch (RFC 7386) that turns `old` into `new`; empty when they are equal."""
     patch: JsonObject = {key: None for key in old if new.get(key) is None}
     for key, value in new.items():
         before = old.get(key)
@@ -139,5 +133,5 @@ def _json_equal(first: Json, second: Json) -> bool:
         return first.keys() == second.keys() and all(_json_equal(value, second[key]) for key, value in first.items())
     if isinstance(first, list) and isinstance(second, list):
         return len(first) == len(second) and all(map(_json_equal, first, second))
-    # In JSON, as opposed to Python, true is not 1.
+    # In JSON, unlike in Python, true is not 1.
     return first == second and isinstance(first, bool) == isinstance(second, bool)

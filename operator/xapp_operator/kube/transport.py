@@ -1,8 +1,8 @@
-"""HTTP to one API server: connection pools, identities, time-outs and repeats.
+"""HTTP to one API server: connection pools, identities, timeouts and retries.
 
-Lives below `client` so that the verbs of Kubernetes are written without a thought for connections. Two rules are kept
-here and nowhere else: a request in another person's name never travels over a connection that was opened with our
-client certificate, nor with our token; and a write is repeated only when the server cannot have acted on it.
+Two rules are kept here and nowhere else. A request with another user's token never travels over a connection that was
+opened with our client certificate, and never carries our token. A write is retried only when the server cannot have
+acted on it.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 import aiohttp
 from yarl import URL
 
+from xapp_operator.domain.backoff import Backoff
 from xapp_operator.errors import ApiUnavailable, Unauthenticated
 from xapp_operator.kube.api_errors import FIRST_ERROR_STATUS, connection_error, error_from_response
 from xapp_operator.kube.credentials import ClusterCredentials
@@ -49,14 +50,31 @@ _TOKEN_PATTERN: Final = re.compile("[!-~]+")
 
 @dataclass(frozen=True, slots=True)
 class RequestIdentity:
-    """In whose name a request is made: ours, ours on behalf of a user, or that of another person's token."""
+    """Who makes a request: this process, this process on behalf of a user, or the owner of another token."""
 
     token: str | None = field(default=None, repr=False)
     impersonated_user: str | None = None
 
+    @classmethod
+    def from_token(cls, token: str) -> RequestIdentity:
+        """Return the identity of the owner of a bearer token.
+
+        Raises:
+            Unauthenticated: when the text is not a token (RFC 6750, section 2.1: visible ASCII, no spaces).
+        """
+        if _TOKEN_PATTERN.fullmatch(token) is None:
+            raise Unauthenticated("the bearer token is malformed: it must be visible ASCII without spaces")
+        return cls(token=token)
+
+    def impersonating(self, user: str) -> RequestIdentity:
+        """Return this identity acting as `user` (Impersonate-User)."""
+        if not user or not user.isprintable():
+            raise Unauthenticated("the user to impersonate is malformed: it must be printable text")
+        return replace(self, impersonated_user=user)
+
     @property
     def uses_own_credentials(self) -> bool:
-        """Tell whether our own credentials are sent."""
+        """Return whether the request carries our own credentials."""
         return self.token is None
 
 
@@ -65,7 +83,7 @@ OWN_IDENTITY: Final = RequestIdentity()
 
 @dataclass(frozen=True, slots=True)
 class ApiRequest:
-    """One request; `path` is already encoded, `seconds` bounds the whole call with its repeats."""
+    """One request; `path` is already encoded, `timeout_seconds` bounds the whole call with its retries."""
 
     method: str
     path: str
@@ -77,7 +95,7 @@ class ApiRequest:
 
 @dataclass(frozen=True, slots=True)
 class ApiResponse:
-    """A whole answer of any status; `retry_after` in seconds, where the server gave one."""
+    """A complete response of any status."""
 
     status: int
     headers: Mapping[str, str]
@@ -85,23 +103,22 @@ class ApiResponse:
 
     @property
     def retry_after(self) -> float | None:
+        """Return the Retry-After header in seconds, if the server sent one."""
         value = self.headers.get("Retry-After", "")
         return float(value) if value.isdecimal() else None
 
 
 class ApiStream:
-    """An answer of less than 400 whose body is read as it comes."""
+    """A response with a status below 400 whose body is streamed."""
 
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         self._response = response
-        self.status = response.status
-        self.headers: Mapping[str, str] = response.headers
 
     async def chunks(self) -> AsyncGenerator[bytes]:
         """Yield the body as it arrives.
 
         Raises:
-            ApiUnavailable: when the connection breaks, or stays silent for longer than its read time-out.
+            ApiUnavailable: when the connection breaks, or is silent for longer than the read timeout.
         """
         try:
             async for chunk in self._response.content.iter_any():
@@ -111,7 +128,7 @@ class ApiStream:
 
 
 class ApiTransport:
-    """The connection pools to one API server, shared by every client made from one `KubeClient`."""
+    """The connection pools to one API server; every client made from one `KubeClient` shares them."""
 
     def __init__(self, credentials: ClusterCredentials) -> None:
         self.credentials = credentials
@@ -119,26 +136,26 @@ class ApiTransport:
         self._closed = False
 
     async def close(self) -> None:
-        """Close every connection; running requests end with ApiUnavailable."""
+        """Close every connection; running requests fail with ApiUnavailable."""
         self._closed = True
         sessions, self._sessions = list(self._sessions.values()), {}
         for session in sessions:
             await session.close()
 
     async def send(self, request: ApiRequest, *, identity: RequestIdentity) -> ApiResponse:
-        """Send `request` and return its whole answer, whatever its status.
+        """Send `request` and return the complete response, whatever its status.
 
-        A request that never reached the server is repeated; a read also when its answer was lost. An answer 429 is
-        repeated after the time that the server asks for, up to `RETRY_AFTER_MAX_SECONDS`.
+        A request that never reached the server is retried; a read also when its response was lost. After a 429, the
+        retry waits for as long as the server asks, up to `RETRY_AFTER_MAX_SECONDS`.
 
         Raises:
-            ApiUnavailable: when there is no answer in `request.seconds`.
+            ApiUnavailable: when there is no response within `request.timeout_seconds`.
         """
         deadline = time.monotonic() + request.timeout_seconds
         attempt = 1
         refreshed = False
         while True:
-            wait = RETRY_FIRST_SECONDS * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)  # noqa: S311 - jitter
+            wait = Backoff(RETRY_FIRST_SECONDS, RETRY_AFTER_MAX_SECONDS).jittered(attempt)
             try:
                 response = await self._send_once(request, identity=identity, seconds=deadline - time.monotonic())
             except TimeoutError as error:
@@ -162,13 +179,13 @@ class ApiTransport:
     async def stream(
         self, request: ApiRequest, *, identity: RequestIdentity, read_timeout: float | None
     ) -> AsyncIterator[ApiStream]:
-        """Send `request` and give its answer to be read as it comes.
+        """Send `request` and give its response as a stream.
 
-        `silence` is the longest pause, in seconds; None for an answer that may be silent for as long as it likes.
+        `read_timeout` is the longest allowed pause in seconds; None allows any pause.
 
         Raises:
             KubeError: for a status of 400 or more.
-            ApiUnavailable: when there is no answer.
+            ApiUnavailable: when there is no response.
         """
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=read_timeout)
         for is_last in (False, True):
@@ -190,10 +207,10 @@ class ApiTransport:
 
     @asynccontextmanager
     async def proxy_request(self, request: ProxyRequest, *, identity: RequestIdentity) -> AsyncIterator[ProxyResponse]:
-        """Pass on a request that is streamed both ways, and give its answer of any status to be read.
+        """Send a request whose body and response are streamed, and give the response, whatever its status.
 
         Raises:
-            aiohttp.ClientError, TimeoutError, OSError: when there is no answer.
+            aiohttp.ClientError, TimeoutError, OSError: when there is no response.
         """
         authorized = replace(request, headers=await self._with_identity_headers(request.headers, identity=identity))
         async with send_proxy_request(
@@ -206,16 +223,11 @@ class ApiTransport:
             yield response
 
     async def authorize_websocket(self, request: WebSocketRequest, *, identity: RequestIdentity) -> WebSocketRequest:
-        """Return a WebSocket to be opened with what proves `identity`, and with the TLS of this API server."""
-        tls = (
-            self.credentials.tls.authenticated_context
-            if identity.uses_own_credentials
-            else self.credentials.tls.anonymous_context
-        )
+        """Return `request` with the credentials of `identity` and the TLS settings of this API server."""
         return replace(
             request,
             headers=await self._with_identity_headers(request.headers, identity=identity),
-            tls=tls,
+            tls=self.credentials.tls.context(own_credentials=identity.uses_own_credentials),
             server_hostname=self.credentials.tls_server_name or urlsplit(self.credentials.server).hostname,
             proxy=self.credentials.proxy,
         )
@@ -241,14 +253,14 @@ class ApiTransport:
     async def _start_request(
         self, request: ApiRequest, *, identity: RequestIdentity, client_timeout: aiohttp.ClientTimeout, streaming: bool
     ) -> aiohttp.ClientResponse:
-        # Uncompressed: an operator is near its API server, and inflating costs more than the bytes.
+        # Uncompressed: the operator runs near its API server, and decompression costs more than the bytes.
         headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
         headers |= dict(await self._with_identity_headers(request.headers.items(), identity=identity))
         return await self._session(own_credentials=identity.uses_own_credentials, streaming=streaming).request(
             request.method,
             URL(self.credentials.server + request.path, encoded=True).update_query(request.params),
             headers=headers,
-            # A stream, because aiohttp warns of large bodies that are sent in one piece.
+            # A stream, because aiohttp warns about large bodies sent in one piece.
             data=None if request.body is None else io.BytesIO(request.body),
             timeout=client_timeout,
             allow_redirects=False,
@@ -259,11 +271,9 @@ class ApiTransport:
     def _session(self, *, own_credentials: bool, streaming: bool) -> aiohttp.ClientSession:
         if self._closed:
             raise ApiUnavailable("the connection to the Kubernetes API was closed: this process is ending")
-        # Keyed by the TLS context: a renewed certificate opens new connections. Watches have a pool of their own,
-        # unbounded, so that long streams can never use up the connections of ordinary calls.
-        context = (
-            self.credentials.tls.authenticated_context if own_credentials else self.credentials.tls.anonymous_context
-        )
+        # Keyed by the TLS context, so that a renewed certificate opens new connections. Streams have their own,
+        # unbounded pool, so that they never use up the connections of ordinary calls.
+        context = self.credentials.tls.context(own_credentials=own_credentials)
         key = (context, streaming)
         session = self._sessions.get(key)
         if session is None:
@@ -274,13 +284,14 @@ class ApiTransport:
                 read_bufsize=READ_BUFFER_BYTES,
                 auto_decompress=False,
             )
-            # What is safe to repeat is decided above: aiohttp would send a PUT or DELETE twice that may have been done.
+            # aiohttp would resend a PUT or DELETE that the server may have executed, and has no public option against
+            # it. `send` decides what is safe to retry.
             session._retry_connection = False
         return session
 
 
 def _is_identity_header(header: str) -> bool:
-    # Headers that were passed on from somebody else's request must not add to the identity that is chosen here.
+    # Headers forwarded from another request must not add to the identity chosen here.
     lower = header.lower()
     return lower in {"authorization", "cookie"} or lower.startswith(("impersonate-", "x-remote-"))
 
@@ -292,7 +303,8 @@ def _is_retryable(request: ApiRequest, error: BaseException) -> bool:
 
 
 def _retry_delay(request: ApiRequest, response: ApiResponse) -> float | None:
-    # 429 means "not begun" for every verb; a 503 may come from an aggregated server that has begun.
+    # A 429 means that the request was not started, for every verb; a 503 may come from an aggregated API server that
+    # has started it.
     repeatable = response.status == HTTPStatus.TOO_MANY_REQUESTS or (
         response.status == HTTPStatus.SERVICE_UNAVAILABLE and request.method in SAFE_METHODS
     )
@@ -306,21 +318,3 @@ async def _read_error_body(response: aiohttp.ClientResponse) -> bytes:
         return await response.content.read(ERROR_BODY_MAX_BYTES)
     except (aiohttp.ClientError, TimeoutError, OSError):
         return b""
-
-
-def token_identity(token: str) -> RequestIdentity:
-    """Return the identity of the holder of a bearer token.
-
-    Raises:
-        Unauthenticated: for a text that can be no token (RFC 6750, section 2.1: visible ASCII, no spaces).
-    """
-    if _TOKEN_PATTERN.fullmatch(token) is None:
-        raise Unauthenticated("the bearer token is malformed: it must be visible ASCII without spaces")
-    return RequestIdentity(token=token)
-
-
-def impersonating(identity: RequestIdentity, user: str) -> RequestIdentity:
-    """Return `identity` acting as `user` (Impersonate-User)."""
-    if not user or not user.isprintable():
-        raise Unauthenticated("the user to impersonate is malformed: it must be printable text")
-    return replace(identity, impersonated_user=user)

@@ -1,24 +1,23 @@
-"""What the cluster holds of one kind, kept in memory by list and watch.
+"""The objects of one kind, kept in memory by list and watch.
 
-Lives in `kube` because it lives on resource versions and watch events; the monitor, the operator and the gateway read
-from it and never list by themselves. It keeps only what `keep` makes of an object, never whole objects, so that ten
-thousand XApps with large values fit; and what it once knew it still knows while the API server is away.
+The operator, the monitor and the gateway read from such caches and never list objects themselves. A cache keeps only
+what `transform` makes of an object, so that ten thousand XApps with large values fit. It keeps its contents while the
+API server is unavailable.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
-import random
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
 from sys import intern
-from types import TracebackType
 from typing import Final, Generic, Literal, NamedTuple, Self, TypeAlias, TypeVar
 
 from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.domain.backoff import Backoff
 from xapp_operator.errors import Invalid, KubeError, NotReady, WatchExpired
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import Resource
@@ -26,8 +25,7 @@ from xapp_operator.kube.watch_events import WatchEvent
 from xapp_operator.telemetry.logs import get_logger
 from xapp_operator.telemetry.metrics import METRICS
 
-BACKOFF_FIRST_SECONDS: Final = 0.25
-BACKOFF_MAX_SECONDS: Final = 15.0
+WATCH_BACKOFF: Final = Backoff(0.25, 15.0)
 EVENTS_PER_YIELD: Final = 200
 
 T = TypeVar("T")
@@ -35,14 +33,14 @@ ChangeType: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED"]
 
 
 class ObjectKey(NamedTuple):
-    """What names an object within its kind; `namespace` is empty for cluster-scoped kinds."""
+    """Identifies an object within its kind; `namespace` is empty for cluster-scoped kinds."""
 
     namespace: str
     name: str
 
 
 Subscriber: TypeAlias = Callable[[ChangeType, ObjectKey, T], None]
-"""Called in the order of changes, in the event loop; of a DELETED it gets what was last known."""
+"""Called in the event loop, in the order of changes; for DELETED, with the last known value."""
 
 _log = get_logger(__name__)
 
@@ -51,7 +49,7 @@ _log = get_logger(__name__)
 class _WatchScope:
     """The state of one watch: of one namespace, or of all.
 
-    Everything up to the resource version `seen` is in the cache; `resume` is where the watch goes on, 0 to list first.
+    The cache holds everything up to `seen_version`. The watch continues from `resume_version`; 0 means list first.
     """
 
     namespace: str | None
@@ -70,7 +68,7 @@ class _WatchScope:
 
 @dataclass(frozen=True, slots=True)
 class _CachedObject(Generic[T]):
-    """What is kept of one object, and which state of which object it was made of."""
+    """The value made of one object, and the version and UID of that object."""
 
     value: T
     version: int
@@ -78,7 +76,7 @@ class _CachedObject(Generic[T]):
 
 
 class WatchCache(Generic[T]):
-    """The objects of one kind that a selector picks, as `keep` sees them, by namespace and name."""
+    """The objects of one kind that match a selector, transformed, by namespace and name."""
 
     def __init__(
         self,
@@ -88,25 +86,23 @@ class WatchCache(Generic[T]):
         transform: Callable[[JsonObject], T | None],
         namespaces: Iterable[str] = (),
         label_selector: str | None = None,
-        field_selector: str | None = None,
         metadata_only: bool = False,
     ) -> None:
         """Prepare a cache; `async with` or `start` and `stop` run it.
 
         Args:
-            client: in whose name objects are read.
+            client: reads the objects with its identity.
             resource: the kind.
-            keep: makes what is kept of an object; None leaves the object out. Must not hold on to the object.
-            namespaces: one watch each; none of them means all namespaces with one watch.
-            label_selector: of Kubernetes.
-            field_selector: of Kubernetes.
-            metadata_only: objects come without spec and status.
+            transform: returns what to keep of an object, or None to leave it out. Must not keep a reference to the
+                object itself.
+            namespaces: one watch each; empty means one watch of all namespaces.
+            label_selector: a Kubernetes label selector.
+            metadata_only: read objects without spec and status.
         """
         self._client = client
         self._resource = resource
         self._transform = transform
         self._label_selector = label_selector
-        self._field_selector = field_selector
         self._metadata_only = metadata_only
         self._scopes = [_WatchScope(namespace) for namespace in sorted(set(namespaces))] or [_WatchScope(None)]
         self._entries: dict[ObjectKey, _CachedObject[T]] = {}
@@ -119,15 +115,13 @@ class WatchCache(Generic[T]):
         self.start()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.stop()
 
     def start(self) -> None:
-        """Begin to list and watch."""
+        """Start to list and watch."""
         if self._tasks:
-            raise RuntimeError("this cache has been started")
+            raise RuntimeError("this cache was already started")
         self._tasks = [
             asyncio.create_task(
                 self._run_watch(scope), name=f"watch {self._resource.group_resource} {scope.namespace or '*'}"
@@ -136,7 +130,7 @@ class WatchCache(Generic[T]):
         ]
 
     async def stop(self) -> None:
-        """End every watch; what is known stays readable."""
+        """Stop every watch; the contents stay readable."""
         tasks, self._tasks = self._tasks, []
         for task in tasks:
             task.cancel()
@@ -146,7 +140,7 @@ class WatchCache(Generic[T]):
         """Wait until every namespace has been listed once.
 
         Raises:
-            NotReady: when that takes longer, with what the API server said last.
+            NotReady: when that takes longer; the message includes the last error of the API server.
         """
         try:
             async with asyncio.timeout(timeout_seconds):
@@ -159,44 +153,44 @@ class WatchCache(Generic[T]):
 
     @property
     def last_contact(self) -> float:
-        """Return when every watch had last heard from the API server, on the monotonic clock.
+        """Return the oldest time of the last contact of each watch with the API server, on the monotonic clock.
 
-        On a quiet cluster a watch hears of it every 60 seconds (bookmarks), or when it is opened anew after at most 90.
+        On a quiet cluster, a watch has contact every 60 seconds (bookmarks) or when it is reopened, after at most 90.
         """
         return min(scope.last_contact for scope in self._scopes)
 
     @property
     def failure(self) -> KubeError | None:
-        """Return why a watch is down at the moment, or None while all are well."""
+        """Return why a watch is down now, or None while all watches work."""
         return next((scope.failure for scope in self._scopes if scope.failure), None)
 
     def get(self, *, namespace: str = "", name: str) -> T | None:
-        """Return what is kept of one object."""
+        """Return the value of one object."""
         entry = self._entries.get(ObjectKey(namespace, name))
         return entry.value if entry else None
 
     def items(self) -> Iterator[tuple[ObjectKey, T]]:
-        """Iterate over all that is kept; finish before awaiting anything."""
+        """Iterate over all values; finish before awaiting anything."""
         return ((key, entry.value) for key, entry in self._entries.items())
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def subscribe(self, subscriber: Subscriber[T]) -> Callable[[], None]:
-        """Have `subscriber` called for every change from now on; returns what ends that."""
+        """Call `subscriber` for every change from now on; returns a function that unsubscribes it."""
         self._subscribers.append(subscriber)
         return lambda: self._subscribers.remove(subscriber)
 
     def store_written(self, body: JsonObject) -> None:
-        """Take in an object that this process has just written, without waiting for its watch event."""
+        """Store an object that this process has just written, without waiting for its watch event."""
         key = _key_of(body)
         scope = next((each for each in self._scopes if each.covers(key)), None)
-        # What is not newer than the watch has been seen by it already, and was perhaps deleted since.
+        # The watch has already seen any version that is not newer, and may have seen the object deleted since.
         if scope is not None and _resource_version_of(body) > max(scope.seen_version, self._version_of(key)):
             self._store(key, body)
 
     async def _run_watch(self, scope: _WatchScope) -> None:
-        wait = BACKOFF_FIRST_SECONDS
+        failures = 0
         while True:
             contact, restarted = scope.last_contact, True
             try:
@@ -212,12 +206,12 @@ class WatchCache(Generic[T]):
                 restarted = False
             if restarted:
                 METRICS.record_watch_restart(resource=self._resource.group_resource)
-            wait = BACKOFF_FIRST_SECONDS if scope.last_contact != contact else min(wait * 2, BACKOFF_MAX_SECONDS)
-            await asyncio.sleep(wait * random.uniform(0.5, 1.0))  # noqa: S311 - jitter
+            failures = failures + 1 if scope.last_contact == contact else 0
+            await asyncio.sleep(WATCH_BACKOFF.jittered(failures))
 
     async def _watch_once(self, scope: _WatchScope) -> None:
-        # A list that comes as events needs no more memory than one object (KEP-3157, Kubernetes 1.34); for 10,000
-        # XApps pages of 500 took 30 MB more and were no faster.
+        # A streaming list needs memory for one object only (KEP-3157, Kubernetes 1.34). For 10,000 XApps, pages of 500
+        # took 30 MB more and were no faster.
         if not scope.resume_version and not self._use_streaming_lists:
             await self._list(scope)
         listing: set[ObjectKey] | None = None if scope.resume_version else set()
@@ -225,7 +219,6 @@ class WatchCache(Generic[T]):
             self._resource,
             namespace=scope.namespace,
             label_selector=self._label_selector,
-            field_selector=self._field_selector,
             resource_version=str(scope.resume_version) if scope.resume_version else None,
             metadata_only=self._metadata_only,
             initial_events=listing is not None,
@@ -245,8 +238,8 @@ class WatchCache(Generic[T]):
                     raise
                 self._use_streaming_lists = False
         if not count:
-            # Before it ends a watch the server sends at least a bookmark, but nothing at all to one that goes on from
-            # a version that it has never had, as after etcd was restored from a backup.
+            # The server sends at least a bookmark before it ends a watch, unless the watch continues from a version
+            # that the server never had, as after a restore of etcd from a backup.
             scope.resume_version = 0
 
     def _handle_event(
@@ -280,7 +273,6 @@ class WatchCache(Generic[T]):
             self._resource,
             namespace=scope.namespace,
             label_selector=self._label_selector,
-            field_selector=self._field_selector,
             metadata_only=self._metadata_only,
         ):
             self._record_contact(scope)
@@ -294,8 +286,8 @@ class WatchCache(Generic[T]):
         key, version = _key_of(body), _resource_version_of(body)
         listing.add(key)
         known = self._version_of(key)
-        # An older state than a watch has told of means that etcd was restored from a backup: the list is right.
-        # Older than our own write (`put`) means that the list was made before it.
+        # Older than what a watch has reported: etcd was restored from a backup, so the list is right. Older than our
+        # own write (`store_written`): the list was made before that write.
         if version > known or version < known <= scope.seen_version:
             self._store(key, body)
 
@@ -335,7 +327,7 @@ class WatchCache(Generic[T]):
         try:
             return self._transform(body)
         except Exception:
-            # One object that nobody foresaw must not end the watch of all others.
+            # One unexpected object must not end the watch of all others.
             _log.exception(
                 "object left out", resource=self._resource.group_resource, namespace=key.namespace, name=key.name
             )
@@ -375,5 +367,5 @@ def _key_of(body: JsonObject) -> ObjectKey:
 
 
 def _resource_version_of(body: JsonObject) -> int:
-    # Resource versions are decimal numbers that may be compared within a kind (KEP-5504, Kubernetes 1.35).
+    # Resource versions are decimal numbers that can be compared within a kind (KEP-5504, Kubernetes 1.35).
     return int(text(obj(body, "metadata"), "resourceVersion", "0"))

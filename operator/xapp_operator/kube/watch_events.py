@@ -1,11 +1,12 @@
-"""One watch request as events: the bytes of the stream cut into lines, and the lines into objects.
+"""The events of one watch request: its bytes split into lines, and each line decoded.
 
-Lives apart from `client` because lines of a watch have no bound that a line reader could be given (an object is up to
-1.5 MiB and more as JSON), and because caches of ten thousand objects spend their time here.
+A line holds a whole object, 1.5 MiB and more as JSON, so asyncio's line reader with its fixed limit does not do. Caches
+of ten thousand objects spend their time here.
 """
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, cast
 
@@ -25,28 +26,28 @@ WatchEventType: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
 
 @dataclass(frozen=True, slots=True)
 class WatchEvent:
-    """One change; of a BOOKMARK only `metadata.resourceVersion` (and its annotations) mean something."""
+    """One change; a BOOKMARK carries only `metadata.resourceVersion` and annotations."""
 
     type: WatchEventType
     object: JsonObject
 
     @property
     def ends_initial_events(self) -> bool:
-        """Tell whether this bookmark closes the list of a watch that was asked for initial events (KEP-3157)."""
+        """Return whether this bookmark ends the initial events of a streaming list (KEP-3157)."""
         if self.type != "BOOKMARK":
             return False
         return text(obj(obj(self.object, "metadata"), "annotations"), INITIAL_EVENTS_END_ANNOTATION) == "true"
 
 
 class LineSplitter:
-    """Cuts a stream of bytes into lines of any length, copying each byte at most twice."""
+    """Splits a stream of bytes into lines of any length and copies each byte at most twice."""
 
     def __init__(self) -> None:
         self._pending: list[bytes] = []
         self._size = 0
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """Return the lines that `chunk` completes, without their ends; what is unfinished waits for the next chunk.
+        """Return the lines that `chunk` completes, without their ends; the rest waits for the next chunk.
 
         Raises:
             ApiUnavailable: for a line over `LINE_MAX_BYTES`, which no API server sends.
@@ -67,7 +68,7 @@ def parse_watch_event(line: bytes) -> WatchEvent:
     """Return the event in one line of a watch.
 
     Raises:
-        WatchExpired: when the server says that the resource version is too old.
+        WatchExpired: when the resource version is too old.
         KubeError: for any other ERROR event.
     """
     try:
@@ -79,3 +80,15 @@ def parse_watch_event(line: bytes) -> WatchEvent:
     if kind == "ERROR":
         raise error_from_status(integer(body, "code", INTERNAL_ERROR_STATUS), body)
     return WatchEvent(type=cast("WatchEventType", kind), object=body)
+
+
+async def read_watch_events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[WatchEvent]:
+    """Yield the events in the body of a watch. An incomplete last line is dropped: the next watch starts before it.
+
+    Raises:
+        KubeError: as `parse_watch_event` does.
+    """
+    lines = LineSplitter()
+    async for chunk in chunks:
+        for line in lines.feed(chunk):
+            yield parse_watch_event(line)

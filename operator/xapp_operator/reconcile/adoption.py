@@ -42,7 +42,9 @@ async def matches_desired_state(
         info = inputs.chart.info
         if inputs.digests != desired or (record.chart.name, record.chart.version) != (info.name, info.version):
             return False
-        version, api_versions = await asyncio.gather(context.kube.server_version(), context.kube.api_versions())
+        version, api_versions = await asyncio.gather(
+            context.kube.server_version(), context.kube.discovery.api_versions()
+        )
         rendered = await context.helm.template(
             TemplateRequest(
                 name=xapp.release_name,

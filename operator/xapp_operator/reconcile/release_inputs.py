@@ -11,8 +11,8 @@ from typing import Final, Protocol
 
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.models import METHOD_REMOTE, XApp
-from xapp_operator.charts.chart_cache import ChartFile
-from xapp_operator.charts.chart_info import ChartInfo
+from xapp_operator.charts.archives.chart_cache import ChartFile
+from xapp_operator.charts.archives.chart_info import ChartInfo
 from xapp_operator.charts.chart_request import ChartRequest, Repository
 from xapp_operator.charts.chart_sources import ChartSources
 from xapp_operator.config import Settings

@@ -67,7 +67,7 @@ class OperatorRuntime:
             settings=settings,
             kube=kube,
             impersonation=impersonation,
-            helm=HelmEngine(settings, kubeconfig=kube.kubeconfig_path, server=kube.server),
+            helm=HelmEngine(settings, kubeconfig=kube.credentials.kubeconfig_path, server=kube.credentials.server),
             inputs=ReleaseInputsResolver(
                 settings,
                 charts=self._charts,

@@ -1,4 +1,4 @@
-"""The real registry and the real helm."""
+"""The real registry and the real Helm."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.oci_registry import LocalRegistry
 
 
 class Helm:
-    """Runs helm with folders of its own."""
+    """Runs helm with its own folders."""
 
     def __init__(self, program: Path, home: Path) -> None:
         self._program = program

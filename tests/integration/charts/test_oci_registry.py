@@ -1,4 +1,4 @@
-"""Charts are pulled from a real registry, pushed by helm or by anybody else."""
+"""Charts are pulled from a real registry, whoever pushed them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def test_the_newest_version_in_the_range_is_pulled(sources: ChartSources, 
         registry.push("acme/hello", version, chart_archive(version=version))
     for version, chosen in (("<1", "0.10.0"), ("*", "1.0.0"), (">=1.0.0-0 <1.0.0", "1.0.0-rc.1"), ("0.9.0", "0.9.0")):
         assert (await sources.resolve(wanted(registry, version))).version == chosen
-    with pytest.raises(ChartNotFound, match=r"Versions that exist: 1\.0\.0, 1\.0\.0-rc\.1, 0\.10\.0, 0\.9\.0"):
+    with pytest.raises(ChartNotFound, match=r"Existing versions: 1\.0\.0, 1\.0\.0-rc\.1, 0\.10\.0, 0\.9\.0"):
         await sources.resolve(wanted(registry, "2.0.0"))
     with pytest.raises(ChartNotFound, match='no chart "hullo"'):
         await sources.resolve(wanted(registry, "2.0.0", chart="hullo"))

@@ -127,7 +127,7 @@ def test_wrong_repository_credentials_are_reported_without_being_repeated(
     made = save(client, url=guarded_charts.url, username="jane", password="hunter2-but-wrong")
     answer = client.http.get(f"{made.headers['Location']}/charts")
     assert answer.status_code == 502
-    assert "answered 401: access is denied" in answer.json()["detail"]
+    assert "returned status 401: access is denied" in answer.json()["detail"]
     assert "hunter2" not in answer.text
 
 

@@ -1,4 +1,4 @@
-"""A client of the run's cluster, and objects to try it on."""
+"""A client of the test cluster, and objects for it."""
 
 from __future__ import annotations
 

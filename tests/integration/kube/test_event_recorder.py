@@ -1,4 +1,4 @@
-"""Events appear on their object, repeated ones are counted, and none of them ever hurts."""
+"""Events appear on their object, repeated events are counted, and a failure to post has no effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Of several candidates one leads; another only when the first has given up, is dead, or knows that it has lost."""
+"""One of several candidates leads; another one leads only when the first has released the Lease, died or lost it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ asyncio.run(lead())
 
 
 class Candidate:
-    """A candidate, what became of it, and when."""
+    """A candidate and its history."""
 
     def __init__(self, client: KubeClient, namespace: str, *, seconds: float, identity: str | None) -> None:
         self.lost: list[float] = []
@@ -138,7 +138,7 @@ def process(cluster: Cluster, namespace: str) -> Iterator[subprocess.Popen[str]]
 
 async def test_a_killed_leader_on_this_host_is_replaced_at_once(process: subprocess.Popen[str], enter: Enter) -> None:
     assert process.stdout is not None
-    assert "leading" in await asyncio.to_thread(process.stdout.readline)
+    assert "became leader" in await asyncio.to_thread(process.stdout.readline)
     candidate = enter(seconds=LONG_TERM)
     waiting = asyncio.create_task(candidate.leadership.acquire())
     await eventually(lambda: candidate.leadership.holder, what="the candidate to see the leader")
@@ -230,7 +230,7 @@ async def test_a_missing_namespace_is_an_error_that_names_the_mend(kube: KubeCli
     leadership = LeaderElector(
         kube, namespace="no-such-namespace", name=LEASE, lease_seconds=TERM, on_lost=lambda: None
     )
-    with pytest.raises(KubeError, match=r"'no-such-namespace' .* XAPP_LEADER_ELECTION_NAMESPACE") as caught:
+    with pytest.raises(KubeError, match=r'"no-such-namespace" .* XAPP_LEADER_ELECTION_NAMESPACE') as caught:
         await leadership.acquire()
     assert caught.value.permanent
 

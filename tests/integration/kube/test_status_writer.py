@@ -1,4 +1,4 @@
-"""Status is written as the difference, once, and only to the object that it is about."""
+"""A status is written as the difference, once, and only to its object."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ async def test_a_reader_that_lags_behind_does_not_undo_or_skip_a_write(kube: Kub
     deploying = await writer.write(created, DEPLOYING)
     assert deploying is not None
     assert await writer.write(deploying, {**DEPLOYING, "phase": "Deployed"}) is not None
-    # The reader still has the state before; back to that state is a change.
+    # The reader still has the old state; a return to that state is a change.
     back = await writer.write(deploying, DEPLOYING)
     assert text(obj(back, "status"), "phase") == "Deploying"
 

@@ -1,4 +1,4 @@
-"""A cache of real objects: complete, ordered, and right again after every interruption."""
+"""A cache of real objects is complete and ordered, and correct again after every interruption."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from tests.support.eventually import eventually
 from tests.support.xapp_manifest import xapp_manifest
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.config import Settings
+from xapp_operator.errors import NotFound
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import CONFIGMAPS, XAPPS
 from xapp_operator.kube.watch_cache import WatchCache
@@ -27,12 +28,12 @@ LARGE_CHARACTERS = 1_400_000
 
 
 def value(body: JsonObject) -> str | None:
-    """Keep one value of the ConfigMaps that tests make."""
+    """Return one value of a ConfigMap of these tests."""
     return text(obj(body, "data"), "k") or None
 
 
 def follow(client: KubeClient, namespace: str) -> tuple[WatchCache[str], Heard]:
-    """Return a cache of the ConfigMaps of a namespace and what its subscriber hears."""
+    """Return a cache of the ConfigMaps of a namespace, and the changes that its subscriber receives."""
     cache = WatchCache(client, CONFIGMAPS, transform=value, namespaces=(namespace,), label_selector="watched")
     heard: Heard = []
     cache.subscribe(lambda change, key, kept: heard.append((change, key.name, kept)))
@@ -41,7 +42,10 @@ def follow(client: KubeClient, namespace: str) -> tuple[WatchCache[str], Heard]:
 
 async def make(client: KubeClient, namespace: str, name: str, text: str = "1") -> JsonObject:
     body = config_map(name, data={"k": text}, labels={"watched": "yes"})
-    return await client.apply(CONFIGMAPS, name, body, namespace=namespace, force=True)
+    try:
+        return await client.replace(CONFIGMAPS, body, namespace=namespace)
+    except NotFound:
+        return await client.create(CONFIGMAPS, body, namespace=namespace)
 
 
 async def change_all(client: KubeClient, namespace: str) -> None:

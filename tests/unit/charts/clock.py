@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Clock:
-    """Seconds that pass only when a test says so."""
+    """Returns seconds that pass only when a test changes `now`."""
 
     def __init__(self) -> None:
         self.now = 1000.0

@@ -1,4 +1,4 @@
-"""Web servers on loopback that answer by path and remember what they were asked."""
+"""Web servers on loopback that respond by path and record their requests."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from aiohttp.test_utils import TestServer
 from multidict import CIMultiDictProxy
 from yarl import URL
 
-from xapp_operator.charts.downloader import Downloader
+from xapp_operator.charts.downloads.downloader import Downloader
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer that is always the same."""
+    """A fixed response."""
 
     body: bytes = b""
     status: int = 200
@@ -31,7 +31,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class ReceivedRequest:
-    """One request as it came in; `target` byte for byte."""
+    """One received request; `target` is unchanged byte for byte."""
 
     path: str
     target: str
@@ -39,7 +39,7 @@ class ReceivedRequest:
 
 
 class WebServer:
-    """A server; `routes` maps paths to replies and may be changed while it runs."""
+    """A server; `routes` maps paths to replies, and tests may change it while the server runs."""
 
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self.routes: dict[str, Reply | Handler] = {}
@@ -62,7 +62,7 @@ class WebServer:
         return URL(f"{self._server.scheme}://{host}:{self._server.port}{path}")
 
     def count(self, path: str) -> int:
-        """Return how often a path was asked for."""
+        """Return the number of requests for a path."""
         return sum(asked.path == path for asked in self.asked)
 
     def authorizations(self, path: str) -> list[str | None]:
@@ -82,7 +82,7 @@ def redirect(to: str | URL, status: int = 302) -> Reply:
 
 
 class StaticResolver(AbstractResolver):
-    """A resolver that gives each name its addresses, one list after the other, the last one for ever."""
+    """A resolver that returns the address lists of a name one after the other, and then always the last."""
 
     def __init__(self, **answers: list[list[str]]) -> None:
         self._answers = answers

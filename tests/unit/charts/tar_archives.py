@@ -1,4 +1,4 @@
-"""Tar archives with what no honest tool would write, for tests."""
+"""Tar archives for tests, including some that no ordinary tool writes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def packed(members: Iterable[bytes], *, end: bytes = b"\0" * 1024) -> bytes:
 
 
 def chart_with(*members: bytes) -> bytes:
-    """Return a chart archive with further entries."""
+    """Return a chart archive with additional entries."""
     return packed([member("hello/Chart.yaml", CHART_YAML), *members])
 
 
@@ -48,7 +48,7 @@ def header(name: bytes, *, size: bytes = b"0" * 11 + b"\0", kind: bytes = b"0", 
 
 
 def standard_tar(entries: Iterable[tuple[str, bytes]], *, form: int) -> bytes:
-    """Return the tar that the standard library writes in one of its forms, not compressed."""
+    """Return an uncompressed tar in one of the formats of the standard library."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=form) as archive:
         for name, content in entries:

@@ -1,4 +1,4 @@
-"""Charts found, fetched once, checked and kept, from repositories on loopback."""
+"""Charts are found, downloaded once, checked and cached, from repositories on loopback."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Open = Callable[..., ChartSources]
 
 
 class Charts(WebServer):
-    """A repository: charts that are added appear in its index."""
+    """A repository; added charts appear in its index."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def open_sources(tmp_path: Path, clock: Clock) -> Open:
-    """Return a function that opens the sources as a new process would."""
+    """Return a function that opens the sources like a new process."""
 
     def open_one(**settings: object) -> ChartSources:
         known = {"cache_dir": tmp_path / "cache", "allow_loopback_repositories": True, **settings}
@@ -142,7 +142,7 @@ async def test_versions_that_exist_are_named_when_one_does_not(sources: ChartSou
     with pytest.raises(ChartNotFound) as caught:
         await sources.resolve(charts.request(version="^1"))
     assert caught.value.permanent
-    assert "Versions that exist: 0.11.0, 0.10.0, 0.9.0" in caught.value.message
+    assert "Existing versions: 0.11.0, 0.10.0, 0.9.0" in caught.value.message
     assert "0.2.0 and 2 more" in caught.value.message
     with pytest.raises(ChartNotFound, match=r'no chart "hullo"\. It has hello'):
         await sources.resolve(charts.request("hullo"))
@@ -189,7 +189,7 @@ async def test_an_archive_with_another_digest_than_the_index_says_is_refused(
 ) -> None:
     charts.add("hello", "0.1.0")
     charts.routes["/hello-0.1.0.tgz"] = Reply(chart_archive({"values.yaml": "other: true\n"}))
-    with pytest.raises(DigestMismatch, match="is what the repository says") as caught:
+    with pytest.raises(DigestMismatch, match="but the repository lists") as caught:
         await sources.resolve(charts.request())
     assert caught.value.permanent
 
@@ -236,8 +236,8 @@ async def test_what_was_given_for_credentials_is_not_given_on_to_others(open_sou
         let_in = request.headers.get("Authorization") == BasicCredentials("jane", "pw").authorization
         return web.Response(body=archive) if let_in else web.Response(status=401)
 
-    charts.routes["/hello-0.1.0.tgz"] = guarded  # its index anybody may read
-    for _ in range(2):  # the second time what is kept on disk
+    charts.routes["/hello-0.1.0.tgz"] = guarded  # anyone may read its index
+    for _ in range(2):  # the second time from the disk cache
         async with open_sources() as sources:
             known = await sources.resolve(charts.request(credentials=BasicCredentials("jane", "pw")))
             for others in (None, BasicCredentials("jane", "no"), BasicCredentials("joe", "pw")):
@@ -266,7 +266,7 @@ async def test_an_archive_over_the_bound_is_refused(sources: ChartSources, chart
 async def test_an_archive_that_is_gone_is_not_found(sources: ChartSources, charts: Charts) -> None:
     charts.add("hello", "0.1.0")
     del charts.routes["/hello-0.1.0.tgz"]
-    with pytest.raises(ChartNotFound, match=r"hello-0\.1\.0\.tgz answered 404"):
+    with pytest.raises(ChartNotFound, match=r"hello-0\.1\.0\.tgz returned status 404"):
         await sources.resolve(charts.request())
 
 
@@ -318,19 +318,15 @@ async def test_a_chart_that_the_index_lacks_is_looked_for_in_a_newer_one(
         assert [entry.version for entry in await sources.list_versions(repository, "late")] == ["1.0.0"]
 
 
-async def test_an_archive_in_hand_is_checked_and_kept(sources: ChartSources, tmp_path: Path) -> None:
+async def test_an_archive_in_hand_is_checked_and_kept(sources: ChartSources) -> None:
     archive = chart_archive()
-    upload = tmp_path / "upload"
-    upload.write_bytes(archive)
-    by_path, by_bytes = await sources.store_file(upload), await sources.store_archive(archive)
-    assert by_path.path == by_bytes.path
-    assert by_path.path.read_bytes() == archive
-    upload.write_bytes(archive + b"\0" * MIB)
+    stored, again = await sources.store_archive(archive), await sources.store_archive(archive)
+    assert stored.path == again.path
+    assert stored.path.read_bytes() == archive
     with pytest.raises(ChartInvalid, match="more than 1,048,576 bytes"):
-        await sources.store_file(upload)
-    upload.write_bytes(b"")
+        await sources.store_archive(archive + b"\0" * MIB)
     with pytest.raises(ChartInvalid, match="empty"):
-        await sources.store_file(upload)
+        await sources.store_archive(b"")
 
 
 async def test_an_archive_in_hand_is_compared_with_its_digest(sources: ChartSources) -> None:
@@ -371,9 +367,7 @@ async def test_a_caller_that_gives_up_leaves_the_download_to_the_others(sources:
 
 
 async def test_no_path_of_this_machine_stands_in_an_error(sources: ChartSources, tmp_path: Path) -> None:
-    upload = tmp_path / "upload"
     for content in (b"", b"text", b"\x1f\x8bbroken", chart_archive({"Chart.yaml": "name: [\n"})):
-        upload.write_bytes(content)
         with pytest.raises(ChartInvalid) as caught:
-            await sources.store_file(upload)
+            await sources.store_archive(content)
         assert str(tmp_path) not in caught.value.message

@@ -1,4 +1,4 @@
-"""Versions and ranges mean here what they mean to Helm (compared with the real helm in tests/integration/charts)."""
+"""Versions and ranges have the meaning that Helm gives them (tests/integration/charts compares with the real Helm)."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_a_version_satisfies_the_range_that_names_it(text: str) -> None:
 def test_a_version_lies_on_one_side_of_another(one: str, other: str) -> None:
     version = parse_version(one)
     assert version is not None
-    # The pre-release in the second comparison, which allows everything, lets pre-releases take part.
+    # The pre-release in the second comparison, which allows everything, admits pre-releases.
     sides = [parse_range(f"{operator}{other} >=0.0.0-0").allows(version) for operator in ("<", "=", ">")]
     assert sum(sides) == 1
 

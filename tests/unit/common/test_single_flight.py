@@ -1,4 +1,4 @@
-"""The same thing asked for by many at once is done once."""
+"""Concurrent calls for the same key share one run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from xapp_operator.common.single_flight import SingleFlight
 
 
 class Work:
-    """Counts its runs; each ends when `gate` is opened."""
+    """Counts its runs; each run ends when `gate` is set."""
 
     def __init__(self) -> None:
         self.runs = 0

@@ -1,4 +1,4 @@
-"""Real HTTP servers on loopback in the place of an API server, for what a real one cannot be made to do."""
+"""HTTP servers on loopback that replace an API server where a real one cannot be made to fail."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Connect(Protocol):
-    """Serves with `handler` and returns a client of it; `user` is the user of the kubeconfig."""
+    """Serves `handler` and returns a client; `user` is the user of the kubeconfig."""
 
     async def __call__(self, handler: Handler, *, user: JsonObject | None = None) -> KubeClient: ...
 

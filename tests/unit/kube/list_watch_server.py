@@ -1,4 +1,4 @@
-"""A small server that speaks list and watch of one kind, and misbehaves when a test wants it to."""
+"""A small server that implements list and watch of one kind, and fails when a test wants it to."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class ListWatchServer:
         self.objects: dict[tuple[str, str], JsonObject] = {}
         self.history: list[tuple[int, bytes]] = []
         self.forgotten = 0
-        """Watches that would go on before this version get 410."""
+        """Watches that continue before this version get 410."""
         self.refusal: tuple[int, str] | None = None
-        """Status and message of the answer to every request, when set."""
+        """Status and message of the response to every request, when set."""
         self.requests: list[str] = []
         self._changed = asyncio.Condition()
         self._epoch = 0
@@ -48,7 +48,7 @@ class ListWatchServer:
     def add_object(
         self, name: str, *, namespace: str = "ric", uid: str | None = None, color: str = "red"
     ) -> JsonObject:
-        """Add or change an object without telling any watch."""
+        """Add or change an object without an event."""
         self.version += 1
         body = xapp(name, version=self.version, namespace=namespace, uid=uid, color=color)
         self.objects[(namespace, name)] = body
@@ -62,7 +62,7 @@ class ListWatchServer:
         return body
 
     async def delete(self, name: str, *, namespace: str = "ric") -> None:
-        """Delete an object; the event carries the version of the deletion."""
+        """Delete an object; the event has the version of the deletion."""
         self.version += 1
         body = self.objects.pop((namespace, name))
         obj(body, "metadata")["resourceVersion"] = str(self.version)
@@ -76,7 +76,7 @@ class ListWatchServer:
             self._changed.notify_all()
 
     async def bookmark(self) -> None:
-        """Tell every watch the newest version."""
+        """Send a bookmark with the newest version to every watch."""
         await self.send_event("BOOKMARK", {"metadata": {"resourceVersion": str(self.version)}})
 
     async def end_watches(self) -> None:
@@ -86,12 +86,12 @@ class ListWatchServer:
             self._changed.notify_all()
 
     def expire_history(self) -> None:
-        """Answer 410 to watches from before now, as after a compaction."""
+        """Respond 410 to watches from before now, as after a compaction."""
         self.forgotten = self.version
         self.history.clear()
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        """Answer a list or a watch."""
+        """Respond to a list or a watch."""
         if self.refusal is not None:
             self.requests.append("refused")
             return _status(*self.refusal)

@@ -1,4 +1,4 @@
-"""What the API server says becomes one error of the tree, with its own words kept."""
+"""Each response of the API server becomes one error, with the server's own message."""
 
 from __future__ import annotations
 
@@ -96,5 +96,5 @@ def test_an_answer_that_is_no_status_is_quoted_up_to_a_bound() -> None:
 
 
 def test_no_connection_is_unavailable_with_its_reason() -> None:
-    assert "did not answer in time" in connection_error(TimeoutError()).message
+    assert "did not respond in time" in connection_error(TimeoutError()).message
     assert "Connection reset by peer" in connection_error(ConnectionResetError(104, "Connection reset by peer")).message

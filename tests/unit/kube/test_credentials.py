@@ -1,4 +1,4 @@
-"""Our credentials are found, kept fresh, and never sent for anybody else."""
+"""Our credentials are found, refreshed, and never sent for another user."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from xapp_operator.kube.client import KubeClient
 
 
 class TlsServer:
-    """A server that asks for a client certificate, as an API server does, and tells who asked."""
+    """A server that requests a client certificate, like an API server, and returns the identity of the client."""
 
     def __init__(self, folder: Path) -> None:
         self.authority = Authority(folder / "pki")
@@ -38,7 +38,7 @@ class TlsServer:
         self.server = TestServer(app, scheme="https", host="127.0.0.1")
 
     async def start(self) -> str:
-        """Start and return the address."""
+        """Start and return the URL."""
         await self.server.start_server(ssl=self._context)
         return f"https://127.0.0.1:{self.server.port}"
 
@@ -103,7 +103,7 @@ async def test_another_library_can_connect_as_we_do(tls: TlsServer, tmp_path: Pa
     server = await tls.start()
     write_embedded(kubeconfig, server=server, authority=tls.ca, credential=tls.client)
     async with await KubeClient.connect(Settings(KUBECONFIG=str(kubeconfig))) as client:
-        connection = await client.connection_info()
+        connection = await client.credentials.connection()
     assert connection.server == server
     assert connection.ca_data == tls.ca.read_text()
     assert connection.certificate_data == tls.client.certificate.read_text()
@@ -173,7 +173,7 @@ async def test_a_refused_token_of_a_person_is_an_error_at_once(connect: Connect)
 
 
 def write_plugin(tmp_path: Path, *, expiry: str | None) -> dict[str, object]:
-    """Write an exec plugin that answers another token every time, and return its part of a kubeconfig."""
+    """Write an exec plugin that returns another token on every run; return its part of a kubeconfig."""
     runs = tmp_path / "runs"
     status = '\\"token\\": \\"t$N\\"' + (f', \\"expirationTimestamp\\": \\"{expiry}\\"' if expiry else "")
     version = "client.authentication.k8s.io/v1"
@@ -209,7 +209,7 @@ async def test_a_plugin_that_fails_is_an_error_that_says_so(tmp_path: Path) -> N
     user = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "/bin/false"}}
     cluster = {"server": "https://127.0.0.1:1"}
     kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", cluster={**cluster}, user=json.loads(json.dumps(user)))
-    with pytest.raises(KubeError, match="gives no credentials") as caught:
+    with pytest.raises(KubeError, match="has no credentials") as caught:
         await KubeClient.connect(Settings(KUBECONFIG=str(kubeconfig)))
     assert caught.value.permanent
 
@@ -237,9 +237,9 @@ async def test_a_pod_uses_its_service_account_and_reads_the_token_again(
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("KUBECONFIG", raising=False)
     async with await KubeClient.connect(Settings()) as client:
-        assert client.kubeconfig_path is None
+        assert client.credentials.kubeconfig_path is None
         assert (await who(client))["Authorization"] == "Bearer first"
-        assert (await client.connection_info()).token == "first"
+        assert (await client.credentials.connection()).token == "first"
 
 
 async def test_no_cluster_at_all_is_an_error_that_names_the_mend(

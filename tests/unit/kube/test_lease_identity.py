@@ -1,4 +1,4 @@
-"""An identity tells whether the process behind it still runs, and never says "dead" of what it cannot see."""
+"""An identity shows whether its process still runs; a process that is not visible never counts as dead."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_running_process_is_alive_and_a_killed_one_is_dead(other: subprocess.P
     identity = identity_of(other)
     assert not is_dead(identity)
     other.kill()
-    # Not waited for yet: a zombie leads nothing either.
+    # The process is a zombie, which cannot lead either.
     wait_until(lambda: is_dead(identity), timeout=60, what="the killed process to count as dead")
     other.wait()
     assert is_dead(identity)

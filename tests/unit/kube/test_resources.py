@@ -1,4 +1,4 @@
-"""A resource builds paths of the Kubernetes API, and none that leaves its place."""
+"""A resource builds paths of the Kubernetes API, and names cannot change their structure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_name_that_would_leave_its_place_is_refused(name: str) -> None:
 
 
 def test_an_object_of_a_namespaced_kind_needs_a_namespace() -> None:
-    with pytest.raises(ValueError, match="needs a namespace"):
+    with pytest.raises(ValueError, match="is namespaced: pass a namespace"):
         PODS.path(name="a")
 
 

@@ -1,4 +1,4 @@
-"""The difference of two statuses is the merge patch that makes one of the other, and nothing more."""
+"""The difference of two statuses is the merge patch that turns one into the other, and nothing more."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STATUSES: st.SearchStrategy[JsonObject] = st.dictionaries(st.sampled_from("abcd"
 
 
 def merged(target: Json, patch: Json) -> Json:
-    """Apply a JSON merge patch as RFC 7386 says."""
+    """Apply a JSON merge patch (RFC 7386)."""
     if not isinstance(patch, dict):
         return patch
     result = dict(target) if isinstance(target, dict) else {}
@@ -34,7 +34,7 @@ def merged(target: Json, patch: Json) -> Json:
 
 
 def exact(value: Json) -> object:
-    """Return `value` so that comparing tells true from 1, as JSON does."""
+    """Return `value` so that true and 1 are different, as in JSON."""
     if isinstance(value, dict):
         return {key: exact(inner) for key, inner in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""A cache follows the cluster through whatever happens to its watch, and tells its subscribers exactly what changed."""
+"""A cache follows the cluster whatever happens to its watch, and reports exactly the changes to its subscribers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def color(body: JsonObject) -> str | None:
 
 
 class Setup:
-    """A server, a cache of it, and what a subscriber heard."""
+    """A server, a cache of it, and the changes that a subscriber received."""
 
     def __init__(self, server: ListWatchServer, cache: WatchCache[str]) -> None:
         self.server = server
@@ -37,7 +37,7 @@ class Setup:
         return {key.name: kept for key, kept in self.cache.items()}
 
     async def until_heard(self, *changes: Change) -> None:
-        """Wait for as many changes, which must be these in this order, and forget them."""
+        """Wait for these changes, in this order, and remove them."""
         await eventually(lambda: len(self.heard) >= len(changes), what=f"{changes}; heard {self.heard}")
         assert self.heard == list(changes)
         self.heard.clear()
@@ -47,7 +47,7 @@ class Setup:
 
 
 class Begin(Protocol):
-    """Serves objects a, b and c, all red, and returns a cache in sync with a subscriber that heard nothing yet."""
+    """Serves objects a, b and c, all red, and returns a synced cache with a new subscriber."""
 
     async def __call__(
         self,

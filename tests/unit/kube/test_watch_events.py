@@ -1,4 +1,4 @@
-"""The bytes of a watch become lines whatever way the network cuts them, and lines become events."""
+"""The bytes of a watch become lines, however the network splits them, and lines become events."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.models import METHOD_REMOTE, XAppSpec
 from xapp_operator.api.names import XAPP_KIND
 from xapp_operator.api.spec_parts import ArchiveSource
-from xapp_operator.charts.chart_cache import ChartFile
+from xapp_operator.charts.archives.chart_cache import ChartFile
 from xapp_operator.charts.chart_request import ChartRequest
 from xapp_operator.charts.chart_sources import ChartSources
 from xapp_operator.errors import (

@@ -13,7 +13,7 @@ from typing import Final
 
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.models import XAppSpec
-from xapp_operator.charts.chart_info import ChartInfo
+from xapp_operator.charts.archives.chart_info import ChartInfo
 from xapp_operator.config import Settings
 from xapp_operator.domain.redaction import redact
 from xapp_operator.domain.values import advertise_address_layer, merge_values
@@ -82,7 +82,7 @@ class ChartRenderer:
         layers, unread_warnings = await self._read_values_from(client, spec)
         layers.insert(0, await self._advertise_address_layer(info))
         values = await asyncio.to_thread(merge_values, *layers, spec.user_values)
-        version, api_versions = await asyncio.gather(self._kube.server_version(), self._kube.api_versions())
+        version, api_versions = await asyncio.gather(self._kube.server_version(), self._kube.discovery.api_versions())
         rendered = await self._engine.template(
             TemplateRequest(
                 name=spec.release_name or name,

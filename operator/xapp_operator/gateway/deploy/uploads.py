@@ -14,7 +14,7 @@ from typing import Final
 
 from xapp_operator.api.json import Json, JsonObject, items, obj, text
 from xapp_operator.api.names import ANNOTATION_RELEASED_AT, CHART_SECRET_KEY, CHART_SECRET_TYPE
-from xapp_operator.charts.chart_info import ChartInfo
+from xapp_operator.charts.archives.chart_info import ChartInfo
 from xapp_operator.errors import AlreadyExists, Conflict, IdentityConflict, KubeError, NotFound
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import SECRETS, XAPPS

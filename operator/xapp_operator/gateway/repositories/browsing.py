@@ -16,9 +16,10 @@ from typing import Final
 import orjson
 
 from xapp_operator.api.json import JsonObject
+from xapp_operator.charts.chart_request import sha256_digits
 from xapp_operator.charts.chart_sources import ChartSources
-from xapp_operator.charts.repository_index import ChartIndex, ChartVersion
 from xapp_operator.charts.repository_loader import load_repository
+from xapp_operator.charts.sources.repository_index import ChartIndex, ChartVersion
 from xapp_operator.common.text import quote_input, shorten
 from xapp_operator.errors import AddressRefused, ChartNotFound, ChartSourceError, GatewayNotFound, SourceUnavailable
 from xapp_operator.gateway.catalog.repository_store import RepositoryEntry
@@ -31,7 +32,6 @@ INDEX_TEXT_MAX: Final = 1024
 ICON_URL_MAX: Final = 2048
 
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)")
-_DIGEST: Final = re.compile("(?:sha256:)?([0-9a-f]{64})")
 _ICON_URL: Final = re.compile(r"https?://[!-~]+")
 
 
@@ -115,12 +115,12 @@ def chart_json(index: ChartIndex, name: str) -> bytes:
 
 def version_json(version: ChartVersion) -> bytes:
     """Return the record of a version."""
-    digest = _DIGEST.fullmatch(version.digest.lower())
+    digest = sha256_digits(version.digest)
     record: JsonObject = {
         "version": version.version,
         "appVersion": shorten(version.app_version, INDEX_TEXT_MAX) or None,
         "created": _valid_time(version.created),
-        "digest": f"sha256:{digest.group(1)}" if digest else None,
+        "digest": f"sha256:{digest}" if digest else None,
         "description": shorten(version.description, INDEX_TEXT_MAX) or None,
     }
     return orjson.dumps(record)

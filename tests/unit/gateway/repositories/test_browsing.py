@@ -16,7 +16,7 @@ from aiohttp import web
 from tests.support.gateway import GatewayServer, offline_gateway, serve_gateway
 from tests.support.openapi_contract import OpenApiContract
 from tests.unit.charts.http_site import Reply, WebServer
-from tests.unit.charts.test_oci_registry import Registry
+from tests.unit.charts.sources.test_oci_registry import Registry
 from xapp_operator.api.json import JsonObject
 from xapp_operator.gateway.catalog.object_store import ObjectStore
 from xapp_operator.gateway.catalog.repository_store import (
@@ -190,9 +190,9 @@ async def test_a_registry_lists_versions_but_no_charts(shelf: Shelf) -> None:
 @pytest.mark.parametrize(
     ("reply", "said"),
     [
-        (Reply(status=500), "it cannot deliver now"),
+        (Reply(status=500), "it is unavailable now"),
         (Reply(status=401), "access is denied"),
-        (Reply(status=404), "the address is that of no chart repository"),
+        (Reply(status=404), "the URL is not that of a chart repository"),
         (Reply(b"{"), "it is not YAML"),
     ],
 )
@@ -233,7 +233,7 @@ async def test_a_repository_that_is_too_slow_is_504(site: WebServer, tmp_path: P
         answer = await shelf.get("/charts")
         over.set()
     assert answer.status_code == 504
-    assert "did not deliver within 0.5 s" in answer.json()["detail"]
+    assert "took longer than 0.5 s" in answer.json()["detail"]
 
 
 def test_an_address_that_no_repository_may_have_is_422(gateway: GatewayServer) -> None:

@@ -1,15 +1,14 @@
-"""The index.yaml of a chart repository, read event by event into the little that is needed of it.
+"""Reads the index.yaml of a chart repository, event by event, into small records.
 
-An index of several MB has hundreds of thousands of YAML nodes. Loading it whole takes four times as long and over 20
-times its size in memory; here libyaml's events are looked at once and dropped, and what is kept per version is one
-small record. The file is read as a stream and may be compressed.
+An index of several MB has hundreds of thousands of YAML nodes. Loading it whole takes four times as long, and over 20
+times its size in memory. This reader looks at each event of libyaml once, and keeps one small record per version. The
+file is read as a stream and may be compressed.
 """
 
 from __future__ import annotations
 
 import gzip
 import hashlib
-import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -19,7 +18,9 @@ from typing import IO, Final
 import yaml
 from yaml.events import AliasEvent, Event, MappingStartEvent, ScalarEvent, SequenceStartEvent, StreamEndEvent
 
+from xapp_operator.charts.chart_request import sha256_digits
 from xapp_operator.charts.versions import SemanticVersion, parse_version
+from xapp_operator.common.bounded_stream import BoundedStream
 from xapp_operator.common.text import format_bytes
 from xapp_operator.domain.yaml_events import YamlReader
 from xapp_operator.errors import ChartSourceError
@@ -30,12 +31,11 @@ _GZIP_MAGIC: Final = b"\x1f\x8b"
 _KEPT_KEYS: Final = frozenset(("version", "appVersion", "description", "icon", "created", "digest"))
 _NULL_SCALARS: Final = frozenset(("", "~", "null", "Null", "NULL"))
 _CHUNK_BYTES: Final = 64 * 1024
-_DIGEST: Final = re.compile("(?:sha256:)?([0-9a-f]{64})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChartVersion:
-    """One version of a chart as the index describes it; `digest` as written there, `url` possibly relative."""
+    """One version of a chart in an index; `digest` is as written there, `url` may be relative."""
 
     version: str
     url: str
@@ -48,21 +48,21 @@ class ChartVersion:
 
 @dataclass(frozen=True, slots=True)
 class ChartIndex:
-    """The charts of a repository; `digest` tells two states of it apart, `fetched_at` is when it was last current."""
+    """The charts of a repository; `digest` identifies the state, `fetched_at` is when it was last confirmed."""
 
     digest: str
     fetched_at: datetime
     charts: dict[str, tuple[ChartVersion, ...]] = field(repr=False)
     """By name; each newest first."""
     names: tuple[str, ...] = field(default=(), repr=False)
-    """Of the charts that have versions, sorted; without those that are longer than any `chartName` may be."""
+    """Of the charts that have versions, sorted; names that are too long for `chartName` are left out."""
 
     def versions(self, chart: str) -> tuple[ChartVersion, ...]:
-        """Return the versions of a chart, newest first; none for a chart that is not there."""
+        """Return the versions of a chart, newest first; none for an unknown chart."""
         return self.charts.get(chart, ())
 
     def latest(self, chart: str) -> ChartVersion:
-        """Return the newest release of one of `names`, as `helm search repo` does, or else its newest pre-release."""
+        """Return the newest release of one of `names`, like `helm search repo`, or else its newest pre-release."""
         versions = self.charts[chart]
         return next((entry for entry in versions if "-" not in entry.version.partition("+")[0]), versions[0])
 
@@ -77,10 +77,10 @@ class ChartIndex:
 
 
 def read_index(stream: IO[bytes], *, max_bytes: int, cached: ChartIndex | None = None) -> ChartIndex:
-    """Return the index that a seekable stream of at most `max_bytes` unpacked bytes holds. Call it in a thread.
+    """Return the index in a seekable stream of at most `max_bytes` unpacked bytes. Call it in a thread.
 
-    When the bytes are those of the `known` index, that one is returned as current, and nothing is parsed.
-    Raises ChartSourceError (permanent) when they are no index.
+    When the bytes are those of the `cached` index, that one is returned as current, and nothing is parsed.
+    Raises ChartSourceError (permanent) when the stream is not an index.
     """
     digest = hashlib.sha256()
     stream.seek(0)
@@ -92,8 +92,9 @@ def read_index(stream: IO[bytes], *, max_bytes: int, cached: ChartIndex | None =
     magic = stream.read(len(_GZIP_MAGIC))
     stream.seek(0)
     text = gzip.GzipFile(fileobj=stream, mode="rb") if magic == _GZIP_MAGIC else stream
+    bounded = BoundedStream(text, max_bytes=max_bytes, error=lambda: index_too_large(max_bytes))
     try:
-        charts = _IndexParser(_CappedStream(text, max_bytes)).charts()
+        charts = _IndexParser(bounded).charts()
     except yaml.MarkedYAMLError as error:
         line = f"line {error.problem_mark.line + 1}" if error.problem_mark else "the end"
         raise _invalid_index(f"it is not YAML ({line})") from None
@@ -106,22 +107,22 @@ def read_index(stream: IO[bytes], *, max_bytes: int, cached: ChartIndex | None =
 
 
 def archive_digest(entry: ChartVersion) -> str | None:
-    """Return the 64 hex digits of the archive's digest, or None when the index gives none.
+    """Return the 64 hex digits of the archive's digest, or None when the index has none.
 
-    Raises ChartSourceError (permanent) for a digest of another kind, as Helm 4 does.
+    Raises ChartSourceError (permanent) for another kind of digest, like Helm 4.
     """
     if not entry.digest:
         return None
-    match = _DIGEST.fullmatch(entry.digest.lower())
-    if match is None:
-        raise _invalid_index(f"the digest of version {entry.version} is no sha256")
-    return match.group(1)
+    digits = sha256_digits(entry.digest)
+    if digits is None:
+        raise _invalid_index(f"the digest of version {entry.version} is not a sha256")
+    return digits
 
 
 class _IndexParser(YamlReader):
-    """Walks through the events and keeps what lies at entries.<chart>[].<key>."""
+    """Walks through the events and keeps the values at entries.<chart>[].<key>."""
 
-    def __init__(self, stream: _CappedStream) -> None:
+    def __init__(self, stream: BoundedStream) -> None:
         super().__init__(stream)
         self._texts: dict[str, str] = {}
 
@@ -131,7 +132,7 @@ class _IndexParser(YamlReader):
         if next(self.documents(), None) is None:
             raise _invalid_index("it is empty")
         if not isinstance(self.next_event(), MappingStartEvent):
-            raise _invalid_index("it is no object")
+            raise _invalid_index("it is not an object")
         for key, value in self._mapping_items():
             if key == "entries" and isinstance(value, MappingStartEvent):
                 known = True
@@ -196,7 +197,7 @@ class _IndexParser(YamlReader):
         return first
 
     def _text(self, event: ScalarEvent) -> str:
-        """Return the text, the same object for the same text: versions repeat their descriptions."""
+        """Return the text, interned within the index, because versions repeat their descriptions."""
         text = "" if event.implicit[0] and event.value in _NULL_SCALARS else event.value
         return self._texts.setdefault(text, text)
 
@@ -207,24 +208,8 @@ class _IndexParser(YamlReader):
         return event
 
 
-class _CappedStream:
-    """A stream that must end before a bound."""
-
-    def __init__(self, stream: IO[bytes] | gzip.GzipFile, max_bytes: int) -> None:
-        self._stream = stream
-        self._left = max_bytes
-        self._max = max_bytes
-
-    def read(self, size: int = -1) -> bytes:
-        data = self._stream.read(size if size >= 0 else self._left + 1)
-        self._left -= len(data)
-        if self._left < 0:
-            raise index_too_large(self._max)
-        return data
-
-
 def index_too_large(max_bytes: int) -> ChartSourceError:
-    """Return the refusal of an index that is larger than its bound."""
+    """Return the error for an index that is larger than its limit."""
     return ChartSourceError(
         f"the index.yaml of the repository has more than {format_bytes(max_bytes)}. "
         "Raise XAPP_INDEX_MAX_BYTES or use a smaller repository.",
@@ -234,7 +219,7 @@ def index_too_large(max_bytes: int) -> ChartSourceError:
 
 def _invalid_index(reason: str) -> ChartSourceError:
     return ChartSourceError(
-        f"the index.yaml of the repository is refused: {reason}. Check the address, and write the index with "
+        f"the index.yaml of the repository is refused: {reason}. Check the URL, and generate the index with "
         "'helm repo index'.",
         permanent=True,
     )

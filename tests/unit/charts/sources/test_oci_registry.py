@@ -1,4 +1,4 @@
-"""Charts in registries: what is asked, how one is let in, and what is refused."""
+"""Charts in OCI registries: requests, authentication and refusals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from xapp_operator.charts.chart_request import (
     TokenCredentials,
 )
 from xapp_operator.charts.chart_sources import ChartSources
-from xapp_operator.charts.oci_registry import CONFIG_TYPE, INDEX_TYPE, LAYER_TYPES, MANIFEST_TYPE
+from xapp_operator.charts.sources.oci_registry import CONFIG_TYPE, INDEX_TYPE, LAYER_TYPES, MANIFEST_TYPE
 from xapp_operator.config import MIB, Settings
 from xapp_operator.errors import (
     AddressRefused,
@@ -39,7 +39,7 @@ JANES_HEADER = "Basic amFuZTpwdw=="
 
 
 class Registry(WebServer):
-    """A registry of charts; `protect` makes it ask for a way in."""
+    """A registry of charts; with `protect` it requires authentication."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class Registry(WebServer):
         self.routes[f"/v2/{name}/tags/list"] = Reply(listing)
 
     def protect(self, challenge: str, *, allowed: str) -> None:
-        """Answer with the challenge unless the Authorization header is the allowed one."""
+        """Respond with the challenge unless the Authorization header is the allowed one."""
         for path, reply in list(self.routes.items()):
             if isinstance(reply, Reply) and path.startswith("/v2/"):
                 self.routes[path] = self._guarded(reply, challenge, allowed)
@@ -169,7 +169,7 @@ async def test_versions_that_exist_are_named_when_one_does_not(sources: ChartSou
     for version in ("0.1.0", "0.2.0"):
         registry.push("acme/hello", version)
     for wanted in ("0.3.0", "^1"):
-        with pytest.raises(ChartNotFound, match=r"Versions that exist: 0\.2\.0, 0\.1\.0"):
+        with pytest.raises(ChartNotFound, match=r"Existing versions: 0\.2\.0, 0\.1\.0"):
             await sources.resolve(registry.request(version=wanted))
     with pytest.raises(ChartNotFound, match='no chart "hullo"'):
         await sources.resolve(registry.request("hullo"))
@@ -224,9 +224,9 @@ async def test_a_deployed_chart_stays_resolved_while_the_registry_is_away(
     [
         ({"manifests": [], "mediaType": INDEX_TYPE}, "an index of several images"),
         ({"config": {"mediaType": "application/vnd.oci.image.config.v1+json"}, "layers": []}, "not a Helm chart"),
-        ({"config": {"mediaType": CONFIG_TYPE}, "layers": []}, "not exactly one chart layer"),
+        ({"config": {"mediaType": CONFIG_TYPE}, "layers": []}, "must have exactly one chart layer"),
         ({"config": {"mediaType": CONFIG_TYPE}, "layers": [{"mediaType": LAYER_TYPES[0], "digest": "sha512:ab"}]},
-         "not exactly one chart layer"),
+         "must have exactly one chart layer"),
     ],
 )  # fmt: skip
 async def test_what_is_no_chart_is_refused(
@@ -404,7 +404,7 @@ async def test_a_token_that_is_none_is_a_passing_failure(
     registry.push("acme/hello", "0.1.0")
     registry.routes["/token"] = Reply(answer)
     registry.protect(f'Bearer realm="{registry.url("/token")}"', allowed="nothing")
-    with pytest.raises(SourceUnavailable, match="gave no token"):
+    with pytest.raises(SourceUnavailable, match="returned no usable token"):
         await sources.resolve(registry.request())
 
 
@@ -412,7 +412,7 @@ async def test_a_token_over_the_bound_is_a_passing_failure(sources: ChartSources
     registry.push("acme/hello", "0.1.0")
     registry.issue("t" * MIB)
     registry.protect(f'Bearer realm="{registry.url("/token")}"', allowed="nothing")
-    with pytest.raises(SourceUnavailable, match="gave no token"):
+    with pytest.raises(SourceUnavailable, match="returned no usable token"):
         await sources.resolve(registry.request())
 
 
@@ -442,7 +442,7 @@ async def test_a_challenge_of_a_store_is_not_answered(sources: ChartSources, reg
 
 async def test_a_registry_is_asked_whether_it_answers(sources: ChartSources, registry: Registry) -> None:
     repository = registry.request().repository
-    with pytest.raises(ChartSourceError, match="does not answer as a registry"):
+    with pytest.raises(ChartSourceError, match="does not respond like a registry"):
         await sources.list_charts(repository)
     for status in (200, 401):
         registry.routes["/v2/"] = Reply(status=status)
@@ -461,7 +461,7 @@ async def test_versions_in_a_registry_are_listed(sources: ChartSources, registry
 
 
 async def indexed(site: WebServer, registry: Registry, url: str, **entry: object) -> ChartRequest:
-    """Return a request to a repository over HTTP whose archives lie in the registry."""
+    """Return a request to an HTTP repository whose archives are in the registry."""
     index = {"apiVersion": "v1", "entries": {"hello": [{"version": "0.1.0", "urls": [url], **entry}]}}
     site.routes["/index.yaml"] = Reply(json.dumps(index).encode())
     return ChartRequest(repository=Repository(url=str(site.url(""))), chart="hello", version="0.1.0")

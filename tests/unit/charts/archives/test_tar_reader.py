@@ -1,4 +1,4 @@
-"""The tar reader sees what the standard library and Helm see, and gives up on what is damaged."""
+"""The tar reader sees what the standard library and Helm see, and rejects damaged archives."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.charts.tar_archives import header, member, padded, standard_tar
-from xapp_operator.charts.tar_reader import MAX_EXTENDED_HEADER_BYTES, InvalidTar, TarEntryKind, TarReader
+from xapp_operator.charts.archives.tar_reader import MAX_EXTENDED_HEADER_BYTES, InvalidTar, TarEntryKind, TarReader
 
 END = b"\0" * 1024
 

@@ -1,9 +1,8 @@
-"""The files of a packed chart, read under bounds and never written anywhere.
+"""Reads the files of a packed chart in memory, within limits; nothing is written to disk.
 
-What an archive must not have is refused here, while it is unpacked in memory: wrong names, links that lead out,
-devices, too many bytes or files. What the files must say is `inspection.py`'s. Names are taken exactly as Helm takes
-them (the first folder is dropped, whatever it is called): a file that Helm sees and this module does not would be one
-that nobody has checked. Only the files that have to be looked into are kept.
+The reader rejects what an archive itself must not contain: invalid paths, links that leave the chart, devices, too many
+bytes or files. `inspection` checks the contents. Paths are handled exactly as in Helm, which drops the first folder
+whatever its name is: otherwise Helm might see a file that was never checked.
 """
 
 from __future__ import annotations
@@ -15,8 +14,9 @@ import zlib
 from dataclasses import dataclass, field
 from typing import Final
 
-from xapp_operator.charts.chart_info import ArchiveLimits
-from xapp_operator.charts.tar_reader import ByteStream, InvalidTar, TarEntry, TarEntryKind, TarReader
+from xapp_operator.charts.archives.limits import ArchiveLimits
+from xapp_operator.charts.archives.tar_reader import InvalidTar, TarEntry, TarEntryKind, TarReader
+from xapp_operator.common.bounded_stream import BoundedStream
 from xapp_operator.common.text import format_bytes, quote_input
 from xapp_operator.errors import ChartInvalid
 
@@ -38,7 +38,7 @@ _PACK_HINT: Final = "Pack the chart with 'helm package'."
 
 @dataclass(slots=True)
 class ArchiveBudget:
-    """What is left for an archive and all archives nested in it: bytes unpacked, files, and bytes to parse."""
+    """Counts what an archive and all archives nested in it use: bytes unpacked, files, and bytes to parse."""
 
     limits: ArchiveLimits
     unpacked: int = 0
@@ -46,23 +46,22 @@ class ArchiveBudget:
     parsed: int = field(default=0)
 
     def count_file(self, entry: TarEntry) -> None:
-        """Count one file of the unpacked chart; raises ChartInvalid beyond a bound."""
+        """Count one file. Raises ChartInvalid beyond a limit."""
         self.files += 1
         if self.files > self.limits.max_files:
             raise archive_refused(
-                f"it has more than {self.limits.max_files:,} files. Leave out what the chart does not need."
+                f"it has more than {self.limits.max_files:,} files. Remove what the chart does not need."
             )
         self.unpacked += entry.size
         if self.unpacked > self.limits.unpacked_bytes:
             raise unpacked_too_large(self.limits)
 
     def count_document(self, name: str, size: int) -> None:
-        """Count a file that will be parsed; raises ChartInvalid beyond a bound."""
+        """Count a file that will be parsed. Raises ChartInvalid beyond a limit."""
         if size > self.limits.document_bytes:
             raise archive_refused(
-                f"{quote_input(name)} has {format_bytes(size)}; at most "
-                f"{format_bytes(self.limits.document_bytes)} are allowed. "
-                "Make it smaller."
+                f"{quote_input(name)} has {format_bytes(size)}; at most {format_bytes(self.limits.document_bytes)} "
+                "are allowed. Make it smaller."
             )
         self.parsed += size
         limit = 4 * self.limits.document_bytes
@@ -76,22 +75,27 @@ class ArchiveBudget:
 def read_chart_files(archive: bytes, *, budget: ArchiveBudget, read_values: bool) -> dict[str, bytes | None]:
     """Return the files of a packed chart, path inside the chart → content; None where the content is not needed.
 
-    `with_values` says whether the content of values.yaml is. A link counts as an empty file, as it does for Helm.
+    `read_values` tells whether the content of values.yaml is needed. A link counts as an empty file, as in Helm.
     Raises ChartInvalid.
     """
     if not archive:
         raise archive_refused(f"it is empty (0 bytes). {_PACK_HINT}")
     if not archive.startswith(_GZIP_MAGIC):
         raise archive_refused(f"it is not compressed with gzip. {_PACK_HINT}")
-    unpacked = _BoundedStream(gzip.GzipFile(fileobj=io.BytesIO(archive), mode="rb"), budget.limits)
+    limits = budget.limits
+    unpacked = BoundedStream(
+        gzip.GzipFile(fileobj=io.BytesIO(archive), mode="rb"),
+        max_bytes=limits.unpacked_bytes + limits.max_files * _HEADER_BYTES_PER_FILE + _HEADER_BYTES_BASE,
+        error=lambda: unpacked_too_large(limits),
+    )
     try:
         files = _read_entries(TarReader(unpacked), budget, read_values=read_values)
         while unpacked.read(_CHUNK_BYTES):
-            pass  # to the end, where the checksum of the compression stands
+            pass  # to the end, where the checksum of the compression is
     except InvalidTar:
-        raise archive_refused(f"what it unpacks to is no tar archive, or breaks off. {_PACK_HINT}") from None
+        raise archive_refused(f"it does not contain a complete tar archive. {_PACK_HINT}") from None
     except (OSError, EOFError, zlib.error):
-        raise archive_refused(f"its gzip compression is damaged or breaks off. {_PACK_HINT}") from None
+        raise archive_refused(f"its gzip compression is damaged or incomplete. {_PACK_HINT}") from None
     return files
 
 
@@ -103,7 +107,7 @@ def _read_entries(tar: TarReader, budget: ArchiveBudget, *, read_values: bool) -
             continue
         path = _path_in_chart(entry.name)
         if path is None:
-            raise archive_refused(f"{quote_input(entry.name)} lies outside the chart's folder. {_PACK_HINT}")
+            raise archive_refused(f"{quote_input(entry.name)} is outside the chart's folder. {_PACK_HINT}")
         _check_entry_kind(entry, path)
         budget.count_file(entry)
         is_parsed = _PARSED_FILES.fullmatch(path) is not None or (read_values and path == VALUES_YAML)
@@ -118,7 +122,7 @@ def _read_entries(tar: TarReader, budget: ArchiveBudget, *, read_values: bool) -
 
 
 def _path_in_chart(name: str) -> str | None:
-    """Return the path inside the chart's folder, None for the folder itself or a file beside it."""
+    """Return the path inside the chart's folder, or None for the folder itself and for files beside it."""
     if "\\" in name and "/" in name:
         raise archive_refused(f"{quote_input(name)} mixes '/' and '\\' in its path. {_PACK_HINT}")
     parts = name.replace("\\", "/").split("/")
@@ -135,18 +139,17 @@ def _check_entry_kind(entry: TarEntry, path: str) -> None:
     if entry.kind is TarEntryKind.SYMBOLIC_LINK:
         inside = _is_inside_chart(start=path.split("/")[:-1], target=entry.target)
     elif entry.kind is TarEntryKind.HARD_LINK:
-        # The target of a hard link is a path from the archive's root, the chart's folder first.
+        # The target of a hard link is a path from the root of the archive, so it starts with the chart's folder.
         inside = _path_in_chart(entry.target) is not None
     else:
         raise archive_refused(
             f"{quote_input(entry.name)} is {entry.kind.value}; only files, folders and links inside the chart "
-            "are allowed. "
-            "Leave it out."
+            "are allowed. Remove it."
         )
     if not inside:
         raise archive_refused(
             f"{quote_input(entry.name)} is {entry.kind.value} to {quote_input(entry.target)}, outside the chart. "
-            "Replace it by the file itself."
+            "Replace it with the file itself."
         )
 
 
@@ -165,30 +168,14 @@ def _is_inside_chart(*, start: list[str], target: str) -> bool:
     return True
 
 
-class _BoundedStream:
-    """A stream that ends in ChartInvalid instead of going on for ever."""
-
-    def __init__(self, stream: ByteStream, limits: ArchiveLimits) -> None:
-        self._stream = stream
-        self._limits = limits
-        self._left = limits.unpacked_bytes + limits.max_files * _HEADER_BYTES_PER_FILE + _HEADER_BYTES_BASE
-
-    def read(self, size: int) -> bytes:
-        data = self._stream.read(size)
-        self._left -= len(data)
-        if self._left < 0:
-            raise unpacked_too_large(self._limits)
-        return data
-
-
 def unpacked_too_large(limits: ArchiveLimits) -> ChartInvalid:
-    """Return the refusal of an archive that unpacks to more than its bound."""
+    """Return the error for an archive that unpacks to more than its limit."""
     return archive_refused(
-        f"it unpacks to more than {format_bytes(limits.unpacked_bytes)}. Leave out what is not needed to "
+        f"it unpacks to more than {format_bytes(limits.unpacked_bytes)}. Remove what is not needed to "
         "install the chart."
     )
 
 
 def archive_refused(reason: str) -> ChartInvalid:
-    """Return the refusal of an archive; `what` is a clause and a sentence with the mend."""
+    """Return the error for an archive; `reason` is a clause, followed by a sentence with the fix."""
     return ChartInvalid(f"the chart archive is refused: {reason}")

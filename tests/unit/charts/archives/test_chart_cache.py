@@ -1,4 +1,4 @@
-"""The disk cache: verified, bounded, shared by processes, and closed to who merely knows a digest."""
+"""The disk cache: verified, bounded, shared by processes, and closed to those who only know a digest."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.charts import chart_archive
-from xapp_operator.charts.chart_cache import ChartCache, ChartFile
-from xapp_operator.charts.chart_info import ArchiveLimits
-from xapp_operator.charts.inspection import inspect_archive
+from xapp_operator.charts.archives.chart_cache import ChartCache, ChartFile
+from xapp_operator.charts.archives.inspection import inspect_archive
+from xapp_operator.charts.archives.limits import ArchiveLimits
 from xapp_operator.config import MIB
 
 LIMITS = ArchiveLimits(packed_bytes=MIB, unpacked_bytes=20 * MIB, max_files=5000, document_bytes=MIB)
@@ -25,7 +25,7 @@ Make = Callable[..., ChartCache]
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
-    """Return a function that opens the cache as a new process would."""
+    """Return a function that opens the cache like a new process."""
 
     def open_cache(*, limits: ArchiveLimits = LIMITS, max_bytes: int = 100 * MIB) -> ChartCache:
         cache = ChartCache(tmp_path / "cache" / "charts", limits=limits, max_bytes=max_bytes)

@@ -1,4 +1,4 @@
-"""Which addresses a repository may have."""
+"""Which addresses a connection may have."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.charts.http_site import StaticResolver
-from xapp_operator.charts.guarded_connection import GuardedResolver, SocketFactory, SocketRefused
+from xapp_operator.charts.downloads.guarded_connection import GuardedResolver, SocketFactory, SocketRefused
 from xapp_operator.domain.address_rule import AddressRule
 from xapp_operator.errors import AddressRefused
 
@@ -47,8 +47,8 @@ def test_private_and_public_addresses_are_allowed(address: str) -> None:
         ("224.0.0.1", "a multicast address"),
         ("ff02::1", "a multicast address"),
         ("255.255.255.255", "a multicast address"),
-        ("2130706433", "no IP address"),
-        ("127.1", "no IP address"),
+        ("2130706433", "an invalid address"),
+        ("127.1", "an invalid address"),
     ],
 )
 def test_addresses_that_no_repository_has_are_refused(address: str, reason: str) -> None:
@@ -76,7 +76,7 @@ async def test_of_several_addresses_only_the_allowed_are_used() -> None:
 
 async def test_a_name_with_no_allowed_address_is_refused() -> None:
     resolver = GuardedResolver(StaticResolver(meta=[["169.254.169.254"]]), rule=RULE)
-    with pytest.raises(AddressRefused, match=r"meta\.example is refused: it is the metadata address"):
+    with pytest.raises(AddressRefused, match=r"meta\.example is refused: it has the metadata address"):
         await resolver.resolve("meta.example")
 
 

@@ -1,29 +1,33 @@
-"""How a registry lets one in: its challenges (RFC 7235) and the token flow of the distribution specification.
+"""Authentication at OCI registries: challenges (RFC 7235) and the token flow of the distribution specification.
 
-A registry answers 401 with either `Basic` or `Bearer realm=…`. For Bearer, a token is fetched from the realm with the
+A registry responds 401 with `Basic` or `Bearer realm=…`. For Bearer, the client gets a token from the realm with the
 user's name and password. The realm is often another host than the registry (auth.docker.io for registry-1.docker.io),
-and only the registry can name it; whoever controls the registry could ask for the password itself, so following it
-gives nothing away as long as nobody on the way can forge the challenge. Hence the rules: the challenge counts only when
-it comes from the registry itself, not from a place that it redirects to; the realm of a registry behind https must be
-https; that of a plain registry on loopback must be on the same host. The address rule holds for the realm as for every
-request. A ready-made bearer token goes to the registry alone, never to a realm.
+and only the registry can name it. A malicious registry could ask for the password directly, so following the realm
+reveals nothing more, as long as nobody else can forge the challenge. Hence these rules:
+
+- A challenge counts only when the registry itself sends it, not a host that it redirects to.
+- The realm of a registry on https must be https; the realm of a plain registry on loopback must be on the same host.
+- The address rule applies to the realm as to every request.
+- A configured bearer token goes to the registry only, never to a realm.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from http import HTTPStatus
 from typing import Final
 
+from cachetools import TLRUCache
 from yarl import URL
 
 from xapp_operator.api.json import Json, integer, text
 from xapp_operator.charts.chart_request import BasicCredentials, Repository, TokenCredentials, parse_repository_url
-from xapp_operator.charts.downloader import (
+from xapp_operator.charts.downloads.downloader import (
     BodyTooLarge,
     Downloader,
     DownloadResponse,
@@ -31,15 +35,14 @@ from xapp_operator.charts.downloader import (
     origin,
     unexpected_status,
 )
+from xapp_operator.charts.sources.chart_source import origin_access
 from xapp_operator.common.text import display_url
 from xapp_operator.errors import AddressRefused, SourceUnavailable
 
 _MAX_TOKEN_BYTES: Final = 256 * 1024
-_DEFAULT_TOKEN_SECONDS: Final = 60  # seconds, when the answer does not say
-_EXPIRY_MARGIN_SECONDS: Final = 5.0  # seconds before its end in which a token is not used any more
+_DEFAULT_TOKEN_SECONDS: Final = 60  # when the response has no expires_in
+_EXPIRY_MARGIN_SECONDS: Final = 5.0  # a token is not used in its last seconds
 _MAX_TOKENS: Final = 1024
-_OK: Final = 200
-_UNAUTHORIZED: Final = 401
 _SCHEME_PATTERN: Final = re.compile(r"(?:^|,)\s*(basic|bearer)(?=\s|,|$)", re.IGNORECASE)
 _PARAMETER_PATTERN: Final = re.compile(r'([a-z_]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))', re.IGNORECASE)
 
@@ -51,23 +54,23 @@ class _CachedToken:
 
 
 class RegistryAuthenticator:
-    """Sends requests to registries, answers their challenges, and keeps the tokens for as long as they hold."""
+    """Sends requests to registries, answers their challenges, and caches the tokens until they expire."""
 
     def __init__(self, downloader: Downloader, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._downloader = downloader
         self._clock = clock
-        self._tokens: OrderedDict[tuple[Repository, str], _CachedToken] = OrderedDict()
+        self._tokens: TLRUCache[tuple[Repository, str], _CachedToken] = TLRUCache(
+            _MAX_TOKENS, ttu=lambda _key, token, _now: token.expires_at, timer=clock
+        )
 
     async def get(
         self, url: URL, *, repository: Repository, name: str, max_bytes: int, headers: Mapping[str, str] | None = None
     ) -> DownloadResponse:
-        """Return the answer to a GET for the repository `name` of a registry, with what it asks to be let in.
+        """Return the response to a GET for the repository `name` of a registry, with the credentials it asks for.
 
         Raises what `Downloader.get` raises, and ChartSourceError when the registry denies access.
         """
-        access = OriginAccess(
-            origin_url=url.origin(), ca_bundle=repository.ca_bundle, insecure=repository.insecure_skip_tls_verify
-        )
+        access = origin_access(repository, url.origin())
         key = (repository, name)
         token = self._usable_token(key)
         for is_last in (False, True):
@@ -77,22 +80,19 @@ class RegistryAuthenticator:
                 max_bytes=max_bytes,
                 headers=headers,
             )
-            if response.status != _UNAUTHORIZED or is_last or origin(response.url) != origin(url):
+            if response.status != HTTPStatus.UNAUTHORIZED or is_last or origin(response.url) != origin(url):
                 return response
             token = await self._answer_challenge(response, access, repository, name)
             self._tokens[key] = token
-            if len(self._tokens) > _MAX_TOKENS:
-                self._tokens.popitem(last=False)
-        raise AssertionError("the second answer has been returned")
+        raise AssertionError("the second response was returned")
 
     def _usable_token(self, key: tuple[Repository, str]) -> _CachedToken | None:
-        token = self._tokens.get(key)
-        if token and self._clock() < token.expires_at:
+        if token := self._tokens.get(key):
             return token
         credentials = key[0].credentials
-        return (
-            _CachedToken(credentials.authorization, expires_at=0) if isinstance(credentials, TokenCredentials) else None
-        )
+        if isinstance(credentials, TokenCredentials):
+            return _CachedToken(credentials.authorization, expires_at=math.inf)
+        return None
 
     async def _answer_challenge(
         self, response: DownloadResponse, access: OriginAccess, repository: Repository, name: str
@@ -104,7 +104,7 @@ class RegistryAuthenticator:
         if "bearer" in challenges:
             return await self._fetch_token(challenges["bearer"], access, credentials, name)
         if "basic" in challenges and credentials:
-            return _CachedToken(credentials.authorization, expires_at=float("inf"))
+            return _CachedToken(credentials.authorization, expires_at=math.inf)
         raise unexpected_status(response)
 
     async def _fetch_token(
@@ -128,7 +128,7 @@ class RegistryAuthenticator:
             )
         except BodyTooLarge:
             raise _invalid_token_response(realm) from None
-        if response.status != _OK:
+        if response.status != HTTPStatus.OK:
             raise unexpected_status(response)
         try:
             body: Json = json.loads(response.body)
@@ -163,11 +163,11 @@ def _parse_realm(realm_text: str, *, registry: URL) -> URL:
     same_plain_host = registry.scheme == "http" and realm.scheme in ("http", "https") and realm.host == registry.host
     if realm.scheme != "https" and not same_plain_host:
         raise AddressRefused(
-            f"the registry {display_url(registry)} sends to {display_url(realm)} for a token, which is not https. "
-            "Configure the token realm of the registry with https."
+            f"the registry {display_url(registry)} sends clients to {display_url(realm)} for a token, which is not "
+            "https. Configure an https token realm in the registry."
         )
     return realm
 
 
 def _invalid_token_response(realm: URL) -> SourceUnavailable:
-    return SourceUnavailable(f"{display_url(realm)} gave no token that can be used. It is tried again.")
+    return SourceUnavailable(f"{display_url(realm)} returned no usable token. This may be temporary.")

@@ -1,9 +1,11 @@
-"""The one downloader: every byte of a chart, an index or a manifest comes through here, under the same rules.
+"""The HTTP client for charts, indexes and manifests; every download goes through it and follows the same rules.
 
-Addresses are checked when the socket is made (`addresses.py`), for each redirect anew. Credentials and a switched-off
-certificate check belong to the origin (scheme, host, port) that they were given for and end at the first redirect that
-leaves it. Bodies are counted while they stream, whatever Content-Length says, and one deadline holds for the whole,
-redirects included. Nothing is taken from the environment: no proxy, no .netrc; no cookie is kept.
+- Each socket checks its address (`guarded_connection`), also after a redirect.
+- Credentials and a disabled certificate check apply to one origin (scheme, host, port). They end at the first redirect
+  that leaves it.
+- The body is counted while it arrives, whatever Content-Length states, and one timeout covers the whole download with
+  its redirects.
+- Nothing comes from the environment: no proxy, no .netrc. No cookies are kept.
 """
 
 from __future__ import annotations
@@ -13,8 +15,8 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from http import HTTPStatus
 from importlib.metadata import version
-from types import TracebackType
 from typing import IO, Final, Self
 
 import aiohttp
@@ -23,7 +25,7 @@ from aiohttp.resolver import ThreadedResolver
 from multidict import CIMultiDictProxy
 from yarl import URL
 
-from xapp_operator.charts.guarded_connection import (
+from xapp_operator.charts.downloads.guarded_connection import (
     GuardedResolver,
     SocketFactory,
     SocketRefused,
@@ -38,21 +40,19 @@ _CHUNK_BYTES: Final = 64 * 1024
 _REDIRECT_STATUSES: Final = frozenset((301, 302, 303, 307, 308))
 _CONNECTIONS_PER_HOST: Final = 8
 _MAX_TLS_CONTEXTS: Final = 32
-_OK: Final = 200
-_ACCESS_DENIED_STATUSES: Final = (401, 403)
-_NOT_FOUND_STATUSES: Final = (404, 410)
-_RETRYABLE_STATUSES: Final = (408, 425, 429)
-_SERVER_ERROR: Final = 500
+_ACCESS_DENIED_STATUSES: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+NOT_FOUND_STATUSES: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
+_RETRYABLE_STATUSES: Final = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS)
 _USER_AGENT: Final = f"xapp-operator/{version('xapp-operator')}"
 
 
 class BodyTooLarge(Exception):
-    """The body is larger than the caller allows."""
+    """The body exceeds the limit of the caller."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OriginAccess:
-    """Who asks and how TLS is checked, for one origin: that of `home`."""
+    """Credentials and TLS settings for the origin of `origin_url`."""
 
     origin_url: URL
     authorization: str | None = field(default=None, repr=False)
@@ -62,7 +62,7 @@ class OriginAccess:
 
 @dataclass(frozen=True, slots=True)
 class DownloadResponse:
-    """What a server said; `body` only for 200 and when it was not written to a file, `url` after redirects."""
+    """A response; `url` is after redirects, `body` is empty unless the status is 200 and there is no output file."""
 
     status: int
     url: URL
@@ -71,7 +71,7 @@ class DownloadResponse:
 
 
 class Downloader:
-    """Owns the one HTTP session of the charts."""
+    """Downloads over one HTTP session; used with `async with`."""
 
     def __init__(
         self, *, timeout_seconds: float, allow_loopback: bool, resolver: AbstractResolver | None = None
@@ -97,9 +97,7 @@ class Downloader:
         )
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         if self._session:
             await self._session.close()
             self._session = None
@@ -113,10 +111,10 @@ class Downloader:
         headers: Mapping[str, str] | None = None,
         output: IO[bytes] | None = None,
     ) -> DownloadResponse:
-        """Return the answer to a GET, after redirects, whatever its status.
+        """Return the response to a GET after redirects, whatever its status; `output` receives the body, if given.
 
-        Raises CapExceeded for a body of more than `max_bytes`, AddressRefused, and SourceUnavailable for what went
-        wrong on the way.
+        Raises BodyTooLarge for a body of more than `max_bytes`, AddressRefused, and SourceUnavailable for other
+        failures.
         """
         try:
             async with asyncio.timeout(self._timeout):
@@ -125,8 +123,8 @@ class Downloader:
                 )
         except TimeoutError:
             raise SourceTimeout(
-                f"{display_url(url)} did not deliver within {self._timeout:g} s. It is tried again; "
-                "raise XAPP_FETCH_TIMEOUT_SECONDS if the repository is slow."
+                f"the download of {display_url(url)} took longer than {self._timeout:g} s. "
+                "If the repository is always slow, raise XAPP_FETCH_TIMEOUT_SECONDS."
             ) from None
 
     async def _get_with_redirects(
@@ -140,8 +138,8 @@ class Downloader:
                 return response
             url = _redirect_target(response)
         raise ChartSourceError(
-            f"{display_url(url)} is the redirect after {MAX_REDIRECTS} others, which is one too many. "
-            "Give the address that they lead to.",
+            f"{display_url(url)} is redirect {MAX_REDIRECTS + 1}, and at most {MAX_REDIRECTS} are allowed. "
+            "Use the URL that the redirects lead to.",
             permanent=True,
         )
 
@@ -156,14 +154,14 @@ class Downloader:
         same_origin: bool,
     ) -> DownloadResponse:
         if self._session is None:
-            raise RuntimeError("the downloader is used outside its context")
+            raise RuntimeError("the downloader is used outside its 'async with' block")
         request_headers = {"Accept-Encoding": "identity", **headers}
         if same_origin and access.authorization:
             request_headers["Authorization"] = access.authorization
         tls = await _tls_option(access.ca_bundle, insecure=access.insecure and same_origin)
         try:
             async with self._session.get(url, headers=request_headers, allow_redirects=False, ssl=tls) as response:
-                body = await _read_body(response, max_bytes, output) if response.status == _OK else b""
+                body = await _read_body(response, max_bytes, output) if response.status == HTTPStatus.OK else b""
                 return DownloadResponse(status=response.status, url=url, headers=response.headers, body=body)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             if isinstance(error, TimeoutError):
@@ -188,40 +186,41 @@ async def _read_body(response: aiohttp.ClientResponse, max_bytes: int, output: I
 
 
 def origin(url: URL) -> tuple[str, str | None, int | None]:
-    """Return scheme, host and port: what credentials belong to."""
+    """Return scheme, host and port, to which credentials are limited."""
     return url.scheme, url.host, url.port
 
 
 def unexpected_status(response: DownloadResponse) -> ChartSourceError:
-    """Return the error for an answer whose status is none of those that the caller can use."""
-    where = f"{display_url(response.url)} answered {response.status}"
+    """Return the error for a response whose status the caller cannot use."""
+    where = f"{display_url(response.url)} returned status {response.status}"
     if response.status in _ACCESS_DENIED_STATUSES:
         return ChartSourceError(
-            f"{where}: access is denied. Give credentials that may read it in secretRef of the ChartRepository.",
+            f"{where}: access is denied. Set secretRef of the ChartRepository to credentials that may read it.",
             permanent=True,
         )
-    if response.status in _NOT_FOUND_STATUSES:
-        return ChartNotFound(f"{where}: it is not there. Check the address, or whether the chart was removed.")
-    if response.status >= _SERVER_ERROR or response.status in _RETRYABLE_STATUSES:
-        return SourceUnavailable(f"{where}: it cannot deliver now. It is tried again.")
-    return ChartSourceError(f"{where}, which is no chart. Check the address of the repository.", permanent=True)
+    if response.status in NOT_FOUND_STATUSES:
+        return ChartNotFound(f"{where}: it does not exist. Check the URL, and whether the chart was removed.")
+    if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR or response.status in _RETRYABLE_STATUSES:
+        return SourceUnavailable(f"{where}: it is unavailable now. This may be temporary.")
+    return ChartSourceError(f"{where}, so it is not a chart. Check the URL of the repository.", permanent=True)
 
 
 def _redirect_target(response: DownloadResponse) -> URL:
     target = response.headers.get("Location", "")
     try:
-        # A signed address must arrive byte for byte, so only what is no URL as it stands is quoted.
+        # A signed URL must stay the same byte for byte, so only text that is not a valid URL is percent-encoded.
         is_encoded = target.isascii() and target.isprintable() and " " not in target
         url = response.url.join(URL(target, encoded=is_encoded)).with_user(None).with_fragment(None)
     except ValueError:
         url = URL()
     if not target or url.scheme not in ("http", "https") or not url.host:
-        raise SourceUnavailable(f"{display_url(response.url)} redirects to no http address. It is tried again.")
+        raise SourceUnavailable(
+            f"{display_url(response.url)} redirects to a URL that is not http. This may be temporary."
+        )
     if response.url.scheme == "https" and url.scheme == "http":
         raise AddressRefused(
-            f"{display_url(response.url)} redirects from https to http, which anybody on the way could read and "
-            "change. "
-            "Give an address that stays with https."
+            f"{display_url(response.url)} redirects from https to http, where others could read and change the chart. "
+            "Use a URL that stays with https."
         )
     return url
 
@@ -239,7 +238,7 @@ def _tls_context(ca_bundle: str) -> ssl.SSLContext:
         context.load_verify_locations(cadata=ca_bundle)
     except (ssl.SSLError, ValueError, TypeError):
         raise ChartSourceError(
-            "the CA bundle of the repository is no PEM certificate. Correct the Secret that caSecretRef names.",
+            "the CA bundle of the repository is not a PEM certificate. Correct the Secret in caSecretRef.",
             permanent=True,
         ) from None
     return context
@@ -250,17 +249,17 @@ def _download_error(url: URL, error: Exception) -> ChartSourceError:
     if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, SocketRefused):
         return address_refused(url.host or "", str(error.os_error))
     if isinstance(error, aiohttp.InvalidURL):
-        return AddressRefused(f"{where} is no URL that can be fetched. Correct it.")
+        return AddressRefused(f"{where} is not a valid URL. Correct it.")
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         problem = "its host name cannot be resolved. Check the name"
     elif isinstance(error, aiohttp.ClientConnectorCertificateError):
-        problem = "its certificate is not trusted. Give its CA in caSecretRef of the ChartRepository"
+        problem = "its certificate is not trusted. Set caSecretRef of the ChartRepository to its CA"
     elif isinstance(error, aiohttp.ClientSSLError):
-        problem = "TLS failed. Check that the port speaks https"
+        problem = "the TLS handshake failed. Check that the port uses https"
     elif isinstance(error, aiohttp.ClientConnectorError):
         problem = f"no connection ({(error.os_error.strerror or 'failed').lower()}). Check host and port"
     elif isinstance(error, aiohttp.ClientPayloadError):
-        problem = "the answer broke off. Check the server"
+        problem = "the response was incomplete. Check the server"
     else:
-        problem = "the server does not answer as HTTP demands. Check host and port"
-    return SourceUnavailable(f"{where} is not available: {problem}; it is tried again.")
+        problem = "the server does not respond with valid HTTP. Check host and port"
+    return SourceUnavailable(f"{where} is not available: {problem}. This may be temporary.")

@@ -1,9 +1,9 @@
-"""A reader of tar headers for untrusted archives: streaming, linear in time, no path ever touched.
+"""A reader of tar headers for untrusted archives: streaming, linear in time, without touching any path.
 
-It sees an archive as Helm does (Go's archive/tar): ustar, PAX and GNU long names; a global PAX header changes nothing.
-The standard library's tarfile is not used here because its versions that we support search PAX headers with regular
-expressions of quadratic time and more (CVE-2024-6232), take a damaged header for the end, and loop on negative sizes
-(CVE-2025-8194); an upload of 20 KB would stop the whole process. tests/unit/charts compares the two on sound archives.
+It reads an archive as Helm does (Go's archive/tar): ustar, PAX and GNU long names; a global PAX header has no effect.
+The supported versions of Python's tarfile search PAX headers with regular expressions of quadratic time or worse
+(CVE-2024-6232), take a damaged header for the end of the archive, and loop on negative sizes (CVE-2025-8194): an upload
+of 20 KB would block the process. tests/unit/charts compares both readers on valid archives.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final, Protocol
+from typing import Final
+
+from xapp_operator.common.bounded_stream import ReadableStream
 
 BLOCK_BYTES: Final = 512
 MAX_EXTENDED_HEADER_BYTES: Final = 1024 * 1024  # bytes, as in Go's archive/tar
@@ -23,17 +25,11 @@ _DECIMAL: Final = re.compile("[0-9]{1,19}")
 
 
 class InvalidTar(Exception):
-    """The bytes are no tar archive, or it breaks off."""
-
-
-class ByteStream(Protocol):
-    """What is read from: blocks until `size` bytes are there, or the stream has ended."""
-
-    def read(self, size: int) -> bytes: ...
+    """The bytes are not a complete tar archive."""
 
 
 class TarEntryKind(Enum):
-    """What an entry is; the value is how an error calls it."""
+    """The kind of an entry; the value is its name in errors."""
 
     FILE = "a file"
     FOLDER = "a folder"
@@ -71,7 +67,7 @@ class TarEntry:
 
 @dataclass(slots=True)
 class _ExtendedHeader:
-    """What the headers before an entry say about it."""
+    """Attributes of an entry from the extension headers before it."""
 
     pax: dict[str, str] = field(default_factory=dict)
     long_name: str = ""
@@ -81,7 +77,7 @@ class _ExtendedHeader:
 class TarReader:
     """Iterates over the entries; `read` gives the content of the one just returned."""
 
-    def __init__(self, stream: ByteStream) -> None:
+    def __init__(self, stream: ReadableStream) -> None:
         self._stream = stream
         self._unread = 0
         self._padding = 0
@@ -107,7 +103,7 @@ class TarReader:
                 extension = _ExtendedHeader()
 
     def read(self) -> bytes:
-        """Return the whole content of the current entry; the caller has looked at its size."""
+        """Return the whole content of the current entry; check its size before."""
         content = self._read_exactly(self._unread)
         self._unread = 0
         return content
@@ -166,7 +162,7 @@ def _parse_entry(block: bytes, flag: bytes, size: int, extension: _ExtendedHeade
 
 
 def _name_prefix(block: bytes) -> str:
-    """Return the first part of a long name; Helm's reader must not find one where this one finds none."""
+    """Return the first part of a long name, exactly where Helm's reader finds one."""
     magic = block[257:265]
     if magic[:6] == b"ustar\0":
         is_star = block[508:512] == b"tar\0"

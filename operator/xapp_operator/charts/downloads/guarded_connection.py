@@ -13,7 +13,7 @@ from xapp_operator.errors import AddressRefused
 
 
 class GuardedResolver(AbstractResolver):
-    """Resolves names with another resolver and keeps the addresses that the rule allows."""
+    """Resolves names with another resolver and returns only the addresses that the rule allows."""
 
     def __init__(self, resolver: AbstractResolver, *, rule: AddressRule) -> None:
         self._resolver = resolver
@@ -22,7 +22,7 @@ class GuardedResolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        """Return the allowed addresses of a name. Raises AddressRefused when there are none but others."""
+        """Return the allowed addresses of a name. Raises AddressRefused when the name has only other addresses."""
         resolved = await self._resolver.resolve(host, port, family)
         allowed = [one for one in resolved if self._rule.refusal_reason(one["host"]) is None]
         if resolved and not allowed:
@@ -30,17 +30,17 @@ class GuardedResolver(AbstractResolver):
         return allowed
 
     async def close(self) -> None:
-        """Close the resolver underneath."""
+        """Close the wrapped resolver."""
         await self._resolver.close()
 
 
 class SocketRefused(OSError):
-    """A socket to an address that the rule does not allow was asked for."""
+    """The address rule does not allow a connection to this address."""
 
 
 @dataclass(frozen=True, slots=True)
 class SocketFactory:
-    """Makes the sockets of the connector, but none to an address that the rule does not allow."""
+    """Creates the sockets of a connector, but only for addresses that the rule allows."""
 
     rule: AddressRule
 
@@ -53,9 +53,9 @@ class SocketFactory:
 
 
 def address_refused(host: str, reason: str) -> AddressRefused:
-    """Return the refusal of a repository's host."""
+    """Return the error for the host of a repository."""
     from_settings = " or set XAPP_ALLOW_LOOPBACK_REPOSITORIES=true" if "loopback" in reason else ""
     return AddressRefused(
-        f"the host {host} is refused: it is {reason}, which no chart repository may have. "
-        f"Use a repository at another address{from_settings}."
+        f"the host {host} is refused: it has {reason}, and a chart repository must not have one. "
+        f"Use a repository with another address{from_settings}."
     )

@@ -1,16 +1,16 @@
-"""What a repository said is kept, looked at again, and of use while the repository is away."""
+"""Cached data of a repository is reloaded, and serves while the repository is unavailable."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.unit.charts.clock import Clock
-from xapp_operator.charts.refreshing_cache import RefreshingCache
+from xapp_operator.charts.sources.refreshing_cache import Freshness, RefreshingCache
 from xapp_operator.errors import ChartNotFound, SourceTimeout, SourceUnavailable
 
 
 class Source:
-    """Gives the next number at each load, or fails, which takes `seconds`."""
+    """Returns the next number at each load, or fails after `seconds`."""
 
     def __init__(self, clock: Clock) -> None:
         self.loads = 0
@@ -46,39 +46,39 @@ def values(clock: Clock) -> RefreshingCache[str, int]:
 async def test_a_value_is_loaded_again_when_it_is_older_than_wished(
     values: RefreshingCache[str, int], source: Source, clock: Clock
 ) -> None:
-    assert await values.get("a", source.load, max_age=10) == 1
+    assert await values.get("a", source.load, Freshness(max_age=10)) == 1
     clock.now += 10
-    assert await values.get("a", source.load, max_age=10) == 1
-    assert await values.get("a", source.load, max_age=9) == 2
+    assert await values.get("a", source.load, Freshness(max_age=10)) == 1
+    assert await values.get("a", source.load, Freshness(max_age=9)) == 2
     assert source.given == [None, 1]
 
 
 async def test_revalidation_does_not_look_at_the_age(values: RefreshingCache[str, int], source: Source) -> None:
-    await values.get("a", source.load, max_age=10)
-    assert await values.get("a", source.load, max_age=10, revalidate=True) == 2
+    await values.get("a", source.load, Freshness(max_age=10))
+    assert await values.get("a", source.load, Freshness(max_age=10, revalidate=True)) == 2
 
 
 async def test_what_is_known_serves_while_the_source_is_away(
     values: RefreshingCache[str, int], source: Source, clock: Clock
 ) -> None:
-    await values.get("a", source.load, max_age=10)
+    await values.get("a", source.load, Freshness(max_age=10))
     clock.now += 11
     source.error = SourceUnavailable("away")
-    assert await values.get("a", source.load, max_age=10) == 1
+    assert await values.get("a", source.load, Freshness(max_age=10)) == 1
     with pytest.raises(SourceUnavailable):
-        await values.get("a", source.load, max_age=10, stale_ok=False)
+        await values.get("a", source.load, Freshness(max_age=10, stale_ok=False))
     with pytest.raises(SourceUnavailable):
-        await values.get("a", source.load, max_age=10, revalidate=True)
+        await values.get("a", source.load, Freshness(max_age=10, revalidate=True))
 
 
 async def test_what_is_known_to_be_gone_does_not_serve(
     values: RefreshingCache[str, int], source: Source, clock: Clock
 ) -> None:
-    await values.get("a", source.load, max_age=10)
+    await values.get("a", source.load, Freshness(max_age=10))
     clock.now += 11
     source.error = ChartNotFound("gone")
     with pytest.raises(ChartNotFound):
-        await values.get("a", source.load, max_age=10)
+        await values.get("a", source.load, Freshness(max_age=10))
 
 
 async def test_a_failure_that_took_long_is_not_tried_again_for_as_long(
@@ -87,12 +87,12 @@ async def test_a_failure_that_took_long_is_not_tried_again_for_as_long(
     source.error, source.seconds = SourceUnavailable("did not answer"), 60.0
     for _ in range(3):
         with pytest.raises(SourceUnavailable, match="did not answer"):
-            await values.get("a", source.load, max_age=10)
+            await values.get("a", source.load, Freshness(max_age=10))
     assert source.loads == 1
     source.error = None
-    assert await values.get("b", source.load, max_age=10) == 2
+    assert await values.get("b", source.load, Freshness(max_age=10)) == 2
     clock.now += 60
-    assert await values.get("a", source.load, max_age=10) == 3
+    assert await values.get("a", source.load, Freshness(max_age=10)) == 3
 
 
 async def test_a_failure_that_is_remembered_is_of_the_kind_that_it_was(
@@ -101,16 +101,16 @@ async def test_a_failure_that_is_remembered_is_of_the_kind_that_it_was(
     source.error, source.seconds = SourceTimeout("did not deliver"), 60.0
     for _ in range(2):
         with pytest.raises(SourceTimeout):
-            await values.get("a", source.load, max_age=10)
+            await values.get("a", source.load, Freshness(max_age=10))
     assert source.loads == 1
 
 
 async def test_revalidation_tries_again_at_once(values: RefreshingCache[str, int], source: Source) -> None:
     source.error, source.seconds = SourceUnavailable("did not answer"), 60.0
     with pytest.raises(SourceUnavailable):
-        await values.get("a", source.load, max_age=10)
+        await values.get("a", source.load, Freshness(max_age=10))
     source.error = None
-    assert await values.get("a", source.load, max_age=10, revalidate=True) == 2
+    assert await values.get("a", source.load, Freshness(max_age=10, revalidate=True)) == 2
 
 
 async def test_a_failure_is_forgotten_when_the_source_is_back(
@@ -118,11 +118,11 @@ async def test_a_failure_is_forgotten_when_the_source_is_back(
 ) -> None:
     source.error, source.seconds = SourceUnavailable("did not answer"), 60.0
     with pytest.raises(SourceUnavailable):
-        await values.get("a", source.load, max_age=10)
+        await values.get("a", source.load, Freshness(max_age=10))
     source.error, source.seconds = None, 0.0
-    await values.get("a", source.load, max_age=10, revalidate=True)
+    await values.get("a", source.load, Freshness(max_age=10, revalidate=True))
     clock.now += 11
-    assert await values.get("a", source.load, max_age=10, stale_ok=False) == 3
+    assert await values.get("a", source.load, Freshness(max_age=10, stale_ok=False)) == 3
 
 
 async def test_a_failure_that_was_quick_is_tried_again_at_once(
@@ -131,15 +131,15 @@ async def test_a_failure_that_was_quick_is_tried_again_at_once(
     source.error = SourceUnavailable("connection refused")
     for _ in range(2):
         with pytest.raises(SourceUnavailable):
-            await values.get("a", source.load, max_age=10)
+            await values.get("a", source.load, Freshness(max_age=10))
     assert source.loads == 2
 
 
 async def test_the_least_recently_used_goes_first(values: RefreshingCache[str, int], source: Source) -> None:
     for key in ("a", "b", "a", "c"):
-        await values.get(key, source.load, max_age=10)
+        await values.get(key, source.load, Freshness(max_age=10))
     assert source.loads == 3
-    await values.get("a", source.load, max_age=10)
+    await values.get("a", source.load, Freshness(max_age=10))
     assert source.loads == 3
-    await values.get("b", source.load, max_age=10)
+    await values.get("b", source.load, Freshness(max_age=10))
     assert source.loads == 4

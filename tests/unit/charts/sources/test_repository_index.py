@@ -1,4 +1,4 @@
-"""The index of a repository is read into what is needed of it, and refused when it is none."""
+"""The index of a repository is reduced to the needed fields, and refused when it is invalid."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xapp_operator.charts.repository_index import ChartIndex, ChartVersion, archive_digest, read_index
+from xapp_operator.charts.sources.repository_index import ChartIndex, ChartVersion, archive_digest, read_index
 from xapp_operator.errors import ChartSourceError
 
 DIGEST = "a" * 64
@@ -136,8 +136,8 @@ def test_keys_that_are_no_text_are_skipped() -> None:
         ("", "is empty"),
         ("# nothing\n", "is empty"),
         ("entries: [\n", "is not YAML (line 2)"),
-        ("<!DOCTYPE html>\n<html><body>Sign in</body></html>", "is no object"),
-        ("- a\n", "is no object"),
+        ("<!DOCTYPE html>\n<html><body>Sign in</body></html>", "is not an object"),
+        ("- a\n", "is not an object"),
         ("some: thing\n", "neither entries nor an apiVersion"),
         ("entries: {a: &x [], b: *x}\n", "uses YAML aliases"),
         (b"entries: \xff\n", "is not YAML"),
@@ -164,7 +164,7 @@ def test_a_digest_may_have_its_prefix(digest: str) -> None:
 
 def test_a_digest_of_another_kind_is_refused() -> None:
     assert archive_digest(ChartVersion(version="1.0.0", url="a")) is None
-    with pytest.raises(ChartSourceError, match=r"the digest of version 1\.0\.0 is no sha256"):
+    with pytest.raises(ChartSourceError, match=r"the digest of version 1\.0\.0 is not a sha256"):
         archive_digest(ChartVersion(version="1.0.0", url="a", digest="md5:1234"))
 
 

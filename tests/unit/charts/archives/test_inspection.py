@@ -1,4 +1,4 @@
-"""What a chart archive must not be, and what is read from one that is sound."""
+"""Which chart archives are refused, and how a valid one is described."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from tests.support.charts import chart_archive, tar_gz
 from tests.unit.charts.tar_archives import CHART_YAML, chart_with, header, member, packed
-from xapp_operator.charts.chart_info import ArchiveLimits, ChartInfo
-from xapp_operator.charts.inspection import MAX_SUBCHART_DEPTH, inspect_archive
+from xapp_operator.charts.archives.chart_info import ChartInfo
+from xapp_operator.charts.archives.inspection import MAX_SUBCHART_DEPTH, inspect_archive
+from xapp_operator.charts.archives.limits import ArchiveLimits
 from xapp_operator.config import MIB
 from xapp_operator.errors import ChartInvalid
 
@@ -85,17 +86,17 @@ def test_a_damaged_record_of_the_cache_is_none(record: bytes) -> None:
     [
         (b"", "empty (0 bytes)"),
         (b"name: not an archive\n", "not compressed with gzip"),
-        (gzip.compress(b"not a tar archive at all"), "no tar archive"),
-        (gzip.compress(b"x" * 4096), "no tar archive"),
-        (chart_archive()[:-4], "breaks off"),
+        (gzip.compress(b"not a tar archive at all"), "not contain a complete tar archive"),
+        (gzip.compress(b"x" * 4096), "not contain a complete tar archive"),
+        (chart_archive()[:-4], "damaged or incomplete"),
         (chart_archive()[:-8] + b"\0" * 8, "gzip compression is damaged"),
-        (chart_archive()[:30], "breaks off"),
+        (chart_archive()[:30], "damaged or incomplete"),
         (b"\x1f\x8b" + b"\0" * 100, "gzip compression is damaged"),
         (packed([]), "has no files"),
         (tar_gz({"hello/values.yaml": ""}), "there is no Chart.yaml in its first folder"),
         (tar_gz({"./hello/Chart.yaml": CHART_YAML}), "there is no Chart.yaml in its first folder"),
-        (tar_gz({"Chart.yaml": CHART_YAML}), '"Chart.yaml" lies outside the chart'),
-        (chart_with(member("beside.txt")), '"beside.txt" lies outside the chart'),
+        (tar_gz({"Chart.yaml": CHART_YAML}), '"Chart.yaml" is outside the chart'),
+        (chart_with(member("beside.txt")), '"beside.txt" is outside the chart'),
         (chart_with(member("hello/../../etc/passwd")), "has '..' in its path"),
         (chart_with(member("..")), "has '..' in its path"),
         (chart_with(member("hello\\..\\x")), "has '..' in its path"),
@@ -117,13 +118,13 @@ def test_a_damaged_record_of_the_cache_is_none(record: bytes) -> None:
         (chart_with(member("hello/Chart.yaml", CHART_YAML)), '"Chart.yaml" twice'),
         (chart_archive({"Chart.yaml": "name: [\n"}), "Chart.yaml is not YAML: line 2"),
         (chart_archive({"Chart.yaml": "- name\n"}), "Chart.yaml"),
-        (chart_archive({"Chart.yaml": ""}), "gives no usable name"),
-        (chart_archive({"Chart.yaml": "version: 1.0.0\n"}), "gives no usable name"),
-        (chart_archive({"Chart.yaml": "name: ../x\nversion: 1.0.0\n"}), "gives no usable name"),
-        (chart_archive({"Chart.yaml": "name: {a: b}\nversion: 1.0.0\n"}), '"name" in "Chart.yaml" is not a text'),
-        (chart_archive({"Chart.yaml": "name: hello\n"}), "no SemVer version"),
-        (chart_archive({"Chart.yaml": "name: hello\nversion: latest\n"}), '"latest" as version'),
-        (chart_archive({"Chart.yaml": "name: hello\nversion: 1.2.3.4\n"}), '"1.2.3.4" as version'),
+        (chart_archive({"Chart.yaml": ""}), "has no usable name"),
+        (chart_archive({"Chart.yaml": "version: 1.0.0\n"}), "has no usable name"),
+        (chart_archive({"Chart.yaml": "name: ../x\nversion: 1.0.0\n"}), "has no usable name"),
+        (chart_archive({"Chart.yaml": "name: {a: b}\nversion: 1.0.0\n"}), '"name" in "Chart.yaml" is not a string'),
+        (chart_archive({"Chart.yaml": "name: hello\n"}), "not a SemVer version"),
+        (chart_archive({"Chart.yaml": "name: hello\nversion: latest\n"}), 'the version "latest"'),
+        (chart_archive({"Chart.yaml": "name: hello\nversion: 1.2.3.4\n"}), 'the version "1.2.3.4"'),
         (chart_archive({"Chart.yaml": chart_yaml("type: library")}), "library chart"),
         (chart_archive({"Chart.yaml": chart_yaml("type: plugin")}), "neither application nor library"),
         (chart_archive({"Chart.yaml": "apiVersion: v3\nname: a\nversion: 1.0.0\n"}), "neither v1 nor v2"),
@@ -132,7 +133,7 @@ def test_a_damaged_record_of_the_cache_is_none(record: bytes) -> None:
         (chart_archive({"values.schema.json": "{"}), '"values.schema.json" is not JSON'),
         (chart_archive({"values.schema.json": "[" * 100_000}), '"values.schema.json" is not JSON'),
         (chart_archive({"charts/README.md": "hi"}), 'no Chart.yaml in "charts/README.md/"'),
-        (chart_archive({"charts/sub.tgz/Chart.yaml": "a: b"}), "is a folder named like an archive"),
+        (chart_archive({"charts/sub.tgz/Chart.yaml": "a: b"}), "is a folder with the name of an archive"),
         (chart_archive({"charts/sub-1.tgz": b"no"}), 'subchart "charts/sub-1.tgz": the chart archive is refused'),
         (chart_archive({"charts/sub/Chart.yaml": "name: sub\n"}), '"charts/sub/Chart.yaml"'),
     ],
@@ -245,7 +246,7 @@ def test_a_dependency_that_is_switched_off_must_be_vendored_too() -> None:
         ("dependencies: sub", "not a list of objects"),
         ("dependencies: [sub]", "not a list of objects"),
         ("dependencies: [{name: a}, {name: a}]", '"a" twice'),
-        ("dependencies: [{name: a, alias: 'b c'}]", "an alias with characters"),
+        ("dependencies: [{name: a, alias: 'b c'}]", 'the alias of "a" in'),
     ],
 )
 def test_malformed_dependencies_are_refused(dependencies: str, said: str) -> None:
@@ -338,7 +339,7 @@ def test_any_damage_passes_or_is_refused(place: int, byte: int) -> None:
 
 
 def test_the_sample_charts_of_the_project_pass() -> None:
-    samples = Path(__file__).parents[3] / "manifests" / "samples" / "charts"
+    samples = Path(__file__).parents[4] / "manifests" / "samples" / "charts"
     charts = [path.parent for path in samples.glob("*/Chart.yaml")]
     assert charts
     for chart in charts:

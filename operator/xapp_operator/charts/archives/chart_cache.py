@@ -1,11 +1,13 @@
 """The disk cache of chart archives, by sha256, shared by all processes of the machine.
 
-For a chart there are `<digest>.tgz`, `<digest>.json` (what inspection found) and, for each source that has delivered
-these bytes, an empty `<digest>.<source>.from`. A chart is given out only to a source that has delivered it: a digest is
-no secret (it stands in the status of an XApp), so an index that merely claims it must not open another tenant's chart.
+A chart has the files `<digest>.tgz`, `<digest>.json` (the result of the inspection) and, for each source that has
+delivered these bytes, an empty `<digest>.<source>.from`. The cache gives a chart only to a source that has delivered
+it: a digest is not secret (it is in the status of an XApp), so an index that only claims a digest must not give access
+to the chart of another tenant.
 
-Files appear by an atomic rename and the archive is verified when a process first uses it. A `ChartFile` holds a shared
-lock (flock) on its archive as long as it lives; what is locked is not evicted. All methods block: call them in threads.
+Files appear by an atomic rename, and a process verifies an archive when it first uses it. A `ChartFile` holds a shared
+lock (flock) on its archive for as long as it exists, and locked archives are not evicted. All methods block: call them
+in threads.
 """
 
 from __future__ import annotations
@@ -19,14 +21,16 @@ import threading
 import time
 import uuid
 import weakref
-from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from xapp_operator.charts.chart_info import ArchiveLimits, ChartInfo
-from xapp_operator.charts.inspection import inspect_archive
+from cachetools import LRUCache
+
+from xapp_operator.charts.archives.chart_info import ChartInfo
+from xapp_operator.charts.archives.inspection import inspect_archive
+from xapp_operator.charts.archives.limits import ArchiveLimits
 from xapp_operator.errors import ChartInvalid
 
 _INFO_BYTES_IN_MEMORY: Final = 8 * 1024 * 1024  # of their JSON; decoded they take some times as much
@@ -39,7 +43,7 @@ _STORE_ATTEMPTS: Final = 3
 
 
 class _SharedLock:
-    """Keeps an archive from eviction until it is collected."""
+    """Protects an archive from eviction until it is garbage-collected."""
 
     __slots__ = ("__weakref__", "descriptor")
 
@@ -50,11 +54,17 @@ class _SharedLock:
 
 @dataclass(frozen=True, slots=True)
 class ChartFile:
-    """A chart archive on disk that passed every check; `path` stays there as long as this object lives."""
+    """A chart archive on disk that passed every check; `path` exists for as long as this object does."""
 
     path: Path
     info: ChartInfo
     _lock: _SharedLock = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _SizedInfo:
+    info: ChartInfo
+    size: int
 
 
 @dataclass(slots=True)
@@ -65,47 +75,45 @@ class _CachedFiles:
 
 
 class ChartCache:
-    """Archives under `folder`, the least recently used of which go when there are more than `max_bytes`."""
+    """Archives in `folder`; the least recently used ones are evicted when all exceed `max_bytes`."""
 
     def __init__(self, folder: Path, *, limits: ArchiveLimits, max_bytes: int) -> None:
         self._folder = folder
         self._limits = limits
         self._max_bytes = max_bytes
-        self._infos: OrderedDict[str, tuple[ChartInfo, int]] = OrderedDict()
+        self._infos: LRUCache[str, _SizedInfo] = LRUCache(_INFO_BYTES_IN_MEMORY, getsizeof=lambda sized: sized.size)
         self._verified: dict[str, int] = {}
         self._shared_locks: weakref.WeakValueDictionary[str, _SharedLock] = weakref.WeakValueDictionary()
         self._lock = threading.RLock()
 
     def prepare(self) -> None:
-        """Make the folder. Raises PermissionError when somebody else could change what lies in it."""
+        """Create the folder. Raises PermissionError when another user could change its contents."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         own_uid = os.geteuid()
         status, parent_status = self._folder.lstat(), self._folder.parent.lstat()
         unsafe = not stat.S_ISDIR(status.st_mode) or status.st_mode & _GROUP_OR_WORLD_WRITABLE
         if unsafe or status.st_uid != own_uid or parent_status.st_uid not in (0, own_uid):
             raise PermissionError(
-                f"{self._folder} may be changed by another user: charts are not kept there. "
-                "Set XAPP_CACHE_DIR to a folder of the user that runs this process."
+                f"another user can change {self._folder}, so charts are not stored there. "
+                "Set XAPP_CACHE_DIR to a folder that belongs to the user of this process."
             )
 
     def get_info(self, digest: str, *, source: str) -> ChartInfo | None:
-        """Return what is known of a chart, when this source has delivered it."""
+        """Return the description of a chart, if this source has delivered it."""
         if not self._source_marker(digest, source).exists():
             return None
         with self._lock:
             cached = self._infos.get(digest)
-            if cached:
-                self._infos.move_to_end(digest)
-        return cached[0] if cached else self._read_info(digest)
+        return cached.info if cached else self._read_info(digest)
 
     def open(self, digest: str, *, source: str) -> ChartFile | None:
-        """Return the archive of a chart, when it is there and this source has delivered it."""
+        """Return the archive of a chart, if it is cached and this source has delivered it."""
         info = self.get_info(digest, source=source)
         lock = self._acquire_shared_lock(digest) if info else None
         return ChartFile(self._path(digest), info, lock) if info and lock else None
 
     def store(self, archive: bytes, info: ChartInfo, *, source: str) -> ChartFile:
-        """Keep an archive that was inspected, and evict others when there are too many."""
+        """Store an inspected archive, and evict others beyond the limit."""
         for _ in range(_STORE_ATTEMPTS):
             lock = self._acquire_shared_lock(info.digest)
             if lock is None:
@@ -116,7 +124,7 @@ class ChartCache:
                 self._source_marker(info.digest, source).touch()
                 self._evict()
                 return ChartFile(self._path(info.digest), info, lock)
-        raise OSError("the chart cache loses what is written to it")
+        raise OSError("the chart cache lost an archive that was just written")
 
     def _read_info(self, digest: str) -> ChartInfo | None:
         try:
@@ -146,16 +154,12 @@ class ChartCache:
         self._cache_info(info, len(record))
 
     def _cache_info(self, info: ChartInfo, size: int) -> None:
-        with self._lock:
-            self._infos[info.digest] = (info, size)
-            self._infos.move_to_end(info.digest)
-            total = sum(size for _, size in self._infos.values())
-            while total > _INFO_BYTES_IN_MEMORY and len(self._infos) > 1:
-                _, (_, dropped) = self._infos.popitem(last=False)
-                total -= dropped
+        if size <= _INFO_BYTES_IN_MEMORY:
+            with self._lock:
+                self._infos[info.digest] = _SizedInfo(info, size)
 
     def _acquire_shared_lock(self, digest: str) -> _SharedLock | None:
-        """Return a lock on the archive, verified; None when it is not there or is not what its name says."""
+        """Return a lock on the verified archive, or None when it does not exist or does not match its digest."""
         with self._lock:
             lock = self._shared_locks.get(digest)
             if lock is None or not os.fstat(lock.descriptor).st_nlink:
@@ -224,7 +228,7 @@ class ChartCache:
 
     @contextlib.contextmanager
     def _exclusive_lock(self, digest: str) -> Iterator[bool]:
-        """Lock the archive against every other use; gives False when it is in use, True also when it is gone."""
+        """Lock the archive exclusively; yields False when it is in use, True also when it no longer exists."""
         try:
             descriptor = os.open(self._path(digest), _OPEN_FLAGS)
         except FileNotFoundError:

@@ -1,8 +1,7 @@
-"""Whether a chart archive may go to helm, and what is in it: every check, in memory.
+"""Checks whether Helm may have a chart archive, and describes the chart; everything happens in memory.
 
-The rules are those of Helm 4's loader, so that what passes here loads there, and the operator's own: an application
-chart, with its dependencies inside. An archive is a pure input: the same bytes always give the same answer, which is
-kept by digest and never found out twice.
+The rules are those of Helm 4's loader, so that what passes here loads there, plus the operator's own: an application
+chart that contains its dependencies. The result depends on the bytes only, so it is cached by digest.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from xapp_operator.api.json import Json, JsonObject, items
-from xapp_operator.charts.archive_reader import (
+from xapp_operator.charts.archives.archive_reader import (
     CHART_YAML,
     REQUIREMENTS,
     VALUES_SCHEMA,
@@ -22,15 +21,16 @@ from xapp_operator.charts.archive_reader import (
     archive_refused,
     read_chart_files,
 )
-from xapp_operator.charts.chart_info import ArchiveLimits, ChartInfo
-from xapp_operator.charts.schema_refs import read_schema
+from xapp_operator.charts.archives.chart_info import ChartInfo
+from xapp_operator.charts.archives.limits import ArchiveLimits
+from xapp_operator.charts.archives.schema_refs import read_schema
 from xapp_operator.charts.versions import parse_version
 from xapp_operator.common.text import format_bytes, format_list, quote_input
 from xapp_operator.domain.yaml_values import load_values
 from xapp_operator.errors import ChartInvalid, ValuesInvalid
 
 MAX_SUBCHART_DEPTH: Final = 10
-"""Subcharts may lie this deep in each other."""
+"""How deep subcharts may be nested."""
 
 _ALIAS_PATTERN: Final = re.compile("[a-zA-Z0-9_-]+")
 
@@ -46,9 +46,9 @@ class _InspectedChart:
 
 
 def inspect_archive(archive: bytes, *, limits: ArchiveLimits) -> ChartInfo:
-    """Return what is in a packed chart that passes every check. Takes CPU time: call it in a thread.
+    """Return the description of a packed chart that passes every check. Uses CPU time: call it in a thread.
 
-    Raises ChartInvalid with what was refused, the bound and the mend.
+    Raises ChartInvalid, which names the problem, the limit and the fix.
     """
     if len(archive) > limits.packed_bytes:
         raise archive_too_large(limits)
@@ -75,17 +75,15 @@ def inspect_archive(archive: bytes, *, limits: ArchiveLimits) -> ChartInfo:
 
 
 def archive_too_large(limits: ArchiveLimits) -> ChartInvalid:
-    """Return the refusal of an archive that is larger than its bound."""
+    """Return the error for an archive that is larger than its limit."""
     return archive_refused(
-        f"it has more than {format_bytes(limits.packed_bytes)}. Leave out what is not needed to install the chart."
+        f"it has more than {format_bytes(limits.packed_bytes)}. Remove what is not needed to install the chart."
     )
 
 
 def _inspect_chart(files: ChartFiles, *, budget: ArchiveBudget, prefix: str, depth: int) -> _InspectedChart:
     if depth > MAX_SUBCHART_DEPTH:
-        raise archive_refused(
-            f"its subcharts lie more than {MAX_SUBCHART_DEPTH} levels deep in each other. Flatten them."
-        )
+        raise archive_refused(f"its subcharts are nested more than {MAX_SUBCHART_DEPTH} levels deep. Flatten them.")
     metadata = _read_metadata(files, prefix=prefix, limits=budget.limits)
     schema, external_refs = _read_values_schema(files.get(VALUES_SCHEMA), prefix=prefix)
     names: list[str] = []
@@ -97,7 +95,7 @@ def _inspect_chart(files: ChartFiles, *, budget: ArchiveBudget, prefix: str, dep
 
 
 def _split_subcharts(files: ChartFiles, *, prefix: str, budget: ArchiveBudget) -> dict[str, ChartFiles]:
-    """Return what lies under charts/, by its first name, as Helm takes it apart."""
+    """Return the files under charts/ by subchart, split as in Helm."""
     found: dict[str, ChartFiles] = {}
     for path, content in files.items():
         if not path.startswith("charts/") or path.endswith(".prov"):
@@ -108,7 +106,7 @@ def _split_subcharts(files: ChartFiles, *, prefix: str, budget: ArchiveBudget) -
         if name.endswith(".tgz"):
             if slash:
                 raise archive_refused(
-                    f"{quote_input(f'{prefix}charts/{name}')} is a folder named like an archive. Rename it."
+                    f"{quote_input(f'{prefix}charts/{name}')} is a folder with the name of an archive. Rename it."
                 )
             found[name] = _read_subchart_archive(content or b"", path=f"{prefix}charts/{name}", budget=budget)
         else:
@@ -136,11 +134,11 @@ def _read_metadata(files: ChartFiles, *, prefix: str, limits: ArchiveLimits) -> 
         metadata |= _load_yaml(requirements, path=f"{prefix}{REQUIREMENTS}", limits=limits)
     name, version = (_metadata_text(metadata, key, chart_yaml_path) for key in ("name", "version"))
     if not name or name in (".", "..") or "/" in name:
-        raise archive_refused(f"{quote_input(chart_yaml_path)} gives no usable name. Add 'name: <name of the chart>'.")
+        raise archive_refused(f"{quote_input(chart_yaml_path)} has no usable name. Add 'name: <name of the chart>'.")
     if not version or parse_version(version) is None:
         raise archive_refused(
-            f"{quote_input(chart_yaml_path)} gives {quote_input(version)} as version, which is no SemVer version. "
-            "Write it like 1.2.3."
+            f"the version {quote_input(version)} in {quote_input(chart_yaml_path)} is not a SemVer version. "
+            "Use a version like 1.2.3."
         )
     if _metadata_text(metadata, "type", chart_yaml_path) not in ("", "application", "library"):
         raise archive_refused(
@@ -166,17 +164,17 @@ def _check_dependencies(metadata: JsonObject, *, path: str) -> None:
         name, alias = (_metadata_text(dependency, key, path) for key in ("name", "alias"))
         if alias and not _ALIAS_PATTERN.fullmatch(alias):
             raise archive_refused(
-                f"{quote_input(path)} gives {quote_input(name)} an alias with characters other than a-z A-Z 0-9 _ -."
+                f"the alias of {quote_input(name)} in {quote_input(path)} has characters other than a-z A-Z 0-9 _ -."
             )
         if (alias or name) in keys:
             raise archive_refused(
-                f"{quote_input(path)} has the dependency {quote_input(alias or name)} twice. Give one an alias."
+                f"{quote_input(path)} has the dependency {quote_input(alias or name)} twice. Give one of them an alias."
             )
         keys.add(alias or name)
 
 
 def _check_vendored(chart: _InspectedChart) -> tuple[str, ...]:
-    """Return the names of the dependencies, all of which lie in charts/ under the name in their own Chart.yaml."""
+    """Return the names of the dependencies. Raises ChartInvalid unless charts/ contains all of them."""
     declared = [_metadata_text(dependency, "name", CHART_YAML) for dependency in items(chart.metadata, "dependencies")]
     missing = [name for name in declared if name not in chart.subchart_names]
     if missing:
@@ -205,7 +203,7 @@ def _load_yaml(content: bytes, *, path: str, limits: ArchiveLimits) -> JsonObjec
 
 
 def _metadata_text(metadata: JsonObject, key: str, path: str) -> str:
-    """Return a text of Chart.yaml; a number or a boolean is spelled out as Helm does it."""
+    """Return a string of Chart.yaml; a number or a boolean is converted as in Helm."""
     value: Json = metadata.get(key)
     if value is None:
         return ""
@@ -214,5 +212,5 @@ def _metadata_text(metadata: JsonObject, key: str, path: str) -> str:
     if isinstance(value, int | float):
         return f"{value:g}" if isinstance(value, float) else str(value)
     if not isinstance(value, str):
-        raise archive_refused(f"{quote_input(key)} in {quote_input(path)} is not a text. Correct it.")
+        raise archive_refused(f"{quote_input(key)} in {quote_input(path)} is not a string. Correct it.")
     return value

@@ -1,7 +1,7 @@
 """Charts in OCI registries: tags, the manifest of a chart, and the layer that is its archive.
 
-The registry speaks the OCI distribution specification; Helm keeps a chart as an image manifest with its own media types
-(https://helm.sh/docs/topics/registries). Tags are versions with `_` for `+`.
+Registries implement the OCI distribution specification. Helm stores a chart as an image manifest with media types of
+its own (https://helm.sh/docs/topics/registries). A tag is a version with `_` in place of `+`.
 """
 
 from __future__ import annotations
@@ -11,22 +11,30 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Final
 
 from yarl import URL
 
 from xapp_operator.api.json import Json, JsonObject, integer, items, obj, text
-from xapp_operator.charts.chart_request import Repository
-from xapp_operator.charts.downloader import (
+from xapp_operator.charts.chart_request import OCI, ChartRequest, Repository
+from xapp_operator.charts.downloads.downloader import (
     BodyTooLarge,
     Downloader,
     DownloadResponse,
-    OriginAccess,
     origin,
     unexpected_status,
 )
-from xapp_operator.charts.refreshing_cache import RefreshingCache
-from xapp_operator.charts.registry_auth import RegistryAuthenticator
+from xapp_operator.charts.sources.chart_source import (
+    MISSING_CHART_RECHECK_SECONDS,
+    ArchiveLocation,
+    effective_max_age,
+    origin_access,
+    version_not_found,
+)
+from xapp_operator.charts.sources.refreshing_cache import Freshness, RefreshingCache
+from xapp_operator.charts.sources.registry_auth import RegistryAuthenticator
+from xapp_operator.charts.sources.repository_index import ChartVersion
 from xapp_operator.charts.versions import parse_range, parse_version
 from xapp_operator.common.text import display_url, quote_input
 from xapp_operator.domain.address_rule import is_loopback
@@ -41,9 +49,6 @@ _MAX_MANIFEST_BYTES: Final = 1024 * 1024
 _MAX_TAG_PAGES: Final = 20
 _TAGS_PER_PAGE: Final = 1000
 _MAX_CACHED: Final = 1024
-_OK: Final = 200
-_UNAUTHORIZED: Final = 401
-_NOT_FOUND: Final = 404
 _REGISTRY_HOSTS: Final = {"docker.io": "registry-1.docker.io", "index.docker.io": "registry-1.docker.io"}
 _NAME_PATTERN: Final = re.compile(r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*")
 _TAG_PATTERN: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
@@ -54,7 +59,7 @@ _NEXT_LINK: Final = re.compile(r'<([^>]+)>\s*;\s*rel="?next"?')
 
 @dataclass(frozen=True, slots=True)
 class OciReference:
-    """A chart in a registry: `base` is the registry's URL, `name` the repository in it."""
+    """A chart in a registry: `base` is the URL of the registry, `name` the repository in it."""
 
     repository: Repository
     base: URL
@@ -70,7 +75,7 @@ class OciReference:
 
 @dataclass(frozen=True, slots=True)
 class ChartLayer:
-    """The archive of a chart in a registry: `digest` 64 hex digits of its sha256, `size` in bytes."""
+    """The archive of a chart in a registry: `digest` is its sha256 (64 hex digits), `size` is in bytes."""
 
     reference: OciReference
     version: str
@@ -79,7 +84,7 @@ class ChartLayer:
 
 
 class OciRegistries:
-    """The charts of all registries that are in use."""
+    """All OCI registries in use, with one cache of their tags and manifests. Implements ChartSource."""
 
     def __init__(
         self,
@@ -98,88 +103,81 @@ class OciRegistries:
         )
         self._tags: RefreshingCache[OciReference, tuple[str, ...]] = RefreshingCache(capacity=_MAX_CACHED, clock=clock)
 
-    async def find_layer(
-        self,
-        repository: Repository,
-        chart: str,
-        version: str,
-        *,
-        max_age: float | None = None,
-        revalidate: bool = False,
-        stale_ok: bool = True,
-    ) -> ChartLayer | None:
-        """Return the layer of the version, or of the newest in the range; None when there is no such version.
-
-        Raises ChartSourceError and its kinds, FormInvalid for what is no version.
-        """
-        max_age_seconds = self._max_age(repository, max_age)
-        version_range = parse_range(version)
-        for reference in self.references(repository, chart):
-            tag = version.replace("+", "_")
-            if parse_version(version) is not None and _TAG_PATTERN.fullmatch(tag):
-                layer = await self._get_layer(
-                    reference, version, max_age_seconds, revalidate=revalidate, stale_ok=stale_ok
-                )
-                if layer:
-                    return layer
-            chosen = version_range.select(
-                await self._get_versions(reference, max_age_seconds, revalidate=revalidate, stale_ok=stale_ok)
+    async def find(self, request: ChartRequest, *, revalidate: bool) -> ArchiveLocation:
+        """Return the location of the newest allowed version (see ChartSource)."""
+        max_age = self._max_age(request.repository, None)
+        layer = await self._find_layer(request, Freshness(max_age, revalidate=revalidate))
+        if layer is None and not revalidate:
+            max_age = self._max_age(request.repository, MISSING_CHART_RECHECK_SECONDS)
+            layer = await self._find_layer(request, Freshness(max_age, stale_ok=False))
+        if layer is None:
+            existing = await self.list_versions(
+                request.repository, request.chart, max_age=MISSING_CHART_RECHECK_SECONDS, revalidate=False
             )
-            if chosen:
-                return await self._get_layer(
-                    reference, chosen, max_age_seconds, revalidate=revalidate, stale_ok=stale_ok
-                )
-        return None
+            raise version_not_found(request, [each.version for each in existing])
+        return self.locate(layer)
+
+    async def list_charts(self, repository: Repository, *, revalidate: bool) -> None:
+        """Check that the registry responses, without signing in: a registry cannot list its charts."""
+        url = self._registry_url(repository).with_path("/v2/")
+        try:
+            response = await self._downloader.get(
+                url, access=origin_access(repository, url), max_bytes=_MAX_MANIFEST_BYTES
+            )
+        except BodyTooLarge:
+            raise _not_a_registry(url) from None
+        if response.status == HTTPStatus.NOT_FOUND:
+            raise _not_a_registry(url)
+        if response.status not in (HTTPStatus.OK, HTTPStatus.UNAUTHORIZED):
+            raise unexpected_status(response)
 
     async def list_versions(
-        self, repository: Repository, chart: str, *, max_age: float | None = None, revalidate: bool = False
-    ) -> tuple[str, ...]:
-        """Return the versions of a chart, newest first; none when the chart is not there."""
+        self, repository: Repository, chart: str, *, max_age: float | None, revalidate: bool
+    ) -> tuple[ChartVersion, ...]:
+        """Return the versions of a chart (see ChartSource); only the version numbers are known."""
+        freshness = Freshness(self._max_age(repository, max_age), revalidate=revalidate, stale_ok=not revalidate)
         for reference in self.references(repository, chart):
-            age = self._max_age(repository, max_age)
-            if found := await self._get_versions(reference, age, revalidate=revalidate, stale_ok=not revalidate):
-                return found
+            if versions := await self._get_versions(reference, freshness):
+                return tuple(ChartVersion(version=version, url=repository.url) for version in versions)
         return ()
 
     async def resolve_index_url(self, repository: Repository, version: str) -> ChartLayer | None:
-        """Return the layer that an address in an index stands for: `oci://host/name:1.2.3`, or the version without tag.
+        """Return the layer behind an `oci://` URL in an index, or None when it does not exist.
 
-        None when it is not there.
+        The URL is `oci://host/name:1.2.3`, or has no tag; then `version` is the tag.
         """
         path, colon, tag = repository.location.path.rpartition(":")
         reference = self._reference(repository, (path if colon else tag).strip("/"))
-        wanted = tag.replace("_", "+") if colon else version
-        return await self._get_layer(reference, wanted, self._ttl_seconds, revalidate=False, stale_ok=True)
-
-    async def check_registry(self, repository: Repository) -> None:
-        """Look whether a registry answers; raises ChartSourceError when not. Whether it lets one in is not tried."""
-        url = self._registry_url(repository).with_path("/v2/")
-        access = OriginAccess(
-            origin_url=url, ca_bundle=repository.ca_bundle, insecure=repository.insecure_skip_tls_verify
+        return await self._get_layer(
+            reference, tag.replace("_", "+") if colon else version, Freshness(self._ttl_seconds)
         )
-        try:
-            answer = await self._downloader.get(url, access=access, max_bytes=_MAX_MANIFEST_BYTES)
-        except BodyTooLarge:
-            raise _not_a_registry(url) from None
-        if answer.status == _NOT_FOUND:
-            raise _not_a_registry(url)
-        if answer.status not in (_OK, _UNAUTHORIZED):
-            raise unexpected_status(answer)
 
-    async def download_layer(self, layer: ChartLayer, *, max_bytes: int) -> bytes:
-        """Return the archive; its digest has not been looked at. Raises CapExceeded."""
-        if layer.size > max_bytes:
-            raise BodyTooLarge
-        url = layer.reference.url("blobs", f"sha256:{layer.digest}")
-        answer = await self._auth.get(
-            url, repository=layer.reference.repository, name=layer.reference.name, max_bytes=max_bytes
+    def locate(self, layer: ChartLayer) -> ArchiveLocation:
+        """Return the location of a layer."""
+        reference = layer.reference
+        url = reference.url("blobs", f"sha256:{layer.digest}")
+
+        async def download(max_bytes: int) -> bytes:
+            if layer.size > max_bytes:
+                raise BodyTooLarge
+            response = await self._auth.get(
+                url, repository=reference.repository, name=reference.name, max_bytes=max_bytes
+            )
+            if response.status != HTTPStatus.OK:
+                raise unexpected_status(response)
+            return response.body
+
+        return ArchiveLocation(
+            source_type=OCI,
+            version=layer.version,
+            url=url,
+            digest=layer.digest,
+            cache_source=f"{reference.base} {reference.name}",
+            download=download,
         )
-        if answer.status != _OK:
-            raise unexpected_status(answer)
-        return answer.body
 
     def references(self, repository: Repository, chart: str) -> tuple[OciReference, ...]:
-        """Return where a chart may lie: below the address, or at it when it ends in the chart's name already."""
+        """Return where a chart may be: below the URL, or at it when the URL already ends in the chart's name."""
         path = repository.location.path.strip("/")
         below = self._reference(repository, f"{path}/{chart}".strip("/"))
         if path.rpartition("/")[2] != chart:
@@ -187,8 +185,7 @@ class OciRegistries:
         return self._reference(repository, path), below
 
     def _max_age(self, repository: Repository, max_age: float | None) -> float:
-        interval = self._ttl_seconds if repository.interval_seconds is None else repository.interval_seconds
-        return interval if max_age is None else min(max_age, interval)
+        return effective_max_age(repository, max_age, default=self._ttl_seconds)
 
     def _registry_url(self, repository: Repository) -> URL:
         location = repository.location
@@ -204,50 +201,52 @@ class OciRegistries:
             )
         return OciReference(repository, self._registry_url(repository), name)
 
-    async def _get_layer(
-        self, reference: OciReference, version: str, max_age: float, *, revalidate: bool, stale_ok: bool
-    ) -> ChartLayer | None:
+    async def _find_layer(self, request: ChartRequest, freshness: Freshness) -> ChartLayer | None:
+        version = request.version
+        is_tag = parse_version(version) is not None and _TAG_PATTERN.fullmatch(version.replace("+", "_"))
+        for reference in self.references(request.repository, request.chart):
+            if is_tag and (layer := await self._get_layer(reference, version, freshness)):
+                return layer
+            if selected := parse_range(version).select(await self._get_versions(reference, freshness)):
+                return await self._get_layer(reference, selected, freshness)
+        return None
+
+    async def _get_layer(self, reference: OciReference, version: str, freshness: Freshness) -> ChartLayer | None:
         return await self._layers.get(
             (reference, version),
             lambda _: self._fetch_layer(reference, version),
-            max_age=max_age,
-            revalidate=revalidate,
-            stale_ok=stale_ok,
+            freshness,
         )
 
     async def _fetch_layer(self, reference: OciReference, version: str) -> ChartLayer | None:
         url = reference.url("manifests", version.replace("+", "_"))
         accept = {"Accept": f"{MANIFEST_TYPE}, {INDEX_TYPE}"}
-        answer = await self._get(reference, url, max_bytes=_MAX_MANIFEST_BYTES, headers=accept)
-        if answer.status == _NOT_FOUND:
+        response = await self._get(reference, url, headers=accept)
+        if response.status == HTTPStatus.NOT_FOUND:
             return None
-        if answer.status != _OK:
-            raise unexpected_status(answer)
-        return _chart_layer(_decode_json(answer), reference, version)
+        if response.status != HTTPStatus.OK:
+            raise unexpected_status(response)
+        return _chart_layer(_decode_json(response), reference, version)
 
-    async def _get_versions(
-        self, reference: OciReference, max_age: float, *, revalidate: bool, stale_ok: bool
-    ) -> tuple[str, ...]:
+    async def _get_versions(self, reference: OciReference, freshness: Freshness) -> tuple[str, ...]:
         return await self._tags.get(
             reference,
             lambda _: self._fetch_versions(reference),
-            max_age=max_age,
-            revalidate=revalidate,
-            stale_ok=stale_ok,
+            freshness,
         )
 
     async def _fetch_versions(self, reference: OciReference) -> tuple[str, ...]:
         tags: list[str] = []
         url = reference.url("tags", "list").with_query(n=str(_TAGS_PER_PAGE))
         for _ in range(_MAX_TAG_PAGES):
-            answer = await self._get(reference, url, max_bytes=_MAX_MANIFEST_BYTES)
-            if answer.status == _NOT_FOUND:
+            response = await self._get(reference, url)
+            if response.status == HTTPStatus.NOT_FOUND:
                 break
-            if answer.status != _OK:
-                raise unexpected_status(answer)
-            page = _decode_json(answer).get("tags") or []
+            if response.status != HTTPStatus.OK:
+                raise unexpected_status(response)
+            page = _decode_json(response).get("tags") or []
             tags.extend(tag for tag in (page if isinstance(page, list) else []) if isinstance(tag, str))
-            following = _NEXT_LINK.search(answer.headers.get("Link", ""))
+            following = _NEXT_LINK.search(response.headers.get("Link", ""))
             if not following:
                 break
             url = url.join(URL(following.group(1)))
@@ -256,17 +255,21 @@ class OciRegistries:
         return _sort_newest_first(tags)
 
     async def _get(
-        self, reference: OciReference, url: URL, *, max_bytes: int, headers: dict[str, str] | None = None
+        self, reference: OciReference, url: URL, *, headers: dict[str, str] | None = None
     ) -> DownloadResponse:
         try:
             return await self._auth.get(
-                url, repository=reference.repository, name=reference.name, max_bytes=max_bytes, headers=headers
+                url,
+                repository=reference.repository,
+                name=reference.name,
+                max_bytes=_MAX_MANIFEST_BYTES,
+                headers=headers,
             )
         except BodyTooLarge:
             raise _not_a_registry(url) from None
 
     async def close(self) -> None:
-        """End what is under way."""
+        """Cancel running requests."""
         await self._layers.close()
         await self._tags.close()
 
@@ -275,15 +278,15 @@ def _chart_layer(manifest: JsonObject, reference: OciReference, version: str) ->
     if text(obj(manifest, "config"), "mediaType") != CONFIG_TYPE:
         kind = "an index of several images" if "manifests" in manifest else "something else"
         raise ChartSourceError(
-            f"{reference} has {kind} under version {version}, not a Helm chart. Push the chart with 'helm push'.",
+            f"{reference} has {kind} as version {version}, not a Helm chart. Push the chart with 'helm push'.",
             permanent=True,
         )
     layers = [layer for layer in items(manifest, "layers") if text(layer, "mediaType") in LAYER_TYPES]
     match = _DIGEST_PATTERN.fullmatch(text(layers[0], "digest")) if len(layers) == 1 else None
     if match is None:
         raise ChartSourceError(
-            f"the manifest of version {version} at {reference} has not exactly one chart layer with a sha256 digest. "
-            "Push the chart again with 'helm push'.",
+            f"the manifest of version {version} at {reference} must have exactly one chart layer, with a sha256 "
+            "digest. Push the chart again with 'helm push'.",
             permanent=True,
         )
     return ChartLayer(reference, version, match.group(1), integer(layers[0], "size"))
@@ -302,11 +305,11 @@ def _decode_json(response: DownloadResponse) -> JsonObject:
     except ValueError:
         value = None
     if not isinstance(value, dict):
-        raise SourceUnavailable(f"{display_url(response.url)} did not answer with a JSON object. It is tried again.")
+        raise SourceUnavailable(f"{display_url(response.url)} did not return a JSON object. This may be temporary.")
     return value
 
 
 def _not_a_registry(url: URL) -> ChartSourceError:
     return ChartSourceError(
-        f"{display_url(url)} does not answer as a registry does. Check host and port of the registry.", permanent=True
+        f"{display_url(url)} does not respond like a registry. Check the host and port of the registry.", permanent=True
     )

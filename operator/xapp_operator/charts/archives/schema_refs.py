@@ -1,8 +1,7 @@
-"""Whether a values schema refers to something outside itself.
+"""Finds references in a values schema that leave the schema.
 
-Helm fetches what the `$ref`s of a values.schema.json name, over HTTP or from its own disk, and does the same for a
-`$schema` that is no published draft. A chart from somebody else must not make it do so; where it would, helm runs
-without the schemas.
+Helm fetches what a `$ref` in values.schema.json names, over HTTP or from its own disk, and also a `$schema` that is not
+a published draft. A chart from a third party must not trigger this, so Helm then runs without the schemas.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ _KNOWN_DRAFT: Final = re.compile(
 
 
 def read_schema(data: bytes) -> tuple[Json, bool]:
-    """Return the schema decoded, and whether anything in it refers outside.
+    """Return the decoded schema, and whether anything in it refers to another document.
 
-    Every pair of an object counts, also those that a duplicate key hides, since parsers differ in which one they keep.
-    Raises ValueError (RecursionError when nested too deep) for what is not JSON.
+    Every member of an object counts, even one that a duplicate key hides: parsers differ in which one they keep.
+    Raises ValueError when the data is not JSON, RecursionError when it is nested too deeply.
     """
     has_external_refs = False
 

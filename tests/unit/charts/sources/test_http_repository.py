@@ -1,4 +1,4 @@
-"""Repositories over HTTP: what is asked, how often, and where an archive lies."""
+"""Repositories over HTTP: which requests they get, how often, and where archives are."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from yarl import URL
 from tests.unit.charts.clock import Clock
 from tests.unit.charts.http_site import Reply, WebServer, downloader
 from xapp_operator.charts.chart_request import BasicCredentials, Repository, TokenCredentials
-from xapp_operator.charts.http_repository import HttpRepositories, archive_url, index_url
-from xapp_operator.charts.repository_index import ChartVersion
+from xapp_operator.charts.sources.http_repository import HttpRepositories, archive_url, index_url
+from xapp_operator.charts.sources.oci_registry import OciRegistries
+from xapp_operator.charts.sources.repository_index import ChartVersion
 from xapp_operator.errors import AddressRefused, ChartNotFound, ChartSourceError, SourceUnavailable
 
 INDEX = b"apiVersion: v1\nentries:\n  hello:\n  - {version: 0.1.0, urls: [hello-0.1.0.tgz]}\n"
@@ -37,7 +38,8 @@ async def site() -> AsyncIterator[WebServer]:
 @pytest.fixture
 async def repositories(clock: Clock) -> AsyncIterator[HttpRepositories]:
     async with downloader() as loader:
-        one = HttpRepositories(loader, max_bytes=100_000, ttl_seconds=300, clock=clock)
+        registries = OciRegistries(loader, ttl_seconds=300, allow_loopback=True, clock=clock)
+        one = HttpRepositories(loader, registries=registries, max_bytes=100_000, ttl_seconds=300, clock=clock)
         yield one
         await one.close()
 
@@ -124,7 +126,7 @@ async def test_an_index_over_the_bound_is_refused(repositories: HttpRepositories
 
 async def test_a_304_that_nobody_asked_for_is_no_index(repositories: HttpRepositories, site: WebServer) -> None:
     site.routes["/index.yaml"] = Reply(status=304)
-    with pytest.raises(ChartSourceError, match="answered 304"):
+    with pytest.raises(ChartSourceError, match="returned status 304"):
         await repositories.get_index(at(site))
 
 

@@ -1,0 +1,103 @@
+"""The interface of a kind of chart source, and what its implementations share.
+
+To add a kind of source, write a module with a class that implements ChartSource, and register it under its URL scheme
+in `charts/chart_sources.py`. The scheme must also be valid in `SCHEMES` of `charts/chart_request.py` and in the API
+(`spec.url` in `api/models.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, Protocol
+
+from yarl import URL
+
+from xapp_operator.charts.chart_request import ChartRequest, Repository
+from xapp_operator.charts.downloads.downloader import OriginAccess
+from xapp_operator.charts.sources.repository_index import ChartIndex, ChartVersion
+from xapp_operator.common.text import display_url, format_list, quote_input
+from xapp_operator.errors import ChartNotFound, VersionNotFound
+
+MISSING_CHART_RECHECK_SECONDS: Final = 10.0
+"""Before a source reports that a chart does not exist, it reloads what is older than this."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveLocation:
+    """Where the archive of one chart version is.
+
+    `digest` (64 hex digits) is set when the source states it. `cache_source` identifies who delivers the archive; the
+    cache gives an archive only to the same source. `index_digest` identifies the index that names this location.
+    """
+
+    source_type: str
+    """`http` or `oci`, for metrics."""
+    version: str
+    url: URL
+    digest: str | None
+    cache_source: str
+    index_digest: str = ""
+    download: Callable[[int], Awaitable[bytes]] = field(repr=False, compare=False)
+    """Returns the archive; takes the maximum size in bytes and raises BodyTooLarge beyond it."""
+
+    def with_digest(self, digest: str) -> ArchiveLocation:
+        """Return this location with the only digest that the archive may have."""
+        return replace(self, digest=digest)
+
+
+class ChartSource(Protocol):
+    """A kind of repository. All methods raise ChartSourceError and its subclasses."""
+
+    async def find(self, request: ChartRequest, *, revalidate: bool) -> ArchiveLocation:
+        """Return the location of the newest version that the request allows.
+
+        With `revalidate`, nothing cached is used. Raises ChartNotFound, which lists what exists instead.
+        """
+        ...
+
+    async def list_charts(self, repository: Repository, *, revalidate: bool) -> ChartIndex | None:
+        """Return all charts with all their versions, or None when the source is available but cannot list charts.
+
+        Stale data is never returned.
+        """
+        ...
+
+    async def list_versions(
+        self, repository: Repository, chart: str, *, max_age: float | None, revalidate: bool
+    ) -> tuple[ChartVersion, ...]:
+        """Return the versions of a chart, newest first, at most `max_age` seconds old; none for an unknown chart."""
+        ...
+
+    async def close(self) -> None:
+        """Cancel running requests."""
+        ...
+
+
+def effective_max_age(repository: Repository, max_age: float | None, *, default: float) -> float:
+    """Return how old, in seconds, cached data of a repository may be: `max_age`, but at most its interval."""
+    interval = default if repository.interval_seconds is None else repository.interval_seconds
+    return interval if max_age is None else min(max_age, interval)
+
+
+def origin_access(repository: Repository, url: URL, *, authorization: str | None = None) -> OriginAccess:
+    """Return the TLS settings of a repository for the origin of `url`, with the given Authorization header."""
+    return OriginAccess(
+        origin_url=url,
+        authorization=authorization,
+        ca_bundle=repository.ca_bundle,
+        insecure=repository.insecure_skip_tls_verify,
+    )
+
+
+def version_not_found(request: ChartRequest, versions: Sequence[str]) -> ChartNotFound:
+    """Return the error for a chart of which a repository has only `versions`, newest first."""
+    where = display_url(request.repository.location)
+    if not versions:
+        return ChartNotFound(
+            f"{where} has no chart {quote_input(request.chart)}. Correct chartName or url, or push the chart."
+        )
+    return VersionNotFound(
+        f"{where} has no version {quote_input(request.version)} of the chart {quote_input(request.chart)}. "
+        f"Existing versions: {format_list(versions, total=len(versions))}. Correct version or chartVersion."
+    )
