@@ -82,6 +82,10 @@ test-unit: venv ## The tests that need no cluster.
 test-integration: venv ## The tests against a real API server and the real helm (CLUSTER=local|kind|current).
 	@CLUSTER=$(CLUSTER) $(BIN)/pytest -n $(WORKERS) $(IN_ORDER) $(PYTEST_ARGS) tests/integration
 
+.PHONY: test-deep
+test-deep: venv ## The property and fuzz tests with many random examples (for a nightly run; PYTEST_ARGS=tests/unit without a cluster).
+	@$(BIN)/pytest -n $(WORKERS) --hypothesis-profile=deep --timeout=0 -m 'hypothesis or fuzz' $(PYTEST_ARGS)
+
 .PHONY: lint
 lint: venv ## Style (ruff).
 	@$(BIN)/ruff check .

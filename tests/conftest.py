@@ -22,11 +22,12 @@ from tests.localcluster.providers import choose_provider
 from tests.localcluster.shared import SharedCluster
 from tests.localcluster.tools import TOOLS
 
-# Property tests run without a clock, which would judge the machine, and the same way every time.
-settings.register_profile(
-    "steady", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("steady")
+# No deadline for an example: it would measure the machine. `repeatable` runs the same examples every time, so that a
+# failure is about the change; `deep` (`make test-deep`) runs many random ones, to find what nobody thought of.
+_property_tests = settings(deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("repeatable", _property_tests, derandomize=True)
+settings.register_profile("deep", _property_tests, max_examples=2000, print_blob=True)
+settings.load_profile("repeatable")
 
 _SHARED = pytest.StashKey[SharedCluster]()
 _FAILED = pytest.StashKey[bool]()

@@ -10,7 +10,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.charts import chart_archive, tar_gz
@@ -310,7 +310,6 @@ paths = st.lists(
 ).map("/".join)
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(paths, st.sampled_from([tarfile.REGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE])), max_size=4), paths
 )
@@ -326,7 +325,6 @@ def test_any_names_pass_or_are_refused(entries: list[tuple[str, bytes]], target:
     assert info.name == "hello"
 
 
-@settings(deadline=None)
 @given(st.integers(0, 300), st.integers(0, 255))
 def test_any_damage_passes_or_is_refused(place: int, byte: int) -> None:
     archive = bytearray(chart_archive())

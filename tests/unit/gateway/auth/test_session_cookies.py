@@ -14,7 +14,7 @@ from pathlib import Path
 import orjson
 import pytest
 from aiohttp import web
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from starlette.datastructures import Headers
 
@@ -40,7 +40,6 @@ KEYS = {KEY.id: KEY}
 PATH = "/api/v1/namespaces/{namespace}/secrets"
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=TOKEN_MAX_BYTES))
 def test_any_token_comes_back_and_fits_a_cookie(token: str) -> None:
     cookie = seal(token, key=KEY, expires=100)
