@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.properties import must_occur, occurred
 from tests.unit.domain.values_files import FILES, LAXER, REFUSED_FILES, REFUSED_SCALARS, SCALARS, STRICTER
 from xapp_operator.api.json import Json, JsonObject
 from xapp_operator.domain.yaml_values import (
@@ -197,12 +198,18 @@ def test_what_is_dumped_is_read_back(values: JsonObject) -> None:
     assert load_json(dumped, source="values") == back
 
 
-@given(st.text(max_size=40) | st.text("a1:-[]{}&*!|>'\"#%@`?,~ \n\t.<", max_size=40))
+yaml_texts = st.text(max_size=40) | st.text("a1:-[]{}&*!|>'\"#%@`?,~ \n\t.<", max_size=40)
+
+
+@must_occur(read=10)
+@given(yaml_texts | yaml_texts.map("a: {}".format))
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:
         loaded = load(text)
     except ValuesInvalid:
         return
+    if loaded:
+        occurred("read")
     assert load(dump_values(loaded)) == loaded
 
 
