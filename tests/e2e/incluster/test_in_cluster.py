@@ -133,7 +133,9 @@ def test_memory_in_use_is_less_than_half_of_the_limit(installation: Installation
     used = installation.memory()
 
     for component in COMPONENTS:
-        for pod in installation.pods(component):
+        pods = installation.pods(component)
+        assert len(pods) == 2
+        for pod in pods:
             limit = pod["spec"]["containers"][0]["resources"]["limits"]["memory"]
             assert used[pod["metadata"]["name"]] < int(limit.removesuffix("Gi")) * 2**30 / 2
 

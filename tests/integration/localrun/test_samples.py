@@ -39,6 +39,7 @@ def test_the_samples_run_on_the_best_node_there_is(run: MakeRun) -> None:
         assert nodes == {NODE_NAME}
     else:
         assert os.environ.get(NODE_VARIABLE) == "simulated" or "simulated nodes only: " in run.output
+        assert nodes
         assert all(name.startswith("simulated-") for name in nodes)
 
 

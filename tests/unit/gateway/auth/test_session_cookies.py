@@ -20,6 +20,7 @@ from starlette.datastructures import Headers
 
 from tests.support.eventually import eventually
 from tests.support.gateway import UNREACHABLE_KUBECONFIG
+from tests.support.properties import must_occur, occurred
 from xapp_operator.config import Settings
 from xapp_operator.errors import ApiUnavailable, KubeError, SessionEnded
 from xapp_operator.gateway.auth.session_cookies import (
@@ -40,13 +41,16 @@ KEYS = {KEY.id: KEY}
 PATH = "/api/v1/namespaces/{namespace}/secrets"
 
 
+@must_occur(longer_than_a_coincidence=15)
 @given(st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=TOKEN_MAX_BYTES))
 def test_any_token_comes_back_and_fits_a_cookie(token: str) -> None:
     cookie = seal(token, key=KEY, expires=100)
 
     assert unseal(cookie, keys=KEYS, now=99) == token
     assert len(COOKIE_NAME) + 1 + len(cookie) <= 4096
-    assert token not in cookie or len(token) < 8
+    if len(token) >= 8:
+        occurred("longer_than_a_coincidence")
+        assert token not in cookie
 
 
 def test_the_longest_token_fits_a_cookie() -> None:
