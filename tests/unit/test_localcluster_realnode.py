@@ -1,4 +1,4 @@
-"""What is decided about a real node without one: who may have it, where its parts lie, what its images are."""
+"""Decisions about real nodes that need none: the prerequisites, the addresses, the images."""
 
 import hashlib
 import json
@@ -44,7 +44,7 @@ def test_without_root_the_choice_falls_back_and_says_why_in_one_line(
 
     assert nodes == {"simulated": 2}
     assert said == [
-        "simulated nodes only: a real node needs root, for namespaces, mounts and control groups; run it as root"
+        "simulated nodes only: a real node needs root for namespaces, mounts and control groups; run it as root"
     ]
 
 
