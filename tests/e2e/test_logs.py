@@ -1,4 +1,4 @@
-"""Logs of containers that really run: read, followed over a broken connection, and after a crash."""
+"""Logs of real containers: read, followed across a broken connection, and after a crash."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def xapps(e2e_xapps: XAppClient, sample_image: str) -> XAppClient:
 
 
 def install_sample(http: httpx.Client, xapps: XAppClient, **values: object) -> None:
-    """Install the sample, and wait until the gateway knows its pod."""
+    """Install the sample, and wait until the gateway serves its log."""
     xapps.apply(xapps.uploaded_manifest(XAPP, CHART.data, version=CHART.version, values={**REAL_NODE_VALUES, **values}))
     xapps.wait_ready(XAPP, seconds=SECONDS)
     wait_until(lambda: http.get(xapp_url(xapps)).is_success, timeout=SECONDS, what="its log", interval=0.2)
@@ -62,7 +62,7 @@ def read_log(http: httpx.Client, xapps: XAppClient, **query: object) -> httpx.Re
 def follow_log(
     http: httpx.Client, xapps: XAppClient, *, last: str | None = None, **query: str
 ) -> Iterator[Iterator[Json]]:
-    """Follow a log; give its events as they come, comments as such."""
+    """Follow a log and yield its events, including comments."""
     headers = {} if last is None else {"Last-Event-ID": last}
     with http.stream("GET", xapp_url(xapps), params={"follow": "true", **query}, headers=headers) as answer:
         assert answer.status_code == 200
@@ -83,7 +83,7 @@ def _events(answer: httpx.Response) -> Iterator[Json]:
 
 
 def samples(lines: list[str]) -> list[int]:
-    """Return the numbers of the samples that a log tells of."""
+    """Return the ids of the samples in a log."""
     entries = [json.loads(line) for line in lines]
     return [each["id"] for each in entries if each["msg"] == "sample"]
 

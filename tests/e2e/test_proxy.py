@@ -70,7 +70,7 @@ def sample_namespace(
 
 @pytest.fixture
 def base(e2e_gateway: GatewayServer, sample_namespace: str) -> str:
-    """The path of the sample's API, as soon as the way to it is known."""
+    """The path of the sample's API, once the gateway reaches it."""
     path = f"/api/xapps/{sample_namespace}/{XAPP}/proxy/{XAPP}/http"
     with e2e_gateway.client() as http:
         wait_until(responds(http, f"{path}/health/ready"), timeout=SECONDS, what="the way to the sample", interval=0.2)
@@ -150,7 +150,7 @@ async def test_100_mib_go_up_and_come_back_at_the_same_time_in_constant_memory(
                 position += len(piece)
                 most = max(most, resident_memory())
         except aiohttp.ClientPayloadError:
-            # Through the API server the very end may be lost on the way; then it does not look whole.
+            # Through the API server the end may be lost; then the response is visibly incomplete.
             assert position > LARGE - 4 * 1024 * 1024
 
     assert position > LARGE - 4 * 1024 * 1024

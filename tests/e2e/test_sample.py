@@ -1,4 +1,4 @@
-"""The sample xApp on a real node: installed, asked, changed, upgraded, broken and removed as a user would."""
+"""The sample xApp on a real node: installed, called, configured, upgraded, broken and removed."""
 
 import json
 import re
@@ -95,12 +95,12 @@ def test_the_unready_fault_is_shown_until_it_is_cleared(e2e_sample: SampleXApp) 
 
 
 def last_log_entry(sample: SampleXApp) -> Json | None:
-    """Return the last line of the container before this one, None until there was one."""
+    """Return the last log line of the previous container, or None if there is none yet."""
     try:
         lines = sample.xapps.kubectl("logs", f"deployment/{XAPP_NAME}", "--previous").splitlines()
         entry: Json = json.loads(lines[-1])
     except (KubectlFailed, IndexError, json.JSONDecodeError):
-        return None  # no container before this one yet, or its log is just being put away, as the kubelet then says
+        return None  # no previous container yet, or the kubelet is just rotating its log
     return entry
 
 

@@ -1,4 +1,4 @@
-"""A bad manifest fails at `kubectl apply`, with a sentence that names the field and the mend."""
+"""An invalid manifest fails at `kubectl apply`, with a message that names the field and the rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The local cluster does what a cluster does, leaves nothing running, and survives its own crashes."""
+"""The local cluster works like a cluster, leaves no processes behind, and recovers from crashes."""
 
 import contextlib
 import json
@@ -31,7 +31,7 @@ START_SECONDS = 120.0
 
 
 def manifest(kind: str, name: str, *, labels: dict[str, str] | None = None, restart: str = "Always") -> str:
-    """Make a Deployment, StatefulSet with a claim, or Job of one container."""
+    """Return a Deployment, a StatefulSet with a volume claim, or a Job with one container."""
     template = {
         "metadata": {"labels": {"app": name, **(labels or {})}},
         "spec": {"restartPolicy": restart, "containers": [{"name": "main", "image": "example.com/xapp:1"}]},
@@ -60,7 +60,7 @@ def pods(cluster: Cluster, namespace: str) -> list[dict[str, dict[str, object]]]
 
 @pytest.fixture
 def local(cluster: Cluster) -> LocalCluster:
-    """The shared cluster as its folder shows it, when it is a local one."""
+    """The shared cluster, if it is a local one."""
     if cluster.audit_log is None:
         pytest.skip("this cluster is not ours to look into")
     return LocalCluster(cluster.audit_log.parent)

@@ -1,4 +1,4 @@
-"""What a cluster and its user need before operator and gateway start."""
+"""Prepares a cluster before operator and gateway start."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ SYSTEM_NAMESPACE = "xapp-operator-system"
 
 
 def prepare_cluster(cluster: Cluster, root: Path) -> None:
-    """Install definitions, namespaces and roles, and wait until XApps can be made. Raises KubectlFailed."""
+    """Apply definitions, namespaces and roles, and wait until XApps can be created. Raises KubectlFailed."""
     base = root / "manifests" / "base"
     apply = ("apply", "--server-side", "--force-conflicts")
     cluster.kubectl(*apply, "-k", str(root / "crds"))
@@ -21,7 +21,7 @@ def prepare_cluster(cluster: Cluster, root: Path) -> None:
 
 
 def link_programs(cluster: Cluster, folder: Path) -> None:
-    """Put links to kubectl and helm of the cluster's version into ``folder``, for a person's PATH."""
+    """Link kubectl and helm of the cluster's version into ``folder``, for the user's PATH."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, program in {"kubectl": cluster.kubectl_path, "helm": cluster.helm_path}.items():
         (folder / name).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""What the documents name is there: files, make targets, settings with their defaults."""
+"""The files, make targets and settings that the documents name exist."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 MAKEFILE = (ROOT / "Makefile").read_text()
 MACHINE_DEPENDENT_SETTINGS = {"XAPP_CACHE_DIR"}
-"""Their default depends on the machine, so the table describes it."""
+"""Their default depends on the machine, so the table describes it in words."""
 
 
 def documents() -> list[str]:
@@ -64,7 +64,7 @@ def test_lock_files_name_no_host(name: str) -> None:
 
 
 def test_the_standard_library_keeps_its_operator_module() -> None:
-    """A package `operator` at the root would shadow it for every Python that is started there."""
+    """A package `operator` at the root would shadow the standard library's for every Python started there."""
     assert not (ROOT / "operator" / "__init__.py").exists()
 
 

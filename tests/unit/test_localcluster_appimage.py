@@ -1,4 +1,4 @@
-"""The image of operator and gateway: its layers are made once, always the same, and need nothing of the machine."""
+"""The layers of the image are built once, reproducibly, and need nothing of the machine."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Programs are found, else made, exactly once, and never seen half made."""
+"""Programs are found, or downloaded or built exactly once, and never visible before they are complete."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ def no_assets(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def recording_producer(calls: list[list[str]], *, only: Sequence[str] = tuple(TOOLS)) -> Producer:
-    """Make a producer that writes each program's name into it and notes what it was asked for."""
+    """Return a producer that writes each program's name into its file, and records its calls."""
 
     def produce(tools: Sequence[Tool], scratch: Path) -> Mapping[str, Path]:
         calls.append([tool.name for tool in tools])
@@ -32,7 +32,7 @@ def recording_producer(calls: list[list[str]], *, only: Sequence[str] = tuple(TO
 
 
 def discard_progress(_line: str) -> None:
-    """Take a progress line and drop it."""
+    """Discard a progress line."""
 
 
 def make_binaries(root: Path, *producers: Producer) -> Binaries:

@@ -57,10 +57,10 @@ def test_a_folder_that_the_node_would_cover_is_refused() -> None:
 
 
 def test_used_up_watchers_are_a_reason_in_one_line_and_none_stays_open() -> None:
-    free = os.dup(0)  # the lowest number there is: above it may be gaps, enough to use up what the user has
+    free = os.dup(0)  # the lowest free descriptor; the numbers above it may have gaps
     os.close(free)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    # the limit of this process stands in for that of the user, which would hit other programs
+    # limits the descriptors of this process instead of the user's inotify instances, which other programs need
     resource.setrlimit(resource.RLIMIT_NOFILE, (free + 4, hard))
     try:
         reason = inotify_obstacle(100)

@@ -1,4 +1,4 @@
-"""Operator and gateway as pods: rights, probes, logs, restarts and a clean end, with real containers."""
+"""Operator and gateway as pods: permissions, logs, restarts and uninstallation, with real containers."""
 
 import json
 from typing import Any
@@ -166,7 +166,7 @@ def run_python(installation: Installation, pod: str, code: str) -> str:
 
 
 def is_cluster_admin(installation: Installation, account: str) -> bool:
-    """Ask the API server whether an account is an administrator of the cluster."""
+    """Return whether an account is an administrator of the cluster."""
     review = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SubjectAccessReview",
@@ -177,18 +177,18 @@ def is_cluster_admin(installation: Installation, account: str) -> bool:
 
 
 def running_pods(installation: Installation) -> set[str]:
-    """Return the names of all pods of the system that are not going away."""
+    """Return the names of all pods of the system that are not being deleted."""
     return {pod["metadata"]["name"] for component in COMPONENTS for pod in installation.pods(component)}
 
 
 def restart_count(installation: Installation, pod: str) -> int:
-    """Return how many times the container of an operator's pod was started again."""
+    """Return the restart count of the container in an operator's pod."""
     (found,) = (item for item in installation.pods("operator") if item["metadata"]["name"] == pod)
     return int(found["status"]["containerStatuses"][0]["restartCount"])
 
 
 def forbidden_requests(installation: Installation) -> list[tuple[str, str, str]]:
-    """Return what the accounts of the system wanted to do and had no right to."""
+    """Return the forbidden requests of the system's accounts."""
     own = f"system:serviceaccount:{SYSTEM_NAMESPACE}:"
     return [
         (event["user"]["username"], event["verb"], event["requestURI"])

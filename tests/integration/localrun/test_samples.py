@@ -1,4 +1,4 @@
-"""`make run` through its own code: both samples, what dies, what is refused, and the end."""
+"""`make run` as a process: both samples, restarts, refused starts, and the stop."""
 
 import json
 import os
@@ -132,7 +132,7 @@ def test_a_second_run_in_the_same_folder_says_that_one_is_running(run: MakeRun) 
 def test_a_taken_port_is_told_before_anything_is_started(run: MakeRun, tmp_path: Path) -> None:
     second = run_until_exit(tmp_path, run.port)
     assert second.returncode == 1
-    assert f"port {run.port} on 127.0.0.1 is taken" in second.stderr
+    assert f"port {run.port} on 127.0.0.1 is in use" in second.stderr
     assert not (tmp_path / "cluster.json").exists()
 
 
@@ -159,7 +159,7 @@ def test_in_an_existing_cluster_only_the_samples_are_removed(
 
 
 def get_via_apiserver(run: MakeRun, path: str) -> str:
-    """Return what the API server answers as soon as it knows the way: Ready comes before that."""
+    """Return the response through the API server, once its proxy reaches the pod; that is later than Ready."""
 
     def answer() -> str | None:
         try:

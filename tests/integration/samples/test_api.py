@@ -1,4 +1,4 @@
-"""What the sample xApp answers, over real HTTP."""
+"""The HTTP API of the sample xApp."""
 
 import json
 import socket
@@ -148,7 +148,7 @@ def test_an_echo_begins_before_the_body_ends(monitor: MonitorProcess, http: http
         heard.wait(SECONDS)
         yield b"last"
 
-    # httpx writes the whole body before it reads: the answer is taken from the socket beside it
+    # httpx sends the whole body before it reads the response, so this test uses a socket
     assert raw_echo(monitor.address(), body(), heard) == b"firstlast"
     assert http.post("/echo", content=b"x" * 1_000_000).content == b"x" * 1_000_000
 
@@ -181,7 +181,7 @@ def test_what_is_not_there_is_said_to_be_missing(http: httpx.Client) -> None:
 
 
 def samples(http: httpx.Client, *, after: int | None = None) -> Iterator[Json]:
-    """Read the events until the reader has enough."""
+    """Yield the samples of the event stream."""
     headers = {} if after is None else {"Last-Event-ID": str(after)}
     with http.stream("GET", "/events", headers=headers) as answer:
         assert answer.headers["content-type"] == "text/event-stream"
@@ -196,7 +196,7 @@ def samples(http: httpx.Client, *, after: int | None = None) -> Iterator[Json]:
 
 
 def raw_echo(address: str, body: Iterator[bytes], first_chunk_received: threading.Event) -> bytes:
-    """Send a chunked body piece by piece, and tell as soon as the first bytes of it came back."""
+    """Send a chunked body, and set `first_chunk_received` when its first bytes came back."""
     host, _, port = address.rpartition(":")
     with socket.create_connection((host, int(port)), SECONDS) as connection:
         head = f"POST /echo HTTP/1.1\r\nHost: {address}\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
@@ -223,7 +223,7 @@ def raw_echo(address: str, body: Iterator[bytes], first_chunk_received: threadin
 
 
 def without_descriptions(schema: Json) -> Json:
-    """Leave out what a schema says to people."""
+    """Return a schema without its descriptions."""
     return {
         key: without_descriptions(value) if isinstance(value, dict) else value
         for key, value in schema.items()

@@ -1,4 +1,4 @@
-"""What the sample charts make of their values is what the program reads."""
+"""The program reads the settings that the sample charts render from their values."""
 
 import json
 import subprocess

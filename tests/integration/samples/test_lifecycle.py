@@ -1,4 +1,4 @@
-"""How the sample xApp starts, ends, and fails when it is told to."""
+"""The sample xApp starts, stops, and fails on request."""
 
 import json
 import signal
@@ -206,7 +206,7 @@ def readiness_detail(one: MonitorProcess) -> str:
 
 
 def resident_memory(one: MonitorProcess) -> int:
-    """Return the memory that a process holds, in KiB."""
+    """Return the resident memory of a process in KiB."""
     lines = Path(f"/proc/{one.process.pid}/status").read_text().splitlines()
     (line,) = (line for line in lines if line.startswith("VmRSS:"))
     return int(line.split()[1])

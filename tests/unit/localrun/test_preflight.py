@@ -1,4 +1,4 @@
-"""What is refused before anything is started."""
+"""Checks before `make run` starts anything."""
 
 import os
 import socket
@@ -27,6 +27,6 @@ def test_the_next_run_may_start_when_the_first_has_ended(tmp_path: Path) -> None
 def test_a_taken_port_is_refused_with_its_number() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(PreflightFailed, match=f"port {port} on 127.0.0.1 is taken.*PORT="):
+        with pytest.raises(PreflightFailed, match=f"port {port} on 127.0.0.1 is in use.*PORT="):
             check_port_free(port)
     check_port_free(port)

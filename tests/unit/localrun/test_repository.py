@@ -1,4 +1,4 @@
-"""The chart repository on loopback, asked over HTTP."""
+"""The chart repository on loopback serves its files over HTTP."""
 
 import httpx
 import pytest

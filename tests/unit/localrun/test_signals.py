@@ -1,4 +1,4 @@
-"""The ways to ask for the end, tried on a process of their own."""
+"""Signals stop `make run`, tested with a separate process."""
 
 import os
 import shutil
