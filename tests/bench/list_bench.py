@@ -3,8 +3,8 @@
     python -m tests.bench.list_bench [--xapps 10000] [--requests 20000] [--connections 16]
 
 The gateway runs in a separate process without an API server. Its store contains realistic XApps (three revisions,
-three conditions, a Service). This process sends one request at a time on each keep-alive connection. Targets: 3,000 requests/s
-at per_page=10, p99 ≤ 15 ms, the last page as fast as the first; memory ≤ 120 MB + 6 KB per XApp.
+three conditions, a Service). This process sends one request at a time on each keep-alive connection. Targets: 3,000
+requests/s at per_page=10, p99 ≤ 15 ms, the last page as fast as the first; memory ≤ 120 MB + 6 KB per XApp.
 """
 
 from __future__ import annotations
