@@ -99,7 +99,7 @@ def inject_fault(xapps: XAppClient, fault: str, **how: object) -> None:
     xapps.cluster.kubectl("create", "--raw", where, "-f", "-", input=json.dumps(how))
 
 
-def test_a_log_is_read_in_bounds_and_followed_without_a_gap(http: httpx.Client, xapps: XAppClient) -> None:
+def test_a_log_is_read_in_bounds_and_followed_without_gaps(http: httpx.Client, xapps: XAppClient) -> None:
     install_sample(http, xapps, config=BUSY_CONFIG)
     (pod,) = pods(xapps)
     wait_until(
@@ -158,7 +158,7 @@ def test_a_quiet_log_stream_sends_heartbeats(
         assert next(events).keys() == {"comment"}
 
 
-def test_a_pod_that_cannot_start_has_no_log_and_the_reason_is_told(http: httpx.Client, xapps: XAppClient) -> None:
+def test_the_log_of_a_pod_that_cannot_start_is_404_with_the_reason(http: httpx.Client, xapps: XAppClient) -> None:
     image = {"repository": "localhost/missing", "tag": "1", "pullPolicy": "Never"}
     values = {**REAL_NODE_VALUES, "image": image}
     xapps.apply(xapps.uploaded_manifest(XAPP, CHART.data, version=CHART.version, values=values))
@@ -171,7 +171,7 @@ def test_a_pod_that_cannot_start_has_no_log_and_the_reason_is_told(http: httpx.C
     assert answer.status_code == 404
 
 
-def test_values_are_changed_and_rolled_back_and_the_xapp_tells_of_itself(http: httpx.Client, xapps: XAppClient) -> None:
+def test_values_can_be_changed_and_rolled_back(http: httpx.Client, xapps: XAppClient) -> None:
     install_sample(http, xapps, greeting="first", service={"type": "NodePort"})
 
     def metadata() -> Json | None:

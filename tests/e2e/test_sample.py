@@ -70,13 +70,13 @@ def test_a_crash_loop_is_degraded_with_exit_code_and_last_log_line(e2e_sample: S
     assert "lost the E2 node" in container["message"]
 
 
-def test_too_much_memory_is_named_as_such(e2e_sample: SampleXApp) -> None:
+def test_an_out_of_memory_kill_is_reported(e2e_sample: SampleXApp) -> None:
     e2e_sample.install(faults={"leak": {"megabytesPerSecond": 64, "upToMegabytes": 512}})
 
     e2e_sample.wait_record(lambda record: record["health"] == "Degraded" and "OOMKilled" in record["message"])
 
 
-def test_an_image_that_cannot_be_had_is_named_as_such(e2e_sample: SampleXApp) -> None:
+def test_a_failed_image_pull_is_reported(e2e_sample: SampleXApp) -> None:
     e2e_sample.install(image={"repository": "localhost/missing", "tag": "1", "pullPolicy": "IfNotPresent"})
 
     pull = re.compile("ErrImagePull|ImagePullBackOff")

@@ -214,7 +214,7 @@ def test_identity_cannot_be_changed(cluster: Cluster, applied: dict[str, Any], f
     assert "create a new XApp" in str(refusal.value)
 
 
-def test_release_name_may_be_spelt_out_as_what_it_is(cluster: Cluster, applied: dict[str, Any]) -> None:
+def test_release_name_may_be_set_to_the_effective_name(cluster: Cluster, applied: dict[str, Any]) -> None:
     applied["spec"]["releaseName"] = applied["metadata"]["name"]
     _apply(cluster, applied, "--dry-run=server")
 
@@ -225,7 +225,7 @@ def test_status_starts_with_nothing_observed(cluster: Cluster, applied: dict[str
     assert stored["status"] == {"observedGeneration": -1}
 
 
-def test_explain_teaches(cluster: Cluster) -> None:
+def test_kubectl_explain_describes_the_fields(cluster: Cluster) -> None:
     assert "Upload Chart" in cluster.kubectl("explain", "xapp.spec.method")
     assert "sha256" in cluster.kubectl("explain", "xa.spec.archive.digest")
     assert "oci://" in cluster.kubectl("explain", "chartrepo.spec.url")

@@ -226,7 +226,7 @@ def test_the_command_line_starts_a_cluster_that_outlives_it(tmp_path: Path) -> N
     assert command("status").returncode == 1
 
 
-def test_a_command_runs_inside_a_cluster_of_its_own(tmp_path: Path) -> None:
+def test_the_run_command_uses_a_temporary_cluster(tmp_path: Path) -> None:
     answer = subprocess.run(
         [sys.executable, "-m", "tests.localcluster", "run", "--dir", str(tmp_path), "--", "kubectl", "get", "nodes"],
         cwd=ROOT,
@@ -250,7 +250,7 @@ def test_two_clusters_run_side_by_side(private_cluster: Callable[[], LocalCluste
     assert "only-here" not in other.kubectl("get", "namespaces", "-o", "name")
 
 
-def test_no_process_survives_a_killed_supervisor_and_the_next_start_works(
+def test_killing_the_supervisor_kills_all_processes_and_the_next_start_works(
     private_cluster: Callable[[], LocalCluster],
 ) -> None:
     one = private_cluster()

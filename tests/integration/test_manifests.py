@@ -79,7 +79,7 @@ def test_the_gitops_sample_names_the_generated_config_maps(cluster: Cluster, tmp
 
 
 @pytest.mark.parametrize("chart", CHARTS, ids=lambda path: path.name)
-def test_helm_has_nothing_against_a_sample_chart(binaries: Binaries, chart: Path) -> None:
+def test_helm_lint_accepts_the_sample_charts(binaries: Binaries, chart: Path) -> None:
     helm(binaries, "lint", "--strict", str(chart))
 
 

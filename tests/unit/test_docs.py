@@ -20,7 +20,7 @@ def documents() -> list[str]:
 
 
 @pytest.mark.parametrize("document", documents())
-def test_links_lead_somewhere(document: str) -> None:
+def test_links_point_to_existing_files(document: str) -> None:
     path = ROOT / document
     links = re.findall(r"\]\(([^)#\s]+)", path.read_text())
     missing = [link for link in links if "://" not in link and not (path.parent / link).exists()]
@@ -34,7 +34,7 @@ def test_make_targets_exist(document: str) -> None:
     assert {target for target in named if f"\n{target}:" not in MAKEFILE} == set()
 
 
-def test_every_make_target_tells_what_it_is_for() -> None:
+def test_every_make_target_has_a_description() -> None:
     declared = re.findall(r"^\.PHONY: (\S+)", MAKEFILE, flags=re.MULTILINE)
     described = re.findall(r"^([a-z-]+):.*## .+", MAKEFILE, flags=re.MULTILINE)
     assert declared == described

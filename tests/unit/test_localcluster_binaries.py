@@ -84,7 +84,7 @@ def test_programs_of_one_module_are_made_together_and_only_those_that_are_missin
     assert calls == [["kubectl"], ["helm"], ["kube-apiserver", "kube-scheduler"]]
 
 
-def test_what_the_first_way_lacks_the_next_way_makes(tmp_path: Path) -> None:
+def test_the_next_producer_makes_what_the_first_one_lacks(tmp_path: Path) -> None:
     downloads: list[list[str]] = []
     builds: list[list[str]] = []
     binaries = make_binaries(tmp_path, recording_producer(downloads, only=["kubectl"]), recording_producer(builds))
@@ -176,5 +176,5 @@ def test_the_version_of_go_is_read_from_the_command(tmp_path: Path, answer: str,
     assert go_version(go) == version
 
 
-def test_no_go_counts_as_the_oldest(tmp_path: Path) -> None:
+def test_a_missing_go_has_version_zero(tmp_path: Path) -> None:
     assert go_version(tmp_path / "go") == (0, 0)

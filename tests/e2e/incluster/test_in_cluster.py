@@ -24,7 +24,7 @@ XAPPS_AT_LEAST = 6
 XAPPS_AT_MOST = 40
 
 
-def test_pods_are_restricted_have_no_right_too_many_and_log_json(installation: Installation) -> None:
+def test_pods_are_restricted_have_no_admin_rights_and_log_json(installation: Installation) -> None:
     level = installation.cluster.kubectl(
         "get", "namespace", SYSTEM_NAMESPACE, "-o", r"jsonpath={.metadata.labels.pod-security\.kubernetes\.io/enforce}"
     )
@@ -70,7 +70,7 @@ def test_an_uploaded_chart_runs_as_pods_and_is_installed_as_the_deployer(
     assert installed_by == {(f"system:serviceaccount:{SYSTEM_NAMESPACE}:xapp-operator", DEPLOYER)}
 
 
-def test_the_gateway_reaches_an_xapp_by_its_service(installation: Installation, jane: Caller) -> None:
+def test_the_gateway_proxies_to_an_xapps_service(installation: Installation, jane: Caller) -> None:
     assert jane.upload("runs", running_chart()).status_code == httpx.codes.ACCEPTED
     jane.wait_ready("acme-ran-runs")
     path = f"/api/xapps/{NAMESPACE}/acme-ran-runs/api/ready"
@@ -114,7 +114,7 @@ def test_rolling_restarts_lose_no_xapp_and_no_request(installation: Installation
     assert wait_until(installation.leader, timeout=DEADLINE_SECONDS, what="a leader") in now - {leader}
 
 
-def test_a_killed_operator_is_started_again_and_work_goes_on(installation: Installation, jane: Caller) -> None:
+def test_a_killed_operator_is_restarted_and_continues(installation: Installation, jane: Caller) -> None:
     leader = wait_until(installation.leader, timeout=DEADLINE_SECONDS, what="a leader")
     restarts = restart_count(installation, leader)
 
@@ -140,7 +140,7 @@ def test_memory_in_use_is_less_than_half_of_the_limit(installation: Installation
             assert used[pod["metadata"]["name"]] < int(limit.removesuffix("Gi")) * 2**30 / 2
 
 
-def test_nothing_is_left_of_an_uninstalled_system(
+def test_uninstalling_leaves_no_objects_and_no_containers(
     installation: Installation, empty_cluster: tuple[Installation, set[str]]
 ) -> None:
     _, before = empty_cluster

@@ -34,7 +34,7 @@ def with_run_addresses(text: str, run: MakeRun) -> str:
     )
 
 
-def test_the_commands_of_the_readme_work_one_after_the_other(simulated_run: MakeRun, tmp_path: Path) -> None:
+def test_the_commands_of_the_readme_work_in_order(simulated_run: MakeRun, tmp_path: Path) -> None:
     run = simulated_run
     (manifest,) = blocks("yaml")
     (tmp_path / "xapp.yaml").write_text(with_run_addresses(manifest, run))

@@ -28,7 +28,9 @@ EDITOR = "jane"
 LABEL = "xapp-operator.io"
 
 
-def test_the_life_of_an_xapp_needs_no_other_right(private_cluster: Callable[[], LocalCluster], tmp_path: Path) -> None:
+def test_the_roles_suffice_for_the_whole_lifecycle_of_an_xapp(
+    private_cluster: Callable[[], LocalCluster], tmp_path: Path
+) -> None:
     local = private_cluster()
     cluster = local.connect()
     prepare_cluster(cluster, ROOT)

@@ -78,7 +78,7 @@ def test_a_container_over_its_memory_limit_is_oom_killed(real_cluster: Cluster, 
     assert ended["exitCode"] == 128 + signal.SIGKILL
 
 
-def test_an_image_that_is_not_there_is_an_error_of_the_pull(real_cluster: Cluster, own_namespace: str) -> None:
+def test_a_missing_image_is_a_pull_error(real_cluster: Cluster, own_namespace: str) -> None:
     create(real_cluster, own_namespace, [pod("lost", "serve", image="localhost/missing:1")])
 
     wait_state(
@@ -100,7 +100,7 @@ def test_a_crash_loop_shows_exit_code_last_log_line_and_back_off(real_cluster: C
     assert "BackOff" in {event["reason"] for event in events}
 
 
-def test_a_pod_is_reached_through_every_kind_of_address(real_cluster: Cluster, own_namespace: str) -> None:
+def test_a_pod_is_reachable_through_every_kind_of_address(real_cluster: Cluster, own_namespace: str) -> None:
     create(
         real_cluster,
         own_namespace,
@@ -140,7 +140,7 @@ def test_a_pod_is_reached_through_every_kind_of_address(real_cluster: Cluster, o
     assert from_pod("web", "http://10.96.0.1:443/") == "400 Bad Request\n"
 
 
-def test_containers_outlive_the_kubelet_and_it_takes_them_up_again(
+def test_containers_survive_a_kubelet_restart(
     real_node: LocalCluster, real_cluster: Cluster, own_namespace: str
 ) -> None:
     create(real_cluster, own_namespace, [pod("web", "serve", probe=True)])
@@ -163,7 +163,9 @@ def test_containers_outlive_the_kubelet_and_it_takes_them_up_again(
     assert (after["containerID"], after["restartCount"]) == (before["containerID"], 0)
 
 
-def test_containers_outlive_containerd(real_node: LocalCluster, real_cluster: Cluster, own_namespace: str) -> None:
+def test_containers_survive_a_containerd_restart(
+    real_node: LocalCluster, real_cluster: Cluster, own_namespace: str
+) -> None:
     create(real_cluster, own_namespace, [pod("web", "serve", probe=True)])
     wait_ready(real_cluster, own_namespace, "web")
 

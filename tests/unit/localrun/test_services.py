@@ -50,9 +50,7 @@ def test_a_killed_service_is_restarted_in_the_same_folder(tmp_path: Path) -> Non
         assert "restarted" in said[-1]
 
 
-def test_nothing_runs_after_the_stop_even_when_it_ignores_the_request(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_service_that_ignores_sigterm_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.localrun.services._STOP_SECONDS", 0.2)
     deaf = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + PRINT_PID_AND_WAIT
     with running(deaf, tmp_path, []) as services:
