@@ -18,8 +18,8 @@ import time
 from pathlib import Path
 from typing import Final
 
-from tests.integration.kube.conftest import CRDS
 from tests.localcluster import LocalCluster
+from tests.localrun.cluster_setup import install_crds
 from tests.support.xapp_manifest import xapp_manifest
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.config import Settings
@@ -109,8 +109,7 @@ def main() -> None:
     arguments = parser.parse_args()
     processes = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory() as folder, LocalCluster(Path(folder) / "cluster") as cluster:
-        cluster.kubectl("apply", "--server-side", "-k", str(CRDS))
-        cluster.kubectl("wait", "--for=condition=Established", "crd/xapps.xapp-operator.io", "--timeout=30s")
+        install_crds(cluster)
         asyncio.run(fill(cluster.kubeconfig, count=arguments.xapps, size=arguments.values))
         for as_events in (True, False, True, False):
             process = processes.Process(target=measure, args=(cluster.kubeconfig,), kwargs={"as_events": as_events})

@@ -66,9 +66,7 @@ def e2e_operator(e2e_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory)
     process.start()
     yield process
     process.stop()
-    errors = [
-        line for line in process.log_text().splitlines() if '"level": "error"' in line or '"level":"error"' in line
-    ]
+    errors = process.error_lines()
     sys.stderr.write("\n".join(errors[-20:]))
     assert not errors, "the operator logged errors"
 

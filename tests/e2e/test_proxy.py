@@ -21,6 +21,7 @@ from tests.localcluster.waiting import wait_until
 from tests.localrun.charts import pack_chart
 from tests.localrun.samples import REAL_NODE_VALUES
 from tests.support.gateway import GatewayServer, serve_gateway
+from tests.support.memory import resident_bytes
 from tests.support.operator import OperatorProcess
 from tests.support.xapps import XAppClient
 
@@ -87,12 +88,6 @@ def responds(http: httpx.Client, path: str) -> Callable[[], bool]:
     return lambda: http.get(path).is_success
 
 
-def resident_memory() -> int:
-    """Return the memory of this process, in which the gateway runs too, in bytes."""
-    status = Path("/proc/self/status").read_text()
-    return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmRSS:"))
-
-
 def test_its_configuration_is_changed_at_run_time(e2e_gateway: GatewayServer, base: str, sample_namespace: str) -> None:
     config = {"periodMilliseconds": 50, "thresholdPercent": 0, "cells": ["far-away"]}
     with e2e_gateway.client() as http:
@@ -116,19 +111,19 @@ def test_a_request_arrives_unchanged_without_credentials(http: httpx.Client, sam
 
 def test_a_download_of_100_mib_uses_constant_memory(http: httpx.Client) -> None:
     http.get("/bytes?size=1000000")
-    before, most, size = resident_memory(), 0, 0
+    before, most, size = resident_bytes(), 0, 0
 
     with http.stream("GET", f"/bytes?size={LARGE}") as answer:
         for piece in answer.iter_raw():
             size += len(piece)
-            most = max(most, resident_memory())
+            most = max(most, resident_bytes())
 
     assert (answer.status_code, size) == (200, LARGE)
     assert most - before < GROWTH_MAX
 
 
 async def test_an_echo_of_100_mib_uses_constant_memory(e2e_gateway: GatewayServer, base: str) -> None:
-    before = resident_memory()
+    before = resident_bytes()
     most = before
 
     async def pieces() -> AsyncIterator[bytes]:
@@ -146,7 +141,7 @@ async def test_an_echo_of_100_mib_uses_constant_memory(e2e_gateway: GatewayServe
                 begin = position % 256
                 assert piece[:256] == (PIECE * 2)[begin : begin + len(piece[:256])]
                 position += len(piece)
-                most = max(most, resident_memory())
+                most = max(most, resident_bytes())
         except aiohttp.ClientPayloadError:
             # Through the API server the end may be lost; then the response is visibly incomplete.
             assert position > LARGE - 4 * 1024 * 1024

@@ -5,24 +5,22 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.localcluster import Cluster
 from tests.localcluster.access import KubectlFailed
+from tests.localrun.cluster_setup import install_crds
 
 pytestmark = pytest.mark.integration
 
-CRDS = Path(__file__).parents[2] / "crds"
 Change = Callable[[dict[str, Any]], None]
 
 
 @pytest.fixture(scope="module", autouse=True)
 def crds(cluster: Cluster) -> None:
-    cluster.kubectl("apply", "--server-side", "--force-conflicts", "-k", str(CRDS))
-    cluster.kubectl("wait", "--for=condition=Established", "crd/xapps.xapp-operator.io", "--timeout=60s")
+    install_crds(cluster)
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ import yaml
 
 from tests.localcluster import Binaries, Cluster
 from tests.localrun.charts import pack_chart
+from tests.localrun.cluster_setup import install_crds
 
 pytestmark = pytest.mark.integration
 
@@ -24,8 +25,7 @@ LONGEST_RELEASE_NAME = "x" * 53
 
 @pytest.fixture(scope="module", autouse=True)
 def crds(cluster: Cluster) -> None:
-    cluster.kubectl("apply", "--server-side", "--force-conflicts", "-k", str(ROOT / "crds"))
-    cluster.kubectl("wait", "--for=condition=Established", "crd/xapps.xapp-operator.io", "--timeout=60s")
+    install_crds(cluster)
 
 
 @pytest.fixture

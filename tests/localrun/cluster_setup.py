@@ -3,21 +3,26 @@
 from pathlib import Path
 
 from tests.localcluster import Cluster
+from tests.localcluster.cluster import ROOT
 
 SYSTEM_NAMESPACE = "xapp-operator-system"
+
+
+def install_crds(cluster: Cluster, root: Path = ROOT) -> None:
+    """Apply the definitions of a checkout, and wait until their kinds are served. Raises KubectlFailed."""
+    cluster.kubectl("apply", "--server-side", "--force-conflicts", "-k", str(root / "crds"))
+    names = [f"customresourcedefinition/{kind}.xapp-operator.io" for kind in ("xapps", "chartrepositories")]
+    cluster.kubectl("wait", "--for=condition=Established", *names, "--timeout=60s")
 
 
 def prepare_cluster(cluster: Cluster, root: Path) -> None:
     """Apply definitions, namespaces and roles, and wait until XApps can be created. Raises KubectlFailed."""
     base = root / "manifests" / "base"
     apply = ("apply", "--server-side", "--force-conflicts")
-    cluster.kubectl(*apply, "-k", str(root / "crds"))
+    install_crds(cluster, root)
     files = [f"--filename={base / name}" for name in ("namespace.yaml", "deployer-role.yaml", "user-roles.yaml")]
     cluster.kubectl(*apply, *files)
     cluster.kubectl(*apply, "-k", str(root / "manifests" / "xapp-namespace"))
-    kinds = ("xapps", "chartrepositories")
-    names = [f"customresourcedefinition/{kind}.xapp-operator.io" for kind in kinds]
-    cluster.kubectl("wait", "--for=condition=Established", *names, "--timeout=60s")
 
 
 def link_programs(cluster: Cluster, folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
 from collections.abc import Mapping
@@ -52,6 +53,10 @@ class OperatorProcess:
         assert self._child is not None
         self._child.send_signal(signal.SIGKILL)
         assert self._child.wait(STOP_SECONDS)
+
+    def error_lines(self) -> list[str]:
+        """Return the log lines of level error."""
+        return [line for line in self.log_text().splitlines() if re.search('"level": ?"error"', line)]
 
     def log_text(self) -> str:
         return self.log.read_text(encoding="utf-8", errors="replace") if self.log.exists() else ""

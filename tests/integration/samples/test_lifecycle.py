@@ -14,6 +14,7 @@ from websockets.sync.client import connect
 from tests.integration.samples.conftest import Start
 from tests.integration.samples.monitor_process import FAST_CONFIG, MonitorProcess, command
 from tests.localcluster.waiting import wait_until
+from tests.support.memory import resident_bytes
 
 pytestmark = pytest.mark.integration
 
@@ -125,10 +126,10 @@ def test_the_slow_fault_delays_every_response_until_it_is_cleared(start_monitor:
 def test_a_leak_takes_memory_up_to_its_bound(start_monitor: Start) -> None:
     one = start_monitor()
     with one.http() as http:
-        before = resident_memory(one)
+        before = resident_bytes(one.process.pid)
         assert http.post("/faults/leak", json={"megabytesPerSecond": 200, "upToMegabytes": 40}).status_code == 202
         wait_until(lambda: one.log_entries("leak limit reached"), timeout=SECONDS, what="the leak")
-        assert resident_memory(one) - before > 35_000
+        assert resident_bytes(one.process.pid) - before > 35_000 * 1024
 
 
 @pytest.mark.parametrize(
@@ -201,10 +202,3 @@ def test_an_unknown_command_lists_the_known_ones() -> None:
 def readiness_detail(one: MonitorProcess) -> str:
     with one.http() as http:
         return str(http.get("/health/ready").json()["detail"])
-
-
-def resident_memory(one: MonitorProcess) -> int:
-    """Return the resident memory of a process in KiB."""
-    lines = Path(f"/proc/{one.process.pid}/status").read_text().splitlines()
-    (line,) = (line for line in lines if line.startswith("VmRSS:"))
-    return int(line.split()[1])
