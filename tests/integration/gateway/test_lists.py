@@ -26,7 +26,8 @@ pytestmark = pytest.mark.integration
 
 COUNT: Final = 250
 PER_PAGE: Final = 7
-VISIBLE_SECONDS: Final = 60.0
+VISIBLE_SECONDS: Final = 10.0
+"""The design promises 2 s; the rest is for a busy machine."""
 SORTS: Final = ("created", "name", "organization", "version", "phase", "health")
 SORTED_BY: Final = {"created": "createdAt"}
 
