@@ -1,4 +1,4 @@
-# xapp-operator. `make help` lists the targets; every one of them makes .venv ready first when it needs it.
+# `make help` lists the targets. A target that needs .venv sets it up first.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -14,7 +14,8 @@ XAPP_PORT ?= 31315
 # make test
 WORKERS ?= $(shell nproc)
 PYTEST_ARGS ?=
-# Files of a folder one after the other, so that they share its clusters; the short ones last, so that no worker waits.
+# Runs the files of a folder one after the other, so that they share its clusters. The short files come last, so that no
+# worker waits for a long one at the end.
 IN_ORDER := --dist loadfile --no-loadscope-reorder
 
 # make lock
@@ -34,11 +35,11 @@ help: ## List the targets.
 	  /^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
-run: venv ## Everything on this machine, with two sample xApps (CLUSTER=local|kind|current NODE=simulated|real|auto AUTH=none|kubernetes XAPP_PORT=31315).
+run: venv ## Run everything on this machine, with two sample xApps (CLUSTER=local|kind|current NODE=simulated|real|auto AUTH=none|kubernetes XAPP_PORT=31315).
 	@exec $(BIN)/python -m tests.localrun --cluster $(CLUSTER) --auth $(AUTH) --port $(XAPP_PORT)
 
 .PHONY: clean
-clean: ## Remove what runs and tests leave behind; .venv and the tools in the user's cache stay.
+clean: ## Remove what runs and tests leave behind; .venv and the tools in your cache stay.
 	@if [[ -x $(BIN)/python ]]; then $(BIN)/python -m tests.localcluster down; fi
 	@rm -rf .local .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist build
 	@find operator tests -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -46,15 +47,15 @@ clean: ## Remove what runs and tests leave behind; .venv and the tools in the us
 ##@ Development
 
 .PHONY: venv
-venv: ## Make .venv ready: Python 3.11 or newer (PYTHON=…), locked packages.
+venv: ## Set up .venv with the locked packages (PYTHON=… chooses the interpreter, 3.11 or newer).
 	@PYTHON="$(PYTHON)" hack/venv
 
 .PHONY: tools
-tools: venv ## Fetch or build the programs for the local cluster (once per machine).
+tools: venv ## Download or build the programs of the local cluster (once per machine).
 	@$(BIN)/python -m tests.localcluster tools
 
 .PHONY: format
-format: venv ## Format the code and mend what the linter can mend.
+format: venv ## Format the code and fix what the linter can fix.
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
@@ -63,7 +64,7 @@ crds: venv ## Generate crds/ from the models in operator/xapp_operator/api.
 	@$(BIN)/python hack/crds.py crds
 
 .PHONY: lock
-lock: venv ## Write requirements.lock and requirements-dev.lock from pyproject.toml (needs uv; UPGRADE=--upgrade for new versions).
+lock: venv ## Write requirements.lock and requirements-dev.lock from pyproject.toml (needs uv; UPGRADE=--upgrade updates versions).
 	@PATH="$(BIN):$$PATH"; compile="uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header"; \
 	  $$compile $(UPGRADE) pyproject.toml -o requirements.lock; \
 	  $$compile $(UPGRADE) pyproject.toml --group dev -o requirements-dev.lock
@@ -71,32 +72,36 @@ lock: venv ## Write requirements.lock and requirements-dev.lock from pyproject.t
 ##@ Test
 
 .PHONY: test
-test: lint types imports ## Everything: lint, types, imports, unit, integration and e2e tests. Needs no Docker, cluster or root.
+test: lint types imports ## Check everything: lint, types, imports, and all tests. Needs no Docker, cluster or root.
 	@$(BIN)/pytest -n $(WORKERS) $(IN_ORDER) $(PYTEST_ARGS) tests/e2e tests/integration tests/unit
 
 .PHONY: test-unit
-test-unit: venv ## The tests that need no cluster.
+test-unit: venv ## Run the tests that need no cluster.
 	@$(BIN)/pytest $(PYTEST_ARGS) tests/unit
 
 .PHONY: test-integration
-test-integration: venv ## The tests against a real API server and the real helm (CLUSTER=local|kind|current).
+test-integration: venv ## Run the tests against a real API server and the real helm (CLUSTER=local|kind|current).
 	@CLUSTER=$(CLUSTER) $(BIN)/pytest -n $(WORKERS) $(IN_ORDER) $(PYTEST_ARGS) tests/integration
 
+.PHONY: test-deep
+test-deep: venv ## Run property and fuzz tests with many random examples, for a nightly job (PYTEST_ARGS=tests/unit needs no cluster).
+	@$(BIN)/pytest -n $(WORKERS) --hypothesis-profile=deep --timeout=0 -m 'hypothesis or fuzz' $(PYTEST_ARGS)
+
 .PHONY: lint
-lint: venv ## Style (ruff).
+lint: venv ## Check the style (ruff).
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 
 .PHONY: types
-types: venv ## Types (mypy --strict).
+types: venv ## Check the types (mypy --strict).
 	@$(BIN)/mypy
 
 .PHONY: imports
-imports: venv ## Layers (import-linter).
+imports: venv ## Check the layers (import-linter).
 	@$(BIN)/lint-imports
 
 .PHONY: bench
-bench: venv ## Measure what the design promises (tests/bench).
+bench: venv ## Run the benchmarks (tests/bench).
 	@for file in tests/bench/*_bench.py; do $(BIN)/python -m "tests.bench.$$(basename "$$file" .py)"; done
 
 ##@ Build
@@ -106,11 +111,11 @@ image: ## Build the container image (needs Docker; IMAGE=xapp-operator:dev).
 	@docker build --tag $(IMAGE) .
 
 .PHONY: image-archive
-image-archive: venv ## The same image without Docker, from the interpreter of .venv, as an archive (ARCHIVE=dist/image.tar IMAGE=…).
+image-archive: venv ## Build the same image without Docker, from the interpreter of .venv, as an archive (ARCHIVE=dist/image.tar IMAGE=…).
 	@$(BIN)/python -m tests.localcluster.appimage --name $(IMAGE) --output $(ARCHIVE)
 
 .PHONY: sample-image
-sample-image: venv ## Build the image of the sample xApps without Docker and print where it lies.
+sample-image: venv ## Build the image of the sample xApps without Docker and print its path.
 	@$(BIN)/python -m tests.localrun.image
 
 ##@ Deploy
@@ -120,7 +125,7 @@ deploy: ## Apply an overlay of manifests/ to the current cluster (OVERLAY=develo
 	@kubectl apply --server-side -k manifests/overlays/$(OVERLAY)
 
 .PHONY: undeploy
-undeploy: ## Remove it again; refused while there are XApps, which only a running operator can remove.
+undeploy: ## Remove what deploy applied. Refused while XApps exist: only a running operator can remove them.
 	@xapps=$$(kubectl get xapps --all-namespaces --output name --ignore-not-found); \
 	  if [[ -n $$xapps ]]; then echo "error: delete these first:" $$xapps >&2; exit 1; fi
 	@kubectl delete --ignore-not-found -k manifests/overlays/$(OVERLAY)

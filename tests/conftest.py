@@ -1,6 +1,6 @@
-"""The cluster that tests speak to, shared by all workers of a run, and namespaces in it.
+"""The cluster of a test run, shared by all workers, and the fixtures for it.
 
-``CLUSTER`` chooses where it comes from: ``local`` (default), ``kind`` or ``current``.
+``CLUSTER`` selects the provider: ``local`` (default), ``kind`` or ``current``.
 """
 
 import os
@@ -22,11 +22,12 @@ from tests.localcluster.providers import choose_provider
 from tests.localcluster.shared import SharedCluster
 from tests.localcluster.tools import TOOLS
 
-# Property tests run without a clock, which would judge the machine, and the same way every time.
-settings.register_profile(
-    "steady", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("steady")
+# No deadline for an example: it would measure the machine. `repeatable` runs the same examples every time, so that a
+# failure is about the change; `deep` (`make test-deep`) runs many random ones, to find what nobody thought of.
+_property_tests = settings(deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("repeatable", _property_tests, derandomize=True)
+settings.register_profile("deep", _property_tests, max_examples=2000, print_blob=True)
+settings.load_profile("repeatable")
 
 _SHARED = pytest.StashKey[SharedCluster]()
 _FAILED = pytest.StashKey[bool]()
@@ -34,17 +35,18 @@ _FIXTURES_WITH_TOOLS = {"cluster", "namespace", "private_cluster", "binaries"}
 
 
 class WorkerNode(Protocol):
-    """The part of a pytest-xdist worker, as its controller sees it, that is used here."""
+    """The attributes of a pytest-xdist worker that the controller uses here."""
 
     config: pytest.Config
     workerinput: dict[str, object]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Say where this run's cluster will be, and who owns it: the process that the person started."""
+    """Choose the folder and the owner of this run's cluster: the owner is the process that the user started."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        # A shell starts what runs in the background so; programs that tests start and interrupt would inherit it.
+        # A shell ignores SIGINT for background jobs. Programs that tests start and interrupt would inherit that.
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    config.pluginmanager.import_plugin("tests.support.skip_guard")
     given = getattr(config, "workerinput", None)
     if given is None:
         folder = Path(tempfile.gettempdir()) / f"xapp-operator-tests-{secrets.token_hex(8)}"
@@ -60,26 +62,26 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: WorkerNode) -> None:
-    """Hand the place and the owner of the cluster to a worker."""
+    """Pass the folder and the owner of the cluster to a worker."""
     shared = node.config.stash[_SHARED]
     node.workerinput["cluster_folder"] = str(shared.folder)
     node.workerinput["cluster_owner"] = {"pid": shared.owner.pid, "started": shared.owner.started}
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Have the programs before the first test's clock runs: on a new machine they are built first."""
+    """Build missing programs before the first test: on a new machine that takes longer than a test's timeout."""
     needed = any(_FIXTURES_WITH_TOOLS & set(getattr(item, "fixturenames", ())) for item in session.items)
     if needed and not session.config.option.collectonly:
         Binaries().resolve(TOOLS)
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Remember whether the logs may be of interest."""
+    """Record whether the run failed, so that the logs of the cluster are kept."""
     session.config.stash[_FAILED] = exitstatus not in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """End the cluster, also after Ctrl-C; workers leave that to their controller."""
+    """Stop the cluster, also after Ctrl-C; only the controller does."""
     shared = config.stash.get(_SHARED, None)
     if shared is None or hasattr(config, "workerinput"):
         return
@@ -96,7 +98,7 @@ def cluster(request: pytest.FixtureRequest) -> Cluster:
 
 @pytest.fixture
 def namespace(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[str]:
-    """A fresh namespace in which pods can run; its deletion is asked for afterwards and not awaited."""
+    """A new namespace in which pods can run. It is deleted after the test, without waiting for the end."""
     words = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).strip("-")
     name = f"{words[:40].strip('-')}-{secrets.token_hex(3)}"
     cluster.kubectl("create", "namespace", name)
@@ -109,7 +111,7 @@ def namespace(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[str]
 
 @pytest.fixture
 def private_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], LocalCluster]]:
-    """Start clusters of the test's own, for tests that break the control plane; always local ones."""
+    """Start local clusters for one test only, such as a test that breaks the control plane."""
     started: list[LocalCluster] = []
 
     def start() -> LocalCluster:
@@ -125,5 +127,5 @@ def private_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callab
 
 @pytest.fixture(scope="session")
 def binaries() -> Binaries:
-    """The programs that tests run themselves, such as helm and registry."""
+    """The programs that tests run directly, such as helm and registry."""
     return Binaries()

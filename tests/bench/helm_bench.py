@@ -1,7 +1,7 @@
-"""What helm costs: a pool of 8 plain helm processes, a pool of 8 tuned ones, and the engine, on the same control plane.
+"""Compares helm installs: 8 plain helm processes, 8 tuned ones, and the engine, on the same control plane.
 
-Run with `python -m tests.bench.helm_bench [COUNT]`; it starts a control plane of its own and asserts nothing. For each
-it tells the wall time of COUNT installs, and the processor time of one, control plane not included.
+Run with `python -m tests.bench.helm_bench [COUNT]`. It starts a control plane and asserts nothing. For each variant it
+prints the wall time of COUNT installs and the processor time of one, without the control plane.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""How fast one gateway process answers `GET /api/xapps`, and how much memory it takes.
+"""Measures how fast one gateway process answers `GET /api/xapps`, and how much memory it uses.
 
     python -m tests.bench.list_bench [--xapps 10000] [--requests 20000] [--connections 16]
 
-The gateway runs in a process of its own without an API server, its store filled with XApps as a cluster would hold them
-(three revisions, three conditions, a Service). The load comes from this process over loopback, keep-alive, one request
-at a time on each connection. Figures to compare with: 3,000 requests/s at per_page=10, p99 ≤ 15 ms,
-the last page as fast as the first; memory ≤ 120 MB + 6 KB per XApp.
+The gateway runs in a separate process without an API server. Its store contains realistic XApps (three revisions,
+three conditions, a Service). This process sends one request at a time on each keep-alive connection. Targets: 3,000
+requests/s at per_page=10, p99 ≤ 15 ms, the last page as fast as the first; memory ≤ 120 MB + 6 KB per XApp.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ def deployed(at: int) -> bytes:
 
 
 def fill(count: int) -> Callable[[Gateway], float]:
-    """Return what fills a store with `count` XApps and returns the seconds that took."""
+    """Return a function that fills a store with `count` XApps and returns the seconds it took."""
 
     def filled(gateway: Gateway) -> float:
         begun = time.perf_counter()
@@ -88,7 +87,7 @@ def fill(count: int) -> Callable[[Gateway], float]:
 
 
 def churn(gateway: Gateway) -> None:
-    """Have one XApp after the other change, so many each second, until the loop ends."""
+    """Change CHURN_PER_SECOND XApps each second, until the loop ends."""
     loop = asyncio.get_running_loop()
 
     def change(at: int) -> None:
@@ -121,7 +120,7 @@ def resident_megabytes() -> float:
 
 
 class Load(asyncio.Protocol):
-    """One connection that asks again as soon as it has its answer."""
+    """One connection, which sends the next request after each response."""
 
     def __init__(self, path: str, left: list[int], took: list[float], done: asyncio.Future[None]) -> None:
         self._request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
@@ -136,7 +135,7 @@ class Load(asyncio.Protocol):
         self._ask()
 
     def data_received(self, data: bytes) -> None:
-        """Take a piece of an answer; the next request follows its end."""
+        """Receive a part of a response, and send the next request at its end."""
         self._answer += data
         if not self._length:
             head, separator, _ = bytes(self._answer).partition(b"\r\n\r\n")
@@ -162,7 +161,7 @@ class Load(asyncio.Protocol):
 
 
 async def measure(port: int, path: str, *, requests: int, connections: int) -> str:
-    """Return how fast `path` is answered."""
+    """Return the request rate and latency of `path` as text."""
     loop = asyncio.get_running_loop()
     left, took = [requests], list[float]()
     ends = [loop.create_future() for _ in range(connections)]

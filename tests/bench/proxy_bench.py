@@ -1,4 +1,4 @@
-"""What the proxy costs: requests a second and added latency of small answers, bytes a second of large ones.
+"""Measures the proxy: requests per second and latency of small responses, throughput of large ones.
 
     python -m tests.bench.proxy_bench
 

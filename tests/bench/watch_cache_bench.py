@@ -1,10 +1,10 @@
-"""How long a cache of 10,000 XApps takes to be in sync, what memory it needs, and how late an event is.
+"""Measures how long a cache of 10,000 XApps takes to sync, its memory, and the delay of its events.
 
     python -m tests.bench.watch_cache_bench [--xapps 10000] [--values 3000]
 
-Starts a control plane of its own, fills it, and reads it with a fresh process for each way of listing: as watch events
-(what the cache does where the server offers it) and in pages of 500. Asserts nothing. Figures to compare with are in
-kopf (10 s and 174 MB for the same objects) and the budget of a whole process (120 MB + 6 KB per XApp).
+Starts a control plane, fills it, and reads it with a new process for each way of listing: as watch events, which the
+cache prefers, and in pages of 500. Asserts nothing. For comparison: kopf takes 10 s and 174 MB for the same objects;
+the budget of a whole process is 120 MB + 6 KB per XApp.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import time
 from pathlib import Path
 from typing import Final
 
-from tests.integration.kube.conftest import CRDS
 from tests.localcluster import LocalCluster
+from tests.localrun.cluster_setup import install_crds
 from tests.support.xapp_manifest import xapp_manifest
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.config import Settings
@@ -36,7 +36,7 @@ NAMESPACE: Final = "default"
 
 
 def kept(body: JsonObject) -> tuple[str, ...]:
-    """Keep about as much as a list of XApps shows."""
+    """Keep about as much as a record of the XApp list."""
     metadata, spec = obj(body, "metadata"), obj(body, "spec")
     names = ("xAppName", "organization", "team", "version", "owner", "method", "chartName", "url", "repoName")
     return (text(metadata, "name"), text(metadata, "uid"), *(text(spec, name) for name in names))
@@ -61,7 +61,7 @@ async def fill(kubeconfig: Path, *, count: int, size: int) -> None:
 
 
 async def read(kubeconfig: Path, *, as_events: bool) -> str:
-    """Bring a cache in sync, send it events, and return the figures."""
+    """Sync a cache, send it events, and return the measurements as text."""
     async with await KubeClient.connect(Settings(KUBECONFIG=str(kubeconfig))) as client:
         await client.server_version()
         before, began, worked = resident(), time.perf_counter(), time.process_time()
@@ -80,7 +80,7 @@ async def read(kubeconfig: Path, *, as_events: bool) -> str:
 
 
 async def event_delays(client: KubeClient, cache: WatchCache[tuple[str, ...]]) -> list[float]:
-    """Return how many seconds after the answer to a write its event was told."""
+    """Return the seconds between the response to a write and its event."""
     delays = []
     heard = asyncio.Event()
     end = cache.subscribe(lambda *_: heard.set())
@@ -109,8 +109,7 @@ def main() -> None:
     arguments = parser.parse_args()
     processes = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory() as folder, LocalCluster(Path(folder) / "cluster") as cluster:
-        cluster.kubectl("apply", "--server-side", "-k", str(CRDS))
-        cluster.kubectl("wait", "--for=condition=Established", "crd/xapps.xapp-operator.io", "--timeout=30s")
+        install_crds(cluster)
         asyncio.run(fill(cluster.kubeconfig, count=arguments.xapps, size=arguments.values))
         for as_events in (True, False, True, False):
             process = processes.Process(target=measure, args=(cluster.kubeconfig,), kwargs={"as_events": as_events})

@@ -1,6 +1,6 @@
-"""How long 100 XApps take that are applied at once, beside a pool of 8 plain helm installs on the same control plane.
+"""Measures how long 100 XApps take to become Ready, compared with 8 parallel helm installs of the same chart.
 
-Run with `python -m tests.bench.xapps_bench [COUNT]`; it starts a control plane of its own and asserts nothing.
+Run with `python -m tests.bench.xapps_bench [COUNT]`. It starts a control plane and asserts nothing.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _xapps(kit: XAppClient, charts: ChartServer, count: int, *, first: int = 0) 
     began = time.monotonic()
     kit.kubectl("apply", "--server-side", "-f", "-", input="\n---\n".join(manifests))
     applied = time.monotonic() - began
-    # `kubectl wait` looks at one object after the other, a tenth of a second each.
+    # `kubectl wait` takes a tenth of a second for each object, one after the other.
     kit.wait_until(lambda: _ready(kit) >= set(names), what="all XApps to be Ready", seconds=DEADLINE_SECONDS)
     return applied, time.monotonic() - began
 

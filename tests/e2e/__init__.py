@@ -1,1 +1,1 @@
-"""Operator, gateway and real containers together, driven as a user would."""
+"""Operator, gateway and real containers together, used as a user would."""

@@ -1,8 +1,8 @@
-"""Operator and gateway on a cluster with a real node: one of each for all files that a worker runs.
+"""Operator and gateway on a cluster with a real node, one of each per worker.
 
-Skipped, in one line, where the machine can have no real node. What a test makes goes into `e2e_namespace`, whose
-containers are gone after the test; pods land on the real node only with the node selector and the toleration of
-`tests.localcluster.realnode.node` (LABELS, TAINT), all others are simulated.
+The tests are skipped, with the reason in one line, where the machine cannot run a real node. A test creates its objects
+in `e2e_namespace`, whose containers are removed after the test. Only pods with the node selector and the toleration of
+`tests.localcluster.realnode.node` (NODE_LABELS, NODE_TAINT) run on the real node; all others are simulated.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.fixture(scope="package")
 def e2e_local(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    """The cluster from outside, to break it (`hold`, `release`) or load further images; skips without a real node."""
+    """The cluster, to stop and start its processes or load images. Skips the test without a real node."""
     reason = real_node_unavailable(pytestconfig)
     if reason:
         pytest.skip(reason)
@@ -48,34 +48,32 @@ def e2e_local(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture(scope="package")
 def e2e_cluster(e2e_local: LocalCluster) -> Cluster:
-    """The way in as administrator; definitions and roles are applied, `node_address` is the real node's."""
+    """Access to the cluster as its administrator, with definitions and roles applied."""
     return e2e_local.connect()
 
 
 @pytest.fixture(scope="package")
 def sample_image(e2e_local: LocalCluster) -> str:
-    """The name of the sample xApps' image, as their charts' values have it; the real node has the image."""
+    """The name of the sample xApps' image in their charts' values. The image is loaded into the real node."""
     e2e_local.load_image(archive_of_sample(Binaries()))
     return IMAGE
 
 
 @pytest.fixture(scope="package")
 def e2e_operator(e2e_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatorProcess]:
-    """The operator as a process, running when a test begins; what a test kills, it starts again."""
+    """The operator as a process. A test that kills it starts it again."""
     process = OperatorProcess(e2e_cluster, tmp_path_factory.mktemp("operator"), _advertise_settings(e2e_cluster))
     process.start()
     yield process
     process.stop()
-    errors = [
-        line for line in process.log_text().splitlines() if '"level": "error"' in line or '"level":"error"' in line
-    ]
+    errors = process.error_lines()
     sys.stderr.write("\n".join(errors[-20:]))
     assert not errors, "the operator logged errors"
 
 
 @pytest.fixture(scope="package")
 def e2e_gateway(e2e_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
-    """The gateway with caches in sync and everybody its administrator: `.url`, `.client()` for HTTP."""
+    """The gateway with synced caches and without authentication."""
     settings = {
         "KUBECONFIG": str(e2e_cluster.kubeconfig),
         "auth": "none",
@@ -91,7 +89,7 @@ def e2e_gateway(e2e_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.fixture
 def e2e_namespace(e2e_cluster: Cluster) -> Iterator[str]:
-    """A namespace of the test's own; its XApps and containers are gone after the test."""
+    """A namespace for one test, whose XApps and containers are removed after the test."""
     name = f"e2e-{secrets.token_hex(4)}"
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
     e2e_cluster.kubectl("create", "-f", "-", input=json.dumps(namespace))
@@ -99,13 +97,13 @@ def e2e_namespace(e2e_cluster: Cluster) -> Iterator[str]:
     yield name
     e2e_cluster.kubectl("delete", "xapps", "--all", "-n", name, f"--timeout={_DELETE_SECONDS}s")
     e2e_cluster.kubectl("delete", "pods", "--all", "-n", name, "--now", f"--timeout={_DELETE_SECONDS}s")
-    # What deletes it lets five seconds pass first.
+    # without waiting: the namespace controller takes at least five seconds
     e2e_cluster.kubectl("delete", "namespace", name, "--wait=false")
 
 
 @pytest.fixture
 def e2e_xapps(e2e_operator: OperatorProcess, e2e_cluster: Cluster, e2e_namespace: str) -> XAppClient:
-    """What a test does with XApps in its namespace, with the operator at work."""
+    """The XApps in the test's namespace, with a running operator."""
     if not e2e_operator.running:
         e2e_operator.start()
     return XAppClient(e2e_cluster, e2e_namespace)
@@ -113,7 +111,7 @@ def e2e_xapps(e2e_operator: OperatorProcess, e2e_cluster: Cluster, e2e_namespace
 
 @pytest.fixture
 def e2e_sample(e2e_gateway: GatewayServer, e2e_xapps: XAppClient, sample_image: str) -> Iterator[SampleXApp]:
-    """The sample xApp in the test's namespace, which takes restricted pods only; `install` it with values."""
+    """The sample xApp in the test's namespace, which enforces restricted Pod Security."""
     assert sample_image
     enforced = "pod-security.kubernetes.io/enforce=restricted"
     e2e_xapps.cluster.kubectl("label", "namespace", e2e_xapps.namespace, enforced)

@@ -1,4 +1,4 @@
-"""The sample xApp as a user of the gateway has it: installed on the real node, asked, told to fail."""
+"""Installs the sample xApp on the real node through the gateway, calls it, and injects faults."""
 
 import json
 from collections.abc import Callable
@@ -31,7 +31,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class SampleXApp:
-    """The sample xApp of one test: what a user does with it through the gateway, and what is then there."""
+    """The sample xApp of one test."""
 
     http: httpx.Client
     xapps: XAppClient
@@ -51,13 +51,13 @@ class SampleXApp:
         return {**found, "message": found["message"] or ""}
 
     def crashed_container(self) -> Json | None:
-        """Return what `GET …/health` tells of its container once that has crashed again and again."""
+        """Return the container from `GET …/health` once it is in CrashLoopBackOff."""
         health = self.http.get(f"/api/xapps/{self.namespace}/{XAPP_NAME}/health").raise_for_status().json()
         containers = [each for pod in health["pods"] for each in pod["containers"]]
         return next((each for each in containers if each["reason"] == "CrashLoopBackOff"), None)
 
     def wait_record(self, condition: Callable[[Json], bool]) -> None:
-        """Wait until the gateway's record of it satisfies the condition; the failure shows the record."""
+        """Wait until the gateway's record satisfies the condition; the failure shows the record."""
         try:
             wait_until(lambda: condition(self.record()), timeout=SECONDS, what="the record", interval=0.2)
         except DeadlineExceeded as error:
@@ -65,7 +65,7 @@ class SampleXApp:
             raise
 
     def get_via_apiserver(self, path: str) -> Json:
-        """Ask the xApp through the API server's service proxy, as soon as that knows the way."""
+        """GET from the xApp through the API server's service proxy, once the proxy reaches it."""
         proxy = f"/api/v1/namespaces/{self.namespace}/services/{XAPP_NAME}:http/proxy"
 
         def answer() -> str | None:
@@ -78,7 +78,7 @@ class SampleXApp:
         return found
 
     def inject_fault(self, pod: Json, fault: str) -> None:
-        """Ask a pod for a fault by way of the API server, which knows the way even when it is not ready."""
+        """Inject a fault into a pod through the API server's pod proxy, which also reaches unready pods."""
         path = f"/api/v1/namespaces/{self.namespace}/pods/{pod['metadata']['name']}:8080/proxy/faults/{fault}"
         self.xapps.cluster.kubectl("create", "--raw", path, "-f", "-", input="{}")
 
@@ -87,7 +87,7 @@ class SampleXApp:
         return items
 
     def replacement_pod(self, *, old_pod: Json) -> Json | None:
-        """Return the pod that is left when another has gone, None until then."""
+        """Return the pod that replaced `old_pod`, or None until the old one has gone."""
         pods = self.pods()
         return pods[0] if len(pods) == 1 and pods[0]["metadata"]["uid"] != old_pod["metadata"]["uid"] else None
 

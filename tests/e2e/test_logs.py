@@ -1,4 +1,4 @@
-"""Logs of containers that really run: read, followed over a broken connection, and after a crash."""
+"""Logs of real containers: read, followed across a broken connection, and after a crash."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def xapps(e2e_xapps: XAppClient, sample_image: str) -> XAppClient:
 
 
 def install_sample(http: httpx.Client, xapps: XAppClient, **values: object) -> None:
-    """Install the sample, and wait until the gateway knows its pod."""
+    """Install the sample, and wait until the gateway serves its log."""
     xapps.apply(xapps.uploaded_manifest(XAPP, CHART.data, version=CHART.version, values={**REAL_NODE_VALUES, **values}))
     xapps.wait_ready(XAPP, seconds=SECONDS)
     wait_until(lambda: http.get(xapp_url(xapps)).is_success, timeout=SECONDS, what="its log", interval=0.2)
@@ -62,7 +62,7 @@ def read_log(http: httpx.Client, xapps: XAppClient, **query: object) -> httpx.Re
 def follow_log(
     http: httpx.Client, xapps: XAppClient, *, last: str | None = None, **query: str
 ) -> Iterator[Iterator[Json]]:
-    """Follow a log; give its events as they come, comments as such."""
+    """Follow a log and yield its events, including comments."""
     headers = {} if last is None else {"Last-Event-ID": last}
     with http.stream("GET", xapp_url(xapps), params={"follow": "true", **query}, headers=headers) as answer:
         assert answer.status_code == 200
@@ -83,7 +83,7 @@ def _events(answer: httpx.Response) -> Iterator[Json]:
 
 
 def samples(lines: list[str]) -> list[int]:
-    """Return the numbers of the samples that a log tells of."""
+    """Return the ids of the samples in a log."""
     entries = [json.loads(line) for line in lines]
     return [each["id"] for each in entries if each["msg"] == "sample"]
 
@@ -99,7 +99,7 @@ def inject_fault(xapps: XAppClient, fault: str, **how: object) -> None:
     xapps.cluster.kubectl("create", "--raw", where, "-f", "-", input=json.dumps(how))
 
 
-def test_a_log_is_read_in_bounds_and_followed_without_a_gap(http: httpx.Client, xapps: XAppClient) -> None:
+def test_a_log_is_read_in_bounds_and_followed_without_gaps(http: httpx.Client, xapps: XAppClient) -> None:
     install_sample(http, xapps, config=BUSY_CONFIG)
     (pod,) = pods(xapps)
     wait_until(
@@ -158,7 +158,7 @@ def test_a_quiet_log_stream_sends_heartbeats(
         assert next(events).keys() == {"comment"}
 
 
-def test_a_pod_that_cannot_start_has_no_log_and_the_reason_is_told(http: httpx.Client, xapps: XAppClient) -> None:
+def test_the_log_of_a_pod_that_cannot_start_is_404_with_the_reason(http: httpx.Client, xapps: XAppClient) -> None:
     image = {"repository": "localhost/missing", "tag": "1", "pullPolicy": "Never"}
     values = {**REAL_NODE_VALUES, "image": image}
     xapps.apply(xapps.uploaded_manifest(XAPP, CHART.data, version=CHART.version, values=values))
@@ -171,7 +171,7 @@ def test_a_pod_that_cannot_start_has_no_log_and_the_reason_is_told(http: httpx.C
     assert answer.status_code == 404
 
 
-def test_values_are_changed_and_rolled_back_and_the_xapp_tells_of_itself(http: httpx.Client, xapps: XAppClient) -> None:
+def test_values_can_be_changed_and_rolled_back(http: httpx.Client, xapps: XAppClient) -> None:
     install_sample(http, xapps, greeting="first", service={"type": "NodePort"})
 
     def metadata() -> Json | None:

@@ -21,6 +21,7 @@ from tests.localcluster.waiting import wait_until
 from tests.localrun.charts import pack_chart
 from tests.localrun.samples import REAL_NODE_VALUES
 from tests.support.gateway import GatewayServer, serve_gateway
+from tests.support.memory import resident_bytes
 from tests.support.operator import OperatorProcess
 from tests.support.xapps import XAppClient
 
@@ -70,7 +71,7 @@ def sample_namespace(
 
 @pytest.fixture
 def base(e2e_gateway: GatewayServer, sample_namespace: str) -> str:
-    """The path of the sample's API, as soon as the way to it is known."""
+    """The path of the sample's API, once the gateway reaches it."""
     path = f"/api/xapps/{sample_namespace}/{XAPP}/proxy/{XAPP}/http"
     with e2e_gateway.client() as http:
         wait_until(responds(http, f"{path}/health/ready"), timeout=SECONDS, what="the way to the sample", interval=0.2)
@@ -87,12 +88,6 @@ def responds(http: httpx.Client, path: str) -> Callable[[], bool]:
     return lambda: http.get(path).is_success
 
 
-def resident_memory() -> int:
-    """Return the memory of this process, in which the gateway runs too, in bytes."""
-    status = Path("/proc/self/status").read_text()
-    return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmRSS:"))
-
-
 def test_its_configuration_is_changed_at_run_time(e2e_gateway: GatewayServer, base: str, sample_namespace: str) -> None:
     config = {"periodMilliseconds": 50, "thresholdPercent": 0, "cells": ["far-away"]}
     with e2e_gateway.client() as http:
@@ -105,7 +100,7 @@ def test_its_configuration_is_changed_at_run_time(e2e_gateway: GatewayServer, ba
     assert refused.status_code == 422
 
 
-def test_a_request_arrives_as_it_was_sent_without_who_sent_it(http: httpx.Client, sample_namespace: str) -> None:
+def test_a_request_arrives_unchanged_without_credentials(http: httpx.Client, sample_namespace: str) -> None:
     arrived: dict[str, Any] = http.get("/request?a=1&a=%20", headers={"Cookie": "a=b", "X-Custom": "kept"}).json()
 
     assert (arrived["path"], arrived["query"]) == ("/request", "a=1&a=%20")
@@ -114,23 +109,21 @@ def test_a_request_arrives_as_it_was_sent_without_who_sent_it(http: httpx.Client
     assert not {"Cookie", "Authorization"} & arrived["headers"].keys()
 
 
-def test_100_mib_come_down_in_constant_memory(http: httpx.Client) -> None:
+def test_a_download_of_100_mib_uses_constant_memory(http: httpx.Client) -> None:
     http.get("/bytes?size=1000000")
-    before, most, size = resident_memory(), 0, 0
+    before, most, size = resident_bytes(), 0, 0
 
     with http.stream("GET", f"/bytes?size={LARGE}") as answer:
         for piece in answer.iter_raw():
             size += len(piece)
-            most = max(most, resident_memory())
+            most = max(most, resident_bytes())
 
     assert (answer.status_code, size) == (200, LARGE)
     assert most - before < GROWTH_MAX
 
 
-async def test_100_mib_go_up_and_come_back_at_the_same_time_in_constant_memory(
-    e2e_gateway: GatewayServer, base: str
-) -> None:
-    before = resident_memory()
+async def test_an_echo_of_100_mib_uses_constant_memory(e2e_gateway: GatewayServer, base: str) -> None:
+    before = resident_bytes()
     most = before
 
     async def pieces() -> AsyncIterator[bytes]:
@@ -148,9 +141,9 @@ async def test_100_mib_go_up_and_come_back_at_the_same_time_in_constant_memory(
                 begin = position % 256
                 assert piece[:256] == (PIECE * 2)[begin : begin + len(piece[:256])]
                 position += len(piece)
-                most = max(most, resident_memory())
+                most = max(most, resident_bytes())
         except aiohttp.ClientPayloadError:
-            # Through the API server the very end may be lost on the way; then it does not look whole.
+            # Through the API server the end may be lost; then the response is visibly incomplete.
             assert position > LARGE - 4 * 1024 * 1024
 
     assert position > LARGE - 4 * 1024 * 1024
@@ -189,14 +182,14 @@ def test_a_redirect_stays_behind_the_gateway(http: httpx.Client, base: str, to: 
 
 
 @pytest.mark.parametrize("path", ["/..%2f..%2f..%2fsecrets", "/%2e%2e/%2e%2e/secrets", "//example.com/"])
-def test_no_path_leads_elsewhere(e2e_gateway: GatewayServer, base: str, path: str) -> None:
+def test_traversing_paths_are_refused(e2e_gateway: GatewayServer, base: str, path: str) -> None:
     answer = e2e_gateway.send_raw(f"GET {base}{path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
 
     assert answer.startswith(b"HTTP/1.1 400 ")
 
 
 @pytest.mark.parametrize("service", ["kubernetes", "kubernetes.default"])
-def test_no_service_of_others_is_reached(
+def test_services_outside_the_xapp_are_not_found(
     e2e_gateway: GatewayServer, base: str, sample_namespace: str, service: str
 ) -> None:
     with e2e_gateway.client() as http:
@@ -206,7 +199,7 @@ def test_no_service_of_others_is_reached(
     assert XAPP in answer.json()["detail"]
 
 
-def test_a_slow_xapp_is_a_time_out_and_a_crashed_one_a_bad_gateway(
+def test_a_slow_xapp_is_504_and_a_crashed_one_is_502(
     e2e_cluster: Cluster, base: str, sample_namespace: str, tmp_path: Path
 ) -> None:
     settings = settings_for(e2e_cluster, tmp_path, proxy_timeout=2.0)

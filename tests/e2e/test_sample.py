@@ -1,4 +1,4 @@
-"""The sample xApp on a real node: installed, asked, changed, upgraded, broken and removed as a user would."""
+"""The sample xApp on a real node: installed, called, configured, upgraded, broken and removed."""
 
 import json
 import re
@@ -70,13 +70,13 @@ def test_a_crash_loop_is_degraded_with_exit_code_and_last_log_line(e2e_sample: S
     assert "lost the E2 node" in container["message"]
 
 
-def test_too_much_memory_is_named_as_such(e2e_sample: SampleXApp) -> None:
+def test_an_out_of_memory_kill_is_reported(e2e_sample: SampleXApp) -> None:
     e2e_sample.install(faults={"leak": {"megabytesPerSecond": 64, "upToMegabytes": 512}})
 
     e2e_sample.wait_record(lambda record: record["health"] == "Degraded" and "OOMKilled" in record["message"])
 
 
-def test_an_image_that_cannot_be_had_is_named_as_such(e2e_sample: SampleXApp) -> None:
+def test_a_failed_image_pull_is_reported(e2e_sample: SampleXApp) -> None:
     e2e_sample.install(image={"repository": "localhost/missing", "tag": "1", "pullPolicy": "IfNotPresent"})
 
     pull = re.compile("ErrImagePull|ImagePullBackOff")
@@ -95,12 +95,12 @@ def test_the_unready_fault_is_shown_until_it_is_cleared(e2e_sample: SampleXApp) 
 
 
 def last_log_entry(sample: SampleXApp) -> Json | None:
-    """Return the last line of the container before this one, None until there was one."""
+    """Return the last log line of the previous container, or None if there is none yet."""
     try:
         lines = sample.xapps.kubectl("logs", f"deployment/{XAPP_NAME}", "--previous").splitlines()
         entry: Json = json.loads(lines[-1])
     except (KubectlFailed, IndexError, json.JSONDecodeError):
-        return None  # no container before this one yet, or its log is just being put away, as the kubelet then says
+        return None  # no previous container yet, or the kubelet is just rotating its log
     return entry
 
 

@@ -1,28 +1,26 @@
-"""A bad manifest fails at `kubectl apply`, with a sentence that names the field and the mend."""
+"""An invalid manifest fails at `kubectl apply`, with a message that names the field and the rule."""
 
 from __future__ import annotations
 
 import copy
 import json
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.localcluster import Cluster
 from tests.localcluster.access import KubectlFailed
+from tests.localrun.cluster_setup import install_crds
 
 pytestmark = pytest.mark.integration
 
-CRDS = Path(__file__).parents[2] / "crds"
 Change = Callable[[dict[str, Any]], None]
 
 
 @pytest.fixture(scope="module", autouse=True)
 def crds(cluster: Cluster) -> None:
-    cluster.kubectl("apply", "--server-side", "--force-conflicts", "-k", str(CRDS))
-    cluster.kubectl("wait", "--for=condition=Established", "crd/xapps.xapp-operator.io", "--timeout=60s")
+    install_crds(cluster)
 
 
 @pytest.fixture(scope="module")
@@ -214,7 +212,7 @@ def test_identity_cannot_be_changed(cluster: Cluster, applied: dict[str, Any], f
     assert "create a new XApp" in str(refusal.value)
 
 
-def test_release_name_may_be_spelt_out_as_what_it_is(cluster: Cluster, applied: dict[str, Any]) -> None:
+def test_release_name_may_be_set_to_the_effective_name(cluster: Cluster, applied: dict[str, Any]) -> None:
     applied["spec"]["releaseName"] = applied["metadata"]["name"]
     _apply(cluster, applied, "--dry-run=server")
 
@@ -225,7 +223,7 @@ def test_status_starts_with_nothing_observed(cluster: Cluster, applied: dict[str
     assert stored["status"] == {"observedGeneration": -1}
 
 
-def test_explain_teaches(cluster: Cluster) -> None:
+def test_kubectl_explain_describes_the_fields(cluster: Cluster) -> None:
     assert "Upload Chart" in cluster.kubectl("explain", "xapp.spec.method")
     assert "sha256" in cluster.kubectl("explain", "xa.spec.archive.digest")
     assert "oci://" in cluster.kubectl("explain", "chartrepo.spec.url")

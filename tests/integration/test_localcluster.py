@@ -1,4 +1,4 @@
-"""The local cluster does what a cluster does, leaves nothing running, and survives its own crashes."""
+"""The local cluster works like a cluster, leaves no processes behind, and recovers from crashes."""
 
 import contextlib
 import json
@@ -31,7 +31,7 @@ START_SECONDS = 120.0
 
 
 def manifest(kind: str, name: str, *, labels: dict[str, str] | None = None, restart: str = "Always") -> str:
-    """Make a Deployment, StatefulSet with a claim, or Job of one container."""
+    """Return a Deployment, a StatefulSet with a volume claim, or a Job with one container."""
     template = {
         "metadata": {"labels": {"app": name, **(labels or {})}},
         "spec": {"restartPolicy": restart, "containers": [{"name": "main", "image": "example.com/xapp:1"}]},
@@ -60,7 +60,7 @@ def pods(cluster: Cluster, namespace: str) -> list[dict[str, dict[str, object]]]
 
 @pytest.fixture
 def local(cluster: Cluster) -> LocalCluster:
-    """The shared cluster as its folder shows it, when it is a local one."""
+    """The shared cluster, if it is a local one."""
     if cluster.audit_log is None:
         pytest.skip("this cluster is not ours to look into")
     return LocalCluster(cluster.audit_log.parent)
@@ -226,7 +226,7 @@ def test_the_command_line_starts_a_cluster_that_outlives_it(tmp_path: Path) -> N
     assert command("status").returncode == 1
 
 
-def test_a_command_runs_inside_a_cluster_of_its_own(tmp_path: Path) -> None:
+def test_the_run_command_uses_a_temporary_cluster(tmp_path: Path) -> None:
     answer = subprocess.run(
         [sys.executable, "-m", "tests.localcluster", "run", "--dir", str(tmp_path), "--", "kubectl", "get", "nodes"],
         cwd=ROOT,
@@ -250,7 +250,7 @@ def test_two_clusters_run_side_by_side(private_cluster: Callable[[], LocalCluste
     assert "only-here" not in other.kubectl("get", "namespaces", "-o", "name")
 
 
-def test_no_process_survives_a_killed_supervisor_and_the_next_start_works(
+def test_killing_the_supervisor_kills_all_processes_and_the_next_start_works(
     private_cluster: Callable[[], LocalCluster],
 ) -> None:
     one = private_cluster()

@@ -1,4 +1,4 @@
-"""What lies under manifests/ is accepted: by kustomize, by the API server, and the charts by helm."""
+"""The files under manifests/ are accepted by kustomize and the API server, and the charts by helm."""
 
 import json
 import os
@@ -11,6 +11,7 @@ import yaml
 
 from tests.localcluster import Binaries, Cluster
 from tests.localrun.charts import pack_chart
+from tests.localrun.cluster_setup import install_crds
 
 pytestmark = pytest.mark.integration
 
@@ -24,19 +25,18 @@ LONGEST_RELEASE_NAME = "x" * 53
 
 @pytest.fixture(scope="module", autouse=True)
 def crds(cluster: Cluster) -> None:
-    cluster.kubectl("apply", "--server-side", "--force-conflicts", "-k", str(ROOT / "crds"))
-    cluster.kubectl("wait", "--for=condition=Established", "crd/xapps.xapp-operator.io", "--timeout=60s")
+    install_crds(cluster)
 
 
 @pytest.fixture
 def restricted(cluster: Cluster, namespace: str) -> str:
-    """A namespace that refuses pods below the restricted Pod Security level."""
+    """A namespace that enforces restricted Pod Security."""
     cluster.kubectl("label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted")
     return namespace
 
 
 def in_namespace(folder: Path, base: Path, namespace: str) -> Path:
-    """Write a kustomization that puts ``base`` into a namespace of its own."""
+    """Write a kustomization that puts ``base`` into the namespace."""
     content = {"namespace": namespace, "resources": [os.path.relpath(base, folder.resolve())]}
     (folder / "kustomization.yaml").write_text(yaml.safe_dump(content))
     return folder
@@ -79,7 +79,7 @@ def test_the_gitops_sample_names_the_generated_config_maps(cluster: Cluster, tmp
 
 
 @pytest.mark.parametrize("chart", CHARTS, ids=lambda path: path.name)
-def test_helm_has_nothing_against_a_sample_chart(binaries: Binaries, chart: Path) -> None:
+def test_helm_lint_accepts_the_sample_charts(binaries: Binaries, chart: Path) -> None:
     helm(binaries, "lint", "--strict", str(chart))
 
 
@@ -117,7 +117,7 @@ def test_the_schema_of_a_sample_chart_refuses_wrong_values(binaries: Binaries, c
 
 
 def create_pod(cluster: Cluster, namespace: str, workload: dict[str, dict[str, dict[str, object]]]) -> None:
-    """Have the pod of a workload admitted, in a dry run: Pod Security refuses pods, and only warns of workloads."""
+    """Create the pod of a workload in a dry run: Pod Security refuses pods, and only warns about workloads."""
     template = workload["spec"]["template"]
     spec = {**template["spec"], "serviceAccountName": "default"} if isinstance(template["spec"], dict) else {}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "probe", "namespace": namespace}, "spec": spec}

@@ -1,8 +1,8 @@
-"""A real control plane on loopback, in seconds, without Docker, root or a network: ``python -m tests.localcluster``.
+"""A real control plane on loopback without Docker, root or a network: ``python -m tests.localcluster``.
 
-What is public: LocalCluster (start, stop, break), choose_nodes (simulated ones, or a real one besides), Cluster (the
-way into a running one) and Binaries (where helm, kubectl and the others are). The supervisor process owns everything
-that runs; see its docstring.
+The public names are LocalCluster (start, stop and break a cluster), choose_nodes (simulated nodes, or a real one in
+addition), Cluster (access to a running cluster) and Binaries (the paths of helm, kubectl and the other programs). The
+supervisor process owns everything that runs; see its docstring.
 """
 
 from tests.localcluster.access import Cluster, KubectlFailed

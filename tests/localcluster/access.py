@@ -1,4 +1,4 @@
-"""A running cluster as tests and commands see it, whoever runs it."""
+"""Access to a running cluster, whichever provider runs it."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ _KUBECTL_SECONDS = 120.0
 
 
 class KubectlFailed(Exception):
-    """kubectl ended with an error; the message is what it said."""
+    """kubectl ended with an error; the message contains its standard error."""
 
 
 def run_kubectl(
@@ -23,7 +23,7 @@ def run_kubectl(
 ) -> str:
     """Run kubectl, at most ``timeout`` seconds, and return its standard output.
 
-    Without ``kubeconfig`` it finds its own, as it does for a person. Raises KubectlFailed, subprocess.TimeoutExpired.
+    Without ``kubeconfig``, kubectl uses its default. Raises KubectlFailed, subprocess.TimeoutExpired.
     """
     answer = subprocess.run(
         [program, *arguments],
@@ -41,7 +41,7 @@ def run_kubectl(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """How to reach a cluster as its administrator, and the programs for it."""
+    """Address and credentials of a cluster's administrator, and the programs for it."""
 
     kubeconfig: Path
     server: str
@@ -50,13 +50,13 @@ class Cluster:
     kubectl_path: Path
     helm_path: Path
     audit_log: Path | None = None
-    """The API server's audit log, where there is one within reach."""
+    """The API server's audit log, or None where it cannot be read."""
     node_address: str | None = None
-    """Address of the real node, where node ports are served, if there is such a node."""
+    """Address of the real node, which serves node ports, or None without a real node."""
 
     @property
     def env(self) -> dict[str, str]:
-        """The environment of this process, with KUBECONFIG set and kubectl and helm in front of PATH."""
+        """The environment of this process, with KUBECONFIG set, and kubectl and helm first in PATH."""
         folders = [str(self.kubectl_path.parent), str(self.helm_path.parent), os.environ.get("PATH", os.defpath)]
         return {**os.environ, "KUBECONFIG": str(self.kubeconfig), "PATH": os.pathsep.join(folders)}
 

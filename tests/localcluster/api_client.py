@@ -1,7 +1,4 @@
-"""The few requests to the API server that starting a cluster takes, without a client library.
-
-Speaks HTTPS to one server whose authority it knows, as the administrator.
-"""
+"""The requests to the API server that starting a cluster needs, without a client library."""
 
 import http.client
 import json
@@ -23,7 +20,7 @@ class ApiError(Exception):
 
 
 class ApiClient:
-    """One administrator's view of one API server."""
+    """An HTTPS client of one API server, as the administrator."""
 
     def __init__(self, *, server: str, authority: Path, token: str) -> None:
         address = urllib.parse.urlsplit(server)
@@ -32,14 +29,14 @@ class ApiClient:
         self._token = token
 
     def get(self, path: str) -> Mapping[str, object] | None:
-        """Return the object at ``path``; None when it is not there or the server does not answer (yet)."""
+        """Return the object at ``path``, or None if it does not exist or the server does not answer yet."""
         try:
             return self._request("GET", path)
         except (ApiError, OSError, http.client.HTTPException):
             return None
 
     def responds(self, path: str) -> bool:
-        """Tell whether ``path`` is answered with success."""
+        """Return whether a GET of ``path`` succeeds."""
         try:
             self._send("GET", path)
         except (ApiError, OSError, http.client.HTTPException):
@@ -47,7 +44,7 @@ class ApiClient:
         return True
 
     def create(self, path: str, manifest: Mapping[str, object]) -> None:
-        """Create an object in the collection at ``path``, unless it is there already. Raises Refused, OSError."""
+        """Create an object in the collection at ``path`` unless it exists. Raises ApiError, OSError."""
         try:
             self._request("POST", path, manifest)
         except ApiError as error:

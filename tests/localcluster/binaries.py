@@ -1,7 +1,7 @@
-"""Where the programs come from: the machine, the cache, a release, or a build, the first that works.
+"""Finds the programs: on the machine, in the cache, as a release, or by a build, whichever works first.
 
-The cache lies outside the checkout and is shared by all checkouts of a user. It is keyed by tool, version and
-platform, filled under a lock, and a program appears in it by an atomic rename, so that nobody runs half a file.
+The cache is outside the checkout and shared by all checkouts of a user. Its key is tool, version and platform. It is
+filled under a lock, and a program appears in it by an atomic rename, so that no process runs an incomplete file.
 """
 
 import os
@@ -22,7 +22,7 @@ from tests.localcluster.tools import ALL_TOOLS, Tool
 _LOCK_SECONDS = 90 * 60
 
 Producer = Callable[[Sequence[Tool], Path], Mapping[str, Path]]
-"""Makes tools of one module in the given folder and tells where each lies."""
+"""Puts tools of one module into the given folder and returns the path of each."""
 
 
 def cache_root() -> Path:
@@ -32,7 +32,7 @@ def cache_root() -> Path:
 
 
 def platform_key() -> tuple[str, str]:
-    """Return Go's names of this operating system and processor, such as ("linux", "amd64")."""
+    """Return Go's names for this operating system and processor, such as ("linux", "amd64")."""
     machine = platform.machine().lower()
     arch = {"x86_64": "amd64", "aarch64": "arm64"}.get(machine, machine)
     return platform.system().lower(), arch
@@ -40,17 +40,17 @@ def platform_key() -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Binaries:
-    """Finds programs by name and makes those that are missing."""
+    """Finds programs by name, and downloads or builds missing ones."""
 
     root: Path = field(default_factory=cache_root)
     progress: ProgressCallback = print_progress
     producers: tuple[Producer, ...] | None = None
-    """Tried one after the other for what the cache lacks; default: the release, then the Go build."""
+    """Tried in order for what the cache lacks. Default: the release, then the Go build."""
 
     def resolve(self, names: Iterable[str]) -> dict[str, Path]:
-        """Return the path of each named program, made first where it is missing.
+        """Return the path of each named program, after downloading or building missing ones.
 
-        Raises KeyError for an unknown name, BuildFailed when nothing worked.
+        Raises KeyError for an unknown name, BuildFailed if no producer succeeded.
         """
         wanted = [ALL_TOOLS[name] for name in names]
         missing = sorted((tool for tool in wanted if self.find(tool) is None), key=lambda tool: tool.module)
@@ -60,7 +60,7 @@ class Binaries:
         return {name: path for name, path in found.items() if path}
 
     def find(self, tool: Tool) -> Path | None:
-        """Return the program when KUBEBUILDER_ASSETS or the cache has it."""
+        """Return the program if KUBEBUILDER_ASSETS or the cache has it."""
         assets = os.environ.get("KUBEBUILDER_ASSETS")
         if assets and tool.in_kubebuilder_assets and os.access(Path(assets) / tool.name, os.X_OK):
             return Path(assets) / tool.name
@@ -68,7 +68,7 @@ class Binaries:
         return cached if os.access(cached, os.X_OK) else None
 
     def cached_path(self, tool: Tool) -> Path:
-        """Return the place of the program in the cache, whether it is there or not."""
+        """Return the program's path in the cache, whether it exists or not."""
         return self.root / "tools" / f"{tool.name}-{tool.version}" / "-".join(platform_key()) / tool.name
 
     def _fill_cache(self, module: str, tools: list[Tool]) -> None:
@@ -113,7 +113,7 @@ class Binaries:
             try:
                 made[tool.name] = fetch_release(tool.release, os_name=os_name, arch=arch, folder=folder)
             except DownloadFailed as error:
-                self.progress(f"no release of {tool.name} {tool.version} to be had ({error})")
+                self.progress(f"cannot download {tool.name} {tool.version} ({error})")
         return made
 
     def _build(self, tools: Sequence[Tool], scratch: Path) -> dict[str, Path]:

@@ -1,4 +1,4 @@
-"""The local cluster from outside: start it, find it, break it, stop it."""
+"""Starts, finds, breaks and stops the local cluster."""
 
 import json
 import signal
@@ -44,14 +44,14 @@ class ClusterNotRunning(Exception):
 
 
 class ClusterFailed(Exception):
-    """The cluster did not start; the message says which part and why."""
+    """The cluster did not start; the message names the component and the cause."""
 
 
 class LocalCluster:
-    """One control plane in one folder; a context manager starts and stops it.
+    """One cluster in one folder; as a context manager it starts and stops the cluster.
 
-    ``nodes`` tells how many nodes of which kind. The folder holds everything of the cluster; two clusters need two
-    folders and nothing else.
+    ``nodes`` is the number of nodes of each kind. The folder contains everything of the cluster, so clusters in
+    different folders run side by side.
     """
 
     def __init__(
@@ -68,9 +68,9 @@ class LocalCluster:
         self._binaries = binaries or Binaries(progress=progress)
 
     def start(self, *, owner: ProcessIdentity | None = None, detached: bool = False) -> Cluster:
-        """Start the cluster, wait until pods would run, and return the way in.
+        """Start the cluster, wait until pods can run, and return access to it.
 
-        It ends when ``owner`` (default: this process) ends, or lives on until stop when ``detached``. Raises
+        The cluster stops when ``owner`` (default: this process) ends; ``detached``, it runs until `stop`. Raises
         ClusterRunning, ClusterFailed, BuildFailed.
         """
         if self.running:
@@ -98,9 +98,9 @@ class LocalCluster:
         return self.connect()
 
     def stop(self) -> bool:
-        """End the cluster and every process of it; tell whether there was one.
+        """Stop the cluster with all its processes, and return whether one was running.
 
-        What a crashed run left behind is ended too.
+        Also removes what a crashed run left behind.
         """
         was_running = self.running
         if was_running:
@@ -115,18 +115,18 @@ class LocalCluster:
 
     @property
     def running(self) -> bool:
-        """Whether a supervisor is at work in the folder, ready or not."""
+        """Whether a supervisor runs in the folder, ready or not."""
         return is_locked(self.layout.lock)
 
     def state(self) -> ClusterState:
-        """Return what runs. Raises ClusterNotRunning when nothing does, or not yet."""
+        """Return the processes and addresses of the cluster. Raises ClusterNotRunning unless it is ready."""
         state = self._read_state()
         if state is None or not state.ready or not self.running:
             raise ClusterNotRunning(f"no cluster runs in {self.layout.root}; start one with `up`")
         return state
 
     def connect(self) -> Cluster:
-        """Return the way into the running cluster. Raises ClusterNotRunning."""
+        """Return access to the running cluster. Raises ClusterNotRunning."""
         state = self.state()
         programs = self._binaries.resolve(["kubectl", "helm"])
         return Cluster(
@@ -140,35 +140,35 @@ class LocalCluster:
         )
 
     def load_image(self, archive: Path) -> None:
-        """Bring an image, the tar of an OCI layout (see images.write_image), to the real node.
+        """Load an image, the tar of an OCI layout (see images.write_image), into the real node.
 
-        Raises ClusterNotRunning, EnclosureFailed, ValueError when there is no real node.
+        Raises ClusterNotRunning, NamespacesFailed, and ValueError without a real node.
         """
-        keeper, record = self._process_identity(NAMESPACE_HOLDER), HostResources.read(self.layout.node_record)
+        holder, record = self._process_identity(NAMESPACE_HOLDER), HostResources.read(self.layout.node_record)
         if record is None:
             raise ClusterNotRunning(f"no cluster runs in {self.layout.root}; start one with `up`")
         ctr = self._binaries.resolve(["ctr"])["ctr"]
-        load_image(NodeNamespaces(holder_pid=keeper.pid, host_resources=record), archive.resolve(), ctr=ctr)
+        load_image(NodeNamespaces(holder_pid=holder.pid, host_resources=record), archive.resolve(), ctr=ctr)
 
     def send_signal(self, name: str, number: signal.Signals) -> None:
-        """Send a signal to one process, by program name. One that dies is started again after a second."""
+        """Send a signal to one process, by program name. The supervisor restarts a process that ends after a second."""
         self._process_identity(name).send_signal(number)
 
     def stop_process(self, name: str) -> None:
-        """Kill one process and keep it down until release."""
+        """Kill one process and keep it down until `start_process`."""
         process = self._process_identity(name)
         (self.layout.stopped / name).touch()
         wait_until(lambda: not process.alive, timeout=READY_SECONDS, what=f"{name} to end")
 
     def start_process(self, name: str) -> None:
-        """Let a held process run again and wait until the API server answers."""
+        """Start a stopped process again and wait until the API server answers."""
         old = self._process_identity(name)
         (self.layout.stopped / name).unlink(missing_ok=True)
         wait_until(lambda: self._process_identity(name) != old, timeout=READY_SECONDS, what=f"{name} to start")
         self.wait_api_server_ready()
 
     def wait_api_server_ready(self) -> None:
-        """Wait until the API server says that it is ready. Raises DeadlineExceeded."""
+        """Wait until the API server is ready. Raises DeadlineExceeded."""
         client = ApiClient(
             server=self.state().server,
             authority=self.layout.ca_certificate,
@@ -191,7 +191,7 @@ class LocalCluster:
         return processes[name]
 
     def _clean_up_node(self) -> None:
-        """Remove what a killed supervisor could not, unless the next one is at it."""
+        """Remove what a killed supervisor left on the machine, unless the next supervisor is already doing so."""
         if not self.layout.node_record.exists():
             return
         try:
@@ -204,7 +204,7 @@ class LocalCluster:
         return ClusterState.read(self.layout.state)
 
     def _await_ready(self, process: "subprocess.Popen[str]", order: StartRequest) -> None:
-        """Hand over the order and listen until the cluster is ready; when interrupted, end it."""
+        """Send the request and read events until the cluster is ready. When interrupted, stop the cluster."""
         if process.stdin is None or process.stdout is None:
             raise ClusterFailed("no pipe to the supervisor")
         supervisor: ProcessIdentity | None = None
@@ -227,11 +227,11 @@ class LocalCluster:
 
 
 def _read_events(stream: IO[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Give what the supervisor tells; its end without a result counts as a failure."""
+    """Yield the supervisor's events; if it ends without a result, a failure."""
     for line in stream:
         message = json.loads(line)
         yield str(message["event"]), message["data"]
-    yield "failed", {"text": "the supervisor ended without a word; its log is logs/supervisor.log"}
+    yield "failed", {"text": "the supervisor ended without an error message; see logs/supervisor.log"}
 
 
 def _raise_start_error(event: str, data: dict[str, Any], folder: Path) -> None:
@@ -241,7 +241,7 @@ def _raise_start_error(event: str, data: dict[str, Any], folder: Path) -> None:
 
 
 def _terminate(supervisor: ProcessIdentity) -> None:
-    """End a supervisor and with it its children, whom the kernel kills should it not do so in time."""
+    """Terminate a supervisor, which stops its children; if it does not in time, kill it, and the kernel kills them."""
     supervisor.send_signal(signal.SIGTERM)
     if not supervisor.wait(_STOP_DEADLINE_SECONDS):
         supervisor.send_signal(signal.SIGKILL)

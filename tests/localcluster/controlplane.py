@@ -12,22 +12,22 @@ from tests.localcluster.ports import LOOPBACK
 from tests.localcluster.processes import ProcessSpec
 
 ADVERTISE_ADDRESS = "192.0.2.1"
-"""The API server refuses to advertise loopback; nobody connects to this address (TEST-NET-1, RFC 5737)."""
+"""The API server refuses to advertise loopback. Nothing connects to this address (TEST-NET-1, RFC 5737)."""
 SERVICE_RANGE = "10.96.0.0/16"
 API_SERVICE = "10.96.0.1"
 CLUSTER_DNS = "10.96.0.10"
-"""Where pods on a real node look for names; nothing answers there until somebody installs it."""
+"""The name server of pods on a real node. It does not answer unless a test installs one."""
 ADMIN_USER = "local-admin"
 ADMIN_GROUP = "system:masters"
 _CLIENT_QPS = 500
-"""Controllers ask as often as they want: the default of 20 requests a second would measure the limit, not us."""
+"""With the default of 20 requests a second, tests would measure the limit of the controllers."""
 
 _AUDIT_POLICY = """\
 apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
 rules:
-  # what the control plane does for itself is only of interest when it changes something
+  # only the changes of the control plane itself are of interest
   - level: None
     users: ["system:apiserver", "system:kube-scheduler", "system:kube-controller-manager", "simulated-nodes",
             "system:kube-proxy"]
@@ -52,7 +52,7 @@ _SIMULATED_NODE_FLAGS: Mapping[str, object] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
-    """The ports of one control plane, all on loopback but the API server's, which is on the address of its site."""
+    """The ports of one control plane: the API server's at its placement's address, all others on loopback."""
 
     api_server: int
     etcd: int
@@ -61,7 +61,7 @@ class Ports:
 
 
 class ControlPlane:
-    """Writes the files of a control plane and says which processes make it up."""
+    """Writes the files of a control plane and describes its processes."""
 
     def __init__(
         self, layout: ClusterLayout, *, binaries: Mapping[str, Path], ports: Ports, token: str, placement: Placement
@@ -83,16 +83,16 @@ class ControlPlane:
 
     @property
     def placement(self) -> Placement:
-        """Where its processes run."""
+        """Where the processes run."""
         return self._placement
 
     @property
     def authority(self) -> Path:
-        """The certificate that vouches for the API server."""
+        """The certificate of the authority that signed the API server's."""
         return self._layout.ca_certificate
 
     def write_admin_credentials(self) -> None:
-        """Write the files that let a person in."""
+        """Write the administrator's kubeconfig and token."""
         write_private_file(self._layout.token, self._token + "\n")
         write_kubeconfig(self._layout.kubeconfig, server=self.server, authority=self.authority, credential=self._token)
 
@@ -104,11 +104,11 @@ class ControlPlane:
         return path
 
     def issue(self, name: str) -> KeyPair:
-        """Make a key and a certificate for serving on loopback."""
+        """Create a key and a certificate for serving on loopback."""
         return self._authority.issue(name, common_name=name)
 
     def etcd(self) -> ProcessSpec:
-        """Describe etcd: mutual TLS, because loopback is open to every user of the machine."""
+        """Describe etcd. It uses mutual TLS, because every user of the machine can connect to loopback."""
         pair = self.issue("etcd")
         client = f"https://{LOOPBACK}:{self._ports.etcd}"
         peer = f"https://{LOOPBACK}:{self._ports.etcd_peer}"
@@ -168,9 +168,9 @@ class ControlPlane:
         )
 
     def controllers(self) -> list[ProcessSpec]:
-        """Describe kube-controller-manager and kube-scheduler; neither serves anything.
+        """Describe kube-controller-manager and kube-scheduler, which serve nothing.
 
-        No leader election: with it they would end when the API server is away for a while.
+        Without leader election: with it, they would end whenever a test stops the API server for a while.
         """
         return [
             self._spec(
@@ -198,7 +198,7 @@ class ControlPlane:
         ]
 
     def _real_node_flags(self) -> Mapping[str, object]:
-        """Give the API server's flags that let a kubelet in, and pods reach it."""
+        """Return the API server's flags that admit a kubelet and make the API server reachable for pods."""
         kubelet_client = self._authority.issue(
             "kubelet-client", common_name="kube-apiserver-kubelet-client", organization=ADMIN_GROUP
         )

@@ -1,7 +1,6 @@
-"""Official releases: fetched with short time-outs, checked by sha256, unpacked.
+"""Downloads official releases with short timeouts, checks their sha256, and unpacks them.
 
-A machine without a way out must learn that within seconds, so an origin that could not be reached once is not asked
-again by this process.
+A machine without internet access must find out within seconds, so this process does not try an unreachable host twice.
 """
 
 import hashlib
@@ -19,7 +18,7 @@ from threading import Thread
 from tests.localcluster.tools import Release
 
 CONNECT_SECONDS = 3.0
-"""For the name look-up, and again for each connection and each read."""
+"""Limit for the name lookup, for each connection, and for each read."""
 DOWNLOAD_SECONDS = 300.0
 _CHUNK = 1 << 20
 
@@ -27,11 +26,11 @@ _unreachable_hosts: set[str] = set()
 
 
 class DownloadFailed(Exception):
-    """The release could not be fetched whole and checked; the message says why."""
+    """The release could not be downloaded completely or verified; the message contains the cause."""
 
 
 def fetch_release(release: Release, *, os_name: str, arch: str, folder: Path) -> Path:
-    """Fetch, check and unpack a release into ``folder`` and return the path of the program.
+    """Download, verify and unpack a release into ``folder``, and return the path of the program.
 
     Raises DownloadFailed.
     """
@@ -39,7 +38,7 @@ def fetch_release(release: Release, *, os_name: str, arch: str, folder: Path) ->
     checksum_url = release.checksum_url.format(os=os_name, arch=arch)
     origin = urllib.parse.urlsplit(url).hostname or ""
     if origin in _unreachable_hosts:
-        raise DownloadFailed(f"{origin} was not reachable a moment ago")
+        raise DownloadFailed(f"{origin} was unreachable a moment ago")
     try:
         _resolve(origin)
         wanted = _published_checksum(checksum_url, file_name=url.rpartition("/")[2])
@@ -55,7 +54,7 @@ def fetch_release(release: Release, *, os_name: str, arch: str, folder: Path) ->
 
 
 def _resolve(host: str) -> None:
-    """Look the name up within CONNECT_SECONDS: the resolver itself knows no deadline."""
+    """Resolve the name within CONNECT_SECONDS: the resolver has no timeout of its own."""
     found: list[object] = []
 
     def look_up() -> None:
@@ -68,7 +67,7 @@ def _resolve(host: str) -> None:
     thread.start()
     thread.join(CONNECT_SECONDS)
     if not found:
-        raise TimeoutError(f"no answer to the name look-up within {CONNECT_SECONDS:g} s")
+        raise TimeoutError(f"the name lookup took longer than {CONNECT_SECONDS:g} s")
     if isinstance(found[0], OSError):
         raise found[0]
 
@@ -102,7 +101,7 @@ def _fetch(url: str, target: Path, *, sha256: str) -> None:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"not complete within {DOWNLOAD_SECONDS:g} s")
     if digest.hexdigest() != sha256:
-        raise DownloadFailed(f"{url.rpartition('/')[2]}: its sha256 is not the published one")
+        raise DownloadFailed(f"{url.rpartition('/')[2]}: its sha256 differs from the published one")
 
 
 def _unpack(archive: Path, *, member: str, folder: Path) -> Path:

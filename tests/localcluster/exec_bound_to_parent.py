@@ -1,7 +1,7 @@
-"""Run a command that the kernel kills when the process that started it dies: ``launch.py PARENT_PID COMMAND…``.
+"""Run a command that the kernel kills when its parent dies: ``exec_bound_to_parent.py PARENT_PID COMMAND…``.
 
-A script of its own, because the request to the kernel must be made between fork and exec, and running Python code
-there is not safe in general. Linux only (prctl(2), PR_SET_PDEATHSIG; it lasts through exec).
+A separate script, because prctl(2) with PR_SET_PDEATHSIG must run between fork and exec, where running Python code is
+not safe in general. Linux only; the setting persists through exec.
 """
 
 import ctypes
@@ -13,7 +13,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
-    """Ask for the signal, make sure that the parent still lives, become the command."""
+    """Request the signal, check that the parent still runs, and exec the command."""
     parent, command = int(sys.argv[1]), sys.argv[2:]
     if ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
         sys.exit("the kernel refused PR_SET_PDEATHSIG")

@@ -1,4 +1,4 @@
-"""Locks between processes: an advisory lock on a file, which the kernel drops when its holder dies."""
+"""Locks between processes: advisory file locks, which the kernel releases when their holder dies."""
 
 import fcntl
 import os
@@ -11,13 +11,13 @@ from tests.localcluster.waiting import wait_until
 
 
 class Locked(Exception):
-    """Somebody else holds the lock."""
+    """Another process holds the lock."""
 
 
 def try_lock(path: Path) -> IO[str]:
-    """Take the lock and return the open file that holds it: closing the file, or dying, drops the lock.
+    """Take the lock and return the open file that holds it. Closing the file releases the lock.
 
-    Raises Locked when another process (or another open file of this one) holds it.
+    Raises Locked if another process, or another open file of this process, holds it.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+")
@@ -30,7 +30,7 @@ def try_lock(path: Path) -> IO[str]:
 
 
 def is_locked(path: Path) -> bool:
-    """Tell whether some process holds the lock now."""
+    """Return whether a process holds the lock."""
     if not path.exists():
         return False
     try:
@@ -42,9 +42,9 @@ def is_locked(path: Path) -> bool:
 
 @contextmanager
 def lock(path: Path, *, timeout: float, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Hold the lock for the block, waiting at most ``timeout`` seconds for it.
+    """Hold the lock for the block, after waiting for it at most ``timeout`` seconds.
 
-    ``on_wait`` is called once when the lock is not free. Raises DeadlineExceeded.
+    Calls ``on_wait`` once if it has to wait. Raises DeadlineExceeded.
     """
     try:
         file = try_lock(path)

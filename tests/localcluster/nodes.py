@@ -1,7 +1,7 @@
-"""Kinds of nodes that a cluster can have.
+"""The kinds of nodes that a cluster can have.
 
-A kind says which processes it needs beside the control plane and which objects make its nodes known. The control plane
-knows nothing of any kind but where it is to run: beside a real node, in that node's network.
+A kind describes the processes and objects of its nodes. The control plane depends on it only for its placement: with
+a real node, it runs in that node's network.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,32 +20,32 @@ from tests.localcluster.realnode.node import RealNode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeContext:
-    """What a kind of nodes gets to work with."""
+    """What a kind of nodes needs to create its processes and objects."""
 
     layout: ClusterLayout
     plane: ControlPlane
     binaries: Mapping[str, Path]
     kubelet_port: int
     node_namespaces: NodeEnvironment | None
-    """The namespaces for a real node, where there is to be one."""
+    """The namespaces of the real node, or None without one."""
 
 
 class NodeKind(Protocol):
-    """Some nodes of one kind."""
+    """The nodes of one kind."""
 
     @property
     def names(self) -> Sequence[str]:
-        """Names of the Node objects to wait for."""
+        """Names of the Node objects."""
 
     def processes(self) -> Iterable[ProcessSpec]:
-        """Write what the processes need and describe them; called before anything runs."""
+        """Write the files of the processes and describe them. Called before anything runs."""
 
     def register(self, client: ApiClient) -> None:
-        """Create the objects of the nodes; called when the API server answers."""
+        """Create the objects of the nodes. Called when the API server answers."""
 
 
 def make_nodes(kinds: Mapping[str, int], context: NodeContext) -> list[NodeKind]:
-    """Make the kinds by name, each with its number of nodes. Raises ValueError for an unknown kind."""
+    """Return the nodes of each kind. Raises ValueError for an unknown kind."""
     unknown = sorted(set(kinds) - set(NODE_KINDS))
     if unknown:
         raise ValueError(f"unknown kind of nodes {unknown[0]!r}; known: {', '.join(NODE_KINDS)}")

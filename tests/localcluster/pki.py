@@ -1,6 +1,6 @@
-"""Keys and certificates of one cluster: a throw-away authority that signs what the components show each other.
+"""Keys and certificates of one cluster, signed by an authority that exists only as long as the cluster.
 
-Elliptic keys, because making one takes a fraction of a millisecond. Nothing here outlives the cluster.
+The keys are elliptic, because creating one takes a fraction of a millisecond.
 """
 
 import datetime
@@ -27,10 +27,10 @@ class KeyPair:
 
 
 class Authority:
-    """A certificate authority that keeps its files, and those that it signs, in one folder."""
+    """A certificate authority, with its files and those of the certificates it signed in one folder."""
 
     def __init__(self, folder: Path, *, addresses: Sequence[str] = ()) -> None:
-        """Make it; what it signs serves on ``addresses`` besides loopback."""
+        """Create it. Its certificates are valid for ``addresses`` and for loopback."""
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._folder = folder
         self._addresses = [ipaddress.ip_address(address) for address in ("127.0.0.1", *addresses)]
@@ -42,7 +42,7 @@ class Authority:
         self._write_certificate(builder, folder / "ca.crt")
 
     def issue(self, file_name: str, *, common_name: str, organization: str | None = None) -> KeyPair:
-        """Sign a pair that serves on loopback and identifies a client.
+        """Create a pair that can serve and identifies a client.
 
         Kubernetes reads the user from ``common_name`` and the group from ``organization``.
         """
@@ -75,7 +75,7 @@ class Authority:
 
 
 def service_account_key(folder: Path) -> KeyPair:
-    """Make the pair that signs service account tokens; its second file is the bare public key."""
+    """Create the pair that signs service account tokens; its second file is the bare public key."""
     key = ec.generate_private_key(ec.SECP256R1())
     pair = KeyPair(folder / "service-account.key", folder / "service-account.pub")
     write_key(key, pair.key)
@@ -86,7 +86,7 @@ def service_account_key(folder: Path) -> KeyPair:
 
 
 def write_key(key: ec.EllipticCurvePrivateKey, path: Path) -> None:
-    """Write a private key that only its owner can read."""
+    """Write a private key to a file that only its owner can read."""
     path.touch(mode=0o600)
     path.write_bytes(
         key.private_bytes(

@@ -1,4 +1,4 @@
-"""Where the processes of a control plane run and listen: on the machine's loopback, or in a node's namespaces."""
+"""Where the processes of a control plane run: on the machine's loopback, or in a node's network."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ from tests.localcluster.ports import LOOPBACK
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """A place for the processes of a cluster."""
+    """Where the processes of a cluster run."""
 
     address: str = LOOPBACK
-    """Where the API server listens; a machine address of a real node, for pods must reach it."""
+    """The address of the API server. With a real node, an address that its pods can reach."""
     command_prefix: Sequence[str] = ()
-    """What goes in front of a command, so that it runs there."""
+    """Precedes a command, so that it runs there."""
 
     @property
     def has_real_node(self) -> bool:
-        """Whether a kubelet runs here, which needs an API server that lets nodes in."""
+        """Whether a kubelet runs here, which the API server has to admit."""
         return self.address != LOOPBACK

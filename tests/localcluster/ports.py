@@ -1,9 +1,9 @@
-"""Free ports on loopback that stay ours until the program meant for them listens, and after.
+"""Reserves free loopback ports for programs that listen on them later.
 
-Linux lets a second socket listen on a port that is bound but not listened on when both carry SO_REUSEADDR, which
-every Go program sets. So a port is taken without that option (which fails when anybody has it, and makes the kernel
-choose another), gets the option afterwards, and is kept: no other cluster can get it, nor an outgoing connection,
-and a program that is started again finds its port free.
+Linux lets a second socket listen on a port that is bound but not listened on if both have SO_REUSEADDR, which every Go
+program sets. So a port is bound without the option, which makes the kernel choose a port that nothing uses. Then the
+option is set, and the socket stays open: no other cluster and no outgoing connection gets the port, and a program that
+is restarted finds it free.
 """
 
 import socket
@@ -14,7 +14,7 @@ LOOPBACK = "127.0.0.1"
 
 
 class PortReservation:
-    """A number of ports on loopback, ours until closed."""
+    """A number of loopback ports, reserved until closed."""
 
     def __init__(self, count: int) -> None:
         self._sockets: list[socket.socket] = []
@@ -30,7 +30,7 @@ class PortReservation:
         return [int(holder.getsockname()[1]) for holder in self._sockets]
 
     def close(self) -> None:
-        """Give the ports back."""
+        """Release the ports."""
         for holder in self._sockets:
             holder.close()
 

@@ -1,7 +1,7 @@
-"""Processes and their identities: a pid alone may be somebody else's by the time it is used.
+"""Starts and stops processes, and identifies them reliably: a pid alone may belong to another process later.
 
-An identity is the pid with the start time that the kernel recorded and the boot it belongs to, so that what a
-crashed run left behind can be ended without ever touching a stranger.
+An identity is the pid with the kernel's start time and the boot id, so that the processes of a crashed run can be
+killed without ever hitting another process.
 """
 
 import os
@@ -21,14 +21,14 @@ _TAIL_BYTES = 4000
 
 @dataclass(frozen=True, slots=True)
 class ProcessIdentity:
-    """One process, never confused with another that got the same pid later."""
+    """One process, distinct from a later process with the same pid."""
 
     pid: int
     started: str
 
     @classmethod
     def of(cls, pid: int) -> Self | None:
-        """Identify a running process; None when there is none or it is a zombie."""
+        """Identify a running process, or return None if there is none or it is a zombie."""
         try:
             stat = Path(f"/proc/{pid}/stat").read_text()
             boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -48,7 +48,7 @@ class ProcessIdentity:
         return identity
 
     def open_pidfd(self) -> int | None:
-        """Open a file descriptor that becomes readable when the process ends; None when it is gone."""
+        """Open a file descriptor that becomes readable when the process ends, or return None if it has ended."""
         try:
             descriptor = os.pidfd_open(self.pid)
         except ProcessLookupError:
@@ -60,11 +60,11 @@ class ProcessIdentity:
 
     @property
     def alive(self) -> bool:
-        """Whether it still runs."""
+        """Whether the process still runs."""
         return ProcessIdentity.of(self.pid) == self
 
     def send_signal(self, number: signal.Signals) -> None:
-        """Send a signal; nothing happens when the process is gone."""
+        """Send a signal, unless the process has ended."""
         descriptor = self.open_pidfd()
         if descriptor is None:
             return
@@ -88,7 +88,7 @@ class ProcessIdentity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessSpec:
-    """What to run: a name, an argument list with an absolute program path, extra environment variables."""
+    """A process to run: name, arguments with an absolute program path, additional environment variables."""
 
     name: str
     argv: tuple[str, ...]
@@ -96,13 +96,13 @@ class ProcessSpec:
 
 
 class ChildProcess:
-    """A running process in its own process group, with its output in a file; it dies with this process.
+    """A child process in its own process group, with its output in a file. It is killed when this process ends.
 
-    Start children from the main thread: the kernel counts the thread that started them as the parent.
+    Start children in the main thread: for the kernel, the parent is the thread that started them.
     """
 
     def __init__(self, spec: ProcessSpec, *, log: Path, folder: Path | None = None) -> None:
-        """Start it, with ``folder`` (default: the one of the log) as its working directory."""
+        """Start it, with ``folder`` (default: the folder of the log) as its working directory."""
         self.spec = spec
         self.log = log
         with log.open("ab") as output:
@@ -118,12 +118,12 @@ class ChildProcess:
 
     @property
     def identity(self) -> ProcessIdentity | None:
-        """Who it is, None when it has ended."""
+        """Its identity, or None if it has ended."""
         return ProcessIdentity.of(self._process.pid)
 
     @property
     def ended(self) -> bool:
-        """Whether it has ended (and then it is reaped)."""
+        """Whether it has ended; if so, it is reaped."""
         return self._process.poll() is not None
 
     def tail(self) -> str:
@@ -146,7 +146,7 @@ class ChildProcess:
 
 
 def stop_all(children: Sequence[ChildProcess], *, timeout: float) -> None:
-    """End children at the same time: SIGTERM to all, SIGKILL to those left after ``timeout`` seconds."""
+    """Stop all children at once: SIGTERM first, SIGKILL to those that still run after ``timeout`` seconds."""
     for child in children:
         child.send_signal(signal.SIGTERM)
         child.send_signal(signal.SIGCONT)
@@ -158,7 +158,7 @@ def stop_all(children: Sequence[ChildProcess], *, timeout: float) -> None:
 
 
 def kill_orphans(identities: Iterable[ProcessIdentity]) -> list[ProcessIdentity]:
-    """Kill processes that a crashed run left behind and return those that were still there."""
+    """Kill processes that a crashed run left behind, and return those that were still running."""
     found = [identity for identity in identities if identity.alive]
     for identity in found:
         identity.send_signal(signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Lines that tell a person what takes its time, with the seconds that passed."""
+"""Progress messages for slow steps, with the elapsed seconds."""
 
 import sys
 import time
@@ -12,15 +12,15 @@ _TICK_SECONDS = 10.0
 
 
 def print_progress(line: str) -> None:
-    """Print one line to the standard error stream at once."""
+    """Print one line to standard error and flush it."""
     print(line, file=sys.stderr, flush=True)
 
 
 @contextmanager
 def report_progress(progress: ProgressCallback, *, what: str, detail: Callable[[], str] = lambda: "") -> Iterator[None]:
-    """Announce ``what``, repeat it with the elapsed seconds every ten seconds, and tell when it is done.
+    """Report the start of ``what``, its progress every ten seconds, and its end.
 
-    ``detail`` is asked for a few words at each tick.
+    ``detail`` returns a few words for each progress message.
     """
     begin = time.monotonic()
     finished = Event()

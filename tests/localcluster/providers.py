@@ -1,7 +1,7 @@
-"""Where the cluster for tests and trials comes from: our own (default), kind, or the current kubeconfig context.
+"""The sources of a cluster: the local control plane (default), kind, or the current kubeconfig context.
 
-Every provider works on one folder: whoever knows the folder can use the cluster, and end it. What a provider makes it
-takes away again; what it found it leaves as it was.
+A provider keeps everything about its cluster in one folder, through which other processes can use and stop it. It
+removes what it created, and leaves unchanged what it found.
 """
 
 import json
@@ -32,19 +32,19 @@ _KIND_READY_SECONDS = 180
 
 
 class Provider(Protocol):
-    """One way to have a cluster."""
+    """One source of a cluster."""
 
     def start(self, folder: Path, *, owner: ProcessIdentity) -> Cluster:
-        """Make the cluster known in the folder; what is made for it ends with ``owner`` at the latest."""
+        """Start or find the cluster, and record it in the folder. It stops when ``owner`` ends, at the latest."""
 
     def attach(self, folder: Path) -> Cluster:
-        """Return the cluster that start made known there."""
+        """Return the cluster that `start` recorded in the folder."""
 
     def load_image(self, folder: Path, archive: Path) -> bool:
-        """Bring an image, the tar of an OCI layout, to the nodes; tell whether there is a way to do that."""
+        """Load an image, the tar of an OCI layout, into the nodes; return False if the provider cannot."""
 
     def stop(self, folder: Path) -> None:
-        """Undo what start did."""
+        """Undo `start`."""
 
 
 def choose_provider(name: str) -> Provider:
@@ -55,18 +55,18 @@ def choose_provider(name: str) -> Provider:
 
 
 class LocalProvider:
-    """The control plane of this package, with the nodes that the variable NODE asks for."""
+    """The control plane of this package, with the nodes that the variable NODE selects."""
 
     def start(self, folder: Path, *, owner: ProcessIdentity) -> Cluster:
-        """Start it."""
+        """Start the cluster."""
         return LocalCluster(folder, nodes=choose_nodes(folder=folder)).start(owner=owner)
 
     def attach(self, folder: Path) -> Cluster:
-        """Find it."""
+        """Return the running cluster."""
         return LocalCluster(folder).connect()
 
     def load_image(self, folder: Path, archive: Path) -> bool:
-        """Bring it to the real node, if there is one."""
+        """Load it into the real node, if there is one."""
         local = LocalCluster(folder)
         if not local.state().node_address:
             return False
@@ -74,22 +74,22 @@ class LocalProvider:
         return True
 
     def stop(self, folder: Path) -> None:
-        """End it."""
+        """Stop the cluster."""
         LocalCluster(folder).stop()
 
 
 class CurrentProvider:
-    """The cluster of the current kubeconfig context, copied into the folder so that a later switch does no harm."""
+    """The cluster of the current kubeconfig context, which is copied, so that switching contexts has no effect."""
 
     def start(self, folder: Path, *, owner: ProcessIdentity) -> Cluster:
-        """Copy the context; a user known by anything but a token gets a service account, for its token."""
+        """Copy the context. For a user without a token, create a service account and use its token."""
         config = run_kubectl(_kubectl(), ["config", "view", "--raw", "--minify", "--flatten", "-o", "json"])
         write_private_file(_original_kubeconfig(folder), config)
         _write_credentials(folder)
         return self.attach(folder)
 
     def attach(self, folder: Path) -> Cluster:
-        """Use the copy."""
+        """Return the cluster of the copied context."""
         layout = ClusterLayout(folder)
         config = json.loads(layout.kubeconfig.read_text())
         programs = Binaries().resolve(["kubectl", "helm"])
@@ -102,11 +102,11 @@ class CurrentProvider:
         )
 
     def load_image(self, folder: Path, archive: Path) -> bool:
-        """Do nothing: how images come to nodes is known to whoever runs them."""
+        """Do nothing: how to load an image depends on the cluster."""
         return False
 
     def stop(self, folder: Path) -> None:
-        """Take the service account away, if one was made."""
+        """Delete the service account, if one was created, and the copied files."""
         if (folder / _ADMIN).exists():
             for target in (["clusterrolebinding", _ADMIN], ["serviceaccount", _ADMIN, "-n", _ADMIN_NAMESPACE]):
                 run_kubectl(
@@ -118,10 +118,10 @@ class CurrentProvider:
 
 
 class KindProvider(CurrentProvider):
-    """A cluster of kind (Kubernetes in Docker), with the node image that the installed kind prefers."""
+    """A cluster of kind (Kubernetes in Docker), with the default node image of the installed kind."""
 
     def start(self, folder: Path, *, owner: ProcessIdentity) -> Cluster:
-        """Create it; it outlives a crash of its owner, as everything in Docker does."""
+        """Create the cluster. It survives a crash of its owner."""
         if shutil.which("kind") is None:
             raise ValueError("CLUSTER=kind needs the program kind, and Docker; install them or leave CLUSTER unset")
         folder.mkdir(parents=True, exist_ok=True)
@@ -134,14 +134,14 @@ class KindProvider(CurrentProvider):
         return self.attach(folder)
 
     def load_image(self, folder: Path, archive: Path) -> bool:
-        """Bring it to every node."""
+        """Load it into every node."""
         name = yaml.safe_load(self._config(folder).read_text())["name"]
         command = ["kind", "load", "image-archive", str(archive), "--name", name]
         subprocess.run(command, capture_output=True, check=True)
         return True
 
     def stop(self, folder: Path) -> None:
-        """Delete it."""
+        """Delete the cluster."""
         if self._config(folder).exists():
             self._manager(folder).delete()
 
@@ -150,7 +150,7 @@ class KindProvider(CurrentProvider):
         return folder / "kind.yaml"
 
     def _manager(self, folder: Path) -> AClusterManager:
-        # the library calls whatever kubectl is on the PATH
+        # the library runs the first kubectl in PATH
         os.environ["PATH"] = os.pathsep.join([str(_kubectl().parent), os.environ.get("PATH", os.defpath)])
         return select_provider_manager("kind")(provider_config=str(self._config(folder)))
 
@@ -167,14 +167,14 @@ def _kubectl() -> Path:
 
 
 def _original_kubeconfig(folder: Path) -> Path:
-    """Return the place of the kubeconfig as it was found; the one for use knows the user by a token."""
+    """Return the path of the original kubeconfig; the one for use authenticates with a token."""
     return folder / "original.kubeconfig"
 
 
 def _write_credentials(folder: Path) -> None:
-    """Write token and kubeconfig for the user of the original one, or a service account in that user's place.
+    """Write token and kubeconfig for the original user, or for a service account instead.
 
-    A client certificate would win over any token that a caller adds, so it must not be in the kubeconfig.
+    The kubeconfig must not contain a client certificate: it would take precedence over a token that a caller adds.
     """
     view = ["config", "view", "--raw", "--minify", "--flatten", "-o", "json"]
     config = json.loads(run_kubectl(_kubectl(), view, kubeconfig=_original_kubeconfig(folder)))
@@ -185,7 +185,7 @@ def _write_credentials(folder: Path) -> None:
 
 
 def _create_admin_account(folder: Path) -> str:
-    """Make a service account that may do everything and return a token of it."""
+    """Create a cluster administrator's service account and return a token for it."""
     (folder / _ADMIN).touch()
     account = {
         "apiVersion": "v1",

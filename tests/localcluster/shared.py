@@ -1,6 +1,6 @@
-"""One cluster for several processes that start at the same time: the first that needs it starts it.
+"""One cluster for the workers of a test run: the first worker that needs it starts it.
 
-Used by the test workers of one run. The folder is all that they share; the run's main process is the owner.
+The workers share only the folder; the main process of the run is the owner.
 """
 
 import shutil
@@ -14,19 +14,19 @@ from tests.localcluster.processes import ProcessIdentity
 from tests.localcluster.providers import Provider
 
 _START_SECONDS = 60 * 60
-"""A start may include building everything."""
+"""The start may include building all programs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedCluster:
-    """A cluster in a folder, started at most once, ended by the owner."""
+    """A cluster in a folder, started at most once, and stopped by the owner."""
 
     provider: Provider
     folder: Path
     owner: ProcessIdentity
 
     def get(self) -> Cluster:
-        """Return the cluster, started first when nobody did."""
+        """Return the cluster, after starting it if no other process did."""
         with lock(self.folder / "start.lock", timeout=_START_SECONDS):
             if self._started_marker.exists():
                 return self.provider.attach(self.folder)
@@ -35,7 +35,7 @@ class SharedCluster:
             return cluster
 
     def stop(self, *, logs_to: Path | None = None) -> bool:
-        """End the cluster if it was started, remove its folder, and tell whether there are logs at ``logs_to``."""
+        """Stop the cluster if it was started, remove its folder, and return whether there are logs at ``logs_to``."""
         if not self.folder.exists():
             return False
         self.provider.stop(self.folder)

@@ -1,4 +1,4 @@
-"""What a starter asks of a supervisor, and the deadlines that both go by."""
+"""The request that starts a supervisor, and the timeouts of both sides."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -6,13 +6,13 @@ from dataclasses import asdict, dataclass
 from tests.localcluster.processes import ProcessIdentity
 
 READY_SECONDS = 90.0
-"""Each step of the start may take this long: generous, for machines under load."""
+"""Timeout of each step of the start, long enough for a machine under load."""
 STOP_SECONDS = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartRequest:
-    """What the supervisor is asked to run."""
+    """The cluster that the supervisor has to run."""
 
     directory: str
     binaries: dict[str, str]
@@ -20,12 +20,12 @@ class StartRequest:
     owner: ProcessIdentity | None
 
     def to_json(self) -> str:
-        """Write the order as one JSON object."""
+        """Return the request as one line of JSON."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> "StartRequest":
-        """Read what to_json wrote."""
+        """Parse the result of to_json."""
         raw = json.loads(text)
         owner = raw.pop("owner")
         return cls(**raw, owner=ProcessIdentity(**owner) if owner else None)

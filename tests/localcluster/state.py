@@ -1,4 +1,4 @@
-"""What is known about a cluster from outside its supervisor: a small JSON file."""
+"""The state of a cluster in a JSON file, which its supervisor writes and other processes read."""
 
 import json
 from dataclasses import asdict, dataclass, field
@@ -10,22 +10,22 @@ from tests.localcluster.processes import ProcessIdentity
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterState:
-    """A snapshot of a cluster: who supervises it, where it listens, what runs."""
+    """A snapshot of a cluster: its supervisor, addresses and processes."""
 
     supervisor: ProcessIdentity
     server: str = ""
     ready: bool = False
     node_address: str = ""
-    """Address of the real node, if there is one."""
+    """Address of the real node, or empty without one."""
     processes: dict[str, ProcessIdentity] = field(default_factory=dict)
 
     def write(self, path: Path) -> None:
-        """Replace the file in one step."""
+        """Replace the file atomically."""
         write_private_file(path, json.dumps(asdict(self), indent=2))
 
     @classmethod
     def read(cls, path: Path) -> "ClusterState | None":
-        """Read the file; None when there is none."""
+        """Read the file, or return None if it does not exist."""
         try:
             text = path.read_text()
         except FileNotFoundError:
@@ -41,5 +41,5 @@ class ClusterState:
 
     @property
     def identities(self) -> list[ProcessIdentity]:
-        """Every process of the cluster, the supervisor last."""
+        """All processes of the cluster, the supervisor last."""
         return [*self.processes.values(), self.supervisor]

@@ -1,9 +1,9 @@
-"""The process that owns a running cluster: starts everything, restarts what dies, ends everything.
+"""The process that owns a running cluster: it starts all processes, restarts those that end, and stops them.
 
-It is a process of its own, so that a cluster has one life whoever started it: a shell command that has returned, a
-test run, ``make run``. It ends when told to (SIGTERM), or when its owner ends in whatever way. Its children die with
-it by the kernel's hand. It gets one JSON object on standard input and answers with JSON lines on standard output
-until the cluster is ready; afterwards it only writes to its log.
+A separate process, so that a cluster works the same whether a shell command, a test run or ``make run`` started it. It
+stops on SIGTERM, or when its owner ends for any reason; the kernel kills its children with it. It reads one JSON object
+from standard input and writes JSON lines to standard output until the cluster is ready. After that it writes only to
+its log.
 """
 
 import json
@@ -43,19 +43,19 @@ _LOOP_SECONDS = 0.2
 
 
 Notify = Callable[[str, Mapping[str, object]], None]
-"""Takes an event (started, progress, ready, running, failed) and its data."""
+"""Receives an event (started, progress, ready, running, failed) and its data."""
 
 
 class StartFailed(Exception):
-    """The cluster did not come up; the message ends with what the culprit said."""
+    """The cluster did not start; the message ends with the log of the process that failed."""
 
 
 class StopRequested(Exception):
-    """The end was asked for."""
+    """The supervisor has to stop."""
 
 
 class Supervisor:
-    """Runs one cluster in its folder, whose lock it holds."""
+    """Runs one cluster in a folder, whose lock it holds."""
 
     def __init__(self, order: StartRequest, *, notify: Notify) -> None:
         self._order = order
@@ -68,7 +68,7 @@ class Supervisor:
         self._node_namespaces: NodeEnvironment | None = None
 
     def run(self) -> None:
-        """Start the cluster, care for it until the end is asked for, end it. Raises StartFailed, Locked."""
+        """Run the cluster until a stop is requested, and restart its processes. Raises StartFailed, Locked."""
         signal.signal(signal.SIGTERM, self._on_sigterm)
         with ExitStack() as stack:
             stack.enter_context(try_lock(self._layout.lock))
@@ -164,7 +164,7 @@ class Supervisor:
             raise StopRequested
 
     def _restart_ended(self) -> None:
-        """Start again what has died, a moment later, unless it is held down."""
+        """Restart processes that ended, after a pause, unless a test stopped them."""
         for name, child in list(self._children.items()):
             held = (self._layout.stopped / name).exists()
             if not child.ended:
@@ -181,7 +181,7 @@ class Supervisor:
                 self._launch(child.spec)
 
     def _stop_children(self) -> None:
-        """Storage goes last: without it the API server would not end by itself."""
+        """Stop etcd last: without it the API server does not shut down."""
         children = list(self._children.values())
         stop_all(children[1:], timeout=STOP_SECONDS)
         stop_all(children[:1], timeout=STOP_SECONDS)
@@ -190,7 +190,7 @@ class Supervisor:
         self._stopping = True
 
     def _open_log(self) -> None:
-        """From here on the error stream is a file: whoever started us may be gone."""
+        """Redirect standard error to a file, because the process that started this one may have ended."""
         self._layout.logs.mkdir(mode=0o700)
         with (self._layout.logs / "supervisor.log").open("ab") as log:
             os.dup2(log.fileno(), sys.stderr.fileno())
@@ -205,7 +205,7 @@ class Supervisor:
         self._layout.audit_log.unlink(missing_ok=True)
 
     def _clean_up(self) -> None:
-        """Remove everything but the logs: data, keys, and whatever grants access."""
+        """Remove everything but the logs: data, keys and credentials."""
         layout = self._layout
         for path in (layout.kubeconfig, layout.token, layout.state):
             path.unlink(missing_ok=True)
@@ -235,7 +235,7 @@ def _node_ready(client: ApiClient, name: str) -> bool:
 
 @contextmanager
 def _open_owner_pidfd(owner: ProcessIdentity | None) -> Iterator[list[int]]:
-    """Give file descriptors that become readable when the owner ends: one, or none without an owner."""
+    """Yield the file descriptors that become readable when the owner ends: one, or none without an owner."""
     if owner is None:
         yield []
         return
@@ -256,7 +256,7 @@ def _print_event(event: str, data: Mapping[str, object]) -> None:
 
 
 def main() -> None:
-    """Run the cluster that standard input describes, as nobody's child."""
+    """Run the cluster that standard input describes, detached from the parent."""
     order = StartRequest.from_json(sys.stdin.readline())
     if os.fork() > 0:
         return

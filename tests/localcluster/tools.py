@@ -1,7 +1,6 @@
-"""The programs that the local cluster and the tests need: versions, origins and how each is built.
+"""The programs that the local cluster and the tests need: version, release and Go package of each.
 
-The only place where a version is written down besides the ``go.mod`` files under ``gotools/`` (a unit test compares
-the two). Pure data, so that the resolution in ``binaries`` can be tested with a table of its own.
+Versions are set here and in the ``go.mod`` files under ``gotools/``; a unit test compares them.
 """
 
 import hashlib
@@ -23,37 +22,37 @@ CNI_PLUGINS = "v1.9.1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """An official release of one tool, with the checksum that its publisher puts beside it.
+    """An official release of one tool, with the checksum file that its publisher provides.
 
-    ``{os}`` and ``{arch}`` in the addresses are Go's names of the platform. The checksum file comes from the same
-    origin as the release, so it proves a whole download and not the publisher; a build from the Go module is proved
-    by ``go.sum``. A tool without a published checksum has no Release and is always built.
+    ``{os}`` and ``{arch}`` in the URLs are Go's names of the platform. The checksum comes from the same host as the
+    release, so it verifies the download and not the publisher; ``go.sum`` verifies a build from the Go module. A tool
+    without a published checksum has no Release and is always built.
     """
 
     url: str
     checksum_url: str
     member: str | None = None
-    """Path of the program inside a .tar.gz; None when the download is the program itself."""
+    """Path of the program inside a .tar.gz, or None if the download is the program itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """One program: its name and version, where it is released and which Go package it is built from."""
+    """One program: its name, version, release and Go package."""
 
     name: str
     version: str
     module: str
-    """Name of the folder whose go.mod pins the version; tools of one module are built in one go."""
+    """Name of the folder whose go.mod pins the version. Tools of one module are built together."""
     package: str
     ldflags: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     """Build tags of the module."""
     debian_packages: tuple[str, ...] = ()
-    """What a build with C parts needs on the machine; without any, there are no C parts."""
+    """Packages that a build with cgo needs. Without any, cgo is off."""
     release: Release | None = None
     in_kubebuilder_assets: bool = False
     modules: Path = GOTOOLS
-    """Where the folder of the module lies."""
+    """The parent folder of the module's folder."""
 
 
 def _kubernetes(name: str, *, in_kubebuilder_assets: bool = False) -> Tool:
@@ -145,7 +144,7 @@ def _runc() -> Tool:
         version=RUNC,
         module="runc",
         package="github.com/opencontainers/runc",
-        # static, so that the program in the cache needs no package of the machine
+        # static, so that the cached program needs no libraries of the machine
         ldflags=(f"-X main.version={RUNC.removeprefix('v')}", "-linkmode=external", "-extldflags=-static"),
         tags=("seccomp", "netgo", "osusergo"),
         debian_packages=("gcc", "libc6-dev", "libseccomp-dev", "pkg-config"),
@@ -166,11 +165,11 @@ def _cni(name: str, kind: str) -> Tool:
 
 
 _SOURCE_SUFFIXES = {".go", ".mod", ".sum", ".json"}
-"""What a program of our own is made from."""
+"""Suffixes of the source files of this project's programs."""
 
 
 def _local_program(name: str, *, modules: Path = GOTOOLS, package: str = "gotools") -> Tool:
-    """Describe a program whose source is here; what it is made from is its version."""
+    """Describe a program of this project; the digest of its source is its version."""
     sources = sorted(path for path in (modules / name).iterdir() if path.suffix in _SOURCE_SUFFIXES)
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
     return Tool(
@@ -194,13 +193,13 @@ NODE_TOOLS: dict[str, Tool] = {
         _local_program("pause"),
     )
 }
-"""What a real node takes; only made when one is asked for."""
+"""The programs of a real node, built only on demand."""
 
 KPI_MONITOR = _local_program("kpi-monitor", modules=SAMPLES, package="samples")
 """The program of the sample xApps."""
 
 TEST_TOOLS: dict[str, Tool] = {tool.name: tool for tool in (_local_program("testpod"), KPI_MONITOR)}
-"""What runs in containers of tests and samples; only made when asked for."""
+"""The programs in containers of tests and samples, built only on demand."""
 
 ALL_TOOLS = {**TOOLS, **NODE_TOOLS, **TEST_TOOLS}
 

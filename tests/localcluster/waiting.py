@@ -1,4 +1,4 @@
-"""Waiting for a condition with a deadline: the only place here that sleeps."""
+"""Waits for a condition with a deadline."""
 
 import time
 from collections.abc import Callable
@@ -8,13 +8,13 @@ T = TypeVar("T")
 
 
 class DeadlineExceeded(Exception):
-    """The condition did not come true in time."""
+    """The condition was not true before the deadline."""
 
 
 def wait_until(probe: Callable[[], T | None], *, timeout: float, what: str, interval: float = 0.02) -> T:
-    """Call ``probe`` every ``interval`` seconds until it gives something true, and return that.
+    """Call ``probe`` every ``interval`` seconds until its result is true, and return the result.
 
-    Raises DeadlineExceeded after ``timeout`` seconds, naming ``what`` was waited for.
+    Raises DeadlineExceeded after ``timeout`` seconds, with ``what`` in the message.
     """
     deadline = time.monotonic() + timeout
     while True:
@@ -22,5 +22,5 @@ def wait_until(probe: Callable[[], T | None], *, timeout: float, what: str, inte
         if found:
             return found
         if time.monotonic() >= deadline:
-            raise DeadlineExceeded(f"waited {timeout:g} s in vain for {what}")
+            raise DeadlineExceeded(f"timed out after {timeout:g} s while waiting for {what}")
         time.sleep(interval)

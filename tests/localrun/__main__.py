@@ -30,7 +30,7 @@ _PORT_MAX = 65535
 
 
 def main(arguments: list[str]) -> int:
-    """Run until somebody asks for the end; return 0 then, and 1 when it could not be started."""
+    """Run until a stop is requested. Return 0 then, or 1 if the start failed."""
     options = _read_options(arguments)
     console = Console()
     session = Session(options, console=console)
@@ -41,7 +41,7 @@ def main(arguments: list[str]) -> int:
             console.print(session.summary)
             session.run_until_stopped()
         except StopRequested:
-            console.progress("asked to stop")
+            console.progress("stop requested")
         except _EXPECTED_ERRORS as error:
             failure = error
         finally:
@@ -68,7 +68,7 @@ def _read_options(arguments: list[str]) -> Options:
 
 def _port(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= _PORT_MAX:
-        raise argparse.ArgumentTypeError(f"{text} is no port: give a number from 1 to {_PORT_MAX}")
+        raise argparse.ArgumentTypeError(f"{text} is not a port: use a number from 1 to {_PORT_MAX}")
     return int(text)
 
 

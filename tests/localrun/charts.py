@@ -1,7 +1,7 @@
-"""Chart folders packed into archives, and the index of a chart repository.
+"""Packs chart folders into archives, and writes the index of a chart repository.
 
-The same folder gives the same bytes, so that a second `make run` finds the digests of the first; `helm package` puts
-times into its archives.
+The same folder gives the same bytes, so that the digests of a second `make run` equal those of the first;
+`helm package` puts times into its archives.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ _CREATED = "2025-01-01T00:00:00Z"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackedChart:
-    """One packed chart with what its Chart.yaml says."""
+    """One packed chart, and fields of its Chart.yaml."""
 
     name: str
     version: str
@@ -28,7 +28,7 @@ class PackedChart:
 
     @property
     def file_name(self) -> str:
-        """Name of the archive, as helm names it."""
+        """The file name that helm gives the archive."""
         return f"{self.name}-{self.version}.tgz"
 
     @property
@@ -38,7 +38,7 @@ class PackedChart:
 
 
 def pack_chart(folder: Path) -> PackedChart:
-    """Pack the chart in ``folder``; files whose name begins with a dot stay out."""
+    """Pack the chart in ``folder``, without files whose name begins with a dot."""
     chart_yaml = yaml.safe_load((folder / "Chart.yaml").read_text())
     name = str(chart_yaml["name"])
     files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
@@ -52,7 +52,7 @@ def pack_chart(folder: Path) -> PackedChart:
 
 
 def repository_index(charts: Sequence[PackedChart]) -> bytes:
-    """Return the index.yaml of a repository that serves these archives beside it."""
+    """Return the index.yaml of a repository with these archives in the same folder."""
     entries: dict[str, list[dict[str, object]]] = {}
     for chart in charts:
         entries.setdefault(chart.name, []).append(

@@ -1,27 +1,32 @@
-"""What a cluster and its user need before operator and gateway start."""
+"""Prepares a cluster before operator and gateway start."""
 
 from pathlib import Path
 
 from tests.localcluster import Cluster
+from tests.localcluster.cluster import ROOT
 
 SYSTEM_NAMESPACE = "xapp-operator-system"
 
 
-def prepare_cluster(cluster: Cluster, root: Path) -> None:
-    """Install definitions, namespaces and roles, and wait until XApps can be made. Raises KubectlFailed."""
-    base = root / "manifests" / "base"
-    apply = ("apply", "--server-side", "--force-conflicts")
-    cluster.kubectl(*apply, "-k", str(root / "crds"))
-    files = [f"--filename={base / name}" for name in ("namespace.yaml", "deployer-role.yaml", "user-roles.yaml")]
-    cluster.kubectl(*apply, *files)
-    cluster.kubectl(*apply, "-k", str(root / "manifests" / "xapp-namespace"))
-    kinds = ("xapps", "chartrepositories")
-    names = [f"customresourcedefinition/{kind}.xapp-operator.io" for kind in kinds]
+def install_crds(cluster: Cluster, root: Path = ROOT) -> None:
+    """Apply the definitions of a checkout, and wait until their kinds are served. Raises KubectlFailed."""
+    cluster.kubectl("apply", "--server-side", "--force-conflicts", "-k", str(root / "crds"))
+    names = [f"customresourcedefinition/{kind}.xapp-operator.io" for kind in ("xapps", "chartrepositories")]
     cluster.kubectl("wait", "--for=condition=Established", *names, "--timeout=60s")
 
 
+def prepare_cluster(cluster: Cluster, root: Path) -> None:
+    """Apply definitions, namespaces and roles, and wait until XApps can be created. Raises KubectlFailed."""
+    base = root / "manifests" / "base"
+    apply = ("apply", "--server-side", "--force-conflicts")
+    install_crds(cluster, root)
+    files = [f"--filename={base / name}" for name in ("namespace.yaml", "deployer-role.yaml", "user-roles.yaml")]
+    cluster.kubectl(*apply, *files)
+    cluster.kubectl(*apply, "-k", str(root / "manifests" / "xapp-namespace"))
+
+
 def link_programs(cluster: Cluster, folder: Path) -> None:
-    """Put links to kubectl and helm of the cluster's version into ``folder``, for a person's PATH."""
+    """Link kubectl and helm of the cluster's version into ``folder``, for the user's PATH."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, program in {"kubectl": cluster.kubectl_path, "helm": cluster.helm_path}.items():
         (folder / name).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""What `make run` tells: lines with the seconds since it began, so that one sees what takes its time."""
+"""The output of `make run`: progress lines with the elapsed seconds."""
 
 import sys
 import time
@@ -6,7 +6,7 @@ from typing import TextIO
 
 
 class Console:
-    """Prints lines at once, each with the elapsed time in front."""
+    """Prints lines, each after the elapsed time."""
 
     def __init__(self, *, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stdout
@@ -22,7 +22,7 @@ class Console:
         self.print(f"[{self.elapsed:4.0f} s] {line}")
 
     def print(self, text: str) -> None:
-        """Print text as it is. A reader that has gone away is no reason to stop."""
+        """Print text unchanged, and ignore that the reader has closed the pipe."""
         try:
             print(text, file=self._stream, flush=True)
         except BrokenPipeError:

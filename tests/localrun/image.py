@@ -1,7 +1,7 @@
-"""The image of the sample xApps, made without Docker: ``python -m tests.localrun.image`` prints where it lies.
+"""Builds the image of the sample xApps without Docker: ``python -m tests.localrun.image`` prints its path.
 
-It is a tar of an OCI layout, which a local cluster's real node, kind (``kind load image-archive``) and containerd
-(``ctr -n k8s.io images import``) take; it is in no registry.
+The image is a tar of an OCI layout, for a local cluster's real node, kind (``kind load image-archive``) and containerd
+(``ctr -n k8s.io images import``). It is in no registry.
 """
 
 import hashlib
@@ -12,11 +12,11 @@ from tests.localcluster import Binaries, images
 from tests.localcluster.tools import KPI_MONITOR
 
 IMAGE = "localhost/kpi-monitor:1.0.0"
-"""Its name, as the charts' values have it; the tag is the version of the program."""
+"""The image name in the charts' values; the tag is the version of the program."""
 
 
 def sample_image(binaries: Binaries) -> Path:
-    """Return the archive, which lies beside the program in the cache; both are made first when they are not there.
+    """Return the archive, next to the program in the cache, after building whichever is missing.
 
     Raises BuildFailed.
     """
@@ -24,7 +24,7 @@ def sample_image(binaries: Binaries) -> Path:
     recipe = hashlib.sha256(Path(images.__file__).read_bytes() + IMAGE.encode()).hexdigest()[:12]
     archive = program.with_name(f"image-{recipe}.tar")
     if not archive.exists():
-        # as a whole or not at all; two that make it at once make the same
+        # atomic; two processes that build it at the same time write the same bytes
         half = archive.with_suffix(f".{os.getpid()}")
         images.write_image(half, name=IMAGE, files={"/kpi-monitor": program}, entrypoint=["/kpi-monitor"])
         half.replace(archive)

@@ -1,4 +1,4 @@
-"""What must be so before anything is started: one run in a checkout, and the gateway's port free."""
+"""Checks before the start: no other run in the checkout, and a free port for the gateway."""
 
 import os
 import socket
@@ -11,19 +11,19 @@ from tests.localcluster.ports import LOOPBACK
 
 
 class PreflightFailed(Exception):
-    """It cannot be started as asked; the message says what is in the way and the mend."""
+    """`make run` cannot start; the message names the obstacle and what to do."""
 
 
 @contextmanager
 def run_lock(folder: Path) -> Iterator[None]:
-    """Hold the checkout's lock, with our process id in it. Raises RunRefused when another run has it."""
+    """Hold the checkout's lock, which contains this process's id. Raises PreflightFailed if another run holds it."""
     path = folder / "run.lock"
     try:
         file = try_lock(path)
     except Locked:
         raise PreflightFailed(
             f"`make run` is already running in this checkout (process {path.read_text().strip()}): "
-            "stop it there with Ctrl-C first, or use another checkout"
+            "stop it with Ctrl-C first, or use another checkout"
         ) from None
     with file:
         file.truncate()
@@ -33,13 +33,13 @@ def run_lock(folder: Path) -> Iterator[None]:
 
 
 def check_port_free(port: int) -> None:
-    """Raises RunRefused when something listens on the gateway's port."""
+    """Raise PreflightFailed if a program listens on the gateway's port."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((LOOPBACK, port))
         except OSError:
             raise PreflightFailed(
-                f"port {port} on {LOOPBACK} is taken by another program: end that program "
+                f"port {port} on {LOOPBACK} is in use by another program: stop that program "
                 f"(`ss -ltnp 'sport = :{port}'` names it), or choose another port with `make run XAPP_PORT=<number>`"
             ) from None

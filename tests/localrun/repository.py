@@ -1,4 +1,4 @@
-"""A chart repository on loopback: an index and a few archives, served from memory by a thread."""
+"""A chart repository on loopback, served from memory by a thread."""
 
 import http.server
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,7 @@ from tests.localcluster.ports import LOOPBACK
 from tests.localrun.charts import PackedChart, repository_index
 
 _POLL_SECONDS = 0.05
-"""How often the server looks whether it should end."""
+"""Interval at which the server checks for its shutdown."""
 
 
 class _Server(http.server.ThreadingHTTPServer):
@@ -42,7 +42,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 @contextmanager
 def chart_repository(charts: Sequence[PackedChart], *, preferred_port: int) -> Iterator[str]:
-    """Serve the charts and give the repository's URL: at the preferred port, or at a free one when that is taken."""
+    """Serve the charts and yield the repository's URL, on the preferred port or, if it is in use, on a free one."""
     files = {"/index.yaml": repository_index(charts), **{f"/{chart.file_name}": chart.data for chart in charts}}
     try:
         server = _Server(preferred_port, files)

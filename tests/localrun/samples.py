@@ -1,4 +1,4 @@
-"""The two sample xApps: one uploaded through the gateway, one applied with kubectl from a repository's chart."""
+"""The two sample xApps: one uploaded through the gateway, one applied with kubectl."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -23,18 +23,18 @@ REAL_NODE_VALUES: Mapping[str, object] = {
     "nodeSelector": NODE_LABELS,
     "tolerations": [{"key": NODE_TAINT, "operator": "Exists", "effect": "NoSchedule"}],
 }
-"""Values with which a sample's pods run on the real node, and nowhere else."""
+"""Values that make a sample's pods run only on the real node."""
 
 _REQUEST_SECONDS = 60.0
 
 
 class SampleFailed(Exception):
-    """A sample xApp was refused or cannot become Ready; the message says why."""
+    """A sample xApp was refused or cannot become Ready; the message contains the cause."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Samples:
-    """What lies under ``manifests/samples``: two charts, a form with values for one, a manifest for the other."""
+    """The files under ``manifests/samples``: two charts, a form with values for one, a manifest for the other."""
 
     hello_world: PackedChart
     kpi_store: PackedChart
@@ -59,7 +59,7 @@ class Samples:
         return self.hello_world, self.kpi_store
 
     def on_real_node(self) -> Self:
-        """Return the same with values that put the pods on the real node."""
+        """Return the samples with values that make the pods run on the real node."""
         manifest = yaml.safe_load(self.manifest)
         manifest["spec"]["values"] |= REAL_NODE_VALUES
         return replace(
@@ -69,13 +69,13 @@ class Samples:
         )
 
     def manifest_for(self, repository: str) -> str:
-        """Return the manifest with the repository's URL in the place of the one it was written with."""
+        """Return the manifest with the URL of ``repository``."""
         return self.manifest.replace(f"http://127.0.0.1:{REPOSITORY_PORT}", repository)
 
 
 @dataclass(frozen=True, slots=True)
 class XAppRecord:
-    """What the gateway tells about one xApp, as far as it matters here."""
+    """The fields of the gateway's record that `make run` uses."""
 
     ready: bool
     stalled: bool
@@ -91,7 +91,7 @@ class XAppRecord:
 
 
 class SampleGatewayClient:
-    """The gateway as a client sees it; with a token, every request carries it."""
+    """A client of the gateway, which sends the token, if any, with every request."""
 
     def __init__(self, url: str, *, token: str | None) -> None:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
@@ -106,16 +106,16 @@ class SampleGatewayClient:
         self._client.close()
 
     def ready(self) -> bool:
-        """Whether it answers, and its caches are in sync."""
+        """Return whether the gateway answers and its caches are synced."""
         try:
             return self._client.get("/readyz").is_success
         except httpx.TransportError:
             return False
 
     def upload(self, samples: Samples) -> None:
-        """Deploy hello-world as a form, a file and values; one that is there already is upgraded.
+        """Deploy hello-world with form, file and values, or upgrade it if it exists.
 
-        Raises SampleFailed with the gateway's own sentence.
+        Raises SampleFailed with the gateway's message.
         """
         parts: dict[str, tuple[str | None, str | bytes]] = {
             "xAppForm": (None, samples.form),
@@ -132,7 +132,7 @@ class SampleGatewayClient:
             raise SampleFailed(f"the gateway refused {UPLOADED_XAPP} ({answer.status_code}): {answer.text}")
 
     def record(self, name: str) -> XAppRecord | None:
-        """Return what is known of a sample; None while nothing is, or the gateway is being started again."""
+        """Return the record of a sample, or None while there is none or the gateway restarts."""
         try:
             answer = self._client.get(f"/api/xapps/{NAMESPACE}/{name}")
         except httpx.TransportError:
@@ -141,6 +141,6 @@ class SampleGatewayClient:
 
 
 def delete_samples(cluster: Cluster, *, timeout: float) -> None:
-    """Delete the samples and wait at most ``timeout`` seconds until they are gone. Raises KubectlFailed."""
+    """Delete the samples and wait for it at most ``timeout`` seconds. Raises KubectlFailed."""
     names = [f"xapp/{name}" for name in (UPLOADED_XAPP, APPLIED_XAPP)]
     cluster.kubectl("delete", *names, "-n", NAMESPACE, "--ignore-not-found", f"--timeout={timeout:.0f}s")

@@ -1,6 +1,6 @@
-"""Operator and gateway as children: started, started again when they die, ended.
+"""Runs operator and gateway as child processes, and restarts them when they end.
 
-They are the console script of this environment with the checkout as working directory, each with its output in a log.
+They run the console script of this environment in the checkout, each with its output in a log.
 """
 
 import sys
@@ -14,18 +14,18 @@ from tests.localcluster.ports import LOOPBACK
 from tests.localcluster.processes import ChildProcess, ProcessSpec, stop_all
 
 RESTART_SECONDS = (1.0, 2.0, 4.0)
-"""Between a death and the next start: the first time, the second, and every time after that."""
+"""Pauses before a restart: the first, the second, and every later one."""
 _RESET_SECONDS = 30.0
-"""One that lived this long begins again with the shortest pause."""
+"""A service that ran this long starts again with the shortest pause."""
 _STOP_SECONDS = 15.0
 _MAX_START_EXITS = 4
-"""One that dies this often while all is started will not come up."""
+"""A service that ends this often during the start fails it."""
 
 OPERATOR, GATEWAY = "operator", "gateway"
 
 
 class ServiceFailed(Exception):
-    """A child does not come up; the message ends with the last lines of its log."""
+    """A service does not start; the message ends with the last lines of its log."""
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class _ServiceState:
 
 
 class Services:
-    """Children that are cared for: call `tend` often, from the main thread (see Child)."""
+    """Child processes that are restarted. Call `restart_ended` often, in the main thread (see ChildProcess)."""
 
     def __init__(self, specs: Sequence[ProcessSpec], *, logs: Path, folder: Path, say: Callable[[str], None]) -> None:
         self._logs = logs
@@ -45,10 +45,10 @@ class Services:
         self._say = say
         self._states = {spec.name: _ServiceState(self._launch(spec), time.monotonic()) for spec in specs}
         self.all_started = False
-        """Set when all has come up: from then on a child that keeps dying is started again for ever."""
+        """Set after the start: from then on, a service is restarted however often it ends."""
 
     def restart_ended(self) -> None:
-        """Start again what has died, after a short pause. Raises ServiceFailed before all is settled."""
+        """Restart services that ended, after a pause. Raises ServiceFailed during the start if one ends too often."""
         now = time.monotonic()
         for name, life in self._states.items():
             if not life.child.ended:
@@ -57,10 +57,10 @@ class Services:
                 self._record_exit(name, life, now)
             elif now >= life.restart_at:
                 life.child, life.started_at, life.restart_at = self._launch(life.child.spec), now, None
-                self._say(f"{name}: started again")
+                self._say(f"{name}: restarted")
 
     def stop(self) -> None:
-        """End all of them."""
+        """Stop all services."""
         stop_all([life.child for life in self._states.values()], timeout=_STOP_SECONDS)
 
     def _launch(self, spec: ProcessSpec) -> ChildProcess:
@@ -69,14 +69,14 @@ class Services:
     def _record_exit(self, name: str, life: _ServiceState, now: float) -> None:
         life.exit_count = 1 if now - life.started_at >= _RESET_SECONDS else life.exit_count + 1
         if not self.all_started and life.exit_count >= _MAX_START_EXITS:
-            raise ServiceFailed(f"{name} does not come up. The end of its log:\n{life.child.tail()}")
+            raise ServiceFailed(f"{name} does not start. The end of its log:\n{life.child.tail()}")
         pause = RESTART_SECONDS[min(life.exit_count, len(RESTART_SECONDS)) - 1]
         life.restart_at = now + pause
-        self._say(f"{name}: has ended; starting it again in {pause:.0f} s (its log: {self._logs / name}.log)")
+        self._say(f"{name}: ended; restarting it in {pause:.0f} s (log: {self._logs / name}.log)")
 
 
 def service_specs(*, cluster: Cluster, auth: str, port: int, cache: Path, namespace: str) -> list[ProcessSpec]:
-    """Describe operator and gateway for this cluster; ``cache`` is where charts are kept between runs."""
+    """Describe operator and gateway for this cluster; ``cache`` keeps charts between runs."""
     program = str(Path(sys.prefix) / "bin" / "xapp-operator")
     common = {
         "KUBECONFIG": str(cluster.kubeconfig),

@@ -1,4 +1,4 @@
-"""`make run` from the first line to the last: what is started in which order, and ended in the reverse."""
+"""Starts everything that `make run` runs, in order, and stops it in reverse order."""
 
 import hashlib
 import subprocess
@@ -36,34 +36,34 @@ ROOT = Path(__file__).resolve().parents[2]
 DEFAULT_PORT = 31315
 
 _READY_SECONDS = 300.0
-"""For each step that waits: enough for a cluster that pulls images over a slow line."""
+"""Timeout of each step, long enough for a cluster that pulls images over a slow connection."""
 _REMOVE_SECONDS = 8.0
 _LEFTOVER_SECONDS = 10.0
 _INTERVAL_SECONDS = 0.2
 
 
 def cache_of_checkout(root: Path) -> Path:
-    """Return the cache folder of one checkout; two operators must not share one."""
+    """Return the cache folder of one checkout: two operators must not share one."""
     return cache_root() / "run" / hashlib.sha256(str(root).encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What a person chooses."""
+    """The command line options."""
 
     cluster: str = "local"
     """local, kind or current."""
     auth: str = "none"
     """none or kubernetes."""
     port: int = DEFAULT_PORT
-    """Of the gateway, on loopback."""
+    """Port of the gateway on loopback."""
     folder: Path = ROOT / ".local"
     cache: Path = field(default_factory=lambda: cache_of_checkout(ROOT))
-    """Where charts are kept between runs: outside the checkout."""
+    """Folder outside the checkout that keeps charts between runs."""
 
 
 class Session:
-    """One `make run`; whatever start did, close undoes it."""
+    """One `make run`; `close` undoes what `start` did."""
 
     def __init__(self, options: Options, *, console: Console) -> None:
         self._options = options
@@ -78,7 +78,7 @@ class Session:
     def start(self) -> None:
         """Start everything and wait until both samples are Ready.
 
-        Raises RunRefused, ServiceFailed, SampleFailed, DeadlineExceeded and what tests.localcluster raises.
+        Raises PreflightFailed, ServiceFailed, SampleFailed, DeadlineExceeded and the errors of tests.localcluster.
         """
         options, progress = self._options, self._console.progress
         self._stack.enter_context(run_lock(self._layout.root))
@@ -117,7 +117,7 @@ class Session:
         self._services.all_started = True
 
     def run_until_stopped(self) -> None:
-        """Care for the children until somebody asks for the end, which comes as the exception Stop."""
+        """Restart services until a stop is requested. Raises StopRequested."""
         while True:
             try:
                 self.wait(lambda: None, what="the end")
@@ -125,7 +125,7 @@ class Session:
                 continue
 
     def close(self) -> None:
-        """End everything that was started."""
+        """Stop everything that was started."""
         self._stack.close()
 
     @property
@@ -135,7 +135,7 @@ class Session:
 
     @property
     def summary(self) -> str:
-        """Tell where to look."""
+        """The addresses and commands that the user needs."""
         folder = self._layout.root
         xapp = f"/api/xapps/{samples.NAMESPACE}/{UPLOADED_XAPP}/api/metadata"
         api = f"\n  xApp's API  {self.url}{xapp}" if self._containers_run else ""
@@ -154,7 +154,7 @@ Ctrl-C stops all of it.
 """
 
     def wait(self, probe: Callable[[], bool | None], *, what: str) -> None:
-        """Wait for something while caring for the children. Raises DeadlineExceeded, ServiceFailed, Stop."""
+        """Wait for ``probe`` and restart services meanwhile. Raises DeadlineExceeded, ServiceFailed, StopRequested."""
 
         def restart_and_probe() -> bool | None:
             self._parent_make.raise_if_interrupted()
@@ -193,7 +193,7 @@ Ctrl-C stops all of it.
                 cluster = provider.start(folder, owner=ProcessIdentity.current())
                 image = self._build_sample_image()
                 if not provider.load_image(folder, image):
-                    self._console.progress(f"the nodes need {IMAGE}, which is in no registry: bring them {image}")
+                    self._console.progress(f"the nodes need {IMAGE}, which is in no registry: load {image} into them")
             except ValueError:
                 undo.pop_all()
                 raise
@@ -205,14 +205,14 @@ Ctrl-C stops all of it.
         return sample_image(Binaries(progress=self._console.progress))
 
     def _wait_for_previous_cluster(self, local: LocalCluster) -> None:
-        """A run that was killed takes its cluster with it, some moments later."""
+        """Wait for the cluster of a killed run to stop, which happens some moments after the kill."""
         try:
             wait_until(
                 lambda: not local.running, timeout=_LEFTOVER_SECONDS, what="the cluster of an earlier run to end"
             )
         except DeadlineExceeded:
             raise ClusterRunning(
-                f"a cluster already runs in {self._layout.root}; end it with `python -m tests.localcluster down`"
+                f"a cluster already runs in {self._layout.root}; stop it with `python -m tests.localcluster down`"
             ) from None
 
     def _start_services(self, cluster: Cluster) -> Services:
@@ -231,7 +231,7 @@ Ctrl-C stops all of it.
             self._services.stop()
 
     def _delete_samples(self, cluster: Cluster) -> None:
-        """In somebody's own cluster the samples go while the operator is still there to remove them."""
+        """In an existing cluster, delete the samples while the operator still runs."""
         if self._options.cluster != "current":
             return
         self._console.progress("removing the sample xApps; the XApp definitions and the namespaces stay")
@@ -267,7 +267,7 @@ Ctrl-C stops all of it.
         return record.ready
 
     def _write_samples(self, sample_files: Samples) -> Path:
-        """Write the packed charts, the values and the manifest that are deployed, to try them again by hand."""
+        """Write the deployed charts, values and manifest to the folder, so that the user can apply them again."""
         folder = self._layout.root / "samples"
         folder.mkdir(parents=True, exist_ok=True)
         for chart in sample_files.charts:

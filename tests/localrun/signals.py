@@ -1,6 +1,6 @@
-"""How `make run` is told to stop: Ctrl-C, a signal, or the end of the make that started it.
+"""Stop requests of `make run`: Ctrl-C, a signal, or the end of the make that started it.
 
-A signal becomes the exception Stop in the main thread, once: a second Ctrl-C does not cut the cleaning up short.
+A signal raises StopRequested in the main thread, once: a second Ctrl-C does not interrupt the cleanup.
 """
 
 import os
@@ -13,19 +13,19 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class StopRequested(BaseException):
-    """Somebody asked for the end."""
+    """A stop was requested."""
 
 
 class SignalHandlers:
-    """The signals that ask for the end."""
+    """The handlers of the signals that request a stop."""
 
     def install(self) -> None:
-        """From now on raise Stop in the main thread at the first of them, and ignore those that follow."""
+        """Raise StopRequested in the main thread at the first signal, and ignore later ones."""
         for each in _SIGNALS:
             signal.signal(each, self._on_signal)
 
     def ignore(self) -> None:
-        """From now on ignore them: what is being cleaned up is cleaned up whole."""
+        """Ignore the signals, so that the cleanup is completed."""
         for each in _SIGNALS:
             signal.signal(each, signal.SIG_IGN)
 
@@ -36,7 +36,7 @@ class SignalHandlers:
 
 @contextmanager
 def handle_stop_signals() -> Iterator[SignalHandlers]:
-    """Raise Stop in the block when a signal asks for the end; afterwards all is as it was."""
+    """Raise StopRequested in the block on a signal, and restore the handlers after it."""
     before = {each: signal.getsignal(each) for each in _SIGNALS}
     signals = SignalHandlers()
     signals.install()
@@ -48,10 +48,10 @@ def handle_stop_signals() -> Iterator[SignalHandlers]:
 
 
 class ParentMake:
-    """The make that runs us, if one does.
+    """The make process that started this one, if any.
 
-    A SIGINT that is sent to make alone (a terminal sends it to the whole group) makes it wait for us without telling
-    us. It shows all the same: make gives up its handler of that signal before it waits.
+    A terminal sends SIGINT to the whole group. If it is sent to make alone, make waits for this process without
+    forwarding it. That is detected because make removes its handler of the signal before it waits.
     """
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ class ParentMake:
         self._watched = _process_name(self._pid) in {"make", "gmake"} and _catches_interrupt(self._pid)
 
     def raise_if_interrupted(self) -> None:
-        """Raise Stop when make was interrupted or has gone."""
+        """Raise StopRequested if make was interrupted or has ended."""
         if self._watched and (os.getppid() != self._pid or not _catches_interrupt(self._pid)):
             self._watched = False
             raise StopRequested

@@ -1,6 +1,6 @@
-"""The API server of a test cluster over plain HTTP, fast enough to look at it after every request of a table.
+"""A client of the test cluster's API server, fast enough to check the cluster after every request of a table.
 
-Lives beside the tests and knows nothing of the package: what was written is read back without the code that wrote it.
+It does not use the package, so that what the package wrote is read back by other code.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ApiServer:
         self._http.close()
 
     def is_served(self, path: str) -> bool:
-        """Tell whether `path` is served; a new kind is not at once."""
+        """Return whether `path` is served. A new kind is served a moment after its definition is created."""
         return self._http.get(path).is_success
 
     def find(self, path: str) -> JsonObject | None:
@@ -70,7 +70,7 @@ class ApiServer:
         return _json_object(self._http.post(path, json=body))
 
     def is_create_forbidden(self, path: str, body: Mapping[str, Any]) -> bool:
-        """Tell whether creating an object is forbidden; nothing is made. What was just written may not count yet."""
+        """Return whether creating an object is forbidden, in a dry run. RBAC takes a moment to apply a new rule."""
         answer = self._http.post(path, json=body, params={"dryRun": "All"})
         return answer.status_code == FORBIDDEN
 
@@ -80,7 +80,7 @@ class ApiServer:
         return _json_object(self._http.patch(path, content=json.dumps(body), headers=headers))
 
     def delete(self, path: str) -> None:
-        """Delete the object, or the whole collection, at `path`; what is not there is no error."""
+        """Delete the object or the whole collection at `path`, if it exists."""
         answer = self._http.delete(path)
         if answer.status_code != NOT_FOUND:
             _json_object(answer)

@@ -1,4 +1,4 @@
-"""The audit log of a test cluster while its API server writes it."""
+"""Reads the audit log of a test cluster while the API server writes it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from typing import Any
 
 
 def read_audit_events(log: Path, *, containing: str = "") -> list[dict[str, Any]]:
-    """Return the events whose line holds `about`, oldest first; the last line may be half written and is left out."""
+    """Return the events whose line contains `containing`, oldest first, without an incomplete last line."""
     whole = log.read_text(encoding="utf-8", errors="replace").rpartition("\n")[0]
     return [json.loads(line) for line in whole.splitlines() if containing in line]

@@ -1,4 +1,4 @@
-"""A chart repository on loopback that counts what it is asked, and can be changed and closed while it runs."""
+"""A chart repository on loopback that counts its requests, and can be changed and closed while it runs."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class ChartServer:
         self.close()
 
     def close(self) -> None:
-        """Stop answering; a second call changes nothing."""
+        """Stop the server. A second call does nothing."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()

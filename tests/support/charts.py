@@ -1,6 +1,6 @@
-"""Chart archives built from strings, so that a test shows the whole chart it speaks about.
+"""Builds chart archives from strings, so that a test shows the whole chart.
 
-Lives beside the tests and imports nothing of the package: an archive is made here without the code that reads it.
+It does not use the package, so that the code that reads archives is tested with archives made by other code.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ def chart_archive(
     version: str = "0.1.0",
     app_version: str = "1.0",
 ) -> bytes:
-    """Return a packed chart (.tgz) with the files given, paths relative to the chart's folder.
+    """Return a packed chart (.tgz) with the given files; paths are relative to the chart's folder.
 
-    A Chart.yaml is written unless `files` brings one. Without `files` the chart has one ConfigMap, named like the
-    release, with the value `greeting` in it.
+    Adds a Chart.yaml unless `files` has one. Without `files`, the chart has one ConfigMap, named after the release,
+    with the value `greeting`.
     """
     if files is None:
         files = {"values.yaml": "greeting: hello\n", "templates/configmap.yaml": CONFIGMAP_TEMPLATE}

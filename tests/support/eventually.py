@@ -1,4 +1,4 @@
-"""Waiting in async tests: for a condition, with a deadline, without fixed sleeps."""
+"""Waits for a condition in async tests, with a deadline."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ SECONDS = 60.0
 
 
 async def eventually(probe: Callable[[], T | None], *, what: str, seconds: float = SECONDS) -> T:
-    """Return what `probe` gives as soon as it is true; fail naming `what` after `seconds`."""
+    """Return the first true result of `probe`. Fails after `seconds`, with `what` in the message."""
     deadline = time.monotonic() + seconds
     while not (found := probe()):
         if time.monotonic() > deadline:
-            raise AssertionError(f"waited {seconds:g} s in vain for {what}")
+            raise AssertionError(f"timed out after {seconds:g} s while waiting for {what}")
         await asyncio.sleep(0.01)
     return found
 
 
 async def eventually_async(probe: Callable[[], Awaitable[T | None]], *, what: str, seconds: float = SECONDS) -> T:
-    """Like `eventually`, with a probe that is awaited."""
+    """Like `eventually`, with an async probe."""
     deadline = time.monotonic() + seconds
     while not (found := await probe()):
         if time.monotonic() > deadline:
-            raise AssertionError(f"waited {seconds:g} s in vain for {what}")
+            raise AssertionError(f"timed out after {seconds:g} s while waiting for {what}")
         await asyncio.sleep(0.05)
     return found

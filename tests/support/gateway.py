@@ -1,6 +1,6 @@
-"""A gateway that serves real HTTP on a free port of loopback, in a thread, for tests and benchmarks.
+"""A gateway that serves HTTP on a free loopback port, in a thread, for tests and benchmarks.
 
-`Serving.offline` has no API server behind it: its store is filled by hand.
+`offline_gateway` has no API server: the test fills its store.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ users: [{name: nobody, user: {}}]
 
 
 class GatewayServer:
-    """A gateway that serves; `gateway` may be touched in its own thread only, with `call`."""
+    """A running gateway. Use `gateway` in its own thread only, through `run_in_loop`."""
 
     def __init__(self, gateway: Gateway, server: Server, *, port: int, loop: asyncio.AbstractEventLoop) -> None:
         self.gateway = gateway
@@ -49,11 +49,11 @@ class GatewayServer:
         return f"http://127.0.0.1:{self.port}"
 
     def client(self, **options: object) -> httpx.Client:
-        """Return an HTTP client of this gateway; `options` are httpx's."""
+        """Return an HTTP client of this gateway; `options` are those of httpx."""
         return httpx.Client(base_url=self.url, timeout=60, trust_env=False, **options)  # type: ignore[arg-type]
 
     def run_in_loop(self, function: Callable[[Gateway], T]) -> T:
-        """Return what `function` returns for the gateway, run in its thread."""
+        """Run `function` in the gateway's thread and return its result."""
         done: Future[T] = Future()
 
         def run() -> None:
@@ -66,11 +66,11 @@ class GatewayServer:
         return done.result(START_SECONDS)
 
     def stop(self) -> None:
-        """Have it end, as a signal does; the block of `serving` still waits for that."""
+        """Start the shutdown, as a signal does. The block of `serve_gateway` waits for its end."""
         self._loop.call_soon_threadsafe(self._server.stop)
 
     def send_raw(self, request: bytes, *, shut_down_writing: bool = False) -> bytes:
-        """Return what the server answers to raw bytes, until it closes or falls silent after an answer."""
+        """Send raw bytes and return the response, until it is complete or the server closes the connection."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=60) as connection:
             connection.sendall(request)
             if shut_down_writing:
@@ -99,7 +99,7 @@ def serve_gateway(
     *,
     wait_synced: bool = True,
 ) -> Iterator[GatewayServer]:
-    """Serve until the block ends; with `synced`, not before the cache is filled."""
+    """Serve until the block ends. With `wait_synced`, the block starts when the caches are filled."""
     started: Future[GatewayServer] = Future()
     stops: list[Callable[[], object]] = []
 
@@ -138,7 +138,7 @@ def serve_gateway(
 
 
 def offline_gateway(folder: Path) -> tuple[Settings, Callable[[Settings], AbstractAsyncContextManager[Gateway]]]:
-    """Return settings, and what opens a gateway that thinks itself in sync and never asks an API server."""
+    """Return settings and the opener of a gateway without an API server, whose caches count as synced."""
     kubeconfig = folder / "kubeconfig"
     kubeconfig.write_text(UNREACHABLE_KUBECONFIG)
 
@@ -155,6 +155,6 @@ def offline_gateway(folder: Path) -> tuple[Settings, Callable[[Settings], Abstra
             gateway.registry.synced.set()
             yield gateway
 
-    # Rendering asks the API server first, so helm is never started: any program will do.
+    # Rendering fails before it starts helm, because it asks the API server first. Any program does.
     settings = Settings(kubeconfig=str(kubeconfig), auth="none", port=0, cache_dir=folder / "cache", helm="true")
     return settings, open_gateway

@@ -1,4 +1,4 @@
-"""A person with helm, who knows nothing of the operator."""
+"""A user who runs helm without the operator."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.localcluster import Cluster
 
 @dataclass(frozen=True, slots=True)
 class HelmUser:
-    """What somebody does with helm in one namespace; charts are put into `folder`."""
+    """Runs helm in one namespace; charts are written to `folder`."""
 
     cluster: Cluster
     namespace: str
@@ -32,12 +32,12 @@ class HelmUser:
         self._helm("uninstall", release)
 
     def history(self, release: str) -> list[dict[str, Any]]:
-        """Return what `helm history` tells, oldest first."""
+        """Return the revisions that `helm history` lists, oldest first."""
         found: list[dict[str, Any]] = json.loads(self._helm("history", release, "-o", "json"))
         return found
 
     def releases(self) -> set[str]:
-        """Return the names of the releases that have a record in the namespace."""
+        """Return the names of the releases that are stored in the namespace."""
         listed = self.cluster.kubectl(
             "-n",
             self.namespace,

@@ -1,4 +1,4 @@
-"""A real OCI registry on loopback, and a push of charts to it that shares no code with what pulls them."""
+"""An OCI registry on loopback. Charts are pushed to it without the code that pulls them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _SECONDS = 60.0
 
 
 class LocalRegistry:
-    """The registry process; it keeps everything in memory and chooses its own port."""
+    """The registry process. It keeps everything in memory and chooses its port."""
 
     def __init__(self, program: Path) -> None:
         self._program = program
         self.requests: list[str] = []
-        """What it was asked, such as `GET /v2/hello/tags/list`, as it logs it."""
+        """The requests from its log, such as `GET /v2/hello/tags/list`."""
 
     @property
     def url(self) -> str:
@@ -49,13 +49,13 @@ class LocalRegistry:
         self.close()
 
     def close(self) -> None:
-        """End the process and wait for it."""
+        """Kill the process and wait for its end."""
         self._process.kill()
         self._process.wait()
         self._reader.join()
 
     def push(self, name: str, version: str, archive: bytes) -> str:
-        """Put a chart under `name` (`acme/hello`) and return the digest of its archive, `sha256:<hex>`."""
+        """Push a chart as `name` (such as `acme/hello`) and return the digest of its archive, `sha256:<hex>`."""
         config = json.dumps({"name": name.rpartition("/")[2], "version": version, "apiVersion": "v2"}).encode()
         described = [
             {"mediaType": kind, "digest": self._upload(name, blob), "size": len(blob)}

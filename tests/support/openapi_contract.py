@@ -1,4 +1,4 @@
-"""Every answer of a gateway held against its own OpenAPI document: status, headers, media type, shape."""
+"""Compares every response of a gateway with its OpenAPI document: status, headers, media type and schema."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from jsonschema import Draft202012Validator
 from tests.support.gateway import GatewayServer
 
 UNDOCUMENTED_STATUSES: Final = frozenset({404, 405})
-"""Where no route answers, no description can say so."""
+"""Statuses of requests that match no route; no operation can document them."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenApiContract:
-    """The description, and its paths as patterns."""
+    """The OpenAPI document, with its paths as patterns."""
 
     document: dict[str, Any]
     routes: list[tuple[re.Pattern[str], dict[str, Any]]]
 
     @classmethod
     def from_gateway(cls, gateway: GatewayServer) -> Self:
-        """Return the contract that `gateway` publishes."""
+        """Return the document that `gateway` publishes."""
         with gateway.client() as http:
             document = http.get("/api/v1/openapi.json").json()
         routes = [
@@ -34,7 +34,7 @@ class OpenApiContract:
         return cls(document, routes)
 
     def check_response(self, answer: httpx.Response) -> None:
-        """Fail when `answer` is not one that the description of its path names."""
+        """Fail unless the document describes `answer` for its operation."""
         path = answer.request.url.path.replace("/api/v1/", "/api/")
         method = answer.request.method.lower()
         operations = next((found for pattern, found in self.routes if pattern.fullmatch(path)), {})

@@ -1,7 +1,8 @@
-"""The operator as a process of its own, as tests start, kill and start it again."""
+"""The operator as a process, which tests start, kill and restart."""
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ SYSTEM_NAMESPACE = "xapp-operator-system"
 
 
 class OperatorProcess:
-    """`xapp-operator run` against `cluster`, its log and its cache in `folder`."""
+    """`xapp-operator run` against `cluster`, with its log and its cache in `folder`."""
 
     def __init__(self, cluster: Cluster, folder: Path, settings: Mapping[str, str] | None = None) -> None:
         self.log = folder / "operator.log"
@@ -43,15 +44,19 @@ class OperatorProcess:
         self._child = ChildProcess(self._spec, log=self.log)
 
     def stop(self) -> None:
-        """End it politely."""
+        """Stop it with SIGTERM."""
         if self._child is not None:
             stop_all([self._child], timeout=STOP_SECONDS)
 
     def kill(self) -> None:
-        """End it at once, as a crash does."""
+        """Kill it, as a crash would."""
         assert self._child is not None
         self._child.send_signal(signal.SIGKILL)
         assert self._child.wait(STOP_SECONDS)
+
+    def error_lines(self) -> list[str]:
+        """Return the log lines of level error."""
+        return [line for line in self.log_text().splitlines() if re.search('"level": ?"error"', line)]
 
     def log_text(self) -> str:
         return self.log.read_text(encoding="utf-8", errors="replace") if self.log.exists() else ""

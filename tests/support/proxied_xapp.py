@@ -1,7 +1,7 @@
-"""Gateways with one xApp whose API is a real server of the test (`tests.support.xapp_server`).
+"""A gateway with one xApp, whose API is a server of the test (`tests.support.xapp_server`).
 
-`behind_service` reaches it as a gateway in a pod does, but at the server's own address; the way through a real API
-server is in `tests/integration/gateway/proxy`.
+`proxy_to_service` connects as a gateway in a pod does, but to the server's own address. The connection through a real
+API server is in `tests/integration/gateway/proxy`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PORT: Final = 80
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ProxiedXApp:
-    """One xApp behind a gateway; `inner` tells whether the API server is between the two."""
+    """One xApp behind a gateway, directly or through the API server (`via_apiserver`)."""
 
     gateway: GatewayServer
     api: XAppServer
@@ -48,11 +48,11 @@ class ProxiedXApp:
 
     @property
     def proxy_path(self) -> str:
-        """Return the path under which its API is."""
+        """Return the gateway's path of the xApp's API."""
         return f"{self.xapp_path}/proxy/{SERVICE}/{PORT}"
 
     def client(self, **options: object) -> httpx.Client:
-        """Return an HTTP client that asks the xApp: paths are the xApp's."""
+        """Return an HTTP client whose paths are those of the xApp's API."""
         url = self.gateway.url + self.proxy_path
         return httpx.Client(base_url=url, timeout=120, trust_env=False, **options)  # type: ignore[arg-type]
 
@@ -67,7 +67,7 @@ class ProxiedXApp:
 def proxy_to_service(
     api: XAppServer, folder: Path, *, service: dict[str, Any] | None = None, **changes: object
 ) -> Iterator[ProxiedXApp]:
-    """Serve a gateway that connects to the Service itself, which is `api`; `changes` are settings."""
+    """Serve a gateway that connects to `api` as the xApp's Service; `changes` are settings."""
     settings, opened = offline_gateway(folder)
 
     @asynccontextmanager
@@ -87,13 +87,13 @@ def proxy_to_service(
 
 
 def register_xapp(gateway: Gateway, service: dict[str, Any]) -> None:
-    """Let a gateway without an API server know an xApp with one Service; call it in the gateway's thread."""
+    """Add an xApp with one Service to a gateway without an API server. Call it in the gateway's thread."""
     gateway.store.put(build_xapp_entry(raw_xapp(NAME, namespace=NAMESPACE, status=ready_status())))
     gateway.registry._caches[SERVICES][0].store_written(service)
 
 
 def service_object(name: str = SERVICE, *, namespace: str = NAMESPACE, **spec: Any) -> dict[str, Any]:
-    """Return a Service of the xApp as the API server would answer it."""
+    """Return a Service of the xApp as the API server returns it."""
     return {
         "apiVersion": "v1",
         "kind": "Service",

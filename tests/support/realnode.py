@@ -1,4 +1,4 @@
-"""Whether this run of tests can have real nodes, and their programs: asked once, before the first test's clock runs."""
+"""Whether this test run can have real nodes, and the programs for them, decided once before the first test."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _BUILD_ERROR = pytest.StashKey[str]()
 
 
 def real_node_unavailable(config: pytest.Config) -> str | None:
-    """Return in one line why there are no real nodes, None when there can be some."""
+    """Return in one line why this run has no real nodes, or None if it can have them."""
     if os.environ.get(NODE_VARIABLE) == "simulated":
         return "NODE=simulated asks for no real node"
     return config.stash.get(_BUILD_ERROR, None) or real_node_obstacle(Path.cwd())
 
 
 def build_real_node_tools(session: pytest.Session, *, for_fixtures: Iterable[str]) -> None:
-    """Make what real nodes and their containers need, for tests that ask for one of the fixtures and can have it.
+    """Build the programs of real nodes and their containers if a test uses one of the fixtures.
 
-    What does not build is a reason from then on. For the hook pytest_collection_finish.
+    A failed build becomes the reason why there are no real nodes. For the hook pytest_collection_finish.
     """
     if not any_test_uses(session, for_fixtures) or real_node_unavailable(session.config):
         return

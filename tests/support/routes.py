@@ -1,4 +1,4 @@
-"""All routes of the gateway as they are mounted, so that tests over all of them miss none that is added."""
+"""All routes of the gateway as they are mounted, so that tests of all routes include new ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WEBSOCKET: Final = "WEBSOCKET"
 
 
 class RouteKey(NamedTuple):
-    """Method (or WEBSOCKET) and path of a route, the path as it is written in the code."""
+    """Method (or WEBSOCKET) and path template of a route."""
 
     method: str
     path: str
@@ -30,11 +30,11 @@ UNAUTHENTICATED_ROUTES: Final = frozenset(
         RouteKey("POST", "/api/session"),
     }
 )
-"""Those that answer without credentials."""
+"""The routes that answer without credentials."""
 
 
 def all_routes() -> list[RouteKey]:
-    """Return every route that the gateway has; HEAD is GET everywhere."""
+    """Return every route of the gateway. HEAD is left out: it equals GET everywhere."""
     found: set[RouteKey] = set()
     for route in (each for router in ROUTERS for each in router.routes):
         if isinstance(route, WebSocketRoute):

@@ -1,4 +1,4 @@
-"""Reads Server-Sent Events as a browser does: event, id and data; the id counts without data too."""
+"""Parses Server-Sent Events as a browser does. Unlike there, an event without data is returned too."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class ServerSentEvent:
-    """One event; `id` is the last one that was sent. A comment is an event named `:`, a bare id one without a name."""
+    """One event; `id` is the last id sent. A comment has the name `:`, an id alone has the empty name."""
 
     name: str
     id: str
@@ -18,7 +18,7 @@ class ServerSentEvent:
 
 
 def parse_events(lines: Iterable[str]) -> Iterator[ServerSentEvent]:
-    """Yield what comes, block by block."""
+    """Yield the events as they arrive."""
     name, event_id, data = "", "", ""
     for line in lines:
         field, _, value = line.partition(":")

@@ -1,4 +1,4 @@
-"""Programs that tests need, made before the first test's clock runs: on a new machine that takes minutes."""
+"""Builds the programs that tests need before the first test: on a new machine that takes minutes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.localcluster import Binaries
 
 
 def any_test_uses(session: pytest.Session, fixtures: Iterable[str]) -> bool:
-    """Tell whether a test that will run asks for one of the fixtures."""
+    """Return whether a collected test uses one of the fixtures."""
     wanted = set(fixtures)
     return not session.config.option.collectonly and any(
         wanted & set(getattr(item, "fixturenames", ())) for item in session.items
@@ -18,7 +18,7 @@ def any_test_uses(session: pytest.Session, fixtures: Iterable[str]) -> bool:
 
 
 def build_tools(session: pytest.Session, names: Iterable[str], *, for_fixtures: Iterable[str]) -> None:
-    """Make what is missing for tests that ask for one of the fixtures; for the hook pytest_collection_finish.
+    """Build missing programs if a test uses one of the fixtures; for the hook pytest_collection_finish.
 
     Raises BuildFailed.
     """

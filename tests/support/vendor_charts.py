@@ -1,4 +1,4 @@
-"""Charts as different RICs write them: with labels of the dRAX kind, and in the way of SD-RAN with none at all."""
+"""Charts in the style of other RICs: of dRAX, with its labels, and of SD-RAN, without any labels."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ spec:
 
 
 def drax_chart(*, name: str = "hello-world", version: str = "0.2.1", **files: str) -> bytes:
-    """Return a chart whose objects, pods too, carry the labels of the dRAX set; `files` are templates to add."""
+    """Return a chart whose objects and pods have the dRAX labels; `files` are additional templates."""
     return chart_archive(
         {
             "values.yaml": DRAX_VALUES,
@@ -143,7 +143,7 @@ def drax_chart(*, name: str = "hello-world", version: str = "0.2.1", **files: st
 
 
 def sdran_chart() -> bytes:
-    """Return a chart with several named ports, gRPC among them, and no label that tells what an object belongs to."""
+    """Return a chart with several named ports, some of them gRPC, and without labels that identify the xApp."""
     return chart_archive(
         {"templates/deployment.yaml": SDRAN_DEPLOYMENT, "templates/service.yaml": SDRAN_SERVICE}, name="kpimon"
     )

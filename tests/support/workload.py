@@ -1,4 +1,4 @@
-"""A chart with a workload in it, small enough to install in a moment and whole enough to become healthy or not."""
+"""A small chart with a Deployment, a Service and an optional hook, whose values make it healthy or not."""
 
 from __future__ import annotations
 
@@ -95,6 +95,6 @@ FILES = {
 
 
 def workload_chart(*, name: str = "workload", version: str = "0.1.0", **files: str) -> bytes:
-    """Return the packed chart, with `files` (path with `/` as `__`) added or replaced."""
+    """Return the packed chart. `files` are added or replace others; `__` in a name stands for `/`."""
     added = {path.replace("__", "/") + ".yaml": content for path, content in files.items()}
     return chart_archive({**FILES, **added}, name=name, version=version)

@@ -1,4 +1,4 @@
-"""Objects as somebody writes them who knows the API and nothing of the package."""
+"""Manifests written without the package, as a user of the API writes them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def xapp_manifest(name: str, *, namespace: str, **spec: Any) -> dict[str, Any]:
-    """Return an XApp that the API server accepts."""
+    """Return the manifest of a valid XApp."""
     return {
         "apiVersion": "xapp-operator.io/v1alpha1",
         "kind": "XApp",

@@ -1,6 +1,6 @@
-"""The API of an xApp for tests of the proxy: a real HTTP and WebSocket server in a thread, with a part for each trick.
+"""The API of an xApp for proxy tests: an HTTP and WebSocket server in a thread, with a route for each behaviour.
 
-It writes down what it was asked, so that a test sees what came through; it knows nothing of the package.
+It records its requests, so that a test sees what the proxy sent. It does not use the package.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ CHUNK: Final = bytes(range(256)) * 256
 
 @dataclass(slots=True)
 class ReceivedRequest:
-    """One request as the xApp got it: the target as it stood in the first line, the headers in their order."""
+    """One request as the xApp received it: the raw target, and the headers in order."""
 
     method: str
     target: str
     headers: list[tuple[str, str]]
 
     def header(self, name: str) -> str | None:
-        """Return the first header of that name."""
+        """Return the first header with this name."""
         return next((value for each, value in self.headers if each.lower() == name.lower()), None)
 
 
 @dataclass(slots=True)
 class XAppServer:
-    """The server: `seen` are the requests, `gone` those whose caller left before the end."""
+    """The server, its `requests`, and the paths of requests whose caller left before the end (`disconnects`)."""
 
     host: str
     port: int = 0
     requests: list[ReceivedRequest] = field(default_factory=list)
     disconnects: list[str] = field(default_factory=list)
     bytes_read: int = 0
-    """Bytes of the upload to /stall that were read."""
+    """Bytes read of the upload to /stall, or written by /flood."""
 
     def application(self) -> web.Application:
         """Return the routes."""
@@ -89,7 +89,7 @@ class XAppServer:
         try:
             for number in range(10_000):
                 await answer.write(f"id: {number}\ndata: {number}\n\n".encode())
-                if number >= 1:  # the first two at once, the rest only for somebody who stays
+                if number >= 1:  # the first two at once, the rest only for a caller who stays
                     await asyncio.sleep(0.05)
         except (ConnectionError, asyncio.CancelledError):
             self.disconnects.append("/events")
@@ -172,7 +172,7 @@ async def _truncate_body(request: web.Request) -> web.StreamResponse:
         answer.content_length = 1_000_000
     await answer.prepare(request)
     await answer.write(b"begun")
-    await asyncio.sleep(0.1)  # so that it is on its way
+    await asyncio.sleep(0.1)  # so that the first bytes are sent
     assert request.transport is not None
     request.transport.abort()
     return answer

@@ -1,4 +1,4 @@
-"""XApps as tests apply them and wait for them: one namespace, kubectl, conditions with deadlines."""
+"""Applies XApps in one namespace with kubectl, and waits for their conditions with a deadline."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.localcluster import Cluster
 from tests.localcluster.access import KubectlFailed
 
 WAIT_SECONDS = 120.0
-"""The garbage collector alone learns of new kinds every thirty seconds only."""
+"""The garbage collector alone needs up to 30 s to discover a new kind."""
 POLL_SECONDS = 0.1
 
 Json = dict[str, Any]
@@ -23,7 +23,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class XAppClient:
-    """What tests do with XApps in one namespace."""
+    """Applies, reads and waits for XApps in one namespace."""
 
     cluster: Cluster
     namespace: str
@@ -74,14 +74,14 @@ class XAppClient:
         }
 
     def apply(self, manifest: Json) -> None:
-        """Apply on the server's side, as the docs say."""
+        """Apply a manifest server-side, as the docs recommend."""
         self.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=json.dumps(manifest))
 
     def kubectl(self, *arguments: str, input: str | None = None) -> str:  # noqa: A002 - the name that subprocess uses
         return self.cluster.kubectl("-n", self.namespace, *arguments, input=input)
 
     def get(self, kind: str, name: str) -> Json | None:
-        """Return an object, or None where there is none."""
+        """Return an object, or None if it does not exist."""
         try:
             found: Json = json.loads(self.kubectl("get", kind, name, "-o", "json"))
         except KubectlFailed as error:
@@ -91,7 +91,7 @@ class XAppClient:
         return found
 
     def names(self, kind: str, selector: str = "") -> list[str]:
-        """Return the names of all objects of a kind, without their kind."""
+        """Return the names of all objects of a kind, without a kind prefix."""
         chosen = ("-l", selector) if selector else ()
         listed = self.kubectl("get", kind, *chosen, "-o", "name").split()
         return [name.rpartition("/")[2] for name in listed]
@@ -104,7 +104,7 @@ class XAppClient:
         return status
 
     def current_condition(self, name: str, kind: str) -> Json | None:
-        """Return one condition of an XApp, with its observedGeneration current, or None."""
+        """Return a condition of the XApp's current generation, or None."""
         found = self.get("xapp", name)
         assert found is not None, f"XApp {name} is gone"
         for condition in found.get("status", {}).get("conditions", []):
@@ -114,7 +114,7 @@ class XAppClient:
         return None
 
     def wait_ready(self, name: str, *, seconds: float = WAIT_SECONDS) -> Json:
-        """Wait until the XApp is Ready for its newest generation, and return its status."""
+        """Wait until the XApp's current generation is Ready, and return its status."""
 
         def is_ready() -> bool:
             condition = self.current_condition(name, "Ready")
@@ -124,7 +124,7 @@ class XAppClient:
         return self.status(name)
 
     def wait_stalled(self, name: str, *, seconds: float = WAIT_SECONDS) -> Json:
-        """Wait until the XApp is Stalled for its newest generation, and return that condition."""
+        """Wait until the XApp's current generation is Stalled, and return that condition."""
         self.wait_until(
             lambda: self.current_condition(name, "Stalled") is not None,
             what=f"XApp {name} to be Stalled",
@@ -136,22 +136,22 @@ class XAppClient:
         return condition
 
     def wait_gone(self, kind: str, name: str, *, seconds: float = WAIT_SECONDS) -> None:
-        """Wait until an object is gone."""
+        """Wait until an object no longer exists."""
         self.wait_until(lambda: self.get(kind, name) is None, what=f"{kind} {name} to be gone", seconds=seconds)
 
     def wait_until(
         self, condition: Callable[[], bool], *, what: str, seconds: float = WAIT_SECONDS, xapp: str | None = None
     ) -> None:
-        """Wait until `reached`; the failure shows the status of the XApp `about`."""
+        """Wait until `condition` is true; the failure shows the status of `xapp`."""
         deadline = time.monotonic() + seconds
         while not condition():
             if time.monotonic() > deadline:
                 status_text = json.dumps(self.status(xapp), indent=2) if xapp else ""
-                raise AssertionError(f"waited {seconds:g} s in vain for {what}\n{status_text}")
+                raise AssertionError(f"timed out after {seconds:g} s while waiting for {what}\n{status_text}")
             time.sleep(POLL_SECONDS)
 
     def helm_releases(self) -> dict[str, Json]:
-        """Return helm's own list of releases in the namespace, by name."""
+        """Return the releases that `helm list` shows in the namespace, by name."""
         listed = subprocess.run(
             [self.cluster.helm_path, "list", "-n", self.namespace, "-o", "json"],
             env=self.cluster.env,

@@ -1,4 +1,4 @@
-"""The health checks for Argo CD, run by a Lua interpreter on objects as the API server shows them."""
+"""The health checks for Argo CD, run by a Lua interpreter on objects of the API server."""
 
 from pathlib import Path
 from typing import Protocol, cast

@@ -1,4 +1,4 @@
-"""What the documents name is there: files, make targets, settings with their defaults."""
+"""The files, make targets and settings that the documents name exist."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 MAKEFILE = (ROOT / "Makefile").read_text()
 MACHINE_DEPENDENT_SETTINGS = {"XAPP_CACHE_DIR"}
-"""Their default depends on the machine, so the table describes it."""
+"""Their default depends on the machine, so the table describes it in words."""
 
 
 def documents() -> list[str]:
@@ -21,7 +21,7 @@ def documents() -> list[str]:
 
 
 @pytest.mark.parametrize("document", documents())
-def test_links_lead_somewhere(document: str) -> None:
+def test_links_point_to_existing_files(document: str) -> None:
     path = ROOT / document
     links = re.findall(r"\]\(([^)#\s]+)", path.read_text())
     missing = [link for link in links if "://" not in link and not (path.parent / link).exists()]
@@ -35,7 +35,7 @@ def test_make_targets_exist(document: str) -> None:
     assert {target for target in named if f"\n{target}:" not in MAKEFILE} == set()
 
 
-def test_every_make_target_tells_what_it_is_for() -> None:
+def test_every_make_target_has_a_description() -> None:
     declared = re.findall(r"^\.PHONY: (\S+)", MAKEFILE, flags=re.MULTILINE)
     described = re.findall(r"^([a-z-]+):.*## .+", MAKEFILE, flags=re.MULTILINE)
     assert declared == described
@@ -65,7 +65,7 @@ def test_lock_files_name_no_host(name: str) -> None:
 
 
 def test_the_standard_library_keeps_its_operator_module() -> None:
-    """A package `operator` at the root would shadow it for every Python that is started there."""
+    """A package `operator` at the root would shadow the standard library's for every Python started there."""
     assert not (ROOT / "operator" / "__init__.py").exists()
 
 

@@ -1,4 +1,4 @@
-"""The setting that says which labels are recognised, and the sentences that refuse a wrong one."""
+"""The setting of the recognised label sets, and the errors for invalid ones."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Operator and gateway as pods of the real node, from an image built here and with the manifests of the project."""
+"""Operator and gateway as pods of the real node, with the image and the manifests of this checkout."""

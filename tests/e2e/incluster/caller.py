@@ -1,4 +1,4 @@
-"""Somebody with a token who speaks to the gateway through the node port, and asks once more when there is no answer."""
+"""Clients that call the gateway through its node port with the token of a service account."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ANSWER_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A service account of the xApps' namespace; every request is a connection of its own."""
+    """A service account in the xApps' namespace. Every request opens a new connection."""
 
     system: Installation
     http: httpx.Client
@@ -29,7 +29,7 @@ class Caller:
     @classmethod
     @contextmanager
     def with_role(cls, installation: Installation, account: str, *, role: str | None) -> Iterator[Caller]:
-        """Make the account, bind the role to it in the namespace, and take a token."""
+        """Create the account, bind the role to it in the namespace, and request a token."""
         kubectl = installation.cluster.kubectl
         manifests = json.dumps({"apiVersion": "v1", "kind": "List", "items": _account(account, role=role)})
         kubectl("-n", NAMESPACE, "apply", "--server-side", "-f", "-", input=manifests)
@@ -77,13 +77,13 @@ class Caller:
         return wait_until(ready, timeout=DEADLINE_SECONDS, what=f"{', '.join(names)} to be ready", interval=0.5)
 
     def remove_all(self) -> None:
-        """Remove every xApp, and wait until none is left."""
+        """Delete all xApps and wait for it."""
         self.system.cluster.kubectl("delete", "xapps", "--all", "-n", NAMESPACE, f"--timeout={DEADLINE_SECONDS:.0f}s")
 
 
 @dataclass(slots=True)
 class ListPoller:
-    """A client that asks for the list all the time; a request without a good answer it repeats once, at once."""
+    """A client that requests the list in a loop, and repeats a failed request once, immediately."""
 
     http: httpx.Client
     answered: int = 0
@@ -92,7 +92,7 @@ class ListPoller:
 
     @contextmanager
     def polling(self) -> Iterator[None]:
-        """Ask during the block."""
+        """Poll during the block."""
         ended = threading.Event()
 
         def poll() -> None:
@@ -113,7 +113,7 @@ class ListPoller:
             thread.join()
 
     def _request_list(self) -> str | None:
-        """Ask once and return what went wrong."""
+        """Request the list once, and return the error, if any."""
         try:
             answer = self.http.get("/api/xapps")
         except httpx.HTTPError as error:
@@ -123,7 +123,7 @@ class ListPoller:
 
 
 def _can_create_xapps(installation: Installation, account: str) -> bool:
-    """Tell whether the API server knows the right by now; the gateway would keep a refusal for seconds."""
+    """Return whether RBAC already applies: the gateway would cache a refusal for seconds."""
     who = f"--as=system:serviceaccount:{NAMESPACE}:{account}"
     try:
         installation.cluster.kubectl("auth", "can-i", "create", "xapps.xapp-operator.io", who, "-n", NAMESPACE)

@@ -1,4 +1,4 @@
-"""A cluster of its own with a real node, on which the system is installed; skipped where there can be no such node."""
+"""A cluster with a real node for the installed system; skipped where the machine cannot run a real node."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def empty_cluster(
     pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Installation, set[str]]]:
-    """A cluster that has the images and nothing of the system yet, and what there is in it."""
+    """A cluster with the images and without the system, and the objects that it has."""
     reason = real_node_unavailable(pytestconfig)
     if reason:
         pytest.skip(reason)
@@ -52,7 +52,7 @@ def installation(empty_cluster: tuple[Installation, set[str]]) -> Installation:
 
 @pytest.fixture
 def jane(installation: Installation) -> Iterator[Caller]:
-    """Somebody who may edit the namespace of the xApps, and speaks to the gateway through its node port."""
+    """A caller with the role edit in the namespace of the xApps."""
     with Caller.with_role(installation, "jane", role="edit") as caller:
         yield caller
         caller.remove_all()

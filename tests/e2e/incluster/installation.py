@@ -1,4 +1,4 @@
-"""The installed system from outside: its pods, its log lines, its Lease, its containers, and all that a cluster has."""
+"""Installs and inspects the system: its pods, logs, Lease, containers and objects."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ OVERLAY = Path(__file__).parent / "overlay"
 XAPP_NAMESPACE = ROOT / "manifests" / "xapp-namespace"
 IMAGE = "localhost/xapp-operator:e2e"
 PORT = 31315
-"""The node port of the gateway's Service; the node has an address of its own, so no port of the machine is taken."""
+"""The node port of the gateway's Service. The node has its own address, so no port of the machine is used."""
 COMPONENTS = ("operator", "gateway")
 DEADLINE_SECONDS = 120.0
 _TRANSIENT_KINDS = frozenset({"events", "events.events.k8s.io", "leases.coordination.k8s.io", "componentstatuses"})
-"""What comes and goes, or is made by the node, whatever is installed."""
+"""Kinds whose objects come and go, whatever is installed."""
 _NODE_KINDS = frozenset({"nodes", "csinodes.storage.k8s.io", "endpointslices.discovery.k8s.io"})
 
 Json = dict[str, Any]
@@ -36,7 +36,7 @@ class Installation:
     cluster: Cluster
 
     def install(self) -> None:
-        """Apply the manifests, which changes nothing where they are applied, and wait until all replicas are ready."""
+        """Apply the manifests, which is idempotent, and wait until all replicas are ready."""
         for folder in (OVERLAY, XAPP_NAMESPACE):
             self.cluster.kubectl("apply", "--server-side", "-k", str(folder))
         self.wait_rolled_out()
@@ -48,7 +48,7 @@ class Installation:
             self.cluster.kubectl("delete", "-k", str(folder), f"--timeout={DEADLINE_SECONDS:.0f}s", timeout=300)
 
     def wait_rolled_out(self) -> None:
-        """Wait until no rollout is under way and the gateway's replicas are ready."""
+        """Wait until all rollouts are complete."""
         for component in COMPONENTS:
             self.kubectl("rollout", "status", self.deployment(component), f"--timeout={DEADLINE_SECONDS:.0f}s")
 
@@ -61,21 +61,21 @@ class Installation:
         return self.cluster.kubectl("-n", SYSTEM_NAMESPACE, *arguments, timeout=DEADLINE_SECONDS + 30)
 
     def pods(self, component: str) -> list[Json]:
-        """Return the pods of a component that are not going away."""
+        """Return the pods of a component that are not being deleted."""
         selector = f"app.kubernetes.io/component={component}"
         items: list[Json] = json.loads(self.kubectl("get", "pods", "-l", selector, "-o", "json"))["items"]
         return [item for item in items if "deletionTimestamp" not in item["metadata"]]
 
     def all_pods(self) -> set[str]:
-        """Return the names of all pods, those included that are going away."""
+        """Return the names of all pods, including those being deleted."""
         return set(self.kubectl("get", "pods", "-o", "jsonpath={.items[*].metadata.name}").split())
 
     def log_lines(self, pod: str) -> list[str]:
-        """Return what a pod has logged."""
+        """Return the log lines of a pod."""
         return self.kubectl("logs", pod).splitlines()
 
     def memory(self) -> dict[str, int]:
-        """Return the bytes in use by the container of each pod, once the kubelet has measured them all."""
+        """Return the bytes in use by each pod's container, once the kubelet has measured all of them."""
 
         def measured() -> dict[str, int] | None:
             path = f"/api/v1/nodes/{NODE_NAME}/proxy/stats/summary"
@@ -92,21 +92,21 @@ class Installation:
         return wait_until(measured, timeout=DEADLINE_SECONDS, what="the kubelet's figures", interval=1.0)
 
     def leader(self) -> str:
-        """Return the name of the pod that leads, the empty text while nobody does."""
+        """Return the name of the leader's pod, or an empty string without a leader."""
         holder = self.kubectl("get", "lease", "xapp-operator", "-o", "jsonpath={.spec.holderIdentity}")
         return holder.partition("/")[0]
 
     def kill(self, pod: str) -> None:
-        """End the container of a pod with SIGKILL, from outside."""
+        """Kill the container of a pod, from outside."""
         (status,) = json.loads(self.kubectl("get", "pod", pod, "-o", "json"))["status"]["containerStatuses"]
         self._run_ctr("tasks", "kill", "--signal", "SIGKILL", status["containerID"].rpartition("/")[2])
 
     def containers(self) -> list[str]:
-        """Return the identifiers of all containers that run on the node; what ended, the kubelet clears up in time."""
+        """Return the ids of the containers that run on the node. The kubelet removes ended ones after a while."""
         return self._run_ctr("tasks", "list", "--quiet").split()
 
     def objects(self) -> set[str]:
-        """Return kind, namespace and name of all that the cluster has and a cluster does not have by itself."""
+        """Return kind, namespace and name of all objects, except those that come and go or belong to nodes."""
         listed = self.cluster.kubectl("api-resources", "--verbs=list", "-o", "name").split()
         kinds = sorted(set(listed) - _TRANSIENT_KINDS - _NODE_KINDS)
         template = '{range .items[*]}{.kind}{" "}{.metadata.namespace}{"/"}{.metadata.name}{"\\n"}{end}'

@@ -1,4 +1,4 @@
-"""An xApp that runs as a container of the real node: its image and its chart."""
+"""The image and chart of an xApp that runs on the real node."""
 
 from tests.localcluster.realnode.node import NODE_LABELS, NODE_TAINT
 from tests.support.charts import chart_archive
@@ -46,5 +46,5 @@ spec:
 
 
 def running_chart() -> bytes:
-    """Return the archive of a chart whose pod keeps to restricted Pod Security and becomes ready on the real node."""
+    """Return a chart whose pod complies with restricted Pod Security and becomes ready on the real node."""
     return chart_archive({"templates/deployment.yaml": _DEPLOYMENT}, name="runs")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.domain.conftest import Helm, HelmTemplateError, RenderedValues
+from tests.integration.domain.conftest import Helm, HelmTemplateError
 from tests.unit.domain.values_files import FILES, LAXER, REFUSED_FILES, REFUSED_SCALARS, SCALARS, STRICTER
 from xapp_operator.api.json import Json, JsonObject
 from xapp_operator.domain.values import merge_values
@@ -33,23 +33,19 @@ def floats(value: Json) -> Any:
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-@pytest.fixture(scope="module")
-def scalars(helm: Helm) -> tuple[RenderedValues, RenderedValues]:
-    """All scalars in one file, as helm sees them directly and through us."""
+def test_scalars_mean_to_helm_what_the_table_says(helm: Helm) -> None:
+    """All of them in one file; helm reads it as it is, and what is made of it."""
     data = "".join(f"s{index}: {text}\n" for index, (text, _) in enumerate(SCALARS)).encode()
-    return helm.render(data), helm.render(dump_values(load(data)))
-
-
-@pytest.mark.parametrize("index", range(len(SCALARS)), ids=[text or "(empty)" for text, _ in SCALARS])
-def test_a_scalar_means_to_helm_what_the_table_says(scalars: tuple[RenderedValues, RenderedValues], index: int) -> None:
-    for seen in scalars:
-        value, expected = seen.values[f"s{index}"], floats(SCALARS[index][1])
-        assert json.dumps(value, sort_keys=True) == json.dumps(expected, sort_keys=True)
-
-
-def test_all_scalars_print_alike_both_ways(scalars: tuple[RenderedValues, RenderedValues]) -> None:
-    direct, through_us = scalars
-    assert through_us.text == direct.text
+    direct, dumped = helm.render(data), helm.render(dump_values(load(data)))
+    assert len(direct.values) == len(SCALARS)
+    for seen in (direct, dumped):
+        differing = {
+            text: seen.values[f"s{index}"]
+            for index, (text, expected) in enumerate(SCALARS)
+            if json.dumps(seen.values[f"s{index}"], sort_keys=True) != json.dumps(floats(expected), sort_keys=True)
+        }
+        assert differing == {}
+    assert dumped.text == direct.text
 
 
 @pytest.mark.parametrize(("data", "expected"), FILES.values(), ids=FILES)

@@ -13,13 +13,13 @@ from tests.integration.gateway.caller_factory import CallerFactory, create_token
 from tests.integration.gateway.gateway_client import GatewayClient
 from tests.localcluster import Cluster
 from tests.localcluster.waiting import wait_until
+from tests.localrun.cluster_setup import install_crds
 from tests.support.apiserver import NAMESPACES, REPOSITORIES, XAPPS, ApiServer
 from tests.support.gateway import GatewayServer, serve_gateway
 from tests.support.helm_user import HelmUser
 from tests.support.openapi_contract import OpenApiContract
 from xapp_operator.config import Settings
 
-CRDS = Path(__file__).parents[3] / "crds"
 BASE = Path(__file__).parents[3] / "manifests" / "base"
 MANIFESTS = ("namespace.yaml", "gateway-rbac.yaml", "user-roles.yaml")
 
@@ -40,9 +40,7 @@ def settings_for(cluster: Cluster, folder: Path, **changes: object) -> Settings:
 
 @pytest.fixture(scope="package")
 def crds(cluster: Cluster) -> None:
-    cluster.kubectl("apply", "--server-side", "--force-conflicts", "-k", str(CRDS))
-    names = [f"crd/{kind}.xapp-operator.io" for kind in ("xapps", "chartrepositories")]
-    cluster.kubectl("wait", "--for=condition=Established", *names, "--timeout=60s")
+    install_crds(cluster)
 
 
 @pytest.fixture(scope="package")

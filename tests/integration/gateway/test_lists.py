@@ -12,10 +12,11 @@ from typing import Any, Final
 
 import pytest
 
-from tests.integration.gateway.conftest import CRDS, settings_for
+from tests.integration.gateway.conftest import settings_for
 from tests.integration.gateway.gateway_client import GatewayClient, ready_status
 from tests.localcluster import LocalCluster
 from tests.localcluster.waiting import wait_until
+from tests.localrun.cluster_setup import install_crds
 from tests.support.apiserver import NAMESPACES, XAPPS, ApiServer, JsonObject
 from tests.support.gateway import GatewayServer, serve_gateway
 from tests.support.openapi_contract import OpenApiContract
@@ -25,7 +26,8 @@ pytestmark = pytest.mark.integration
 
 COUNT: Final = 250
 PER_PAGE: Final = 7
-VISIBLE_SECONDS: Final = 60.0
+VISIBLE_SECONDS: Final = 10.0
+"""The design promises 2 s; the rest is for a busy machine."""
 SORTS: Final = ("created", "name", "organization", "version", "phase", "health")
 SORTED_BY: Final = {"created": "createdAt"}
 
@@ -136,8 +138,7 @@ def test_the_last_known_list_is_served_while_the_api_server_is_away_and_nothing_
 ) -> None:
     local = private_cluster()
     cluster = local.connect()
-    cluster.kubectl("apply", "--server-side", "-k", str(CRDS))
-    cluster.kubectl("wait", "--for=condition=Established", "crd/xapps.xapp-operator.io", "--timeout=60s")
+    install_crds(cluster)
     with ApiServer(cluster) as api, serve_gateway(settings_for(cluster, tmp_path / "one")) as known:
         wait_until(lambda: api.is_served(XAPPS.format("default")), timeout=60, what="the new kind to be served")
         api.create(XAPPS.format("default"), xapp_manifest("hello", namespace="default"))

@@ -43,15 +43,16 @@ from tests.support.gateway import GatewayServer, serve_gateway
 from tests.support.helm_user import HelmUser
 from tests.support.vendor_charts import drax_chart
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.fuzz]
 
 Operation: TypeAlias = APIOperation[Any, Any, Any, Any]
 AnyCase: TypeAlias = Case[Any]
 
-EXAMPLES: Final = 12
+PROFILE: Final = hypothesis.settings()
+EXAMPLES: Final = PROFILE.max_examples // 8
 """Of each kind, for each operation."""
 
-PROXIED_EXAMPLES: Final = 4
+PROXIED_EXAMPLES: Final = PROFILE.max_examples // 25
 """One handler serves all methods of the proxy."""
 
 CALL_SECONDS: Final = 60.0
@@ -120,7 +121,7 @@ class FuzzRun:
 
         @hypothesis.settings(
             max_examples=PROXIED_EXAMPLES if operation.path.startswith(PROXIED) else EXAMPLES,
-            derandomize=True,
+            derandomize=PROFILE.derandomize,
             database=None,
             deadline=None,
             suppress_health_check=list(hypothesis.HealthCheck),

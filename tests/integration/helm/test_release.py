@@ -170,7 +170,9 @@ async def test_a_test_hook_that_succeeds_is_no_error(
     engine: HelmEngine, helm_namespace: HelmNamespace, chart: MakeChart
 ) -> None:
     await engine.install(helm_namespace.release_request(chart=chart({**SIMPLE, "templates/t.yaml": hook("test")})))
+    assert helm_namespace.names("jobs") == set()
     await engine.test(helm_namespace.test_request())
+    assert helm_namespace.names("jobs") == {"hello-hook"}
 
 
 async def test_a_test_hook_that_fails_is_named(

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
 from tests.localcluster import Cluster
+from tests.localrun.cluster_setup import install_crds
 from xapp_operator.api.json import JsonObject
 from xapp_operator.config import Settings
 from xapp_operator.kube.client import KubeClient
-
-CRDS = Path(__file__).parents[3] / "crds"
 
 
 @pytest.fixture
@@ -23,8 +21,7 @@ async def kube(cluster: Cluster) -> AsyncIterator[KubeClient]:
 
 @pytest.fixture(scope="session")
 def crds(cluster: Cluster) -> None:
-    cluster.kubectl("apply", "--server-side", "--force-conflicts", "-k", str(CRDS))
-    cluster.kubectl("wait", "--for=condition=Established", "crd/xapps.xapp-operator.io", "--timeout=60s")
+    install_crds(cluster)
 
 
 def config_map(name: str, *, data: dict[str, str] | None = None, labels: dict[str, str] | None = None) -> JsonObject:

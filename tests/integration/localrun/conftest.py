@@ -20,7 +20,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory, binaries: Binaries) -> Iterator[MakeRun]:
-    """Everything running on the nodes that the machine can have, both samples Ready."""
+    """A run with a real node where the machine can have one, and both samples Ready."""
     assert binaries
     with start_make_run(tmp_path_factory.mktemp("run")) as one:
         yield one
@@ -28,7 +28,7 @@ def run(tmp_path_factory: pytest.TempPathFactory, binaries: Binaries) -> Iterato
 
 @pytest.fixture(scope="module")
 def simulated_run(tmp_path_factory: pytest.TempPathFactory, binaries: Binaries) -> Iterator[MakeRun]:
-    """Everything running on simulated nodes, as for somebody without rights, both samples Ready."""
+    """A run on simulated nodes, as for an unprivileged user, with both samples Ready."""
     assert binaries
     with start_make_run(tmp_path_factory.mktemp("run"), environment={**os.environ, NODE_VARIABLE: "simulated"}) as one:
         yield one

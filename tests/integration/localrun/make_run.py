@@ -1,4 +1,4 @@
-"""`make run` as a process that a test starts, asks and ends."""
+"""`make run` as a process that a test starts and stops."""
 
 import json
 import os
@@ -21,7 +21,7 @@ STOP_SECONDS = 90.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MakeRun:
-    """One `make run` that has said its closing line."""
+    """One `make run` that has printed its summary."""
 
     process: "subprocess.Popen[str]"
     folder: Path
@@ -35,7 +35,7 @@ class MakeRun:
 
     @property
     def cluster(self) -> Cluster:
-        """The way into its cluster."""
+        """Access to its cluster."""
         return LocalCluster(self.folder).connect()
 
     @property
@@ -46,14 +46,14 @@ class MakeRun:
             try:
                 words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
             except (FileNotFoundError, ProcessLookupError):
-                continue  # it has gone in the meantime
+                continue  # it has ended in the meantime
             identity = ProcessIdentity.of(pid)
             if identity and len(words) > 1 and words[1].endswith("/xapp-operator"):
                 found["operator" if words[2] == "run" else words[2]] = identity
         return found
 
     def stop(self, number: signal.Signals = signal.SIGINT) -> int:
-        """Ask for the end and return the exit status."""
+        """Request the stop and return the exit status."""
         self.process.send_signal(number)
         return self.process.wait(STOP_SECONDS)
 
@@ -67,7 +67,7 @@ def command(folder: Path, port: int, *arguments: str) -> list[str]:
 
 @contextmanager
 def start_make_run(folder: Path, *arguments: str, environment: Mapping[str, str] = os.environ) -> Iterator[MakeRun]:
-    """Start `make run` with a folder and a port of its own, and end it unless the block has."""
+    """Start `make run` with its own folder and port, and stop it after the block, unless the block has."""
     with (
         PortReservation(1) as reservation,
         subprocess.Popen(

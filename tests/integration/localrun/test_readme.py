@@ -1,4 +1,4 @@
-"""What the README tells people to type does what it says, in the order in which it says it."""
+"""The commands of the README work, in order."""
 
 import os
 import re
@@ -23,7 +23,7 @@ def blocks(language: str) -> list[str]:
 
 
 def with_run_addresses(text: str, run: MakeRun) -> str:
-    """Put the run's own places where the README names those of a run in the checkout."""
+    """Replace the folders and addresses of a run in the checkout by those of this run."""
     repository = re.search(r"chart repository: (http://\S+)", run.output)
     assert repository is not None
     return (
@@ -34,7 +34,7 @@ def with_run_addresses(text: str, run: MakeRun) -> str:
     )
 
 
-def test_the_commands_of_the_readme_work_one_after_the_other(simulated_run: MakeRun, tmp_path: Path) -> None:
+def test_the_commands_of_the_readme_work_in_order(simulated_run: MakeRun, tmp_path: Path) -> None:
     run = simulated_run
     (manifest,) = blocks("yaml")
     (tmp_path / "xapp.yaml").write_text(with_run_addresses(manifest, run))

@@ -1,4 +1,4 @@
-"""The roles of the manifests are enough: operator, gateway and an editor of the namespace with nothing but theirs."""
+"""The roles of the manifests are sufficient for the operator, the gateway and an editor of the namespace."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -28,7 +28,9 @@ EDITOR = "jane"
 LABEL = "xapp-operator.io"
 
 
-def test_the_life_of_an_xapp_needs_no_other_right(private_cluster: Callable[[], LocalCluster], tmp_path: Path) -> None:
+def test_the_roles_suffice_for_the_whole_lifecycle_of_an_xapp(
+    private_cluster: Callable[[], LocalCluster], tmp_path: Path
+) -> None:
     local = private_cluster()
     cluster = local.connect()
     prepare_cluster(cluster, ROOT)
@@ -91,7 +93,7 @@ def token_of_editor(cluster: Cluster) -> str:
 
 @contextmanager
 def running(local: LocalCluster, folder: Path, *, port: int) -> Iterator[Services]:
-    """Run operator and gateway as the service accounts of the manifests, set up as the manifests do."""
+    """Run operator and gateway with the service accounts and settings of the manifests."""
     cluster = local.connect()
     children = [
         ProcessSpec(
@@ -133,7 +135,7 @@ def delete(url: str, name: str, *, token: str) -> None:
 
 
 def forbidden_requests(audit_log: Path) -> list[str]:
-    """Return what the API server refused anybody for want of a right."""
+    """Return all requests that the API server answered with 403."""
     return sorted(
         {
             f"{event['user']['username']} {event['verb']} {event['requestURI']}"

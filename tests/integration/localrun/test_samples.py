@@ -1,4 +1,4 @@
-"""`make run` through its own code: both samples, what dies, what is refused, and the end."""
+"""`make run` as a process: both samples, restarts, refused starts, and the stop."""
 
 import json
 import os
@@ -32,17 +32,18 @@ def test_both_samples_are_ready(run: MakeRun, name: str) -> None:
     assert conditions(run.cluster, name, NAMESPACE)["Ready"] == "True"
 
 
-def test_the_samples_run_on_the_best_node_there_is(run: MakeRun) -> None:
+def test_the_samples_run_on_the_real_node_if_there_is_one(run: MakeRun) -> None:
     where = "jsonpath={.items[*].spec.nodeName}"
     nodes = set(run.cluster.kubectl("get", "pods", "-n", NAMESPACE, "-o", where).split())
     if run.cluster.node_address:
         assert nodes == {NODE_NAME}
     else:
         assert os.environ.get(NODE_VARIABLE) == "simulated" or "simulated nodes only: " in run.output
+        assert nodes
         assert all(name.startswith("simulated-") for name in nodes)
 
 
-def test_the_samples_answer_where_containers_run(run: MakeRun) -> None:
+def test_the_samples_answer_on_a_real_node(run: MakeRun) -> None:
     if not run.cluster.node_address:
         pytest.skip("simulated nodes run no containers")
     for name in (UPLOADED_XAPP, APPLIED_XAPP):
@@ -54,7 +55,7 @@ def test_the_samples_answer_where_containers_run(run: MakeRun) -> None:
     assert f"{run.url}/api/xapps/{NAMESPACE}/{UPLOADED_XAPP}/api/metadata" in run.output
 
 
-def test_helm_knows_both_releases(run: MakeRun) -> None:
+def test_helm_lists_both_releases(run: MakeRun) -> None:
     answer = subprocess.run(
         [run.cluster.helm_path, "list", "--namespace", NAMESPACE, "--output", "json"],
         env=run.cluster.env,
@@ -75,7 +76,7 @@ def test_the_list_of_the_gateway_has_both(run: MakeRun) -> None:
     assert answer["total_count"] == 2
 
 
-def test_what_grants_access_is_readable_by_its_owner_only(run: MakeRun) -> None:
+def test_credential_files_are_private(run: MakeRun) -> None:
     for name in ("kubeconfig", "token"):
         assert stat.S_IMODE((run.folder / name).stat().st_mode) == 0o600, name
 
@@ -95,7 +96,7 @@ def test_the_summary_names_gateway_and_kubeconfig(run: MakeRun) -> None:
     assert "kubectl get xapps" in run.output
 
 
-def test_the_gitops_sample_becomes_ready_and_goes_with_its_folder(run: MakeRun, tmp_path: Path) -> None:
+def test_the_gitops_sample_is_applied_and_deleted(run: MakeRun, tmp_path: Path) -> None:
     folder = shutil.copytree(ROOT / "manifests" / "samples" / "gitops", tmp_path / "gitops")
     shutil.copy(run.folder / "samples" / "hello-world-0.2.1.tgz", folder)
     kubectl = run.cluster.kubectl
@@ -128,10 +129,10 @@ def test_a_second_run_in_the_same_folder_says_that_one_is_running(run: MakeRun) 
     assert _gateway_ready(run)
 
 
-def test_a_taken_port_is_told_before_anything_is_started(run: MakeRun, tmp_path: Path) -> None:
+def test_a_port_in_use_is_reported_before_the_start(run: MakeRun, tmp_path: Path) -> None:
     second = run_until_exit(tmp_path, run.port)
     assert second.returncode == 1
-    assert f"port {run.port} on 127.0.0.1 is taken" in second.stderr
+    assert f"port {run.port} on 127.0.0.1 is in use" in second.stderr
     assert not (tmp_path / "cluster.json").exists()
 
 
@@ -158,7 +159,7 @@ def test_in_an_existing_cluster_only_the_samples_are_removed(
 
 
 def get_via_apiserver(run: MakeRun, path: str) -> str:
-    """Return what the API server answers as soon as it knows the way: Ready comes before that."""
+    """Return the response through the API server, once its proxy reaches the pod; that is later than Ready."""
 
     def answer() -> str | None:
         try:

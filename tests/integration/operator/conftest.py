@@ -38,9 +38,7 @@ def operator(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
     process.start()
     yield process
     process.stop()
-    errors = [
-        line for line in process.log_text().splitlines() if '"level": "error"' in line or '"level":"error"' in line
-    ]
+    errors = process.error_lines()
     if errors:
         sys.stderr.write("\n".join(errors[-20:]))
     assert not errors, "the operator logged errors"

@@ -1,4 +1,4 @@
-"""A cluster with a real node for each file, and pods on it; skipped, in one line, where the machine cannot have one."""
+"""A cluster with a real node for each file; skipped where the machine cannot run one."""
 
 import json
 import secrets
@@ -20,7 +20,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.fixture(scope="session")
 def real_node_supported(pytestconfig: pytest.Config) -> None:
-    """A machine that can have a real node."""
+    """Skips the test where the machine cannot run a real node."""
     reason = real_node_unavailable(pytestconfig)
     if reason:
         pytest.skip(reason)
@@ -28,7 +28,7 @@ def real_node_supported(pytestconfig: pytest.Config) -> None:
 
 @pytest.fixture(scope="module")
 def real_node(real_node_supported: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    """A cluster with a real node, which knows the image of the tests."""
+    """A cluster with a real node, into which the test image is loaded."""
     folder = tmp_path_factory.mktemp("real")
     one = LocalCluster(folder / "cluster", nodes=NODES)
     with one:
@@ -40,18 +40,18 @@ def real_node(real_node_supported: None, tmp_path_factory: pytest.TempPathFactor
 
 @pytest.fixture
 def real_cluster(real_node: LocalCluster) -> Cluster:
-    """The way into it."""
+    """Access to the cluster."""
     return real_node.connect()
 
 
 @pytest.fixture
 def own_namespace(real_cluster: Cluster) -> Iterator[str]:
-    """A namespace of the test's own, whose name says nothing; its containers are gone after the test."""
+    """A namespace for one test, whose containers are removed after the test."""
     name = f"test-{secrets.token_hex(4)}"
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
     real_cluster.kubectl("create", "-f", "-", input=json.dumps(namespace))
     real_cluster.kubectl("wait", "--for=create", "serviceaccount/default", "-n", name, "--timeout=60s")
     yield name
     real_cluster.kubectl("delete", "pods", "--all", "-n", name, "--now", "--timeout=60s")
-    # What deletes it lets five seconds pass first.
+    # without waiting: the namespace controller takes at least five seconds
     real_cluster.kubectl("delete", "namespace", name, "--wait=false")

@@ -1,6 +1,6 @@
-"""What a machine looks like from outside a node, for a comparison before and after: never a value, only what changed.
+"""Snapshots of the machine, to compare its state before and after a node.
 
-What other local clusters do at the same time is left out by name; so are settings that change by themselves.
+They leave out other local clusters, which are recognised by name, and settings that change by themselves.
 """
 
 import json
@@ -21,7 +21,7 @@ _SETTINGS = Path("/proc/sys")
 
 @dataclass(frozen=True, slots=True)
 class HostSnapshot:
-    """Everything of a machine that a node could have touched."""
+    """Everything on a machine that a node could change."""
 
     mounts: frozenset[str]
     links: frozenset[str]
@@ -33,7 +33,7 @@ class HostSnapshot:
     folders: frozenset[str]
 
     def changes(self, other: "HostSnapshot") -> dict[str, list[str]]:
-        """Name what differs between two snapshots: the part, and what only one of them has."""
+        """Return the differences between two snapshots: for each part, the entries that only one of them has."""
         found = {}
         for part in self.__slots__:
             one, two = getattr(self, part), getattr(other, part)
@@ -43,7 +43,7 @@ class HostSnapshot:
 
 
 def take_snapshot(*, own_suffix: str = "") -> HostSnapshot:
-    """Look at the machine; of the links and groups of local clusters only those whose name contains ``own``."""
+    """Take a snapshot, which includes local clusters only if their name contains ``own_suffix``."""
 
     def is_relevant(text: str) -> bool:
         named = _LOCAL_CLUSTER_NAMES.findall(text)
@@ -71,7 +71,7 @@ def take_snapshot(*, own_suffix: str = "") -> HostSnapshot:
 
 
 def _settings() -> list[tuple[str, str]]:
-    """Read the settings that somebody could have changed: those that may be written."""
+    """Return the writable kernel settings with their values."""
     found = []
     for folder, _, names in os.walk(_SETTINGS):
         for name in names:

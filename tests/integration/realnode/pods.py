@@ -1,4 +1,4 @@
-"""Pods and a service for the real node, as manifests."""
+"""Manifests of pods and a service for the real node."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +16,7 @@ Manifest = Mapping[str, object]
 
 
 def pod(name: str, *arguments: str, image: str = IMAGE, memory: str | None = None, probe: bool = False) -> Manifest:
-    """Make a pod of one container that runs `testpod` with the arguments, on the real node."""
+    """Return a pod on the real node, whose container runs `testpod` with the arguments."""
     container: dict[str, object] = {"name": "main", "image": image, "args": list(arguments)}
     if memory:
         container["resources"] = {"limits": {"memory": memory}}
@@ -36,7 +36,7 @@ def pod(name: str, *arguments: str, image: str = IMAGE, memory: str | None = Non
 
 
 def service(name: str) -> Manifest:
-    """Make a service with a node port for the pod of the same name."""
+    """Return a service with a node port for the pod of the same name."""
     ports = [{"name": "http", "port": 80, "targetPort": PORT}]
     return {
         "apiVersion": "v1",
@@ -59,7 +59,7 @@ def wait_ready(cluster: Cluster, namespace: str, *names: str) -> None:
 
 
 def container_state(cluster: Cluster, namespace: str, name: str) -> dict[str, Any]:
-    """Return the status of a pod's container, empty when there is none yet."""
+    """Return the status of a pod's container, or an empty dict if there is none yet."""
     status = json.loads(cluster.kubectl("get", "pod", name, "-n", namespace, "-o", "json"))["status"]
     states: list[dict[str, Any]] = status.get("containerStatuses") or [{}]
     return states[0]
@@ -78,6 +78,6 @@ def wait_state(
 
 
 def reason(state: dict[str, Any], kind: str, *, of: str = "state") -> str | None:
-    """Return the reason of a waiting or terminated state, None when it is in another."""
+    """Return the reason of a waiting or terminated state, or None in another state."""
     found: str | None = (state.get(of) or {}).get(kind, {}).get("reason")
     return found

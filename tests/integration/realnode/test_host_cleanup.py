@@ -1,4 +1,4 @@
-"""A real node changes nothing of its machine, and leaves nothing, however it ends; two of them do not meet."""
+"""A real node leaves nothing on its machine however it ends, and two nodes do not interfere."""
 
 import signal
 import subprocess
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(300), pytest.mark.use
 
 
 def run_pods(node: LocalCluster, folder: Path) -> Cluster:
-    """Have two pods and a service on a node."""
+    """Run two pods and a service on a node."""
     program = Binaries().resolve(["testpod"])["testpod"]
     write_image(folder / "image.tar", name=IMAGE, files={"/testpod": program}, entrypoint=["/testpod"])
     node.load_image(folder / "image.tar")
@@ -30,7 +30,7 @@ def run_pods(node: LocalCluster, folder: Path) -> Cluster:
 
 
 def link_name(node: LocalCluster) -> str:
-    """Return the name of the link of a running node, by which what is its own is told from what is others'."""
+    """Return the name of a running node's link, which identifies its resources."""
     record = HostResources.read(node.layout.node_record)
     assert record is not None
     return record.link

@@ -1,4 +1,4 @@
-"""Containers on the real node run, answer, fail and are reached as they would on any node."""
+"""Containers on the real node run, answer and fail as on any node."""
 
 import json
 import signal
@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 def test_the_node_is_ready_tainted_labelled_and_has_the_address_of_the_cluster(real_cluster: Cluster) -> None:
     def only_tainted_as_real() -> dict[str, Any] | None:
         node: dict[str, Any] = json.loads(real_cluster.kubectl("get", "node", NODE_NAME, "-o", "json"))
-        # the one for a node that is not ready goes some moments after it is
+        # the not-ready taint is removed some moments after the node is ready
         taints = [(taint["key"], taint["effect"]) for taint in node["spec"]["taints"]]
         return node if taints == [(NODE_TAINT, "NoSchedule")] else None
 
@@ -78,7 +78,7 @@ def test_a_container_over_its_memory_limit_is_oom_killed(real_cluster: Cluster, 
     assert ended["exitCode"] == 128 + signal.SIGKILL
 
 
-def test_an_image_that_is_not_there_is_an_error_of_the_pull(real_cluster: Cluster, own_namespace: str) -> None:
+def test_a_missing_image_is_a_pull_error(real_cluster: Cluster, own_namespace: str) -> None:
     create(real_cluster, own_namespace, [pod("lost", "serve", image="localhost/missing:1")])
 
     wait_state(
@@ -100,7 +100,7 @@ def test_a_crash_loop_shows_exit_code_last_log_line_and_back_off(real_cluster: C
     assert "BackOff" in {event["reason"] for event in events}
 
 
-def test_a_pod_is_reached_through_every_kind_of_address(real_cluster: Cluster, own_namespace: str) -> None:
+def test_a_pod_is_reachable_through_every_kind_of_address(real_cluster: Cluster, own_namespace: str) -> None:
     create(
         real_cluster,
         own_namespace,
@@ -136,11 +136,11 @@ def test_a_pod_is_reached_through_every_kind_of_address(real_cluster: Cluster, o
     inside = f"http://{spec['clusterIP']}/ready"
     for name in ("web", "other"):
         assert wait_until(lambda: from_pod(name, inside), timeout=30.0, what="the service") == "200 OK\n"  # noqa: B023
-    # the API server answers plain HTTP on its TLS port with 400
+    # the API server answers 400 to plain HTTP on its TLS port
     assert from_pod("web", "http://10.96.0.1:443/") == "400 Bad Request\n"
 
 
-def test_containers_outlive_the_kubelet_and_it_takes_them_up_again(
+def test_containers_survive_a_kubelet_restart(
     real_node: LocalCluster, real_cluster: Cluster, own_namespace: str
 ) -> None:
     create(real_cluster, own_namespace, [pod("web", "serve", probe=True)])
@@ -163,7 +163,9 @@ def test_containers_outlive_the_kubelet_and_it_takes_them_up_again(
     assert (after["containerID"], after["restartCount"]) == (before["containerID"], 0)
 
 
-def test_containers_outlive_containerd(real_node: LocalCluster, real_cluster: Cluster, own_namespace: str) -> None:
+def test_containers_survive_a_containerd_restart(
+    real_node: LocalCluster, real_cluster: Cluster, own_namespace: str
+) -> None:
     create(real_cluster, own_namespace, [pod("web", "serve", probe=True)])
     wait_ready(real_cluster, own_namespace, "web")
 

@@ -1,4 +1,4 @@
-"""One process that no test breaks, and as many as a test likes to break."""
+"""The program of the sample xApps: one shared process, and processes that a test may stop."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -20,7 +20,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.fixture(scope="module")
 def monitor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MonitorProcess]:
-    """A process that is ready."""
+    """A ready process, shared by the tests of a module, which must not stop it."""
     with run_monitor(tmp_path_factory.mktemp("monitor"), name="demo", greeting="Hello", cluster="192.0.2.1") as one:
         with one.http() as http:
             one.wait_ready(http)
@@ -29,14 +29,14 @@ def monitor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MonitorProcess
 
 @pytest.fixture
 def http(monitor: MonitorProcess) -> Iterator[httpx.Client]:
-    """A client of it."""
+    """A client of the shared process."""
     with monitor.http() as client:
         yield client
 
 
 @pytest.fixture
 def start_monitor(tmp_path: Path) -> Iterator[Start]:
-    """Start processes with settings of the test's own; they end with the test."""
+    """Start processes with the test's settings; they are stopped after the test."""
     with ExitStack() as stack:
 
         def start_one(**settings: object) -> MonitorProcess:

@@ -1,4 +1,4 @@
-"""The program of the sample xApps as a process, with its log as it wrote it."""
+"""Runs the program of the sample xApps as a process, and reads its log."""
 
 import json
 import signal
@@ -30,7 +30,7 @@ class MonitorProcess:
 
     @property
     def lines(self) -> list[Json]:
-        """What it has logged so far, whole lines only."""
+        """The complete lines of its log so far."""
         whole = self.log.read_text().rpartition("\n")[0]
         return [json.loads(line) for line in whole.splitlines()]
 
@@ -38,7 +38,7 @@ class MonitorProcess:
         return [line for line in self.lines if line["msg"] == message]
 
     def address(self, port: str = "http") -> str:
-        """Return where it listens, as soon as it does."""
+        """Return the address of a port, once the process listens on it."""
         (found,) = wait_until(
             lambda: [line["address"] for line in self.log_entries("listening") if line["port"] == port],
             timeout=SECONDS,
@@ -59,7 +59,7 @@ class MonitorProcess:
 
 @contextmanager
 def run_monitor(folder: Path, **settings: object) -> Iterator[MonitorProcess]:
-    """Run `kpi-monitor serve` with these settings, quick unless they say otherwise, until the block ends."""
+    """Run `kpi-monitor serve` with these settings until the block ends, with FAST_CONFIG by default."""
     file = folder / "settings.json"
     file.write_text(json.dumps({"config": FAST_CONFIG, "drainMilliseconds": 0, **settings}))
     log = folder / "log"

@@ -1,4 +1,4 @@
-"""What the sample xApp answers, over real HTTP."""
+"""The HTTP API of the sample xApp."""
 
 import json
 import socket
@@ -23,7 +23,7 @@ SECONDS = 60.0
 OTHER_CONFIG = {"periodMilliseconds": 30, "thresholdPercent": 12.5, "cells": ["c"]}
 
 
-def test_it_greets_with_what_its_settings_say(http: httpx.Client) -> None:
+def test_the_greeting_comes_from_the_settings(http: httpx.Client) -> None:
     answer = http.get("/").json()
     assert answer.items() >= {"greeting": "Hello", "name": "demo", "cluster": "192.0.2.1"}.items()
 
@@ -37,7 +37,7 @@ def test_it_is_alive_and_ready(http: httpx.Client) -> None:
     assert http.get("/health/ready").json() == {"status": "ready"}
 
 
-def test_another_configuration_counts_at_once(http: httpx.Client) -> None:
+def test_a_new_configuration_applies_immediately(http: httpx.Client) -> None:
     assert http.get("/config").json() == FAST_CONFIG
     try:
         assert http.put("/config", json=OTHER_CONFIG).json() == OTHER_CONFIG
@@ -47,7 +47,7 @@ def test_another_configuration_counts_at_once(http: httpx.Client) -> None:
         assert http.put("/config", json=FAST_CONFIG).is_success
 
 
-def test_a_long_period_is_cut_short_by_a_short_one(start_monitor: Start) -> None:
+def test_a_shorter_period_applies_immediately(start_monitor: Start) -> None:
     one = start_monitor(config={**FAST_CONFIG, "periodMilliseconds": 3_600_000})
     with one.http() as http:
         one.wait_ready(http)
@@ -82,7 +82,7 @@ def test_a_body_that_is_no_configuration_is_refused(http: httpx.Client, content:
     assert http.put("/config", content=content).status_code == status
 
 
-def test_the_schema_is_one_and_the_charts_values_have_the_same(http: httpx.Client) -> None:
+def test_the_configuration_schema_is_valid_and_equals_the_charts(http: httpx.Client) -> None:
     schema = http.get("/config/schema").json()
     Draft202012Validator.check_schema(schema)
     Draft202012Validator(schema).validate(FAST_CONFIG)
@@ -91,7 +91,7 @@ def test_the_schema_is_one_and_the_charts_values_have_the_same(http: httpx.Clien
     assert without_descriptions(in_chart) == without_descriptions({**schema, "$schema": None, "title": None})
 
 
-def test_metadata_name_every_endpoint(http: httpx.Client) -> None:
+def test_metadata_lists_every_endpoint(http: httpx.Client) -> None:
     metadata = http.get("/metadata").json()
     assert {port["name"] for port in metadata["messaging"]["ports"]} == {"http", "metrics"}
     plain = [each["path"] for each in metadata["endpoints"] if each["method"] == "GET"]
@@ -100,7 +100,7 @@ def test_metadata_name_every_endpoint(http: httpx.Client) -> None:
         assert http.get(path).status_code == 200, path
 
 
-def test_metrics_tell_of_samples_and_requests(monitor: MonitorProcess, http: httpx.Client) -> None:
+def test_metrics_count_samples_and_requests(monitor: MonitorProcess, http: httpx.Client) -> None:
     http.get("/health/alive")
     alone = httpx.get(f"http://{monitor.address('metrics')}/", timeout=SECONDS, trust_env=False)
     for text in (http.get("/metrics").text, alone.text):
@@ -110,7 +110,7 @@ def test_metrics_tell_of_samples_and_requests(monitor: MonitorProcess, http: htt
         assert int(taken) > 0
 
 
-def test_events_carry_samples_in_order(http: httpx.Client) -> None:
+def test_events_contain_samples_in_order(http: httpx.Client) -> None:
     stream = samples(http)
     first, second, third = (next(stream) for _ in range(3))
     assert [second["id"], third["id"]] == [first["id"] + 1, first["id"] + 2]
@@ -148,12 +148,12 @@ def test_an_echo_begins_before_the_body_ends(monitor: MonitorProcess, http: http
         heard.wait(SECONDS)
         yield b"last"
 
-    # httpx writes the whole body before it reads: the answer is taken from the socket beside it
+    # httpx sends the whole body before it reads the response, so this test uses a socket
     assert raw_echo(monitor.address(), body(), heard) == b"firstlast"
     assert http.post("/echo", content=b"x" * 1_000_000).content == b"x" * 1_000_000
 
 
-def test_bytes_come_in_the_number_that_is_asked_for(http: httpx.Client) -> None:
+def test_the_bytes_route_returns_the_requested_size(http: httpx.Client) -> None:
     answer = http.get("/bytes", params={"size": 3_000_000})
     assert (len(answer.content), answer.headers["content-length"]) == (3_000_000, "3000000")
     assert http.get("/bytes", params={"size": 0}).content == b""
@@ -161,27 +161,27 @@ def test_bytes_come_in_the_number_that_is_asked_for(http: httpx.Client) -> None:
         assert http.get("/bytes", params={"size": wrong}).status_code == 422
 
 
-def test_a_redirection_leads_where_it_is_told(http: httpx.Client) -> None:
+def test_a_redirect_goes_to_the_requested_location(http: httpx.Client) -> None:
     answer = http.get("/redirect", params={"to": "/config"})
     assert (answer.status_code, answer.headers["location"]) == (302, "/config")
     assert http.get("/redirect", params={"to": "x", "status": 308}).status_code == 308
     assert http.get("/redirect", params={"to": "x", "status": 200}).status_code == 422
 
 
-def test_a_request_is_shown_as_it_arrived(http: httpx.Client) -> None:
+def test_the_request_route_returns_the_request(http: httpx.Client) -> None:
     answer = http.get("/request?a=%20b", headers={"X-Seen": "yes"}).json()
     assert (answer["method"], answer["path"], answer["query"]) == ("GET", "/request", "a=%20b")
     assert answer["headers"]["X-Seen"] == ["yes"]
 
 
-def test_what_is_not_there_is_said_to_be_missing(http: httpx.Client) -> None:
+def test_unknown_paths_and_methods_are_refused(http: httpx.Client) -> None:
     assert http.get("/nothing").status_code == 404
     assert http.delete("/config").status_code == 405
     assert "no storage" in http.get("/samples.csv").json()["detail"]
 
 
 def samples(http: httpx.Client, *, after: int | None = None) -> Iterator[Json]:
-    """Read the events until the reader has enough."""
+    """Yield the samples of the event stream."""
     headers = {} if after is None else {"Last-Event-ID": str(after)}
     with http.stream("GET", "/events", headers=headers) as answer:
         assert answer.headers["content-type"] == "text/event-stream"
@@ -196,7 +196,7 @@ def samples(http: httpx.Client, *, after: int | None = None) -> Iterator[Json]:
 
 
 def raw_echo(address: str, body: Iterator[bytes], first_chunk_received: threading.Event) -> bytes:
-    """Send a chunked body piece by piece, and tell as soon as the first bytes of it came back."""
+    """Send a chunked body, and set `first_chunk_received` when its first bytes came back."""
     host, _, port = address.rpartition(":")
     with socket.create_connection((host, int(port)), SECONDS) as connection:
         head = f"POST /echo HTTP/1.1\r\nHost: {address}\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
@@ -223,7 +223,7 @@ def raw_echo(address: str, body: Iterator[bytes], first_chunk_received: threadin
 
 
 def without_descriptions(schema: Json) -> Json:
-    """Leave out what a schema says to people."""
+    """Return a schema without its descriptions."""
     return {
         key: without_descriptions(value) if isinstance(value, dict) else value
         for key, value in schema.items()

@@ -1,4 +1,4 @@
-"""What the sample charts make of their values is what the program reads."""
+"""The program reads the settings that the sample charts render from their values."""
 
 import json
 import subprocess
@@ -67,7 +67,7 @@ def test_the_kpi_store_hook_refuses_too_small_a_volume(binaries: Binaries) -> No
 
 
 @pytest.mark.parametrize("chart", ["hello-world", "kpi-store"])
-def test_pods_go_where_the_values_say_and_run_the_image_of_the_samples(binaries: Binaries, chart: str) -> None:
+def test_pods_use_the_scheduling_values_and_the_sample_image(binaries: Binaries, chart: str) -> None:
     where = {"nodeSelector": {"kind": "real"}, "tolerations": [{"key": "real", "operator": "Exists"}]}
     specs = [each["spec"]["template"]["spec"] for each in render(binaries, chart, where) if "template" in each["spec"]]
     assert len(specs) == 2

@@ -1,4 +1,4 @@
-"""How the sample xApp starts, ends, and fails when it is told to."""
+"""The sample xApp starts, stops, and fails on request."""
 
 import json
 import signal
@@ -14,6 +14,7 @@ from websockets.sync.client import connect
 from tests.integration.samples.conftest import Start
 from tests.integration.samples.monitor_process import FAST_CONFIG, MonitorProcess, command
 from tests.localcluster.waiting import wait_until
+from tests.support.memory import resident_bytes
 
 pytestmark = pytest.mark.integration
 
@@ -65,7 +66,7 @@ def test_while_draining_it_is_unready_and_still_serves(start_monitor: Start) -> 
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_streams_whole_and_the_process_well(start_monitor: Start, number: signal.Signals) -> None:
+def test_a_signal_completes_streams_and_exits_with_zero(start_monitor: Start, number: signal.Signals) -> None:
     one = start_monitor()
     with one.http() as http, http.stream("GET", "/events") as events:
         one.process.send_signal(number)
@@ -74,7 +75,7 @@ def test_a_signal_ends_streams_whole_and_the_process_well(start_monitor: Start, 
     assert one.log_entries("stopped")
 
 
-def test_a_web_socket_is_told_that_the_process_goes_away(start_monitor: Start) -> None:
+def test_a_websocket_is_closed_with_going_away(start_monitor: Start) -> None:
     one = start_monitor()
     with connect(f"ws://{one.address()}/ws", proxy=None) as socket:
         socket.send("hello")
@@ -87,7 +88,7 @@ def test_a_web_socket_is_told_that_the_process_goes_away(start_monitor: Start) -
     assert one.wait_exit() == 0
 
 
-def test_a_crash_says_why_and_ends_with_the_chosen_code(start_monitor: Start) -> None:
+def test_the_crash_fault_logs_the_reason_and_exits_with_the_code(start_monitor: Start) -> None:
     one = start_monitor()
     with one.http() as http:
         assert http.post("/faults/crash", json={"exitCode": 42, "reason": "lost the E2 node"}).status_code == 202
@@ -112,7 +113,7 @@ def test_the_unready_fault_can_be_set_and_cleared(start_monitor: Start) -> None:
         assert http.get("/health/ready").is_success
 
 
-def test_slowness_delays_every_answer_and_ends_when_told(start_monitor: Start) -> None:
+def test_the_slow_fault_delays_every_response_until_it_is_cleared(start_monitor: Start) -> None:
     one = start_monitor()
     with one.http() as http:
         assert http.post("/faults/slow", json={"milliseconds": 3_600_000}).status_code == 202
@@ -125,10 +126,10 @@ def test_slowness_delays_every_answer_and_ends_when_told(start_monitor: Start) -
 def test_a_leak_takes_memory_up_to_its_bound(start_monitor: Start) -> None:
     one = start_monitor()
     with one.http() as http:
-        before = resident_memory(one)
+        before = resident_bytes(one.process.pid)
         assert http.post("/faults/leak", json={"megabytesPerSecond": 200, "upToMegabytes": 40}).status_code == 202
         wait_until(lambda: one.log_entries("leak limit reached"), timeout=SECONDS, what="the leak")
-        assert resident_memory(one) - before > 35_000
+        assert resident_bytes(one.process.pid) - before > 35_000 * 1024
 
 
 @pytest.mark.parametrize(
@@ -158,16 +159,14 @@ def test_a_wrong_fault_is_refused(http: httpx.Client, fault: str, body: object, 
         ({"leak": {"megabytesPerSecond": 100, "upToMegabytes": 2}}, lambda one: one.log_entries("leak limit reached")),
     ],
 )
-def test_settings_can_ask_for_a_fault(
+def test_settings_can_enable_a_fault(
     start_monitor: Start, faults: object, shown: Callable[[MonitorProcess], object]
 ) -> None:
     one = start_monitor(faults=faults)
     wait_until(lambda: shown(one), timeout=SECONDS, what="the fault")
 
 
-def test_samples_are_kept_after_those_of_an_earlier_run_and_the_oldest_are_dropped(
-    start_monitor: Start, tmp_path: Path
-) -> None:
+def test_stored_samples_survive_a_restart_and_the_oldest_are_dropped(start_monitor: Start, tmp_path: Path) -> None:
     kept = tmp_path / "samples.csv"
     kept.write_text("".join(f"{number},old,1.0,1\n" for number in range(9)))
     one = start_monitor(storage={"path": str(kept), "keep": 5}, config={**FAST_CONFIG, "periodMilliseconds": 3_600_000})
@@ -187,7 +186,7 @@ def test_the_check_command_verifies_the_storage_size() -> None:
     assert "storage.megabytes" in json.loads(too_many.stdout)["error"]
 
 
-def test_it_can_ask_for_a_url_itself(http: httpx.Client) -> None:
+def test_the_get_command_requests_a_url(http: httpx.Client) -> None:
     good = subprocess.run(command("get", str(http.base_url.join("/health/alive"))), capture_output=True, check=False)
     bad = subprocess.run(command("get", str(http.base_url.join("/nothing"))), capture_output=True, check=False)
     assert (good.returncode, json.loads(good.stdout)) == (0, {"status": "alive"})
@@ -203,10 +202,3 @@ def test_an_unknown_command_lists_the_known_ones() -> None:
 def readiness_detail(one: MonitorProcess) -> str:
     with one.http() as http:
         return str(http.get("/health/ready").json()["detail"])
-
-
-def resident_memory(one: MonitorProcess) -> int:
-    """Return the memory that a process holds, in KiB."""
-    lines = Path(f"/proc/{one.process.pid}/status").read_text().splitlines()
-    (line,) = (line for line in lines if line.startswith("VmRSS:"))
-    return int(line.split()[1])

@@ -1,7 +1,7 @@
-"""Python files with their byte code beside them: a container whose files are read-only cannot keep its own.
+"""Compiles Python files for the image, because a container with a read-only file system cannot cache byte code.
 
-It saves each start about a second of processor time. The byte code is not compared with its source when it is loaded,
-so no time of a file is in it and the same source gives the same bytes.
+This saves about a second of processor time at each start. The byte code is not checked against its source, so it
+contains no file times, and the same source gives the same bytes.
 """
 
 import subprocess
@@ -12,13 +12,13 @@ from pathlib import Path
 from tests.localcluster.images import LayerEntry, folder_entries
 
 _LAZY_MODULES = r"/kubernetes/(aio/)?client/(models|api)/(?!__init__)"
-"""Two thousand modules that their package loads when somebody asks for one, which nobody does."""
+"""Two thousand modules that their package loads lazily, and that this project does not use."""
 
 
 def compile_tree(folder: Path, *, at: str) -> Iterator[LayerEntry]:
-    """Compile what lies in ``folder`` as if it lay in ``at``, and give all of it as entries.
+    """Compile the files of ``folder`` for the path ``at`` in the image, and yield all of them as entries.
 
-    What does not compile stays source only, as with any installer.
+    A file that does not compile stays source only, as with any installer.
     """
     how = ["-qq", "-j0", "--invalidation-mode=unchecked-hash", "-x", _LAZY_MODULES, "-s", str(folder), "-p", at]
     command = [sys.executable, "-m", "compileall", *how, str(folder)]

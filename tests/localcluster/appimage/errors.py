@@ -1,5 +1,5 @@
-"""The one error of this package."""
+"""The error of this package."""
 
 
 class ImageFailed(Exception):
-    """The image cannot be made here; the message says what is missing."""
+    """The image cannot be built on this machine; the message names what is missing."""

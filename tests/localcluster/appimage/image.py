@@ -1,4 +1,4 @@
-"""The four layers of the image, and how it starts."""
+"""Builds the four layers of the image and its configuration."""
 
 from pathlib import Path
 
@@ -44,7 +44,7 @@ def build_image(target: Path, *, name: str, root: Path = ROOT, binaries: Binarie
 
 
 class _LayerBuilder:
-    """Makes layers, each only when what it is made of has changed."""
+    """Builds the layers, each only if its sources have changed."""
 
     def __init__(self, root: Path, python: Interpreter, cache: LayerCache) -> None:
         self._root = root
@@ -57,7 +57,7 @@ class _LayerBuilder:
         self._key = cache_key(recipe, file_stats({path.resolve() for path in files}))
 
     def interpreter(self) -> Layer:
-        """Return the layer of the interpreter, with what makes /opt/xapp-operator a virtual environment of it."""
+        """Return the layer of the interpreter, with the virtual environment /opt/xapp-operator."""
 
         def make(scratch: Path) -> list[LayerEntry]:
             python = self._python.image_path

@@ -1,4 +1,4 @@
-"""The interpreter that runs this code, laid out anew: program, standard library, shared libraries, certificates."""
+"""Copies the interpreter that runs this code: program, standard library, shared libraries, certificates."""
 
 import os
 import shutil
@@ -22,12 +22,12 @@ _UNUSED = frozenset(
 )
 _UNUSED_ANYWHERE = frozenset({"__pycache__", "test", "tests", "idle_test"})
 _UNUSED_FILES = frozenset({"sitecustomize.py", "EXTERNALLY-MANAGED"})
-"""What a distribution says about itself to those who would install into it."""
+"""Files of a Linux distribution that restrict installing packages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """The interpreter as it lies on this machine."""
+    """The interpreter on this machine."""
 
     program: Path
     prefix: Path
@@ -37,9 +37,9 @@ class Interpreter:
 
     @classmethod
     def current(cls) -> "Interpreter":
-        """Return the interpreter behind this process; of a virtual environment, the one it was made with.
+        """Return the interpreter of this process; for a virtual environment, its base interpreter.
 
-        Raises ImageFailed when its standard library is not where an interpreter looks for it.
+        Raises ImageFailed if its standard library is not below its prefix.
         """
         prefix = Path(sys.base_prefix).resolve()
         library = Path(sysconfig.get_path("stdlib")).resolve()
@@ -54,15 +54,15 @@ class Interpreter:
         return f"{HOME}/bin/python{self.version}"
 
     def files(self) -> list[Path]:
-        """Return what is kept of the standard library."""
+        """Return the files of the standard library that the image contains."""
         return sorted(path for path in self._walk(self.library) if _is_included(path.relative_to(self.library)))
 
     def shared_libraries(self) -> SharedLibraries:
-        """Return the shared libraries of program and standard library."""
+        """Return the shared libraries of the program and the standard library."""
         return find_shared_libraries([self.program, *(path for path in self.files() if path.suffix == ".so")])
 
     def entries(self, scratch: Path) -> Iterator[LayerEntry]:
-        """Give everything of the interpreter, and what a container has besides: users, certificates, name look-up.
+        """Yield everything of the interpreter, and /etc: users, certificates, name lookup.
 
         The standard library is compiled in the folder ``scratch``.
         """
@@ -98,7 +98,7 @@ def _is_included(path: Path) -> bool:
 
 
 def ca_bundle() -> Path:
-    """Return the file of the authorities that this machine trusts. Raises ImageFailed where there is none."""
+    """Return the file of the certificate authorities that this machine trusts. Raises ImageFailed without one."""
     own = ssl.get_default_verify_paths().cafile
     for name in (CERTIFICATES, *_OTHER_CERTIFICATE_FILES, *((own,) if own else ())):
         if Path(name).is_file():

@@ -1,6 +1,6 @@
-"""Layers kept outside the checkout by what they are made of, shared by all checkouts of a user.
+"""Caches layers outside the checkout by the digest of their sources, shared by all checkouts of a user.
 
-A layer is made once, under a lock, and appears by an atomic rename. Of each kind only the last few stay.
+A layer is built once, under a lock, and appears by an atomic rename. Only the newest few of each kind are kept.
 """
 
 import hashlib
@@ -19,17 +19,17 @@ _LOCK_SECONDS = 600.0
 _MAX_LAYERS_PER_KIND = 4
 
 Maker = Callable[[Path], Iterable[LayerEntry]]
-"""Gives the entries of a layer, with the help of an empty folder."""
+"""Yields the entries of a layer, with an empty folder to work in."""
 
 
 @dataclass(frozen=True, slots=True)
 class LayerCache:
-    """The folder that holds the layers."""
+    """The folder of the cached layers."""
 
     root: Path
 
     def layer(self, kind: str, key: str, make: Maker) -> Layer:
-        """Return the layer of this kind and key, made first where it is missing."""
+        """Return the layer of this kind and key, after building it if it is missing."""
         tar, about = self.root / f"{kind}-{key}.tar", self.root / f"{kind}-{key}.json"
         with lock(self.root / f".{kind}.lock", timeout=_LOCK_SECONDS):
             if not (tar.exists() and about.exists()):
@@ -59,12 +59,12 @@ class LayerCache:
 
 
 def cache_key(*parts: object) -> str:
-    """Return one key for what a layer is made of."""
+    """Return the cache key for the sources of a layer."""
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 
 
 def file_digests(paths: Iterable[Path]) -> list[tuple[str, str]]:
-    """Return name and digest of every file, folders walked; byte code is none of the content."""
+    """Return name and digest of every file, in folders recursively, without byte code."""
     files = sorted(file for path in paths for file in (path.rglob("*") if path.is_dir() else [path]))
     return [
         (str(file), hashlib.sha256(file.read_bytes()).hexdigest())
@@ -74,5 +74,5 @@ def file_digests(paths: Iterable[Path]) -> list[tuple[str, str]]:
 
 
 def file_stats(paths: Iterable[Path]) -> list[tuple[str, int, int]]:
-    """Return name, size and time of files too many or too large to be read each time."""
+    """Return name, size and modification time of each file, for files that are too many or too large to read."""
     return [(str(path), status.st_size, status.st_mtime_ns) for path in sorted(paths) if (status := path.stat())]

@@ -1,4 +1,4 @@
-"""Which shared libraries programs and modules need, as the dynamic loader of this machine finds them (ldd(1))."""
+"""Finds the shared libraries of programs and extension modules, as this machine's loader does (ldd(1))."""
 
 import re
 import subprocess
@@ -15,19 +15,19 @@ _MISSING = re.compile(r"^\s+(?P<name>\S+) => not found")
 _FILE = re.compile(r"^(?P<file>/.*):$")
 _LIBC = "libc.so.6"
 _OPENED_AT_RUN_TIME = ("libgcc_s.so.1", "libnss_files.so.2", "libnss_dns.so.2")
-"""What libc opens by itself: to end a thread, and to look up names (before glibc 2.34)."""
+"""Libraries that libc opens at run time: to end a thread, and to resolve names (before glibc 2.34)."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharedLibraries:
-    """What a set of files needs: libraries by name, the loader, and files whose own needs cannot be met here."""
+    """The libraries of a set of files by name, the loader, and the files whose libraries are missing here."""
 
     libraries: Mapping[str, Path]
     loader: Path | None
     unusable: frozenset[Path]
 
     def entries(self, *, exclude: Iterable[str] = ()) -> Iterator[LayerEntry]:
-        """Give the libraries, all beside libc: there the loader looks without being told."""
+        """Yield the libraries, all in libc's folder, which the loader searches by default."""
         folder = self.libraries[_LIBC].parent
         for name in self.libraries.keys() - set(exclude):
             yield LayerEntry(f"{folder}/{name}", self.libraries[name].resolve(), executable=True)
@@ -35,14 +35,14 @@ class SharedLibraries:
             yield LayerEntry(str(self.loader), self.loader.resolve(), executable=True)
 
     def files(self) -> list[Path]:
-        """Return what would be copied."""
+        """Return the paths of the libraries and the loader."""
         return [path.resolve() for path in (*self.libraries.values(), *((self.loader,) if self.loader else ()))]
 
 
 def find_shared_libraries(files: Iterable[Path], *, exclude_folder: Path | None = None) -> SharedLibraries:
-    """Find the libraries of programs and modules, but those that lie in the folder ``inside`` themselves.
+    """Find the libraries of programs and extension modules, except those inside ``exclude_folder``.
 
-    Raises ImageFailed where there is no ldd or no GNU C library.
+    Raises ImageFailed without ldd or the GNU C library.
     """
     libraries: dict[str, Path] = {}
     loaders: list[Path] = []
@@ -72,7 +72,7 @@ def find_shared_libraries(files: Iterable[Path], *, exclude_folder: Path | None 
 
 
 def _ldd(files: Iterable[Path]) -> list[str]:
-    # the answer is headed by the name of the file only when there are several
+    # ldd prints the name of a file only if there are several
     names = [str(path) for path in files] * 2
     try:
         return subprocess.run(["ldd", *names], capture_output=True, text=True, check=False).stdout.splitlines()

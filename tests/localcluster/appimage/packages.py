@@ -1,7 +1,7 @@
-"""The locked packages and this one, as an installer of wheels lays them out.
+"""Copies the locked packages and this package, as an installer of wheels would.
 
-The locked ones are taken from .venv, whose installer compared them with the hashes of the lock: so an image needs no
-network, and has what the tests ran with. Each file is compared with what its wheel said of it.
+The locked packages come from .venv, whose installer verified their hashes. So the image needs no network, and contains
+what the tests ran with. Each file is verified against the record of its wheel.
 """
 
 import base64
@@ -20,17 +20,17 @@ from tests.localcluster.appimage.errors import ImageFailed
 
 LOCK = "requirements.lock"
 SOURCES = ("LICENSE", "README.md", "pyproject.toml", "operator/xapp_operator")
-"""What the wheel is made of."""
+"""The sources of the wheel."""
 CERTIFI_BUNDLE = "certifi/cacert.pem"
-"""The authorities that certifi trusts. Machines add their own to it, so the image has those of the machine instead."""
+"""The certificate authorities of certifi. The image uses those of the machine instead, which may have more."""
 _INSTALLER_FILES = frozenset({"INSTALLER", "REQUESTED", "RECORD", "direct_url.json", "uv_cache.json"})
-"""What an installer writes for itself, and what names a folder of this machine."""
+"""Files that an installer writes for itself, or that contain paths of this machine."""
 
 
 def copy_locked_packages(root: Path, folder: Path) -> None:
     """Copy the packages of requirements.lock into ``folder``.
 
-    Raises ImageFailed when one is not installed as it is locked, or was changed since.
+    Raises ImageFailed if one is not installed in the locked version, or was changed after its installation.
     """
     for requirement in read_lock(root):
         for file in _installed_files(_installed_distribution(requirement)):
@@ -44,7 +44,7 @@ def copy_locked_packages(root: Path, folder: Path) -> None:
 
 
 def read_lock(root: Path) -> list[Requirement]:
-    """Return what requirements.lock asks for on this machine."""
+    """Return the requirements of requirements.lock that apply to this machine."""
     lines = (root / LOCK).read_text().replace("\\\n", " ").splitlines()
     named = [Requirement(line.partition("--hash")[0]) for line in lines if line.strip() and line.lstrip()[0] != "#"]
     return [each for each in named if each.marker is None or each.marker.evaluate()]
@@ -72,7 +72,7 @@ def _installed_distribution(requirement: Requirement) -> Distribution:
 
 
 def _installed_files(package: Distribution) -> Iterator[PackagePath]:
-    """Give the files that a package brought, without commands, byte code and tests."""
+    """Yield the files of a package, without commands, byte code and tests."""
     for file in package.files or ():
         excluded = (
             file.parts[0] == ".."

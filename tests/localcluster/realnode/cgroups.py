@@ -1,7 +1,4 @@
-"""The control groups of a node: one child of the own group in each hierarchy (version 1).
-
-A group that is found in a record of ours is ours, and so is every process in it.
-"""
+"""The control groups of a node: a child of this process's group in each hierarchy (version 1)."""
 
 import os
 import signal
@@ -18,7 +15,7 @@ _REMOVE_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Hierarchy:
-    """One mounted hierarchy and the own group in it."""
+    """One mounted hierarchy and this process's group in it."""
 
     controllers: str
     """As mount options: "cpu", "cpu,cpuacct", "name=systemd"."""
@@ -28,7 +25,7 @@ class Hierarchy:
 def hierarchies(
     *, groups: Path = Path("/proc/self/cgroup"), mounts: Path = Path("/proc/self/mountinfo")
 ) -> list[Hierarchy]:
-    """Find the hierarchies of version 1 in which this process is, as far as they are mounted."""
+    """Return the mounted hierarchies of version 1 that contain this process."""
     mounted: dict[frozenset[str], tuple[Path, str]] = {}
     for line in mounts.read_text().splitlines():
         before, _, after = line.partition(" - ")
@@ -48,7 +45,7 @@ def hierarchies(
 
 
 def create_child_group(hierarchy: Hierarchy, name: str) -> None:
-    """Make a child of the own group; in a cpuset, with what its parent may use."""
+    """Create a child of this process's group; a cpuset gets the processors and memory nodes of its parent."""
     group = hierarchy.own_group / name
     group.mkdir(exist_ok=True)
     if "cpuset" in hierarchy.controllers.split(","):
@@ -57,7 +54,7 @@ def create_child_group(hierarchy: Hierarchy, name: str) -> None:
 
 
 def remove_groups(groups: Iterable[Path]) -> None:
-    """End what is in the groups and remove them, the innermost first. Raises DeadlineExceeded."""
+    """Kill the processes in the groups and remove the groups, the innermost first. Raises DeadlineExceeded."""
     for group in groups:
         wait_until(
             partial(_try_remove, group), timeout=_REMOVE_SECONDS, what=f"the control group {group.name} to be empty"

@@ -1,8 +1,8 @@
-"""Run a command in a node's namespaces and control groups: ``enter.py KEEPER CGROUP:CGROUP… AWAITED COMMAND…``.
+"""Run a command in a node's namespaces: ``exec_in_namespaces.py HOLDER_PID CGROUP:CGROUP… AWAITED COMMAND…``.
 
-A script of its own, like launch.py. The command runs as a child, because only children enter a pid namespace; it gets
-this process's SIGTERM, SIGINT and SIGHUP, dies with it, and gives it its exit status. With AWAITED (a path inside, or
-nothing) the command starts when that exists.
+A separate script, like exec_bound_to_parent.py. The command runs as a child, because only children enter a pid
+namespace. This process forwards SIGTERM, SIGINT and SIGHUP to it and returns its exit status; the kernel kills the
+command when this process dies. If AWAITED, a path inside, is not empty, the command starts when it exists.
 """
 
 import ctypes
@@ -22,9 +22,9 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def main() -> None:
-    """Enter and become the parent of the command."""
-    keeper, cgroups, awaited, command = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]
-    descriptors = [os.open(f"/proc/{keeper}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC) for name in _NAMESPACES]
+    """Enter the namespaces and start the command."""
+    holder, cgroups, awaited, command = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]
+    descriptors = [os.open(f"/proc/{holder}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC) for name in _NAMESPACES]
     for folder in cgroups.split(os.pathsep):
         (Path(folder) / "cgroup.procs").write_text(str(os.getpid()))
     for descriptor in descriptors:
@@ -52,7 +52,7 @@ def _exec_command(command: list[str], *, awaited: str) -> None:
     deadline = time.monotonic() + _AWAIT_SECONDS
     while awaited and not Path(awaited).exists():
         if time.monotonic() > deadline:
-            sys.exit(f"waited {_AWAIT_SECONDS:g} s in vain for {awaited}")
+            sys.exit(f"timed out after {_AWAIT_SECONDS:g} s while waiting for {awaited}")
         time.sleep(_INTERVAL_SECONDS)
     os.execvp(command[0], command)
 

@@ -1,5 +1,5 @@
-# Mounts and network inside a node's namespaces. Runs there, as process 1's sibling, before anything else does.
-# Takes NODE (private folder), HIERARCHIES (mount options, one a word), ADDRESS, GATEWAY, SERVICES, PORTS.
+# Sets up mounts and network inside a node's namespaces, before anything else runs there.
+# Reads NODE (private folder), HIERARCHIES (mount options, separated by spaces), ADDRESS, GATEWAY, SERVICES, PORTS.
 set -eu
 
 mount -n -t proc proc /proc
@@ -20,7 +20,7 @@ mount -n --bind "$NODE/lib" /var/lib
 mount -n --bind "$NODE/log" /var/log
 mount -n -o remount,bind,ro /
 
-# the machine's settings can be neither seen as wrong nor changed; those of this network namespace can
+# the machine's settings are read-only; those of this network namespace are writable
 mount -n --bind /proc/sys /proc/sys
 mount -n -o remount,bind,ro /proc/sys
 mount -n --bind /proc/sys/net /proc/sys/net
@@ -43,7 +43,7 @@ mount -n --make-rshared /
 ip link set lo up
 ip address add "$ADDRESS/30" dev eth0
 ip link set eth0 up
-# translation of a service's address happens on the way out, which takes a route; there is no default one
+# a service's address is translated on output, which needs a route; there is no default route
 ip route add "$SERVICES" via "$GATEWAY"
 echo 1 >/proc/sys/net/ipv4/ip_forward
 echo "$PORTS" >/proc/sys/net/ipv4/ip_local_reserved_ports

@@ -1,8 +1,8 @@
-"""Hold a node's namespaces: ``keeper.py CGROUP:CGROUP…``; whoever knows this process can enter them.
+"""Hold a node's namespaces: ``namespace_holder.py CGROUP:CGROUP…``. Other processes enter them by its pid.
 
-A script of its own, like launch.py: it runs without the packages of the project. It enters the control groups, leaves
-the machine's namespaces, and forks the first process of the new pid namespace, which only reaps. When this process
-dies the first process dies, and with it the kernel ends everything in the namespace.
+A separate script, which runs without the packages of the project. It enters the control groups, leaves the machine's
+namespaces, and forks the init process of the new pid namespace, which only reaps. When this process dies, the init
+process dies, and the kernel kills everything in the namespace.
 """
 
 import ctypes
@@ -20,21 +20,21 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def main() -> None:
-    """Enter, leave, fork, wait."""
+    """Enter the control groups, create the namespaces, and wait for their init process."""
     for folder in sys.argv[1].split(os.pathsep):
         (Path(folder) / "cgroup.procs").write_text(str(os.getpid()))
     _check(_libc.unshare(_NAMESPACES), "unshare")
-    # nothing that is mounted from here on may reach the machine
+    # later mounts must not propagate to the machine
     _check(_libc.mount(b"none", b"/", None, ctypes.c_ulong(_MS_REC_PRIVATE), None), "making mounts private")
     first = os.fork()
     if first == 0:
         _run_init()
     os.waitpid(first, 0)
-    sys.exit("the first process of the node has ended")
+    sys.exit("the init process of the node has ended")
 
 
 def _run_init() -> None:
-    """Reap whatever is left to process 1, until killed."""
+    """Reap orphans until killed."""
     _check(_libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl")
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
     while True:

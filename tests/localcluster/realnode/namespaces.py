@@ -1,7 +1,7 @@
-"""The namespaces of one node, what they contain before anything runs in them, and how all of it goes away.
+"""Creates, sets up and removes the namespaces of one node.
 
-What exists outside the namespaces (control groups, one link, one folder) is written down first, in a file beside the
-cluster's state, so that whatever a killed run leaves can be removed by the next one, and nothing else.
+Resources outside the namespaces (control groups, a network link, a folder) are recorded before they are created, in a
+file next to the cluster's state. So the next run can remove exactly what a killed run left behind.
 """
 
 import hashlib
@@ -35,23 +35,23 @@ _PROGRAM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class NamespacesFailed(Exception):
-    """The namespaces could not be set up, or a command in them failed; the message ends with what was said."""
+    """The namespaces could not be set up, or a command in them failed; the message ends with its error output."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostResources:
-    """What a node has outside its namespaces."""
+    """The resources of a node outside its namespaces."""
 
     link: str
     cgroups: list[str]
 
     def write(self, path: Path) -> None:
-        """Replace the file in one step."""
+        """Replace the file atomically."""
         write_private_file(path, json.dumps(asdict(self)))
 
     @classmethod
     def read(cls, path: Path) -> "HostResources | None":
-        """Read the file; None when there is none."""
+        """Read the file, or return None if it does not exist."""
         try:
             return cls(**json.loads(path.read_text()))
         except FileNotFoundError:
@@ -60,10 +60,10 @@ class HostResources:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeNamespaces:
-    """A set of namespaces with one link to the machine."""
+    """A set of namespaces with one network link to the machine."""
 
     holder_pid: int
-    """Process id of the process that holds them."""
+    """Pid of the process that holds them."""
     host_resources: HostResources
 
     def process_spec(
@@ -82,7 +82,7 @@ class NodeNamespaces:
         )
 
     def run(self, argv: Sequence[str], *, wait_for_path: str = "", environment: Mapping[str, str] | None = None) -> str:
-        """Run a command inside and return its standard output. Raises EnclosureFailed."""
+        """Run a command inside and return its standard output. Raises NamespacesFailed."""
         spec = self.process_spec("command", argv, wait_for_path=wait_for_path, environment=environment)
         answer = subprocess.run(
             spec.argv,
@@ -109,16 +109,16 @@ class NodeNamespaces:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeEnvironment:
-    """An enclosure that is ready for a cluster."""
+    """Namespaces that are ready for a cluster."""
 
     namespaces: NodeNamespaces
     subnet: Subnet
     holder: ChildProcess
-    """The keeper: with it everything inside ends."""
+    """The process that holds the namespaces; when it ends, everything inside ends."""
 
     @property
     def placement(self) -> Placement:
-        """The place for the control plane: the node's network and otherwise the machine."""
+        """Where the control plane runs: in the node's network namespace, and otherwise on the machine."""
         nsenter = shutil.which("nsenter", path=_PROGRAM_PATH) or "nsenter"
         return Placement(
             address=self.subnet.node_address,
@@ -128,9 +128,9 @@ class NodeEnvironment:
 
 @contextmanager
 def create_namespaces(layout: ClusterLayout, *, reserved_ports: Sequence[int]) -> Iterator[NodeEnvironment]:
-    """Make the namespaces of the cluster in ``layout`` and remove every trace of them afterwards.
+    """Create the namespaces of the cluster in ``layout``, and remove all their resources after the block.
 
-    ``reserved_ports`` are never used inside for outgoing connections. Raises EnclosureFailed, NetworkFailed.
+    Outgoing connections inside do not use ``reserved_ports``. Raises NamespacesFailed, NetworkFailed.
     """
     identity = hashlib.sha256(str(layout.root).encode()).hexdigest()
     hierarchies = cgroups.hierarchies()
@@ -161,11 +161,11 @@ def create_namespaces(layout: ClusterLayout, *, reserved_ports: Sequence[int]) -
 
 
 def remove_host_resources(layout: ClusterLayout) -> None:
-    """Remove what the record of this cluster tells of; call it when none of its processes is wanted any more."""
+    """Remove the recorded resources of this cluster, and kill what still runs in them."""
     record = HostResources.read(layout.node_record)
     if record is None:
         return
-    # the groups first: they tell which processes there are
+    # the groups first: they contain the processes
     cgroups.remove_groups(Path(group) for group in record.cgroups)
     remove_link(record.link)
     shutil.rmtree(layout.node, ignore_errors=True)
@@ -189,10 +189,10 @@ def _start_holder(layout: ClusterLayout, record: HostResources) -> ChildProcess:
     return child
 
 
-def _has_init_process(keeper: int) -> bool:
-    """Tell whether the first process of the new pid namespace is there: before, the link cannot be followed."""
+def _has_init_process(holder_pid: int) -> bool:
+    """Return whether the init process of the new pid namespace exists: until then the link cannot be followed."""
     try:
-        return os.stat(f"/proc/{keeper}/ns/pid_for_children").st_ino != os.stat("/proc/self/ns/pid").st_ino  # noqa: PTH116
+        return os.stat(f"/proc/{holder_pid}/ns/pid_for_children").st_ino != os.stat("/proc/self/ns/pid").st_ino  # noqa: PTH116
     except OSError:
         return False
 

@@ -1,7 +1,7 @@
-"""The one link between a node and the machine: a pair of interfaces with two addresses of their own.
+"""The network link between a node and the machine: a pair of interfaces with two addresses.
 
-Addresses come from 198.18.0.0/15, which RFC 2544 sets aside for tests inside a network, so no route to anywhere is
-hidden. Instances agree on who has which through names of abstract sockets, which the kernel frees with their holder.
+The addresses are in 198.18.0.0/15, which RFC 2544 reserves for tests, so that they hide no route. Each instance
+reserves its addresses with the name of an abstract socket, which the kernel releases when the process ends.
 """
 
 import ipaddress
@@ -19,12 +19,12 @@ _CANDIDATES = 256
 
 
 class NetworkFailed(Exception):
-    """No link could be made; the message says what refused."""
+    """The link could not be created; the message contains the cause."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subnet:
-    """Four addresses, of which the machine has the first usable and the node the second."""
+    """Four addresses: the machine has the first usable one, the node the second."""
 
     network: ipaddress.IPv4Network
 
@@ -41,9 +41,9 @@ class Subnet:
 
 @contextmanager
 def reserve_subnet(seed: int) -> Iterator[Subnet]:
-    """Give a subnet that no route of the machine and no other instance uses, for as long as the block lasts.
+    """Reserve a subnet for the block that no route of the machine and no other instance uses.
 
-    The search begins at a place that ``seed`` decides. Raises NetworkFailed.
+    ``seed`` determines where the search begins. Raises NetworkFailed.
     """
     taken = _routed_networks()
     total = 2 ** (_PREFIX - _RANGE.prefixlen)
@@ -63,7 +63,7 @@ def reserve_subnet(seed: int) -> Iterator[Subnet]:
 
 
 def create_link(name: str, *, subnet: Subnet, holder_pid: int) -> None:
-    """Make the pair: ``name`` on the machine, ``eth0`` in the namespace of the process ``keeper``.
+    """Create the pair: ``name`` on the machine, ``eth0`` in the network namespace of ``holder_pid``.
 
     Raises NetworkFailed.
     """
@@ -73,12 +73,12 @@ def create_link(name: str, *, subnet: Subnet, holder_pid: int) -> None:
 
 
 def remove_link(name: str) -> None:
-    """Remove the pair, if it is there. Raises NetworkFailed."""
+    """Remove the pair, if it exists. Raises NetworkFailed."""
     if any(link["ifname"] == name for link in json.loads(_ip("-json", "link", "show"))):
         try:
             _ip("link", "delete", name)
         except NetworkFailed:
-            # the kernel removes it by itself, a moment after the last process of the namespace
+            # the kernel removes it itself, soon after the last process of the namespace has ended
             if any(link["ifname"] == name for link in json.loads(_ip("-json", "link", "show"))):
                 raise
 

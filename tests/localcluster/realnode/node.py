@@ -1,7 +1,7 @@
-"""What runs on a real node: containerd, kubelet, kube-proxy, with their configuration.
+"""The processes of a real node (containerd, kubelet, kube-proxy) and their configuration.
 
-The settings are those that let them work in an enclosure: no systemd, control groups of version 1, no wish to change
-the kernel's settings, no eviction for a disk that is full of other things.
+The configuration makes them work in namespaces: without systemd, with control groups of version 1, without changes to
+the kernel's settings, and without eviction because the machine's disk is full.
 """
 
 import json
@@ -19,7 +19,7 @@ from tests.localcluster.realnode.namespaces import NodeNamespaces
 
 NODE_NAME = "real-0"
 NODE_TAINT = "xapp-operator.io/real-node"
-"""Only what tolerates it (effect NoSchedule) lands on the real node, which has no way to any registry."""
+"""Only pods that tolerate it (effect NoSchedule) run on the real node, which cannot reach any registry."""
 NODE_LABELS = {"xapp-operator.io/node-kind": "real"}
 POD_RANGE = "10.245.0.0/24"
 _SOCKET = "/run/containerd/containerd.sock"
@@ -73,7 +73,7 @@ class RealNode:
         )
 
     def register(self, client: ApiClient) -> None:
-        """Give the node the image that every pod needs; the kubelet makes the node known."""
+        """Load the pause image, which every pod needs. The kubelet registers the node itself."""
         archive = self.layout.config / "pause.tar"
         write_image(archive, name=_PAUSE_IMAGE, files={"/pause": self.binaries["pause"]}, entrypoint=["/pause"])
         load_image(self.enclosure, archive, ctr=self.binaries["ctr"])
@@ -178,7 +178,7 @@ SystemdCgroup = false
             "metricsBindAddress": "127.0.0.1:10249",
             "hostnameOverride": NODE_NAME,
             "mode": "nftables",
-            # without it, answers between two pods of one bridge would go round the translation of addresses
+            # without it, responses between two pods of one bridge would bypass the address translation
             "nftables": {"masqueradeAll": not Path("/proc/sys/net/bridge").exists()},
             "nodePortAddresses": [f"{self.address}/32"],
             "oomScoreAdj": 0,
@@ -192,7 +192,7 @@ SystemdCgroup = false
 
 
 def load_image(enclosure: NodeNamespaces, archive: Path, *, ctr: Path) -> None:
-    """Make the image in ``archive`` (the tar of an OCI layout) known to the node. Raises EnclosureFailed."""
+    """Import the image in ``archive``, the tar of an OCI layout. Raises NamespacesFailed."""
     enclosure.run(
         [str(ctr), "--address", _SOCKET, "-n", "k8s.io", "images", "import", "--local", str(archive)],
         wait_for_path=_SOCKET,

@@ -1,4 +1,4 @@
-"""Whether this machine can run a real node, found out by trying, and in one line why not."""
+"""Finds out by trying whether this machine can run a real node, and why not."""
 
 import ctypes
 import os
@@ -18,19 +18,19 @@ _PROGRAMS = {
     "nsenter": "util-linux",
     "unshare": "util-linux",
 }
-"""Programs and the Debian packages that bring them."""
+"""The programs, and the Debian packages that contain them."""
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _COVERED_FOLDERS = ("/var/lib", "/var/log", "/run", "/var/run")
-"""Folders of the machine that the node covers with its own."""
+"""Folders of the machine over which the node mounts its own."""
 _INOTIFY_INSTANCES = 16
-"""Instances of inotify that one cluster opens: 9 of the node, 4 of the control plane, and some for what comes later."""
+"""Instances of inotify that one cluster opens: 9 of the node, 4 of the control plane, and a reserve."""
 _INOTIFY_LIMIT = Path("/proc/sys/fs/inotify/max_user_instances")
 _PROBE = Path(__file__).with_name("probe.sh")
 _PROBE_SECONDS = 30.0
 
 
 def real_node_obstacle(folder: Path) -> str | None:
-    """Return why no real node can run with its data in ``folder``, in one line; None when it can."""
+    """Return in one line why no real node can run with its data in ``folder``, or None if one can."""
     return (
         _missing_rights()
         or _missing_programs()
@@ -42,12 +42,12 @@ def real_node_obstacle(folder: Path) -> str | None:
 
 
 def inotify_obstacle(count: int) -> str | None:
-    """Return in one line why ``count`` more instances of inotify cannot be had, None when they can.
+    """Return in one line why ``count`` more instances of inotify are not available, or None if they are.
 
-    All programs of a user share them; without, containerd and kubelet end while they start, and do not say why.
+    All programs of a user share them. Without enough of them, containerd and kubelet fail at startup without a reason.
     """
     libc = ctypes.CDLL(None)
-    most = _INOTIFY_LIMIT.read_text().strip()  # while there is a descriptor left to read it with
+    most = _INOTIFY_LIMIT.read_text().strip()  # now, while there is a descriptor left to read it with
     opened: list[int] = []
     try:
         for _ in range(count):
@@ -67,14 +67,14 @@ def inotify_obstacle(count: int) -> str | None:
 
 def _missing_rights() -> str | None:
     if os.geteuid() != 0:
-        return "a real node needs root, for namespaces, mounts and control groups; run it as root"
+        return "a real node needs root for namespaces, mounts and control groups; run it as root"
     return None
 
 
 def _missing_programs(path: str = _PATH) -> str | None:
     missing = sorted({package for name, package in _PROGRAMS.items() if shutil.which(name, path=path) is None})
     if missing:
-        return f"a real node needs programs that are missing; install the Debian packages {', '.join(missing)}"
+        return f"programs for a real node are missing; install the Debian packages {', '.join(missing)}"
     return None
 
 
@@ -83,7 +83,7 @@ def _covered_folder(needed: Sequence[Path]) -> str | None:
         for hidden in _COVERED_FOLDERS:
             if path.resolve().is_relative_to(hidden):
                 return (
-                    f"a real node covers {hidden} with a folder of its own, so checkout, cluster and cache "
+                    f"a real node mounts its own folder over {hidden}, so checkout, cluster and cache "
                     "must lie elsewhere; move them"
                 )
     return None
@@ -100,12 +100,12 @@ def _missing_cgroups() -> str | None:
         )
     locked = [hierarchy.controllers for hierarchy in found if not os.access(hierarchy.own_group, os.W_OK)]
     if locked:
-        return f"a real node needs control groups that it may write, and {', '.join(locked)} is read-only here"
+        return f"a real node needs writable control groups, and {', '.join(locked)} is read-only here"
     return None
 
 
 def _run_probe(folder: Path) -> str | None:
-    """Do in namespaces that end at once what the node will do; the first thing refused is the reason."""
+    """Try in temporary namespaces what the node will do; the first step that fails is the reason."""
     existing = next(path for path in (folder, *folder.resolve().parents) if path.is_dir())
     with tempfile.TemporaryDirectory(dir=existing, prefix=".probe-") as scratch:
         answer = subprocess.run(

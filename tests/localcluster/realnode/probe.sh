@@ -1,5 +1,5 @@
-# Tries what a real node does; the last line on standard output names what was being tried. Runs in namespaces that
-# end with it. Takes SCRATCH (an empty folder where the node's data would lie).
+# Tries what a real node does. The last line on standard output names the current step. Runs in temporary namespaces.
+# Reads SCRATCH (an empty folder on the file system of the node's data).
 set -eu
 
 echo "overlay mounts on the file system of the cluster's folder"

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.properties import must_occur, occurred
 from tests.unit.charts.http_site import StaticResolver
 from xapp_operator.charts.downloads.guarded_connection import GuardedResolver, SocketFactory, SocketRefused
 from xapp_operator.domain.address_rule import AddressRule
@@ -62,9 +63,11 @@ def test_loopback_is_allowed_by_the_setting_and_nothing_else(address: str) -> No
     assert LOCAL_RULE.refusal_reason("0.0.0.0") == "an unspecified address"
 
 
+@must_occur(refused=10)
 @given(st.ip_addresses(v=4))
 def test_an_address_is_not_allowed_in_another_spelling(address: object) -> None:
     if RULE.refusal_reason(str(address)):
+        occurred("refused")
         for spelling in (f"::ffff:{address}", f"64:ff9b::{address}", f"64:ff9b:1::{address}"):
             assert RULE.refusal_reason(spelling)
 

@@ -2,9 +2,10 @@
 
 from itertools import pairwise
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.properties import examples, must_occur, occurred
 from tests.unit.domain.helm_simulation import KILLED, ReconcilerModel, StepResult
 from tests.unit.domain.plan_inputs import OLD, OTHER, WANTED, spec
 from xapp_operator.domain.actions import Install, Nothing, Rollback, Uninstall, Wait
@@ -41,7 +42,7 @@ worlds = st.builds(
 )  # those are retried for ever
 
 
-@settings(max_examples=600)
+@examples(6)
 @given(worlds)
 def test_reconciling_always_settles(world: ReconcilerModel) -> None:
     world.reconcile_until_settled(MAX_RECONCILES)
@@ -49,7 +50,8 @@ def test_reconciling_always_settles(world: ReconcilerModel) -> None:
     assert len(world.steps) <= 60
 
 
-@settings(max_examples=300)
+@must_occur(rollback=5)
+@examples(3)
 @given(worlds)
 def test_upgrade_that_was_undone_is_not_made_again(world: ReconcilerModel) -> None:
     """By itself: between two returns to another revision there is a step that failed or was killed."""
@@ -59,10 +61,13 @@ def test_upgrade_that_was_undone_is_not_made_again(world: ReconcilerModel) -> No
 
     digests = [each.digests for each in world.revisions if each.was_deployed]
     returns = sum(before == WANTED != after for before, after in pairwise(digests))
+    if returns:
+        occurred("rollback")
     assert returns <= 1 + broken
 
 
-@settings(max_examples=300)
+@must_occur(deployed_before=50)
+@examples(3)
 @given(worlds)
 def test_release_that_once_was_deployed_is_never_lost(world: ReconcilerModel) -> None:
     had = [each for each in world.revisions if each.status == DEPLOYED]
@@ -71,11 +76,12 @@ def test_release_that_once_was_deployed_is_never_lost(world: ReconcilerModel) ->
 
     assert not any(isinstance(step, Uninstall) for step in world.steps) or not had
     if had:
+        occurred("deployed_before")
         assert any(each.was_deployed for each in world.revisions)
         assert not any(isinstance(step, Install) for step in world.steps)
 
 
-@settings(max_examples=300)
+@examples(3)
 @given(
     st.lists(st.sampled_from(passing), max_size=4),
     st.sampled_from(HISTORIES),
@@ -90,7 +96,8 @@ def test_transient_failures_end_deployed(fates: list[StepResult], history: list[
     assert not any(isinstance(step, Rollback) for step in world.steps)
 
 
-@settings(max_examples=300)
+@must_occur(upgrade=50)
+@examples(3)
 @given(st.lists(st.sampled_from(passing), max_size=3), st.sampled_from(HISTORIES))
 def test_upgrade_that_never_becomes_healthy_ends_where_it_came_from(
     fates: list[StepResult], history: list[PastRevision]
@@ -102,6 +109,7 @@ def test_upgrade_that_never_becomes_healthy_ends_where_it_came_from(
 
     assert isinstance(answer, Wait) or (history and history[-1].digests == WANTED)
     if upgrade:
+        occurred("upgrade")
         assert world.revisions[-1].status == DEPLOYED
         assert world.revisions[-1].digests != WANTED
 

@@ -1,11 +1,16 @@
-"""What holds of the plan in every situation that can be put together, sensible or not."""
+"""Properties of the plan that hold for every input, sensible or not.
+
+A property of one action counts the examples in which the plan chose it, and fails when they are too few: see
+`tests.support.properties`.
+"""
 
 from dataclasses import replace
 from typing import Literal
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.properties import examples, must_occur, occurred
 from tests.unit.domain.plan_inputs import GENERATION, NAME, NOW, OLD, OTHER, TIMEOUT, WANTED, spec
 from xapp_operator.api.models import HealthStatus
 from xapp_operator.domain.actions import (
@@ -62,23 +67,42 @@ specs = st.sampled_from(
         for on_failure in FAILURE_REMEDIES
     ]
 )
-releases = st.builds(
-    ObservedRelease,
-    revision=numbers,
-    status=statuses,
-    owner=st.sampled_from([NAME, NAME, NAME, *OTHERS]),
-    digests=st.none() | digests,
-    has_own_attempt=st.booleans(),
-    modified_at=times,
-    past_revisions=st.lists(earlier, max_size=4).map(tuple),
-)
+owners = st.sampled_from([NAME, NAME, NAME, *OTHERS])
+maybe_digests = st.none() | digests
+any_outcome = st.sampled_from(AttemptOutcome)
 
 
-def attempts(wanted: st.SearchStrategy[Digests | None], actions: list[str]) -> st.SearchStrategy[Attempt]:
+def make_releases(
+    *,
+    status: st.SearchStrategy[str] = statuses,
+    owner: st.SearchStrategy[str | None] = owners,
+    digest: st.SearchStrategy[Digests | None] = maybe_digests,
+) -> st.SearchStrategy[ObservedRelease]:
+    return st.builds(
+        ObservedRelease,
+        revision=numbers,
+        status=status,
+        owner=owner,
+        digests=digest,
+        has_own_attempt=st.booleans(),
+        modified_at=times,
+        past_revisions=st.lists(earlier, max_size=4).map(tuple),
+    )
+
+
+releases = make_releases()
+
+
+def attempts(
+    wanted: st.SearchStrategy[Digests | None],
+    actions: list[str],
+    *,
+    outcomes: st.SearchStrategy[AttemptOutcome] = any_outcome,
+) -> st.SearchStrategy[Attempt]:
     made = st.builds(
         Attempt,
         action=st.sampled_from(actions),
-        outcome=st.sampled_from(AttemptOutcome),
+        outcome=outcomes,
         digests=wanted,
         first_at=times,
         last_at=times,
@@ -144,11 +168,54 @@ after_attempt = st.builds(
 """An install, upgrade or rollback was made, and now its outcome is looked at."""
 
 plan_inputs = st.one_of(any_input, after_attempt, after_attempt)
-many_examples = settings(max_examples=600)
 not_deleting = plan_inputs.map(lambda each: replace(each, deleting=False))
 
 
-@many_examples
+def with_release(
+    inputs: st.SearchStrategy[PlanInput], release: st.SearchStrategy[ObservedRelease], *, deleting: bool = False
+) -> st.SearchStrategy[PlanInput]:
+    """Put a release of a certain sort into inputs that have no helm at work, and are deleted or not suspended."""
+
+    def change(inputs: PlanInput, release: ObservedRelease) -> PlanInput:
+        spec = inputs.spec.model_copy(update={"suspend": deleting and inputs.spec.suspend})
+        observed = replace(inputs.observed, release=release, helm_running=False)
+        return replace(inputs, spec=spec, observed=observed, deleting=deleting)
+
+    return st.builds(change, inputs, release)
+
+
+deletions = with_release(plan_inputs, releases, deleting=True)
+pending_releases = with_release(plan_inputs, make_releases(status=st.sampled_from([*sorted(PENDING), FAILED])))
+adoptions = with_release(
+    any_input.map(lambda each: replace(each, desired=WANTED, requests=AnnotationRequests(), held_revision=None)),
+    make_releases(
+        status=st.sampled_from([DEPLOYED, DEPLOYED, DEPLOYED, FAILED, SUPERSEDED]),
+        owner=st.sampled_from([None, None, *OTHERS]),
+        digest=st.sampled_from([WANTED, WANTED, OLD, None]),
+    ),
+)
+interrupted_uninstalls = with_release(plan_inputs, make_releases(status=st.sampled_from([UNINSTALLING, FAILED])))
+
+
+def after_failure(*outcomes: AttemptOutcome) -> st.SearchStrategy[PlanInput]:
+    """Return inputs after a step that ended in one of the outcomes, with objects that are not healthy."""
+
+    def change(inputs: PlanInput, last: Attempt, permanent: bool) -> PlanInput:
+        attempt = replace(last, permanent=permanent)
+        return replace(inputs, desired=WANTED, health=HealthStatus.DEGRADED, attempt=attempt)
+
+    last = attempts(st.just(WANTED), STEPS, outcomes=st.sampled_from(outcomes))
+    return st.builds(change, after_attempt, last, st.booleans())
+
+
+failed_steps = after_failure(AttemptOutcome.FAILED, AttemptOutcome.FAILED, AttemptOutcome.UNHEALTHY)
+rollback_requests = with_release(
+    st.builds(lambda each, to: replace(each, requests=replace(each.requests, rollback_to=to)), plan_inputs, numbers),
+    releases,
+)
+
+
+@examples(6)
 @given(plan_inputs)
 def test_every_situation_has_an_answer(now: PlanInput) -> None:
     actions = Install | Upgrade | Adopt | Rollback | RejectRollback | Uninstall | Unlock | Wait | Nothing
@@ -156,18 +223,28 @@ def test_every_situation_has_an_answer(now: PlanInput) -> None:
     assert isinstance(plan(now), actions)
 
 
-@given(plan_inputs)
-def test_uninstall_needs_a_deletion_or_an_uninstall_left_behind(now: PlanInput) -> None:
+@must_occur(deletion=15, interrupted_uninstall=8)
+@examples(3)
+@given(plan_inputs | deletions | interrupted_uninstalls)
+def test_uninstall_needs_a_deletion_or_an_interrupted_uninstall(now: PlanInput) -> None:
     if isinstance(plan(now), Uninstall):
+        occurred("deletion" if now.deleting else "interrupted_uninstall")
         assert now.release is not None
         assert now.deleting or now.release.status == UNINSTALLING
 
 
-@given(plan_inputs)
+@must_occur(uninstall=30, foreign_release=30, orphaned_release=30)
+@examples(3)
+@given(deletions)
 def test_uninstall_for_a_deletion_is_of_our_own_release_only(now: PlanInput) -> None:
-    if now.deleting and isinstance(plan(now), Uninstall):
+    if isinstance(plan(now), Uninstall):
+        occurred("uninstall")
         assert now.owned
         assert now.spec.deletion_policy == "Uninstall"
+    elif not now.owned:
+        occurred("foreign_release")
+    elif now.spec.deletion_policy == "Orphan":
+        occurred("orphaned_release")
 
 
 @given(plan_inputs, releases, st.sampled_from(OTHERS))
@@ -225,48 +302,65 @@ def test_nothing_is_begun_while_helm_is_at_work(now: PlanInput) -> None:
     assert isinstance(plan(busy), Wait)
 
 
+@must_occur(install=8, upgrade=8)
+@examples(3)
 @given(plan_inputs)
 def test_install_and_upgrade_have_something_to_deploy(now: PlanInput) -> None:
-    if isinstance(plan(now), Install | Upgrade):
+    action = plan(now)
+    if isinstance(action, Install | Upgrade):
+        occurred("install" if isinstance(action, Install) else "upgrade")
         assert isinstance(now.desired, Digests)
         assert not now.observed.unready_dependencies
 
 
+@must_occur(install_anew=10, install=10)
+@examples(6)
 @given(plan_inputs)
 def test_install_is_for_what_never_was_deployed_or_no_longer_is(now: PlanInput) -> None:
     action = plan(now)
     if isinstance(action, Install) and now.release is not None:
+        occurred("install_anew")
         assert action.replace
         assert now.release.status == UNINSTALLED or (
             now.release.status == FAILED and not now.release.rollback_candidates
         )
     elif isinstance(action, Install):
+        occurred("install")
         assert not action.replace
 
 
-@given(plan_inputs)
-def test_adoption_is_asked_for_and_of_what_a_person_made_of_the_same(now: PlanInput) -> None:
+@must_occur(adoption=15, adoption_not_requested=50)
+@examples(3)
+@given(adoptions)
+def test_adoption_is_requested_and_of_an_equal_release_without_an_owner(now: PlanInput) -> None:
     action = plan(now)
+    if not now.spec.adopt:
+        occurred("adoption_not_requested")
     if isinstance(action, Adopt):
+        occurred("adoption")
         assert now.release is not None
         assert now.spec.adopt
         assert (now.release.owner, now.release.status) == (None, DEPLOYED)
         assert action == Adopt(now.release.revision, now.release.digests)  # type: ignore[arg-type]
 
 
-@given(plan_inputs)
+@must_occur(unlock=15)
+@given(pending_releases)
 def test_unlock_is_for_the_newest_revision_when_it_is_pending(now: PlanInput) -> None:
     action = plan(now)
     if isinstance(action, Unlock):
+        occurred("unlock")
         assert now.release is not None
         assert (now.release.status in PENDING, action.revision) == (True, now.release.revision)
 
 
-@many_examples
-@given(plan_inputs)
+@must_occur(rollback=15)
+@examples(6)
+@given(plan_inputs | failed_steps)
 def test_remediation_rolls_back_to_a_deployed_revision_only_when_enabled(now: PlanInput) -> None:
     action = plan(now)
     if isinstance(action, Rollback) and not action.hold:
+        occurred("rollback")
         assert now.release is not None
         assert now.attempt is not None
         assert now.spec.upgrade.on_failure == "rollback"
@@ -276,16 +370,22 @@ def test_remediation_rolls_back_to_a_deployed_revision_only_when_enabled(now: Pl
             assert any(each.digests != now.attempt.digests for each in target)
 
 
-@given(plan_inputs)
+@must_occur(requested_rollback=8, remediation=4)
+@examples(3)
+@given(failed_steps | rollback_requests)
 def test_rollback_is_to_a_stored_revision(now: PlanInput) -> None:
     action = plan(now)
     if isinstance(action, Rollback):
+        occurred("requested_rollback" if action.hold else "remediation")
         assert now.release is not None
         assert action.revision in now.release.revisions
 
 
-@many_examples
-@given(plan_inputs, st.sampled_from(["Install", "Upgrade", ROLLBACK]))
+@must_occur(deployed_after_attempt=100, rollback_of_a_degraded_release=4)
+@examples(6)
+@given(
+    plan_inputs | after_failure(AttemptOutcome.UNHEALTHY), st.sampled_from(["Install", "Upgrade", "Upgrade", ROLLBACK])
+)
 def test_health_that_is_not_known_never_undoes_a_release(now: PlanInput, action: str) -> None:
     if isinstance(now.desired, Digests) and now.attempt is not None and now.release is not None:
         unknown = replace(
@@ -296,14 +396,19 @@ def test_health_that_is_not_known_never_undoes_a_release(now: PlanInput, action:
             observed=replace(now.observed, release=replace(now.release, status=DEPLOYED, digests=now.desired)),
         )
 
+        occurred("deployed_after_attempt")
         assert not isinstance(plan(unknown), Rollback)
+        if isinstance(plan(replace(unknown, health=HealthStatus.DEGRADED)), Rollback):
+            occurred("rollback_of_a_degraded_release")
 
 
-@many_examples
+@must_occur(wait=100, wait_until=20)
+@examples(6)
 @given(plan_inputs)
 def test_wait_is_for_the_future_or_for_a_change(now: PlanInput) -> None:
     action = plan(now)
     if isinstance(action, Wait):
+        occurred("wait" if action.until is None else "wait_until")
         assert action.reason
         assert action.message
         assert action.until is None or (action.until > now.now and not action.stalled)

@@ -38,20 +38,12 @@ JSON: st.SearchStrategy[Any] = st.recursive(
 VALUES: st.SearchStrategy[dict[str, Any]] = st.dictionaries(KEYS, JSON, max_size=4)
 
 
-@pytest.mark.parametrize(
-    "key",
-    SECRET_KEYS.split(),
-)
-def test_a_key_that_looks_like_a_secret_is_one(key: str) -> None:
-    assert is_secret_key(key)
+def test_keys_that_look_like_secrets_are_secret() -> None:
+    assert [key for key in SECRET_KEYS.split() if not is_secret_key(key)] == []
 
 
-@pytest.mark.parametrize(
-    "key",
-    [*PLAIN_KEYS.split(), ""],
-)
-def test_a_key_that_names_or_describes_is_none(key: str) -> None:
-    assert not is_secret_key(key)
+def test_keys_that_name_or_describe_a_secret_are_plain() -> None:
+    assert [key for key in [*PLAIN_KEYS.split(), ""] if is_secret_key(key)] == []
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 
 from tests.localcluster.waiting import wait_until
 from tests.unit.helm.test_bounded_process import alive
+from xapp_operator.errors import HelmError
 from xapp_operator.helm.workspace import Workspace, reap_orphans
 
 OWNER = """
@@ -123,5 +124,5 @@ def test_the_folder_is_closed_to_others(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.getuid() != 0, reason="needs to give a folder away")
 def test_a_folder_of_another_user_is_refused(tmp_path: Path) -> None:
     os.chown(tmp_path, 12345, 12345)
-    with pytest.raises(Exception, match="belongs to another user"):
+    with pytest.raises(HelmError, match="belongs to another user"):
         Workspace(tmp_path)

@@ -1,4 +1,4 @@
-"""Sample charts become the same archives every time, and an index that helm could read."""
+"""Sample charts are packed reproducibly, and the index describes them."""
 
 import hashlib
 import io

@@ -1,4 +1,4 @@
-"""What is refused before anything is started."""
+"""Checks before `make run` starts anything."""
 
 import os
 import socket
@@ -9,7 +9,7 @@ import pytest
 from tests.localrun.preflight import PreflightFailed, check_port_free, run_lock
 
 
-def test_a_second_run_is_told_that_one_is_running_and_by_which_process(tmp_path: Path) -> None:
+def test_a_second_run_is_refused_with_the_process_of_the_first(tmp_path: Path) -> None:
     with (
         run_lock(tmp_path),
         pytest.raises(PreflightFailed, match=rf"already running in this checkout \(process {os.getpid()}\)"),
@@ -17,7 +17,7 @@ def test_a_second_run_is_told_that_one_is_running_and_by_which_process(tmp_path:
         run_lock(tmp_path).__enter__()
 
 
-def test_the_next_run_may_start_when_the_first_has_ended(tmp_path: Path) -> None:
+def test_the_lock_is_released_when_the_run_ends(tmp_path: Path) -> None:
     with run_lock(tmp_path):
         pass
     with run_lock(tmp_path):
@@ -27,6 +27,6 @@ def test_the_next_run_may_start_when_the_first_has_ended(tmp_path: Path) -> None
 def test_a_taken_port_is_refused_with_its_number() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(PreflightFailed, match=f"port {port} on 127.0.0.1 is taken.*PORT="):
+        with pytest.raises(PreflightFailed, match=f"port {port} on 127.0.0.1 is in use.*PORT="):
             check_port_free(port)
     check_port_free(port)

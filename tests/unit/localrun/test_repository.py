@@ -1,4 +1,4 @@
-"""The chart repository on loopback, asked over HTTP."""
+"""The chart repository on loopback serves its files over HTTP."""
 
 import httpx
 import pytest
@@ -21,7 +21,7 @@ def test_it_serves_nothing_else(path: str) -> None:
         assert httpx.get(f"{url}{path}").status_code == 404
 
 
-def test_it_takes_another_port_when_the_preferred_one_is_taken() -> None:
+def test_it_uses_another_port_when_the_preferred_one_is_in_use() -> None:
     with chart_repository([CHART], preferred_port=0) as first:
         taken = int(first.rpartition(":")[2])
         with chart_repository([CHART], preferred_port=taken) as second:

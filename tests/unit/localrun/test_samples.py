@@ -1,4 +1,4 @@
-"""The sample manifest is applied with the address at which the charts are really served."""
+"""The samples name the repository, the versions and the image that `make run` provides."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Children that are cared for, tried with small programs in the place of operator and gateway."""
+"""Services are restarted and stopped, tested with small programs instead of operator and gateway."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ def running(program: str, folder: Path, said: list[str]) -> Iterator[Services]:
 
 
 def wait_started(services: Services, log: Path, count: int) -> list[tuple[int, str]]:
-    """Wait until the program was started ``count`` times, and return the process id and folder of each life."""
+    """Wait until the program was started ``count`` times, and return the process id and folder of each start."""
 
     def probe() -> list[tuple[int, str]] | None:
         services.restart_ended()
@@ -47,12 +47,10 @@ def test_a_killed_service_is_restarted_in_the_same_folder(tmp_path: Path) -> Non
         second, folder = wait_started(services, tmp_path / "thing.log", 2)[1]
         assert second != first
         assert folder == "/"
-        assert "started again" in said[-1]
+        assert "restarted" in said[-1]
 
 
-def test_nothing_runs_after_the_stop_even_when_it_ignores_the_request(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_service_that_ignores_sigterm_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.localrun.services._STOP_SECONDS", 0.2)
     deaf = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + PRINT_PID_AND_WAIT
     with running(deaf, tmp_path, []) as services:
@@ -69,5 +67,5 @@ def test_a_service_that_never_starts_fails_with_its_last_log_lines(
         def tend() -> None:
             services.restart_ended()
 
-        with pytest.raises(ServiceFailed, match=r"(?s)thing does not come up.*no such setting"):
+        with pytest.raises(ServiceFailed, match=r"(?s)thing does not start.*no such setting"):
             wait_until(tend, timeout=DEADLINE_SECONDS, what="the failure")

@@ -1,4 +1,4 @@
-"""The ways to ask for the end, tried on a process of their own."""
+"""Signals stop `make run`, tested with a separate process."""
 
 import os
 import shutil
@@ -47,12 +47,12 @@ def run_and_signal(command: list[str], folder: Path, send: Callable[[int], None]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_lets_the_cleaning_up_happen(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_signal_starts_the_cleanup(tmp_path: Path, number: signal.Signals) -> None:
     said = run_and_signal([sys.executable, "-c", PROGRAM], tmp_path, lambda pid: os.kill(pid, number))
     assert said.splitlines() == ["up", "cleaning up", "clean"]
 
 
-def test_an_impatient_second_signal_does_not_cut_the_cleaning_up_short(tmp_path: Path) -> None:
+def test_a_second_signal_does_not_interrupt_the_cleanup(tmp_path: Path) -> None:
     command = [sys.executable, "-c", PROGRAM]
     said = run_and_signal(command, tmp_path, lambda pid: os.kill(pid, signal.SIGINT), times=2)
     assert said.splitlines() == ["up", "cleaning up", "clean"]

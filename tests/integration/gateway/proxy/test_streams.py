@@ -6,26 +6,19 @@ import asyncio
 import hashlib
 import socket
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 from typing import Final
 
 import aiohttp
 import httpx
 
 from tests.localcluster.waiting import DeadlineExceeded, wait_until
+from tests.support.memory import resident_bytes
 from tests.support.proxied_xapp import ProxiedXApp
 from tests.support.xapp_server import CHUNK
 
 LARGE: Final = 100 * 1024 * 1024
 GROWTH_MAX: Final = 48 * 1024 * 1024
 """Of the whole process, in which caller, gateway and xApp all run."""
-
-
-def resident() -> int:
-    """Return the memory of this process in bytes."""
-    status = Path("/proc/self/status").read_text()
-    line = next(line for line in status.splitlines() if line.startswith("VmRSS:"))
-    return int(line.split()[1]) * 1024
 
 
 def pieces(count: int) -> Iterator[bytes]:
@@ -43,13 +36,13 @@ def digest_of(count: int) -> str:
 
 def test_a_large_download_passes_in_constant_memory(http: httpx.Client) -> None:
     http.get("/bytes/1000000")
-    before, most, size, whole = resident(), 0, 0, hashlib.sha256()
+    before, most, size, whole = resident_bytes(), 0, 0, hashlib.sha256()
 
     with http.stream("GET", f"/bytes/{LARGE}") as answer:
         for piece in answer.iter_raw():
             size += len(piece)
             whole.update(piece)
-            most = max(most, resident())
+            most = max(most, resident_bytes())
 
     assert (answer.headers["content-length"], size) == (str(LARGE), LARGE)
     assert whole.hexdigest() == digest_of(LARGE)
@@ -58,12 +51,12 @@ def test_a_large_download_passes_in_constant_memory(http: httpx.Client) -> None:
 
 def test_a_large_upload_passes_in_constant_memory(http: httpx.Client) -> None:
     http.post("/digest", content=bytes(1_000_000))
-    before, most = resident(), 0
+    before, most = resident_bytes(), 0
 
     def measured() -> Iterator[bytes]:
         nonlocal most
         for piece in pieces(LARGE):
-            most = max(most, resident())
+            most = max(most, resident_bytes())
             yield piece
 
     answer = http.post("/digest", content=measured(), headers={"Content-Length": str(LARGE)})

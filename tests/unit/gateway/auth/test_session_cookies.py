@@ -16,12 +16,13 @@ import orjson
 import pytest
 from aiohttp import web
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from starlette.datastructures import Headers
 
 from tests.support.eventually import eventually
 from tests.support.gateway import UNREACHABLE_KUBECONFIG
+from tests.support.properties import must_occur, occurred
 from xapp_operator.config import Settings
 from xapp_operator.errors import ApiUnavailable, KubeError, SessionEnded
 from xapp_operator.gateway.auth.session_cookies import (
@@ -40,7 +41,7 @@ KEYS = MultiFernet([Fernet(base64.urlsafe_b64encode(bytes(range(32))))])
 PATH = "/api/v1/namespaces/{namespace}/secrets"
 
 
-@settings(max_examples=50, deadline=None)
+@must_occur(longer_than_a_coincidence=15)
 @given(st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=TOKEN_MAX_BYTES))
 def test_any_token_can_be_unsealed_and_fits_a_cookie(token: str) -> None:
     cookie = seal(token, keys=KEYS, expires=100)
@@ -48,7 +49,9 @@ def test_any_token_can_be_unsealed_and_fits_a_cookie(token: str) -> None:
     assert unseal(cookie, keys=KEYS) == (token, 100)
     assert re.fullmatch(r"[A-Za-z0-9_-]+", cookie)
     assert len(COOKIE_NAME) + 1 + len(cookie) <= 4096
-    assert token not in cookie or len(token) < 8
+    if len(token) >= 8:
+        occurred("longer_than_a_coincidence")
+        assert token not in cookie
 
 
 def test_the_longest_token_fits_a_cookie_however_little_it_compresses() -> None:

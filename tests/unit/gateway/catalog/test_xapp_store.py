@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.gateway.xapp_objects import raw_xapp, ready_status
@@ -37,7 +37,6 @@ changes = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     changes=changes,
     sort=st.sampled_from(XAPP_SORTS),

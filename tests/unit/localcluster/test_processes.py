@@ -1,4 +1,4 @@
-"""Ports stay ours, locks exclude, and only processes that are ours are ever ended."""
+"""Reserved ports, file locks, and processes that are identified reliably."""
 
 import os
 import signal
@@ -65,7 +65,7 @@ def test_a_lock_excludes_a_second_holder_until_it_is_dropped(tmp_path: Path) -> 
 
 
 def test_waiting_gives_up_at_its_deadline_and_says_for_what() -> None:
-    with pytest.raises(DeadlineExceeded, match="in vain for a miracle"):
+    with pytest.raises(DeadlineExceeded, match="while waiting for a miracle"):
         wait_until(lambda: None, timeout=0.05, what="a miracle")
 
 

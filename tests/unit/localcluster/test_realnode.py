@@ -1,4 +1,4 @@
-"""What is decided about a real node without one: who may have it, where its parts lie, what its images are."""
+"""Decisions about real nodes that need none: the prerequisites, the addresses, the images."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ from tests.localcluster.realnode.network import reserve_subnet
 from tests.localcluster.realnode.prerequisites import inotify_obstacle, real_node_obstacle
 
 
-def test_nodes_are_simulated_unless_somebody_says_otherwise(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_nodes_are_simulated_by_default(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("NODE", raising=False)
     assert choose_nodes(folder=tmp_path) == {"simulated": 2}
 
@@ -25,16 +25,14 @@ def test_nodes_are_simulated_unless_somebody_says_otherwise(monkeypatch: pytest.
     assert choose_nodes("simulated", folder=tmp_path, simulated=1) == {"simulated": 1}
 
 
-def test_an_unknown_word_for_nodes_is_refused_with_those_that_are_known(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_an_unknown_node_choice_is_refused_with_the_known_ones(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("NODE", "genuine")
 
     with pytest.raises(ValueError, match="NODE=genuine is not known; use one of: simulated, real, auto"):
         choose_nodes(folder=tmp_path)
 
 
-def test_without_root_the_choice_falls_back_and_says_why_in_one_line(
+def test_without_root_auto_chooses_simulated_nodes_and_prints_the_reason(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
@@ -44,7 +42,7 @@ def test_without_root_the_choice_falls_back_and_says_why_in_one_line(
 
     assert nodes == {"simulated": 2}
     assert said == [
-        "simulated nodes only: a real node needs root, for namespaces, mounts and control groups; run it as root"
+        "simulated nodes only: a real node needs root for namespaces, mounts and control groups; run it as root"
     ]
 
 
@@ -56,11 +54,11 @@ def test_a_folder_that_the_node_would_cover_is_refused() -> None:
     assert "\n" not in reason
 
 
-def test_used_up_watchers_are_a_reason_in_one_line_and_none_stays_open() -> None:
-    free = os.dup(0)  # the lowest number there is: above it may be gaps, enough to use up what the user has
+def test_exhausted_inotify_instances_are_reported_and_none_is_leaked() -> None:
+    free = os.dup(0)  # the lowest free descriptor; the numbers above it may have gaps
     os.close(free)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    # the limit of this process stands in for that of the user, which would hit other programs
+    # limits the descriptors of this process instead of the user's inotify instances, which other programs need
     resource.setrlimit(resource.RLIMIT_NOFILE, (free + 4, hard))
     try:
         reason = inotify_obstacle(100)
@@ -127,7 +125,7 @@ def test_an_image_is_a_whole_oci_layout_and_always_the_same(tmp_path: Path) -> N
 
 
 @pytest.mark.skipif(not Path("/usr/sbin/ip").exists() and not Path("/sbin/ip").exists(), reason="needs iproute2")
-def test_two_nodes_get_addresses_of_their_own() -> None:
+def test_two_nodes_get_different_addresses() -> None:
     with reserve_subnet(7) as one, reserve_subnet(7) as other:
         assert not one.network.overlaps(other.network)
         assert one.host_address != one.node_address

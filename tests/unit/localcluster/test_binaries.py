@@ -1,4 +1,4 @@
-"""Programs are found, else made, exactly once, and never seen half made."""
+"""Programs are found, or downloaded or built exactly once, and never visible before they are complete."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ def no_assets(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def recording_producer(calls: list[list[str]], *, only: Sequence[str] = tuple(TOOLS)) -> Producer:
-    """Make a producer that writes each program's name into it and notes what it was asked for."""
+    """Return a producer that writes each program's name into its file, and records its calls."""
 
     def produce(tools: Sequence[Tool], scratch: Path) -> Mapping[str, Path]:
         calls.append([tool.name for tool in tools])
@@ -32,7 +32,7 @@ def recording_producer(calls: list[list[str]], *, only: Sequence[str] = tuple(TO
 
 
 def discard_progress(_line: str) -> None:
-    """Take a progress line and drop it."""
+    """Discard a progress line."""
 
 
 def make_binaries(root: Path, *producers: Producer) -> Binaries:
@@ -84,7 +84,7 @@ def test_programs_of_one_module_are_made_together_and_only_those_that_are_missin
     assert calls == [["kubectl"], ["helm"], ["kube-apiserver", "kube-scheduler"]]
 
 
-def test_what_the_first_way_lacks_the_next_way_makes(tmp_path: Path) -> None:
+def test_the_next_producer_makes_what_the_first_one_lacks(tmp_path: Path) -> None:
     downloads: list[list[str]] = []
     builds: list[list[str]] = []
     binaries = make_binaries(tmp_path, recording_producer(downloads, only=["kubectl"]), recording_producer(builds))
@@ -176,5 +176,5 @@ def test_the_version_of_go_is_read_from_the_command(tmp_path: Path, answer: str,
     assert go_version(go) == version
 
 
-def test_no_go_counts_as_the_oldest(tmp_path: Path) -> None:
+def test_a_missing_go_has_version_zero(tmp_path: Path) -> None:
     assert go_version(tmp_path / "go") == (0, 0)

@@ -1,4 +1,4 @@
-"""The image of operator and gateway: its layers are made once, always the same, and need nothing of the machine."""
+"""The layers of the image are built once, reproducibly, and need nothing of the machine."""
 
 import os
 import sys
@@ -41,7 +41,7 @@ def test_a_layer_has_no_time_and_no_owner_of_the_machine(tmp_path: Path) -> None
     assert {(member.mtime, member.uid, member.gid) for member in members.values()} == {(0, 0, 0)}
 
 
-def test_a_layer_is_made_once_however_many_want_it(tmp_path: Path) -> None:
+def test_a_layer_is_built_once_by_concurrent_callers(tmp_path: Path) -> None:
     made: list[Path] = []
 
     def make(scratch: Path) -> Iterator[LayerEntry]:
@@ -67,7 +67,7 @@ def test_a_layer_that_could_not_be_made_leaves_nothing(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == [".kind.lock"]
 
 
-def test_old_layers_of_a_kind_make_room(tmp_path: Path) -> None:
+def test_old_layers_of_a_kind_are_removed(tmp_path: Path) -> None:
     cache = LayerCache(tmp_path)
     cache.layer("other", "0", lambda _: [])
     for number in range(MAX_LAYERS_PER_KIND + 2):
