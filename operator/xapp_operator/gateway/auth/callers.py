@@ -187,7 +187,7 @@ def check_bind_address(settings: Settings) -> None:
     """Refuse `XAPP_AUTH=none` on an address that other machines can reach.
 
     Raises:
-        UnsafeBinding: for `XAPP_AUTH=none` with an `XAPP_HOST` that is not loopback.
+        UnsafeBindAddress: for `XAPP_AUTH=none` with an `XAPP_HOST` that is not loopback.
     """
     if settings.auth == "none" and not is_loopback(settings.host):
         raise UnsafeBindAddress(
