@@ -72,7 +72,7 @@ def listening_socket(settings: Settings) -> Iterator[socket.socket]:
     """Open the socket to serve on; port 0 means any free port.
 
     Raises:
-        AddressTaken: when it is in use or not an address of this machine.
+        AddressUnavailable: when it is in use or not an address of this machine.
     """
     address = f"{settings.host}:{settings.port}"
     try:

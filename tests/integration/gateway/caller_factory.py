@@ -1,6 +1,6 @@
-"""Callers with tokens of their own at a gateway that wants them, and the rights they have.
+"""Service accounts with tokens and permissions, as callers of a gateway that authenticates.
 
-A right counts before the test goes on: RBAC is not at once what was written, and a gateway keeps a refusal for seconds.
+Permissions are in effect before a test continues: RBAC needs some time, and the gateway caches a denial for seconds.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def wait_until_allowed(
 
 
 def wait_for_role(api: ApiServer, user: str, role: str, *, namespace: str) -> None:
-    """Wait until a service account (`namespace:name`) has one of the roles of OF_ROLE."""
+    """Wait until a service account (`namespace:name`) has one of the roles of VERB_OF_ROLE."""
     wait_until_allowed(
         api, user, {kind: [VERB_OF_ROLE[role]] for kind in ("xapps", "chartrepositories")}, namespace=namespace
     )

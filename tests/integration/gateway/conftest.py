@@ -1,4 +1,4 @@
-"""Gateways over real HTTP on the run's cluster, in which no operator runs: status is written by the tests."""
+"""Gateways over real HTTP on the test cluster. No operator runs there: the tests write the status of XApps."""
 
 from __future__ import annotations
 

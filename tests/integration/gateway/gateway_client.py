@@ -1,4 +1,4 @@
-"""What a caller of the gateway does in these tests, and what of it can be found in the cluster afterwards."""
+"""A client of the gateway for one caller, and a view of what its requests leave in the cluster."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Who may do what on each route: one row for each, which `test_matrix.py` tries for every kind of caller.
+"""Who may use each route: one row per route, which `test_permission_matrix` tries with every kind of caller.
 
-A route without a row fails that test. To add one, say what is sent, who may do it in the own namespace (`EDITORS`: who
-has the role edit; `VIEWERS`: who has the role view, and those above), and what is answered then.
+A route without a row fails that test. A row has the request, the accounts that may send it in their own namespace, and
+the statuses that they get.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from tests.integration.gateway.gateway_client import multipart_files
 from tests.support.routes import WEBSOCKET, RouteKey
 
 RequestBuilder = Callable[[str], dict[str, Any]]
-"""Returns what is sent about a namespace, as httpx takes it."""
+"""Returns the arguments of httpx for a request about a namespace."""
 
 EDITOR: Final = frozenset({"edit"})
 VIEWER_OR_EDITOR: Final = frozenset({"edit", "view"})
 ANY_ACCOUNT: Final = frozenset({"edit", "view", "nobody"})
-"""Whoever the cluster knows: the route names no namespace, and leaves out what the caller may not see."""
+"""Every account of the cluster: the route has no namespace and leaves out what the caller may not see."""
 
 
 @dataclass(frozen=True, slots=True)
 class PermissionRow:
-    """One route: `for_whom` (of edit, view, nobody) may use it, and is answered one of `status`."""
+    """One route: `allowed_accounts` (of edit, view, nobody) may use it and get one of `statuses`."""
 
     allowed_accounts: frozenset[str]
     statuses: tuple[int, ...]

@@ -1,6 +1,6 @@
-"""XAPP_AUTH=kubernetes: the caller's own token decides, writes carry it, and the gateway can no more than its role.
+"""XAPP_AUTH=kubernetes: permissions are those of the caller's token, and the gateway has only those of its own role.
 
-The gateway is its service account of manifests/base here, so that a right which it lacks there is missed here too.
+The gateway runs as its service account of manifests/base, so a permission that is missing there fails here too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Services of the cluster over REST: what is told of each, how they are found, and by whom."""
+"""The list of the cluster's Services over REST: records, filters and permissions."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_a_service_that_comes_changes_and_goes_is_told_as_it_is(client: GatewayC
 
 @dataclass(frozen=True, slots=True)
 class ManyServices:
-    """Services in the namespaces `a` and `b`, all with the label `crowd`, whose value is of this run only."""
+    """Services in the namespaces `a` and `b`, all with one label whose value is unique to this run."""
 
     http: httpx.Client
     label_value: str

@@ -1,4 +1,4 @@
-"""xApps that no XApp stands for: found by their labels, however they were installed."""
+"""xApps without an XApp: found by their labels, however they were installed."""
 
 from __future__ import annotations
 

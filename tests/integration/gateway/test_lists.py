@@ -1,4 +1,4 @@
-"""Lists from what the cluster really holds: a whole walk, changes in time, and an API server that is away."""
+"""Lists of a real cluster: all pages, changes in time, and an API server that is away."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests that break off, that lie about their size, that ask for more than is good; raw bytes over a socket."""
+"""Requests that end early, have a wrong size, or cost too much; raw bytes over a socket."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Whatever is sent to whatever the description lists, the answer is one that the description lists, and never a fault.
+"""Generated requests to every operation of the OpenAPI document get a documented response, and never a 500.
 
-Operations are taken from the served description, so that a new route is tried from the day it is there. Half of the
-requests keep to its schemas, half break them; many name things that exist. Answers that stream without an end are left
-to tests of their own.
+Operations come from the served document, so new routes are included. Half of the requests match its schemas, half
+violate them; many name objects that exist. Responses that stream without an end have their own tests.
 """
 
 from __future__ import annotations

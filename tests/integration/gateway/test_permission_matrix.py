@@ -1,6 +1,6 @@
-"""Two tenants, one without any right and nobody at all, on every route: what they may do, and what they learn.
+"""Two tenants, an account without permissions and an anonymous caller on every route: what they may do and see.
 
-`matrix.py` has the row of each route; RBAC is real, with the roles that manifests/base gives to people.
+`permission_matrix` has the row of each route. RBAC is real, with the user roles of manifests/base.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Tenant:
 
 @dataclass(frozen=True, slots=True)
 class TwoTenants:
-    """Two tenants, and who is there: `edit` may edit what is a's, `view` may view what is b's, `nobody` neither."""
+    """Two tenants and three accounts: `edit` may edit in a, `view` may view b, `nobody` has no permissions."""
 
     a: Tenant
     b: Tenant

@@ -1,4 +1,4 @@
-"""Bad input: a 4xx that names the field and the rule, nothing left behind, nothing told of the inside."""
+"""Invalid input: a 4xx that names the field and the rule, leaves nothing behind and shows no internals."""
 
 from __future__ import annotations
 

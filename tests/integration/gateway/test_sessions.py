@@ -1,4 +1,4 @@
-"""Signing in by cookie against a real API server: who it makes one, how long, on which replicas, and how it ends."""
+"""Sessions with a real API server: who the caller is, how long, on which replicas, and how a session ends."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class Caller:
             return
         what = f"{resource.group_resource}/{subresource}" if subresource is not None else resource.group_resource
         where = f"in the namespace {namespace}" if namespace is not None else "in all namespaces"
-        raise AccessDenied(f"you may not {verb} {what} {where}: ask an administrator for a role with that right")
+        raise AccessDenied(f"you may not {verb} {what} {where}: ask an administrator for a role with that permission")
 
     async def allowed_namespaces(
         self, verb: str, *, among: frozenset[str], resource: Resource = XAPPS
@@ -88,11 +88,10 @@ class Caller:
             Unauthenticated: when the API server does not accept the token.
             AccessDenied: names the missing permission.
         """
-        await (
-            self.authenticate()
-            if namespace is None
-            else self.require_allowed("list", namespace=namespace, resource=resource)
-        )
+        if namespace is None:
+            await self.authenticate()
+        else:
+            await self.require_allowed("list", namespace=namespace, resource=resource)
 
     async def authenticate(self) -> None:
         """Have the token checked before the rest of the request is read.
@@ -187,7 +186,7 @@ def check_bind_address(settings: Settings) -> None:
     """Refuse `XAPP_AUTH=none` on an address that other machines can reach.
 
     Raises:
-        UnsafeBinding: for `XAPP_AUTH=none` with an `XAPP_HOST` that is not loopback.
+        UnsafeBindAddress: for `XAPP_AUTH=none` with an `XAPP_HOST` that is not loopback.
     """
     if settings.auth == "none" and not is_loopback(settings.host):
         raise UnsafeBindAddress(

@@ -60,7 +60,7 @@ def parse_label_selector(name: str, value: str) -> LabelSelector:
         term = _TERM.match(value, at)
         if term is None:
             rest = value[at:].strip()
-            where = f"at {quote_input(rest)} it is not" if rest else "a term is missing at its end"
+            where = f"there is an error at {quote_input(rest)}" if rest else "a term is missing at its end"
             raise parameter_error(name, f"must be {_EXPECTED}: {where}")
         found.append(_build_requirement(name, term))
         at, ends_in_comma = term.end(), term[0].endswith(",")

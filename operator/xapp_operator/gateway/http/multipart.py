@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
 from typing import IO, Final
 
@@ -63,36 +64,18 @@ class ReceivedParts:
 
 
 @dataclass(slots=True)
-class _PartWriter:
-    """Writes the bytes of one part to memory or to a file."""
-
-    rule: PartRule
-    target: bytearray | IO[bytes]
-    size: int = 0
-
-    def write(self, piece: bytes) -> None:
-        self.size += len(piece)
-        if self.size > self.rule.max_bytes:
-            message = f"has more than {self.rule.max_bytes:,} bytes, which is the maximum: send less"
-            raise ContentTooLarge(f"the part {self.rule.name} {message}", errors=(FieldError(self.rule.name, message),))
-        if isinstance(self.target, bytearray):
-            self.target += piece
-        else:
-            self.target.write(piece)
-
-
-@dataclass(slots=True)
 class _PartReceiver:
     """The callbacks of the parser, and the parts received so far."""
 
     rules: Mapping[str, PartRule]
     folder: Path
-    writers: dict[str, _PartWriter] = field(default_factory=dict)
+    targets: dict[str, IO[bytes]] = field(default_factory=dict)
     paths: dict[str, Path] = field(default_factory=dict)
     unknown: list[str] = field(default_factory=list)
     repeated: list[str] = field(default_factory=list)
     complete: bool = False
-    _current: _PartWriter | None = None
+    _current: PartRule | None = None
+    _size: int = 0
     _header_name: bytearray = field(default_factory=bytearray)
     _header_value: bytearray = field(default_factory=bytearray)
     _disposition: bytes = b""
@@ -135,25 +118,31 @@ class _PartReceiver:
         rule = self.rules.get(name)
         if rule is None:
             self.unknown.append(name)
-        elif name in self.writers:
+        elif name in self.targets:
             self.repeated.append(name)
         else:
-            self.writers[name] = self._current = _PartWriter(rule, self._create_target(rule))
+            self.targets[name], self._current, self._size = self._create_target(rule), rule, 0
 
-    def _create_target(self, rule: PartRule) -> bytearray | IO[bytes]:
+    def _create_target(self, rule: PartRule) -> IO[bytes]:
         if not rule.to_file:
-            return bytearray()
+            return BytesIO()
         file = tempfile.NamedTemporaryFile(dir=self.folder, delete=False)  # noqa: SIM115 - closed in _on_part_end or discard
         self.paths[rule.name] = Path(file.name)
         return file
 
     def _on_part_data(self, data: bytes, start: int, end: int) -> None:
-        if self._current is not None:
-            self._current.write(data[start:end])
+        rule = self._current
+        if rule is None:
+            return
+        self._size += end - start
+        if self._size > rule.max_bytes:
+            message = f"has more than {rule.max_bytes:,} bytes, which is the maximum: send less"
+            raise ContentTooLarge(f"the part {rule.name} {message}", errors=(FieldError(rule.name, message),))
+        self.targets[rule.name].write(data[start:end])
 
     def _on_part_end(self) -> None:
-        if self._current is not None and not isinstance(self._current.target, bytearray):
-            self._current.target.close()
+        if self._current is not None and self._current.to_file:
+            self.targets[self._current.name].close()
         self._current = None
 
     def _on_end(self) -> None:
@@ -165,7 +154,7 @@ class _PartReceiver:
             path.unlink(missing_ok=True)
 
     def parts(self) -> ReceivedParts:
-        data = {name: bytes(sink.target) for name, sink in self.writers.items() if isinstance(sink.target, bytearray)}
+        data = {name: target.getvalue() for name, target in self.targets.items() if isinstance(target, BytesIO)}
         return ReceivedParts(data=data, files=self.paths, unexpected=tuple(self._unexpected_parts()))
 
     def _unexpected_parts(self) -> Iterator[FieldError]:

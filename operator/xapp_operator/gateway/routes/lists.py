@@ -38,7 +38,7 @@ class StoreList(Generic[E]):
         """Return the page that a request asks for, of the objects that its caller may list.
 
         Raises:
-            Unauthenticated: without a token that the cluster knows.
+            Unauthenticated: without a token that the cluster accepts.
             AccessDenied: when the query names a namespace that the caller may not list.
             MalformedRequest: for a parameter that is unknown, repeated or out of its bounds.
             NotReady: before the store is complete.
