@@ -61,7 +61,6 @@ class ChartRepositorySpec(Model):
 
     @property
     def interval_seconds(self) -> float:
-        """Return `interval` in seconds."""
         return parse_duration(self.interval)
 
 
@@ -87,5 +86,4 @@ class ChartRepository(Model):
 
     @property
     def key(self) -> tuple[str, str]:
-        """Return (namespace, name)."""
         return self.metadata.namespace, self.metadata.name

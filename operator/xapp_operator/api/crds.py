@@ -69,14 +69,12 @@ _REPOSITORY_COLUMNS: tuple[_PrinterColumn, ...] = (
 
 
 def xapp_crd() -> JsonObject:
-    """Return the CustomResourceDefinition of XApp."""
     return _build_crd(
         XApp, kind=XAPP_KIND, plural=XAPP_PLURAL, short_name="xa", rules=_XAPP_RULES, columns=_XAPP_COLUMNS
     )
 
 
 def chart_repository_crd() -> JsonObject:
-    """Return the CustomResourceDefinition of ChartRepository."""
     return _build_crd(
         ChartRepository,
         kind=REPOSITORY_KIND,

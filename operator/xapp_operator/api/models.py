@@ -214,7 +214,6 @@ class XAppSpec(Model):
 
     @property
     def timeout_seconds(self) -> float:
-        """Return `timeout` in seconds."""
         return parse_duration(self.timeout)
 
     @property

@@ -24,17 +24,14 @@ HEALTHY: Final = HealthResult(HealthStatus.HEALTHY)
 
 
 def healthy(note: str) -> HealthResult:
-    """Return that the object is healthy, with a note."""
     return HealthResult(HealthStatus.HEALTHY, note)
 
 
 def progressing(message: str) -> HealthResult:
-    """Return that the object is not ready yet."""
     return HealthResult(HealthStatus.PROGRESSING, message)
 
 
 def degraded(message: str) -> HealthResult:
-    """Return that the object has failed."""
     return HealthResult(HealthStatus.DEGRADED, message)
 
 
@@ -50,12 +47,10 @@ class ObjectCondition:
 
     @property
     def is_true(self) -> bool:
-        """Return whether its status is True."""
         return self.status == "True"
 
     @property
     def is_false(self) -> bool:
-        """Return whether its status is False."""
         return self.status == "False"
 
     @property

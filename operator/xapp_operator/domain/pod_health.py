@@ -57,7 +57,6 @@ class _PodProblem:
 
 
 def assess_pod(pod: JsonObject) -> HealthResult:
-    """Assess a Pod."""
     problem = _find_problem(pod)
     return problem.result if problem else HEALTHY
 

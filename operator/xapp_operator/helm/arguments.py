@@ -38,13 +38,11 @@ _APPLY_FLAGS: Final = ("--server-side=true", "--force-conflicts")
 
 
 def install(request: ReleaseRequest) -> tuple[str, ...]:
-    """Return the arguments of `helm install`."""
     flags = ("--replace",) if request.replace else ()
     return ("install", *flags, *_deploy_arguments(request))
 
 
 def upgrade(request: ReleaseRequest) -> tuple[str, ...]:
-    """Return the arguments of `helm upgrade`."""
     return ("upgrade", "--reset-values", f"--history-max={request.history_max}", *_deploy_arguments(request))
 
 
@@ -63,7 +61,6 @@ def uninstall(request: UninstallRequest) -> tuple[str, ...]:
 
 
 def rollback(request: RollbackRequest) -> tuple[str, ...]:
-    """Return the arguments of `helm rollback`."""
     return (
         "rollback",
         *_common_flags(request),
@@ -78,7 +75,6 @@ def rollback(request: RollbackRequest) -> tuple[str, ...]:
 
 
 def test(request: TestRequest) -> tuple[str, ...]:
-    """Return the arguments of `helm test`."""
     return ("test", *_common_flags(request), "--", request.name)
 
 
@@ -101,11 +97,7 @@ def template(request: TemplateRequest) -> tuple[str, ...]:
         ),
         "--include-crds",
         *_flag_if(request.upgrade, "--is-upgrade"),
-        *_flag_if(request.skip_schema, "--skip-schema-validation"),
-        "--values=-",
-        "--",
-        request.name,
-        str(request.chart.absolute()),
+        *_chart_arguments(request),
     )
 
 
@@ -118,12 +110,8 @@ def render_notes(request: TemplateRequest) -> tuple[str, ...]:
         "install",
         f"--namespace={request.namespace}",
         "--dry-run=client",
-        *_flag_if(request.skip_schema, "--skip-schema-validation"),
         "--output=json",
-        "--values=-",
-        "--",
-        request.name,
-        str(request.chart.absolute()),
+        *_chart_arguments(request),
     )
 
 
@@ -161,14 +149,15 @@ def _deploy_arguments(request: ReleaseRequest) -> tuple[str, ...]:
         "--wait=hookOnly",
         *_labels_flag(request.labels),
         *_flag_if(request.take_ownership, "--take-ownership"),
-        *_flag_if(request.skip_schema, "--skip-schema-validation"),
         *_flag_if(request.no_hooks, "--no-hooks"),
         "--output=json",
-        "--values=-",
-        "--",
-        request.name,
-        str(request.chart.absolute()),
+        *_chart_arguments(request),
     )
+
+
+def _chart_arguments(request: ReleaseRequest | TemplateRequest) -> tuple[str, ...]:
+    skip_schema = _flag_if(request.skip_schema, "--skip-schema-validation")
+    return (*skip_schema, "--values=-", "--", request.name, str(request.chart.absolute()))
 
 
 def _common_flags(request: ReleaseOperation) -> tuple[str, ...]:

@@ -49,7 +49,6 @@ class ReleaseState:
 
     @property
     def latest(self) -> RevisionInfo:
-        """Return the newest revision."""
         return self.revisions[-1]
 
     def revisions_to_prune(self, keep: int) -> tuple[RevisionInfo, ...]:

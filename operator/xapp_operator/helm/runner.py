@@ -50,7 +50,6 @@ class HelmCall:
 
     @property
     def command(self) -> str:
-        """Return helm's subcommand."""
         return self.arguments[0]
 
 
