@@ -1,7 +1,4 @@
-"""Saved chart repositories, as far as a deployment needs them.
-
-`repoName` is saved with the caller's client, and read back for a dry run with the credentials that the caller may read.
-"""
+"""The saved ChartRepository that a deployment form names with repoName, read and created with the caller's token."""
 
 from __future__ import annotations
 
@@ -28,10 +25,10 @@ _log = get_logger(__name__)
 
 
 async def get_form_repository(client: KubeClient, form: Form) -> ChartRepository | None:
-    """Return what is saved under the form's repoName, or None.
+    """Return the ChartRepository with the form's repoName, or None.
 
     Raises:
-        IdentityConflict: when that is another url.
+        IdentityConflict: when it has another url.
     """
     name, url = form.spec.repo_name or "", form.spec.url or ""
     try:
@@ -46,7 +43,7 @@ async def get_form_repository(client: KubeClient, form: Form) -> ChartRepository
 
 
 async def ensure_form_repository(client: KubeClient, form: Form) -> str | None:
-    """Have the form's url saved under its repoName; return the uid of the ChartRepository when it had to be made.
+    """Save the form's url under its repoName; return the uid of the ChartRepository if this created it.
 
     Raises:
         IdentityConflict: when the name is saved with another url.
@@ -68,7 +65,7 @@ async def ensure_form_repository(client: KubeClient, form: Form) -> str | None:
 
 
 async def delete_form_repository(client: KubeClient, form: Form, *, uid: str) -> None:
-    """Remove the ChartRepository that this request made, where the caller may."""
+    """Delete the ChartRepository that this request created, if the caller may."""
     try:
         await client.delete(CHART_REPOSITORIES, form.spec.repo_name or "", namespace=form.spec.namespace, uid=uid)
     except KubeError as error:
@@ -76,7 +73,7 @@ async def delete_form_repository(client: KubeClient, form: Form, *, uid: str) ->
 
 
 async def load_form_repository(client: KubeClient, form: Form) -> Repository:
-    """Return the address that the form names, with the credentials that are saved for it.
+    """Return the repository that the form names, with its saved credentials.
 
     Raises:
         IdentityConflict: when repoName is saved with another url.

@@ -1,8 +1,8 @@
-"""The deployment form: what of an XApp's spec a caller fills in, held against the rules of the CRD.
+"""The deployment form: the part of an XApp's spec that a caller fills in, checked against the rules of the CRD.
 
-The model of the spec is the one source: its types and lengths are pydantic's, and those of its rules that are plain
-`self.matches(…)` are evaluated here, so that all wrong fields are named in one answer, also where no API server looks
-at the form (a dry run in a namespace that does not exist yet). What remains is refused by the API server's dry run.
+Types and lengths are checked by the model of the spec, and its simple pattern rules are evaluated here, so that one
+response names all invalid fields, even when no API server checks the form (a dry run in a namespace that does not
+exist). The API server's dry run checks the other rules.
 """
 
 from __future__ import annotations
@@ -19,17 +19,21 @@ from xapp_operator.api.base_model import VALIDATIONS_KEY
 from xapp_operator.api.json import Json, JsonObject
 from xapp_operator.api.models import METHOD_REMOTE, METHOD_UPLOAD, XAppSpec, parse_duration
 from xapp_operator.charts.versions import parse_range
-from xapp_operator.common.text import escape_input
 from xapp_operator.config import Settings
 from xapp_operator.domain.naming import composed_name
 from xapp_operator.errors import FieldError, FormInvalid
-from xapp_operator.gateway.http.bodies import BODY_ERRORS_MAX, decode_json_object
+from xapp_operator.gateway.http.bodies import decode_json_object
 from xapp_operator.gateway.http.openapi import inline_definitions
-from xapp_operator.gateway.http.query import suggest_name
+from xapp_operator.gateway.http.validation import (
+    DNS_LABEL_RULE,
+    field_errors,
+    form_invalid,
+    namespace_errors,
+)
 
 FORM_PART: Final = "xAppForm"
 FIELDS_SENT_AS_PARTS: Final = {"values": "values", "archive": "file"}
-"""Fields of the spec that come as parts of the request, and the names of these parts."""
+"""Spec field → part of the request that it is sent as."""
 
 REQUIRED_REMOTE_FIELDS: Final = ("chartName", "url", "repoName")
 IDENTITY_FIELDS: Final = ("xAppName", "organization", "team")
@@ -37,39 +41,30 @@ IDENTITY_FIELDS: Final = ("xAppName", "organization", "team")
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _CEL_MATCHES_RULE: Final = re.compile(r"(?P<negated>!?)self\.matches\('(?P<pattern>[^']*)'\)")
 _TIMEOUT_BOUNDS_SECONDS: Final = (1.0, 24 * 3600.0)
-_TYPE_MESSAGES: Final = {
-    "string_type": "must be a text in quotes",
-    "int_type": "must be a whole number, without quotes",
-    "bool_type": "must be true or false, without quotes",
-    "list_type": "must be a list",
-    "dict_type": "must be an object",
-    "model_type": "must be an object",
-    "model_attributes_type": "must be an object",
-}
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A form that passed every check.
+    """A valid form.
 
-    `fields` are the fields of the spec that it gives, `cleared` those that it gives as null; the rest has its default
-    in a deployment and stays as it is in an upgrade.
+    `fields` are the spec fields that it sets, `cleared` those that it sets to null. Other fields get their default in a
+    deployment and are kept in an upgrade.
     """
 
     fields: JsonObject
     cleared: tuple[str, ...]
     spec: XAppSpec
     name: str
-    """The composed name, `metadata.name` of an XApp made from it."""
+    """The composed name: `metadata.name` of an XApp created from the form."""
 
     @property
     def is_upload(self) -> bool:
-        """Tell whether the chart comes as a file."""
+        """Return whether the chart is uploaded as a file."""
         return self.spec.method == METHOD_UPLOAD
 
 
 def read_namespace(form: JsonObject) -> str | None:
-    """Return the namespace that a form names, be the rest of it right or wrong."""
+    """Return the namespace in a form or body if it is a valid name, whether or not the other fields are valid."""
     namespace = form.get("namespace")
     return namespace if isinstance(namespace, str) and _NAMESPACE.fullmatch(namespace) else None
 
@@ -79,16 +74,16 @@ def decode_form(data: bytes) -> JsonObject:
 
     Raises:
         MalformedRequest: when it is not JSON.
-        FormInvalid: when it is JSON of another kind, or has a key twice.
+        FormInvalid: when it is not a JSON object, or has a duplicate key.
     """
     return decode_json_object(data, what=FORM_PART)
 
 
 def validate_form(form: JsonObject, *, settings: Settings) -> Form:
-    """Return the form when every rule is kept; an upload's chartName, url and repoName are left out.
+    """Return a valid form; chartName, url and repoName of an upload are dropped.
 
     Raises:
-        FormInvalid: naming all fields that are wrong, and what mends them.
+        FormInvalid: naming all invalid fields.
     """
     cleared = tuple(key for key, value in form.items() if value is None and key in _known_fields())
     given: JsonObject = {key: value for key, value in form.items() if key not in cleared}
@@ -100,13 +95,13 @@ def validate_form(form: JsonObject, *, settings: Settings) -> Form:
     try:
         spec = XAppSpec.model_validate(fields, strict=True, extra="forbid", by_alias=True, by_name=False)
     except ValidationError as error:
-        errors += [_field_error(each) for each in error.errors(include_url=False, include_input=False)]
+        errors += field_errors(error, XAppSpec, prefix=f"{FORM_PART}.", hidden=FIELDS_SENT_AS_PARTS)
     errors += _pattern_errors(fields)
     errors += _presence_errors(fields)
     errors += _chart_version_errors(fields)
     errors += _namespace_errors(fields.get("namespace"), settings)
     if errors or spec is None:
-        raise _form_invalid(errors)
+        raise form_invalid(errors)
     return Form(
         fields=fields,
         cleared=cleared,
@@ -116,13 +111,13 @@ def validate_form(form: JsonObject, *, settings: Settings) -> Form:
 
 
 def form_schema() -> dict[str, Any]:
-    """Return the JSON schema of the form, for the API's documentation."""
+    """Return the JSON schema of the form for the OpenAPI document."""
     schema = inline_definitions(XAppSpec.model_json_schema(by_alias=True))
     for field in FIELDS_SENT_AS_PARTS:
         schema["properties"].pop(field)
     schema.pop(VALIDATIONS_KEY, None)
     schema["title"] = "DeploymentForm"
-    schema["description"] = "What should run: the deployment form, and what goes beyond it."
+    schema["description"] = "The deployment form: the desired state of an xApp."
     schema["additionalProperties"] = False
     return schema
 
@@ -130,33 +125,7 @@ def form_schema() -> dict[str, Any]:
 def _misplaced_part_errors(given: Mapping[str, Json]) -> Iterator[FieldError]:
     for field, part in FIELDS_SENT_AS_PARTS.items():
         if given.get(field) is not None:
-            yield FieldError(f"{FORM_PART}.{field}", f"is no field of the form: send it as the part {part}")
-
-
-def _field_error(error: Mapping[str, Any]) -> FieldError:
-    path = f"{FORM_PART}." + ".".join(map(str, error["loc"]))
-    return FieldError(path.rstrip("."), _error_message(error))
-
-
-def _error_message(error: Mapping[str, Any]) -> str:
-    error_type, context = error["type"], error.get("ctx", {})
-    name = str(error["loc"][-1]) if error["loc"] else ""
-    if error_type == "missing":
-        return f"is required{_field_description(name)}"
-    if error_type == "extra_forbidden":
-        known = _known_fields() if len(error["loc"]) == 1 else ()
-        suggestion = f" known fields are {', '.join(known)}" if known else " leave it out"
-        return f"is no field of the form{suggest_name(name, known) or ':'}{suggestion}"
-    if error_type == "literal_error":
-        return f"must be {context['expected']}"
-    if error_type in _TYPE_MESSAGES:
-        return _TYPE_MESSAGES[error_type]
-    return str(error["msg"]).replace("String should", "must").replace("Input should", "must")
-
-
-def _field_description(name: str) -> str:
-    found = _spec_schema()["properties"].get(name, {}).get("description", "")
-    return f": {found}" if found else ""
+            yield FieldError(f"{FORM_PART}.{field}", f"is not a field of the form: send it as the part {part}")
 
 
 @cache
@@ -228,7 +197,7 @@ def _presence_errors(fields: Mapping[str, Json]) -> Iterator[FieldError]:
 
 
 def _chart_version_errors(fields: Mapping[str, Json]) -> Iterator[FieldError]:
-    """Say of what is no version and no range that no repository can have it; the default is the xApp's version."""
+    """Yield an error for a chart version that is neither a version nor a range; it defaults to the xApp's version."""
     name = "chartVersion" if fields.get("chartVersion") is not None else "version"
     version = fields.get(name)
     if fields.get("method") != METHOD_REMOTE or not isinstance(version, str) or not version:
@@ -236,7 +205,7 @@ def _chart_version_errors(fields: Mapping[str, Json]) -> Iterator[FieldError]:
     try:
         parse_range(version)
     except FormInvalid as error:
-        default = "" if name == "chartVersion" else "is left out, and the xApp's version, its default, "
+        default = "" if name == "chartVersion" else "is not set, and its default, the xApp's version, "
         yield from (FieldError(f"{FORM_PART}.chartVersion", default + each.message) for each in error.errors)
 
 
@@ -244,15 +213,6 @@ def _namespace_errors(namespace: Json, settings: Settings) -> Iterator[FieldErro
     if not isinstance(namespace, str):
         return
     if _NAMESPACE.fullmatch(namespace) is None:
-        message = "must be a name of at most 63 lower-case letters, digits and '-', none of the '-' at an end"
-        yield FieldError(f"{FORM_PART}.namespace", message)
-    elif settings.namespaces and namespace not in settings.namespaces:
-        message = f"must be one of the namespaces that are cared for here: {', '.join(settings.namespaces)}"
-        yield FieldError(f"{FORM_PART}.namespace", message)
-
-
-def _form_invalid(errors: list[FieldError]) -> FormInvalid:
-    del errors[BODY_ERRORS_MAX:]
-    first = errors[0]
-    more = f" ({len(errors) - 1} more in errors)" if len(errors) > 1 else ""
-    return FormInvalid(f"{escape_input(first.field)} {first.message}{more}", errors=tuple(errors))
+        yield FieldError(f"{FORM_PART}.namespace", DNS_LABEL_RULE)
+    else:
+        yield from namespace_errors(namespace, settings, field=f"{FORM_PART}.namespace")

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Final, TypeVar
+from typing import Final
 
 import orjson
-from pydantic import BaseModel, ValidationError
 from starlette.requests import ClientDisconnect, Request
 
 from xapp_operator.api.json import JsonObject
-from xapp_operator.common.text import escape_input
 from xapp_operator.domain.yaml_values import load_json
 from xapp_operator.errors import ContentTooLarge, FieldError, FormInvalid, InputError, MalformedRequest, ValuesInvalid
 
 BODY_IDLE_SECONDS: Final = 30.0
 BODY_SECONDS_MAX: Final = 600.0
 JSON_MAX_BYTES: Final = 64 * 1024
-BODY_ERRORS_MAX: Final = 50
-"""Maximum number of fields that one response names."""
-
-M = TypeVar("M", bound=BaseModel)
 
 _BOM: Final = b"\xef\xbb\xbf"
 
@@ -92,22 +86,6 @@ def decode_json_object(data: bytes, *, what: str) -> JsonObject:
     if not isinstance(value, dict):
         raise _input_error(FormInvalid, what, f"must be a JSON object, as in {{…}}, not a {_json_type_name(value)}")
     return value
-
-
-def validate_body(body: JsonObject, model: type[M], *, remedy: str) -> M:
-    """Return a small JSON body as a model; `remedy` follows the first error in the message.
-
-    Raises:
-        FormInvalid: names up to BODY_ERRORS_MAX invalid fields, without their values.
-    """
-    try:
-        return model.model_validate(body)
-    except ValidationError as error:
-        errors = tuple(
-            FieldError(escape_input(".".join(map(str, each["loc"]))), str(each["msg"]))
-            for each in error.errors(include_url=False, include_input=False)[:BODY_ERRORS_MAX]
-        )
-        raise FormInvalid(f"{errors[0].field}: {errors[0].message}: {remedy}", errors=errors) from None
 
 
 def _input_error(error_type: type[InputError], what: str, message: str) -> InputError:

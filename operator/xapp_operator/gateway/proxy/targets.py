@@ -1,7 +1,6 @@
-"""Which port of which Service a path means: only Services of that xApp, in its namespace. Pure.
+"""Which port of which Service a proxy path means: only Services of that xApp, in its namespace. Pure.
 
-Lives in the gateway beside the registry that tells which Services there are. What a caller sends only picks from that
-list; no address is ever made of it.
+A caller's input only selects from that list; no address is ever built from it.
 """
 
 from __future__ import annotations
@@ -10,24 +9,24 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from xapp_operator.api.models import ServicePort, ServiceStatus
+from xapp_operator.api.models import ServicePort
 from xapp_operator.common.text import quote_input
 from xapp_operator.errors import GatewayNotFound, RequestRefused
 from xapp_operator.monitor.live_objects import LiveObject, LiveService
 
 API_PORT_NAMES: Final = ("http", "rest", "api")
-"""Names by which a port is taken for the one of the REST API, the best first."""
+"""Names of the port that serves the REST API, in order of preference."""
 
 _HTTPS_APP_PROTOCOLS: Final = frozenset({"https", "kubernetes.io/wss"})
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 HostPort: TypeAlias = tuple[str, int]
-"""An IP address or a name, and a port."""
+"""An IP address or a host name, and a port."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProxyTarget:
-    """One TCP port of one Service; `port` is what names it at the API server, `address` where to connect to."""
+    """One TCP port of one Service. `port` is its name at the API server, `address` the destination of a connection."""
 
     namespace: str
     service: str
@@ -35,7 +34,7 @@ class ProxyTarget:
     port_number: int
     https: bool
     address: HostPort | None
-    """None where only the API server can tell: a headless Service whose targetPort is a name."""
+    """None when only the API server can resolve it: a headless Service whose targetPort is a name."""
     cluster_ip: str
 
     @property
@@ -45,16 +44,16 @@ class ProxyTarget:
 
     @property
     def host(self) -> str:
-        """Return the name of the Service in the cluster."""
+        """Return the DNS name of the Service in the cluster."""
         return f"{self.service}.{self.namespace}.svc"
 
     @property
     def authority(self) -> str:
-        """Return what stands in the Host header."""
+        """Return the value of the Host header."""
         return self.host if self.port_number == _DEFAULT_PORTS[self.scheme] else f"{self.host}:{self.port_number}"
 
     def is_addressed_by(self, host: str, port: int | None, *, scheme: str) -> bool:
-        """Tell whether a URL of an answer means this port: by a name of the Service, or by its address."""
+        """Tell whether a URL in a response means this port, by a name of the Service or its address."""
         if (port or _DEFAULT_PORTS.get(scheme)) != self.port_number:
             return False
         name = host.lower().rstrip(".")
@@ -63,47 +62,45 @@ class ProxyTarget:
         )
 
 
-def services_in_namespace(objects: Iterable[LiveObject], *, namespace: str) -> list[LiveService]:
-    """Return the Services among the objects of an xApp that lie in its namespace."""
-    return [live.service for live in objects if live.service is not None and live.key[1] == namespace]
-
-
-def select_target(services: Sequence[LiveService], service: str, port: str, *, namespace: str) -> ProxyTarget:
-    """Return what `service` and `port` (name or number) mean.
+def select_target(objects: Iterable[LiveObject], service: str, port: str, *, namespace: str) -> ProxyTarget:
+    """Return the port (name or number) of the Service among an xApp's objects.
 
     Raises:
-        NotFoundHere: when the xApp has no such Service or port; the message names those that it has.
+        GatewayNotFound: when the xApp has no such Service or port; the message lists those that it has.
         RequestRefused: for an ExternalName Service, which leads out of the cluster.
     """
-    candidates = _tcp_services(services)
+    candidates = _services(objects, namespace=namespace)
     selected = next((each for each in candidates if each.status.name == service), None)
     if selected is None:
         names = ", ".join(sorted(each.status.name for each in candidates)) or "none"
-        raise GatewayNotFound(f"the xApp has no Service {quote_input(service)} in its namespace: it has {names}")
-    if selected.is_external:
-        raise RequestRefused(
-            f"the Service {quote_input(service)} is of type ExternalName, which leads to another host: ask that "
-            "host itself"
+        raise GatewayNotFound(
+            f"the xApp has no Service {quote_input(service)} in its namespace: its Services are {names}"
         )
-    found = next((each for each in selected.ports if port in (each.name, str(each.port))), None)
+    if _is_external(selected):
+        raise RequestRefused(
+            f"the Service {quote_input(service)} is of type ExternalName, which leads to another host: call that host "
+            "directly"
+        )
+    ports = _tcp_ports(selected)
+    found = next((each for each in ports if port in (each.name, str(each.port))), None)
     if found is None:
-        known = ", ".join(_format_port(each) for each in selected.ports) or "none"
-        raise GatewayNotFound(f"the Service {service} has no TCP port {quote_input(port)}: it has {known}")
+        known = ", ".join(f"{each.port} ({each.name})" if each.name else str(each.port) for each in ports) or "none"
+        raise GatewayNotFound(f"the Service {service} has no TCP port {quote_input(port)}: its ports are {known}")
     return _proxy_target(selected, found, namespace=namespace)
 
 
-def select_api_target(services: Sequence[LiveService], *, namespace: str, names: Sequence[str]) -> ProxyTarget:
+def select_api_target(objects: Iterable[LiveObject], *, namespace: str, names: Sequence[str]) -> ProxyTarget:
     """Return the port of the xApp's REST API: the one named http, rest or api, or the only one.
 
-    Where several Services have one, it is that of the Service which is called like the xApp (`names`).
+    When several Services have such a port, the Service with one of `names` (those of the xApp) is selected.
 
     Raises:
-        NotFoundHere: when none or more than one fits; the message names them.
+        GatewayNotFound: when no port or more than one qualifies; the message lists them.
     """
-    candidates = [offer for offer in _tcp_services(services) if not offer.is_external]
-    # A headless twin of a Service exists for the names of its pods.
-    candidates = [offer for offer in candidates if not offer.headless] or candidates
-    all_ports = [(offer, port) for offer in candidates for port in offer.ports]
+    services = [each for each in _services(objects, namespace=namespace) if not _is_external(each)]
+    # The headless twin of a Service exists only for the DNS names of its pods.
+    services = [each for each in services if not each.headless] or services
+    all_ports = [(service, port) for service in services for port in _tcp_ports(service)]
     matching = next(
         (found for name in API_PORT_NAMES if (found := [each for each in all_ports if each[1].name == name])), all_ports
     )
@@ -112,41 +109,26 @@ def select_api_target(services: Sequence[LiveService], *, namespace: str, names:
         matching = next((found for found in same_name if found), matching)
     if len(matching) == 1:
         return _proxy_target(*matching[0], namespace=namespace)
-    known = ", ".join(f"{offer.status.name}/{port.name or port.port}" for offer, port in all_ports) or "none"
+    known = ", ".join(f"{service.status.name}/{port.name or port.port}" for service, port in all_ports) or "none"
     raise GatewayNotFound(
-        "which port is the API of the xApp cannot be told: it must be the only one, or be named http, rest or api; "
-        f"there are {known}: ask for one of them with …/proxy/{{service}}/{{port}}/"
+        "the gateway cannot tell which port serves the API of the xApp: it must be the only port, or be named http, "
+        f"rest or api; the ports are {known}: call one of them at …/proxy/{{service}}/{{port}}/"
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _TcpService:
-    """One Service with its TCP ports."""
-
-    status: ServiceStatus
-    ports: tuple[ServicePort, ...]
-    headless: bool
-    is_external: bool
+def _services(objects: Iterable[LiveObject], *, namespace: str) -> list[LiveService]:
+    return [live.service for live in objects if live.service is not None and live.key[1] == namespace]
 
 
-def _tcp_services(services: Iterable[LiveService]) -> list[_TcpService]:
-    return [_tcp_service(live, live.status) for live in services]
+def _tcp_ports(service: LiveService) -> list[ServicePort]:
+    return [port for port in service.status.ports if (port.protocol or "TCP") == "TCP"]
 
 
-def _tcp_service(live: LiveService, status: ServiceStatus) -> _TcpService:
-    return _TcpService(
-        status=status,
-        ports=tuple(port for port in status.ports if (port.protocol or "TCP") == "TCP"),
-        headless=live.headless,
-        is_external=live.external_name is not None or status.type == "ExternalName",
-    )
+def _is_external(service: LiveService) -> bool:
+    return service.external_name is not None or service.status.type == "ExternalName"
 
 
-def _format_port(port: ServicePort) -> str:
-    return f"{port.port} ({port.name})" if port.name else str(port.port)
-
-
-def _proxy_target(service: _TcpService, port: ServicePort, *, namespace: str) -> ProxyTarget:
+def _proxy_target(service: LiveService, port: ServicePort, *, namespace: str) -> ProxyTarget:
     name = port.name or ""
     https = (
         port.app_protocol in _HTTPS_APP_PROTOCOLS if port.app_protocol else name == "https" or name.startswith("https-")
@@ -162,9 +144,10 @@ def _proxy_target(service: _TcpService, port: ServicePort, *, namespace: str) ->
     )
 
 
-def _connect_address(service: _TcpService, port: ServicePort, *, namespace: str) -> HostPort | None:
+def _connect_address(service: LiveService, port: ServicePort, *, namespace: str) -> HostPort | None:
+    status = service.status
     if not service.headless:
-        return (service.status.cluster_ip, port.port) if service.status.cluster_ip else None
-    # Nobody translates ports for a headless Service: its name leads to the pods themselves.
+        return (status.cluster_ip, port.port) if status.cluster_ip else None
+    # The DNS name of a headless Service leads to the pods themselves, so the target port counts.
     target = port.target_port if port.target_port is not None else port.port
-    return (f"{service.status.name}.{namespace}.svc", int(target)) if str(target).isdecimal() else None
+    return (f"{status.name}.{namespace}.svc", int(target)) if str(target).isdecimal() else None

@@ -1,8 +1,8 @@
-"""The charts and versions of a saved repository as the API shows them, from the index that is kept in memory.
+"""The charts and versions of a saved repository, from the index in memory.
 
-Nothing is parsed for a request: a page is a slice of what is sorted in the index already. What an index says comes from
-strangers, so every text is cut, and what is no time, digest or web address is left out. The repository is asked with
-the credentials that the caller may read, so that nobody sees charts by rights that only others have.
+Nothing is parsed for a request: a page is a slice of the sorted index. The content of an index is untrusted: texts are
+shortened, and invalid times, digests and URLs are dropped. The repository is read with the credentials that the caller
+may read, so nobody sees charts through the rights of others.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import Final
 import orjson
 
 from xapp_operator.api.json import JsonObject
-from xapp_operator.charts.chart_request import Repository
 from xapp_operator.charts.chart_sources import ChartSources
 from xapp_operator.charts.repository_index import ChartIndex, ChartVersion
 from xapp_operator.charts.repository_loader import load_repository
@@ -32,7 +31,7 @@ from xapp_operator.gateway.catalog.repository_store import RepositoryEntry
 from xapp_operator.kube.client import KubeClient
 
 INLINE_SEARCH_MAX: Final = 1000
-"""More charts than these are searched in a thread: it would keep other requests waiting."""
+"""Indexes with more charts are searched in a thread, so that other requests do not wait."""
 
 INDEX_TEXT_MAX: Final = 1024
 ICON_URL_MAX: Final = 2048
@@ -46,15 +45,15 @@ async def load_index(client: KubeClient, charts: ChartSources, saved: Repository
     """Return the index of a saved repository, with the credentials that `client` may read.
 
     Raises:
-        NotFoundHere: for a registry, which has none.
+        GatewayNotFound: for an OCI registry, which has no index.
         AccessDenied: when `client` may not read the credentials.
-        ChartSourceError: when these are incomplete, or the address is refused.
-        SourceUnavailable: when the repository cannot be had, or what is there is no index.
+        ChartSourceError: when the credentials are incomplete, or the address is not allowed.
+        SourceUnavailable: when the repository does not answer or has no valid index.
     """
     if saved.is_oci:
         raise GatewayNotFound(
-            f"the repository {saved.name} is an OCI registry, which has no list of its charts: ask for the versions of "
-            f"one chart, at /api/repositories/{saved.namespace}/{saved.name}/charts/<chart>/versions"
+            f"the repository {saved.name} is an OCI registry, which cannot list its charts: list the versions of one "
+            f"chart with GET /api/repositories/{saved.namespace}/{saved.name}/charts/<chart>/versions"
         )
     repository = await load_repository(client, saved.spec, namespace=saved.namespace)
     try:
@@ -62,49 +61,43 @@ async def load_index(client: KubeClient, charts: ChartSources, saved: Repository
     except ChartSourceError as error:
         raise _as_repository_error(error) from None
     if index is None:
-        raise TypeError("only registries have no index")
+        raise TypeError("an HTTP repository must have an index")
     return index
 
 
 async def list_chart_versions(
     client: KubeClient, charts: ChartSources, saved: RepositoryEntry, chart: str
 ) -> tuple[ChartVersion, ...]:
-    """Return the versions of a chart, newest first; of a chart in a registry, its tags that are versions.
+    """Return the versions of a chart, newest first; in an OCI registry, its tags that are versions.
 
     Raises:
-        NotFoundHere: when the repository has no such chart.
-        AccessDenied, ChartSourceError, SourceUnavailable: as `index_of`.
+        GatewayNotFound: when the repository has no such chart.
+        AccessDenied, ChartSourceError, SourceUnavailable: as `load_index`.
     """
     repository = await load_repository(client, saved.spec, namespace=saved.namespace)
-    found = await _list_versions(charts, repository, chart)
+    try:
+        found = await charts.list_versions(repository, chart)
+    except ChartSourceError as error:
+        if not (repository.is_oci and isinstance(error, ChartNotFound)):
+            raise _as_repository_error(error) from None
+        found = ()
     if not found:
         raise GatewayNotFound(
-            f"the repository {saved.name} has no chart {quote_input(chart)} with a version: GET "
-            f"/api/repositories/{saved.namespace}/{saved.name}/charts lists what there is"
+            f"the repository {saved.name} has no chart {quote_input(chart)} with a version: "
+            f"GET /api/repositories/{saved.namespace}/{saved.name}/charts lists its charts"
         )
     return found
 
 
-async def _list_versions(charts: ChartSources, repository: Repository, chart: str) -> tuple[ChartVersion, ...]:
-    try:
-        return await charts.list_versions(repository, chart)
-    except ChartNotFound as error:
-        if repository.is_oci:
-            return ()
-        raise _as_repository_error(error) from None
-    except ChartSourceError as error:
-        raise _as_repository_error(error) from None
-
-
 def _as_repository_error(error: ChartSourceError) -> ChartSourceError:
-    """Return `error` as one of the repository: what it answers is no fault of the request, unless it is its address."""
+    """Return a 502 for an error of the repository; only a refused address is a fault of the request."""
     if isinstance(error, AddressRefused | SourceUnavailable):
         return error
     return SourceUnavailable(error.message, permanent=True)
 
 
 async def search_charts(index: ChartIndex, search: str | None) -> Sequence[str]:
-    """Return the names of the charts that a search finds, sorted."""
+    """Return the sorted names of the charts that match a search."""
     if search is None:
         return index.names
     if len(index.names) <= INLINE_SEARCH_MAX:
@@ -140,7 +133,7 @@ def version_json(version: ChartVersion) -> bytes:
 
 
 def _icon_url(text: str) -> str | None:
-    # A page shows it: data: and javascript: have no place there.
+    # Pages show it, so data: and javascript: URLs are dropped.
     return text if len(text) <= ICON_URL_MAX and _ICON_URL.fullmatch(text) else None
 
 

@@ -1,8 +1,8 @@
-"""Saving a chart repository with its credentials, and removing it, as the caller.
+"""Creating and deleting saved chart repositories with their credentials, with the caller's token.
 
-The ChartRepository is written first and the Secret that it names second, owned by it: so credentials never lie about
-without an owner, whatever breaks in between, and go when the repository goes. The operator may see the one before the
-other, and looks again as soon as the Secret is there. Nothing of the credentials gets into an answer, error or log.
+The ChartRepository is created first, then the Secret that it refers to, owned by it. So credentials never remain
+without an owner, and are deleted with the repository. The operator may see the ChartRepository first; it reads it again
+when the Secret appears. Credentials never appear in responses, errors or logs.
 """
 
 from __future__ import annotations
@@ -12,46 +12,42 @@ import re
 import secrets
 import ssl
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from pydantic import ValidationError
 
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.names import API_VERSION, REPOSITORY_KIND
 from xapp_operator.charts.chart_request import parse_repository_url
-from xapp_operator.common.text import escape_input, quote_input
+from xapp_operator.common.text import quote_input
 from xapp_operator.config import Settings
 from xapp_operator.errors import (
     AddressRefused,
     AlreadyExists,
     FieldError,
-    FormInvalid,
     GatewayNotFound,
     Invalid,
     KubeError,
     NotFound,
 )
 from xapp_operator.gateway.auth.callers import Caller
-from xapp_operator.gateway.http.bodies import BODY_ERRORS_MAX
-from xapp_operator.gateway.http.query import suggest_name
+from xapp_operator.gateway.http.validation import DNS_LABEL_RULE, field_errors, form_invalid, namespace_errors
 from xapp_operator.gateway.schemas.repositories import RepositoryRequest
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import CHART_REPOSITORIES, SECRETS
 from xapp_operator.telemetry.logs import get_logger
 
 CREDENTIAL_FIELDS: Final = ("username", "password", "token", "caBundle")
-"""What needs a Secret, as the request spells it."""
+"""Fields of the request that are stored in a Secret."""
 
 CA_KEY: Final = "ca.crt"
 SECRET_SUFFIX_BYTES: Final = 4
 
-_KNOWN_FIELDS: Final = tuple(field.alias or name for name, field in RepositoryRequest.model_fields.items())
-_DNS_LABEL_RULE: Final = "must be a name of at most 63 lower-case letters, digits and '-', none of the '-' at an end"
 _FIELD_RULES: Final = {
-    "name": _DNS_LABEL_RULE,
-    "namespace": _DNS_LABEL_RULE,
-    "url": "must begin with http://, https:// or oci://, name a host, and have no spaces and none but ASCII characters",
-    "token": "must be of visible ASCII characters, without spaces or line breaks",
+    "name": DNS_LABEL_RULE,
+    "namespace": DNS_LABEL_RULE,
+    "url": "must start with http://, https:// or oci://, name a host, and have only visible ASCII characters",
+    "token": "must have only visible ASCII characters, without spaces and line breaks",
 }
 _USER_INFO: Final = re.compile(r"[a-z]+://[^/?#]*@")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
@@ -61,39 +57,38 @@ _log = get_logger(__name__)
 
 
 def needs_secret(body: Mapping[str, object]) -> bool:
-    """Tell whether a request, be the rest of it right or wrong, brings what is kept in a Secret."""
+    """Return whether a request has fields that are stored in a Secret, whether or not it is valid."""
     return any(body.get(field) is not None for field in CREDENTIAL_FIELDS)
 
 
 def validate_repository(body: JsonObject, *, settings: Settings) -> RepositoryRequest:
-    """Return the repository that a request describes when every rule is kept.
+    """Return the valid repository that a request describes.
 
     Raises:
-        FormInvalid: naming all fields that are wrong, and what mends them, and no value.
+        FormInvalid: naming all invalid fields and none of their values.
     """
     try:
         repository = RepositoryRequest.model_validate(body)
     except ValidationError as error:
-        errors = [_field_error(each) for each in error.errors(include_url=False, include_input=False)]
-        raise _repository_invalid(errors) from None
+        raise form_invalid(list(field_errors(error, RepositoryRequest, pattern_rules=_FIELD_RULES))) from None
     errors = [
         *_url_errors(repository),
-        *_namespace_errors(repository, settings),
+        *namespace_errors(repository.namespace, settings, field="namespace"),
         *_credential_errors(repository),
         *_tls_errors(repository),
     ]
     if errors:
-        raise _repository_invalid(errors)
+        raise form_invalid(errors)
     return repository
 
 
 async def create_repository(caller: Caller, repository: RepositoryRequest) -> JsonObject:
-    """Create the ChartRepository, and the Secret that it needs, as the caller; return the former as stored.
+    """Create the ChartRepository and its Secret with the caller's token; return the ChartRepository as stored.
 
     Raises:
-        AlreadyExists: when there is one of that name.
-        NotFoundHere: when there is no such namespace.
-        KubeError: what else the cluster refuses; then nothing is left behind.
+        AlreadyExists: when the name is taken.
+        GatewayNotFound: when the namespace does not exist.
+        KubeError: for any other refusal by the cluster; nothing is left behind.
     """
     secret = _secret_data(repository)
     secret_name = f"chart-repository-{repository.name}-{secrets.token_hex(SECRET_SUFFIX_BYTES)}"
@@ -103,7 +98,7 @@ async def create_repository(caller: Caller, repository: RepositoryRequest) -> Js
     except AlreadyExists:
         raise await _already_exists(client, repository) from None
     except NotFound:
-        message = f"does not exist: create the namespace {repository.namespace}, or name another"
+        message = f"does not exist: create {repository.namespace}, or choose another namespace"
         raise GatewayNotFound(f"the namespace {message}", errors=(FieldError("namespace", message),)) from None
     except Invalid as error:
         raise _as_request_error(error) from None
@@ -117,23 +112,22 @@ async def create_repository(caller: Caller, repository: RepositoryRequest) -> Js
 
 
 async def delete_repository(client: KubeClient, *, namespace: str, name: str) -> None:
-    """Delete a ChartRepository; the garbage collector takes the Secret that was made for it.
+    """Delete a ChartRepository; the garbage collector deletes its Secret.
 
     Raises:
-        NotFoundHere: when there is none of that name.
+        GatewayNotFound: when there is no such repository.
     """
     try:
         await client.delete(CHART_REPOSITORIES, name, namespace=namespace)
-    except (NotFound, Invalid):  # what can be no name is the name of nothing
+    except (NotFound, Invalid):  # Invalid: the name is not a valid object name
         raise repository_not_found(namespace, name) from None
 
 
 def repository_not_found(namespace: str, name: str) -> GatewayNotFound:
-    """Return the refusal to speak of a repository that does not exist."""
+    """Return the error for a repository that does not exist."""
     return GatewayNotFound(
-        f"there is no repository {quote_input(name)} in the namespace {quote_input(namespace)}: GET "
-        "/api/repositories lists what "
-        "there is"
+        f"there is no repository {quote_input(name)} in the namespace {quote_input(namespace)}: "
+        "GET /api/repositories lists all repositories"
     )
 
 
@@ -190,9 +184,9 @@ async def _already_exists(client: KubeClient, repository: RepositoryRequest) -> 
         current = await client.get(CHART_REPOSITORIES, repository.name, namespace=repository.namespace)
         url = text(obj(current, "spec"), "url")
     except KubeError:
-        pass  # gone again, or not for this caller to see
+        pass  # deleted meanwhile, or the caller may not read it
     detail = "" if not url else " with that url" if url == repository.url else f" with another url ({url})"
-    message = f"is saved in this namespace already{detail}: use it as it is, delete it first, or choose another name"
+    message = f"already exists in this namespace{detail}: use it, delete it first, or choose another name"
     return AlreadyExists(f"the repository {repository.name} {message}", errors=(FieldError("name", message),))
 
 
@@ -215,7 +209,7 @@ def _as_request_error(error: Invalid) -> Invalid:
 
 def _url_errors(repository: RepositoryRequest) -> Iterator[FieldError]:
     if _USER_INFO.match(repository.url):
-        yield FieldError("url", "must not carry credentials: send them as username and password, or as token")
+        yield FieldError("url", "must not contain credentials: send them as username and password, or as token")
         return
     try:
         parse_repository_url(repository.url)
@@ -223,56 +217,30 @@ def _url_errors(repository: RepositoryRequest) -> Iterator[FieldError]:
         yield FieldError("url", f"must be a URL with a host: {error.message}")
 
 
-def _namespace_errors(repository: RepositoryRequest, settings: Settings) -> Iterator[FieldError]:
-    if settings.namespaces and repository.namespace not in settings.namespaces:
-        known = ", ".join(settings.namespaces)
-        yield FieldError("namespace", f"must be one of the namespaces that are cared for here: {known}")
-
-
 def _credential_errors(repository: RepositoryRequest) -> Iterator[FieldError]:
     if repository.token is not None:
         for field in ("username", "password"):
             if getattr(repository, field) is not None:
-                yield FieldError(field, "is not sent together with a token: send the one or the other")
+                yield FieldError(field, "cannot be combined with token: send only one of them")
     elif repository.username is not None and repository.password is None:
-        yield FieldError("password", "is required with a username: send both, or neither")
+        yield FieldError("password", "is required with username: send both or neither")
     elif repository.password is not None and repository.username is None:
-        yield FieldError("username", "is required with a password: send both, or neither")
+        yield FieldError("username", "is required with password: send both or neither")
     if repository.username is not None and (":" in repository.username or _CONTROL.search(repository.username)):
-        # RFC 7617, 2: the first colon ends the user-id.
-        yield FieldError("username", "must have no colon and no control characters: HTTP cannot carry them")
+        # RFC 7617, section 2: the first colon ends the user-id.
+        yield FieldError(
+            "username", "must not have a colon or control characters: HTTP basic authentication does not allow them"
+        )
     if repository.password is not None and _CONTROL.search(repository.password):
-        yield FieldError("password", "must have no control characters such as line breaks: HTTP cannot carry them")
+        yield FieldError("password", "must not have control characters such as line breaks: HTTP does not allow them")
 
 
 def _tls_errors(repository: RepositoryRequest) -> Iterator[FieldError]:
     if repository.ca_bundle is None:
         return
     if repository.insecure_skip_tls_verify:
-        yield FieldError("caBundle", "and insecureSkipTLSVerify exclude each other: leave one of them out")
+        yield FieldError("caBundle", "cannot be combined with insecureSkipTLSVerify: send only one of them")
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=repository.ca_bundle)
     except (ssl.SSLError, ValueError, TypeError):
-        yield FieldError("caBundle", "must be PEM: -----BEGIN CERTIFICATE----- and what follows, one or more times")
-
-
-def _field_error(error: Mapping[str, Any]) -> FieldError:
-    field, kind = ".".join(map(str, error["loc"])), error["type"]
-    name = str(error["loc"][0])
-    if kind == "missing":
-        return FieldError(field, "is required")
-    if kind == "extra_forbidden":
-        known = ", ".join(_KNOWN_FIELDS)
-        return FieldError(
-            escape_input(field), f"is no field here{suggest_name(name, _KNOWN_FIELDS) or ':'} known fields are {known}"
-        )
-    if kind == "string_pattern_mismatch":
-        return FieldError(field, _FIELD_RULES[name])
-    return FieldError(field, str(error["msg"]).replace("String should", "must").replace("Input should", "must"))
-
-
-def _repository_invalid(errors: list[FieldError]) -> FormInvalid:
-    del errors[BODY_ERRORS_MAX:]
-    first = errors[0]
-    more = f" ({len(errors) - 1} more in errors)" if len(errors) > 1 else ""
-    return FormInvalid(f"{first.field} {first.message}{more}", errors=tuple(errors))
+        yield FieldError("caBundle", "must be one or more PEM certificates (-----BEGIN CERTIFICATE-----…)")

@@ -1,4 +1,4 @@
-"""The routes, one module for each thing that the API speaks of. `ROUTERS` and `TAGS` are all there are."""
+"""The routes, one module for each part of the API. `ROUTERS` and `TAGS` list all of them."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ ROUTERS: Final = (
 )
 
 TAGS: Final = (
-    {"name": "xApps", "description": "What is deployed, and how it is."},
-    {"name": "Deployment", "description": "Deploy, upgrade in place, remove."},
+    {"name": "xApps", "description": "The deployed xApps and their state."},
+    {"name": "Deployment", "description": "Deploy, upgrade and delete xApps."},
     {"name": "Repositories", "description": "Saved chart repositories, their charts and versions."},
     {"name": "Discovery", "description": "Services and ports of the RIC's components."},
     {"name": "Session", "description": "Sign in, who am I, sign out."},
-    {"name": "Gateway", "description": "Description and probes of the gateway itself."},
+    {"name": "Gateway", "description": "Documentation and probes of the gateway."},
 )

@@ -1,4 +1,4 @@
-"""Dependencies of the routes: what most of them resolve before anything else."""
+"""What the routes about an existing xApp share: authorisation, the strict query, and the lookup of the xApp."""
 
 from __future__ import annotations
 
@@ -6,44 +6,51 @@ from collections.abc import Collection
 
 from starlette.requests import HTTPConnection
 
-from xapp_operator.common.text import quote_input
-from xapp_operator.errors import GatewayNotFound
+from xapp_operator.errors import GatewayNotFound, NoXAppResource
+from xapp_operator.gateway.catalog.records import SOURCE_LABELS
 from xapp_operator.gateway.http.query import StrictQuery
-from xapp_operator.gateway.state import get_gateway
-from xapp_operator.gateway.xapps.context import XAppContext
+from xapp_operator.gateway.state import Gateway, get_gateway
+from xapp_operator.gateway.xapps.context import XAppContext, labels_only_error, xapp_not_found
 from xapp_operator.kube.resources import XAPPS, Resource
 
 
 async def get_xapp_context(
-    request: HTTPConnection,
+    connection: HTTPConnection,
     *,
     verb: str = "get",
     resource: Resource = XAPPS,
     subresource: str | None = None,
     parameters: Collection[str] | None = (),
 ) -> XAppContext:
-    """Return the xApp at `{namespace}/{name}` of the path; `parameters` are all that the query may have.
+    """Return the xApp at `{namespace}/{name}` of the path, for a caller who may `verb` the resource.
 
-    With None the query is somebody else's, and not read.
+    `parameters` are the query parameters that the route knows; None leaves the query unread.
 
     Raises:
         Unauthenticated: without a token that the cluster knows.
-        AccessDenied: when the caller may not `verb` the resource in that namespace, or not get XApps there.
+        AccessDenied: when the caller may not `verb` the resource in the namespace, or not get XApps there.
         MalformedRequest: for an unknown or repeated parameter.
-        NotFoundHere: when there is no such xApp.
+        GatewayNotFound: when there is no such xApp.
     """
-    gateway = get_gateway(request)
-    namespace, name = request.path_params["namespace"], request.path_params["name"]
-    caller = gateway.get_caller(request)
+    gateway = get_gateway(connection)
+    namespace, name = connection.path_params["namespace"], connection.path_params["name"]
+    caller = gateway.get_caller(connection)
     await caller.require_allowed("get", namespace=namespace)
     if (verb, resource, subresource) != ("get", XAPPS, None):
         await caller.require_allowed(verb, namespace=namespace, resource=resource, subresource=subresource)
-    query = StrictQuery(b"" if parameters is None else request.scope["query_string"]).allow_only(parameters or ())
+    query = StrictQuery(b"" if parameters is None else connection.scope["query_string"]).allow_only(parameters or ())
     gateway.require_synced()
     entry = gateway.store.get(namespace, name)
     if entry is None:
-        raise GatewayNotFound(
-            f"there is no xApp {quote_input(name)} in the namespace {quote_input(namespace)}: GET /api/xapps "
-            "lists what there is"
-        )
-    return XAppContext(gateway=gateway, caller=caller, query=query, entry=entry)
+        raise xapp_not_found(namespace, name)
+    return XAppContext(caller=caller, query=query, entry=entry, registry=gateway.registry)
+
+
+def missing_resource_error(
+    gateway: Gateway, *, namespace: str, name: str, hint: str
+) -> GatewayNotFound | NoXAppResource:
+    """Return the error for an XApp that the API server does not have: perhaps its labels are known."""
+    entry = gateway.store.get(namespace, name)
+    if entry is not None and entry.source == SOURCE_LABELS:
+        return labels_only_error(gateway.registry, entry)
+    return xapp_not_found(namespace, name, hint=hint)

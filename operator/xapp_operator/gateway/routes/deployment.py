@@ -1,4 +1,4 @@
-"""Deploy, upgrade in place, remove: the one place where a caller changes what runs."""
+"""Deploying, upgrading and deleting XApps."""
 
 from __future__ import annotations
 
@@ -8,22 +8,19 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from xapp_operator.api.json import JsonObject, obj
+from xapp_operator.api.json import obj
 from xapp_operator.errors import NotFound
-from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.gateway.catalog.records import build_xapp_entry
 from xapp_operator.gateway.deploy.forms import FORM_PART, read_namespace
-from xapp_operator.gateway.deploy.rendering import Preview
 from xapp_operator.gateway.deploy.submission import (
     FILE_PART,
     VALUES_PART,
-    Submission,
     part_rules,
     read_form,
     validate_submission,
 )
-from xapp_operator.gateway.http.bodies import read_json_object, validate_body
-from xapp_operator.gateway.http.multipart import ReceivedParts, receive_parts
+from xapp_operator.gateway.http.bodies import read_json_object
+from xapp_operator.gateway.http.multipart import receive_parts
 from xapp_operator.gateway.http.openapi import (
     PRETTY_PARAMETER,
     UNAUTHENTICATED_PROBLEM,
@@ -32,7 +29,10 @@ from xapp_operator.gateway.http.openapi import (
 )
 from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.gateway.http.responses import json_response
+from xapp_operator.gateway.http.route_docs import json_body
 from xapp_operator.gateway.http.routing import RequestRoute
+from xapp_operator.gateway.http.validation import validate_body
+from xapp_operator.gateway.routes.dependencies import missing_resource_error
 from xapp_operator.gateway.routes.deployment_response import (
     LOCATION_HEADERS,
     WRITE_PARAMETER_DOCS,
@@ -42,20 +42,23 @@ from xapp_operator.gateway.routes.deployment_response import (
 )
 from xapp_operator.gateway.schemas.records import DeletionRequest, DeploymentDryRun, XAppRecord
 from xapp_operator.gateway.state import Gateway, get_gateway
-from xapp_operator.gateway.xapps.context import xapp_not_found
 from xapp_operator.kube.resources import XAPPS
 
 router = APIRouter(prefix="/api/deployment/xapp", tags=["Deployment"], route_class=RequestRoute)
 
 _PROBLEMS: Final = {
     **UNAUTHENTICATED_PROBLEM,
-    400: "A parameter is wrong, the body is broken, or xAppForm is missing or no JSON.",
-    409: "The xApp exists already, or repoName is saved with another url.",
-    413: "A part is over its cap.",
+    400: "A parameter is invalid, the body is malformed, or xAppForm is missing or not JSON.",
+    409: "The xApp already exists, or repoName is saved with another url.",
+    413: "A part is too large.",
     415: "The request is not multipart/form-data.",
-    422: "Form, values or chart break a rule, or a remote chart cannot be had (dry run); errors names the fields.",
-    504: "Rendering did not end in time.",
+    422: "Form, values or chart are invalid, or a remote chart is not available (dry run); see errors.",
+    504: "Rendering took too long.",
 }
+_SUCCESSES: Final = (
+    (200, "Ready in time (`wait`), or the rendered chart (`dryRun`).", XAppRecord | DeploymentDryRun),
+    (202, "Accepted. The record at Location shows the progress.", XAppRecord),
+)
 
 
 def _request_body(*, required: tuple[str, ...]) -> dict[str, Any]:
@@ -70,7 +73,7 @@ def _request_body(*, required: tuple[str, ...]) -> dict[str, Any]:
                     "additionalProperties": False,
                     "properties": {
                         FORM_PART: {"$ref": "#/components/schemas/DeploymentForm"},
-                        FILE_PART: {**binary, "description": "The packed chart (.tgz), with method 'Upload Chart'."},
+                        FILE_PART: {**binary, "description": "The chart archive (.tgz) for the method 'Upload Chart'."},
                         VALUES_PART: {**binary, "description": "The values file (YAML)."},
                     },
                 },
@@ -85,8 +88,7 @@ def _request_body(*, required: tuple[str, ...]) -> dict[str, Any]:
     summary="Deploy an xApp",
     openapi_extra={"parameters": [*WRITE_PARAMETER_DOCS], "requestBody": _request_body(required=(FORM_PART,))},
     responses=document_responses(
-        (200, "Ready in time (`wait`); or the rendered chart (`dryRun`).", XAppRecord | DeploymentDryRun),  # type: ignore[arg-type]
-        (202, "Accepted: its record, at Location, tells how it goes on.", XAppRecord),
+        *_SUCCESSES,  # type: ignore[arg-type]
         problems=_PROBLEMS,
         headers=LOCATION_HEADERS,
     ),
@@ -94,7 +96,7 @@ def _request_body(*, required: tuple[str, ...]) -> dict[str, Any]:
     response_model=None,
 )
 async def deploy(request: Request) -> Response:
-    """Take a form, a chart and values, and write the XApp that they describe."""
+    """Create the XApp that a form, a chart and a values file describe."""
     gateway = get_gateway(request)
     caller = gateway.get_caller(request)
     await caller.authenticate()
@@ -106,7 +108,8 @@ async def deploy(request: Request) -> Response:
         options = _read_options(request, gateway)
         submission = await validate_submission(form, parts, settings=gateway.settings, threads=gateway.archive_threads)
         if options.dry_run:
-            return _preview_response(await gateway.deployer.preview(caller, submission), options)
+            preview = await gateway.deployer.preview(caller, submission)
+            return json_response(preview.as_json(), pretty=options.pretty)
         stored = await gateway.deployer.create(caller, submission)
     return await deployment_response(request, stored, options)
 
@@ -119,8 +122,7 @@ async def deploy(request: Request) -> Response:
         "requestBody": _request_body(required=(FORM_PART,)),
     },
     responses=document_responses(
-        (200, "Ready in time (`wait`); or the rendered chart (`dryRun`).", XAppRecord | DeploymentDryRun),  # type: ignore[arg-type]
-        (202, "Accepted: its record, at Location, tells how it goes on.", XAppRecord),
+        *_SUCCESSES,  # type: ignore[arg-type]
         problems={
             **_PROBLEMS,
             404: "No such xApp.",
@@ -132,7 +134,7 @@ async def deploy(request: Request) -> Response:
     response_model=None,
 )
 async def upgrade(request: Request) -> Response:
-    """Take the same parts as for a deployment; file and values that are left out stay as they are."""
+    """Upgrade an XApp with the same parts as a deployment; without file or values the current ones are kept."""
     gateway = get_gateway(request)
     namespace, name = request.path_params["namespace"], request.path_params["name"]
     caller = gateway.get_caller(request)
@@ -140,40 +142,46 @@ async def upgrade(request: Request) -> Response:
     async with receive_parts(request, rules=part_rules(gateway.settings), folder=gateway.upload_folder) as parts:
         form = read_form(parts)
         options = _read_options(request, gateway)
-        current = await _get_xapp(gateway, caller, namespace=namespace, name=name)
-        submission = await _validate_upgrade(gateway, form, parts, current)
+        try:
+            current = await caller.client.get(XAPPS, name, namespace=namespace)
+        except NotFound:
+            raise missing_resource_error(
+                gateway, namespace=namespace, name=name, hint="deploy it with POST /api/deployment/xapp"
+            ) from None
+        submission = await validate_submission(
+            form,
+            parts,
+            settings=gateway.settings,
+            threads=gateway.archive_threads,
+            current_values=obj(obj(current, "spec"), "values"),
+        )
         if options.dry_run:
-            return _preview_response(await gateway.deployer.preview_upgrade(caller, current, submission), options)
+            preview = await gateway.deployer.preview_upgrade(caller, current, submission)
+            return json_response(preview.as_json(), pretty=options.pretty)
         stored = await gateway.deployer.upgrade(caller, current, submission)
     return await deployment_response(request, stored, options)
 
 
 @router.delete(
     "",
-    summary="Remove an xApp",
-    openapi_extra={
-        "parameters": [PRETTY_PARAMETER],
-        "requestBody": {
-            "required": True,
-            "content": {"application/json": {"schema": DeletionRequest.model_json_schema()}},
-        },
-    },
+    summary="Delete an xApp",
+    openapi_extra={"parameters": [PRETTY_PARAMETER], "requestBody": json_body(DeletionRequest)},
     responses=document_responses(
-        (202, "It is being removed; asking again answers the same while it goes.", XAppRecord),
+        (202, "The xApp is being deleted; repeated requests get the same response until it is gone.", XAppRecord),
         problems={
             **UNAUTHENTICATED_PROBLEM,
-            400: "The body is no JSON.",
+            400: "The body is not JSON.",
             404: "No such xApp.",
-            409: "It is known by its labels only.",
+            409: "The xApp is known by its labels only.",
             413: "The body is too large.",
-            422: "name or namespace is missing or wrong.",
+            422: "name or namespace is missing or invalid.",
         },
     ),
     status_code=202,
     response_model=None,
 )
 async def remove(request: Request) -> Response:
-    """Delete the XApp; its release goes with it, unless its deletionPolicy is Orphan."""
+    """Delete the XApp, and its release unless the deletionPolicy is Orphan."""
     gateway = get_gateway(request)
     caller = gateway.get_caller(request)
     await caller.authenticate()
@@ -181,46 +189,17 @@ async def remove(request: Request) -> Response:
     namespace = read_namespace(body)
     if namespace is not None:
         await caller.require_allowed("delete", namespace=namespace)
-    query = StrictQuery(request.scope["query_string"]).allow_only(("pretty",))
-    deletion = _read_deletion(body)
-    pretty = query.boolean("pretty")
+    pretty = StrictQuery(request.scope["query_string"]).allow_only(("pretty",)).boolean("pretty")
+    wanted = validate_body(body, DeletionRequest)
     try:
-        deleted = await gateway.deployer.delete(caller, namespace=deletion.namespace, name=deletion.name)
+        deleted = await gateway.deployer.delete(caller, namespace=wanted.namespace, name=wanted.name)
     except NotFound:
-        raise xapp_not_found(
-            gateway, namespace=deletion.namespace, name=deletion.name, hint="GET /api/xapps lists all"
+        raise missing_resource_error(
+            gateway, namespace=wanted.namespace, name=wanted.name, hint="GET /api/xapps lists all xApps"
         ) from None
     return json_response(build_xapp_entry(deleted).record_json, status=202, pretty=pretty)
 
 
 def _read_options(request: Request, gateway: Gateway) -> WriteOptions:
-    """Read the query before anything is written."""
-    return WriteOptions.from_query(
-        StrictQuery(request.scope["query_string"]).allow_only(WRITE_PARAMETERS), gateway.settings
-    )
-
-
-async def _get_xapp(gateway: Gateway, caller: Caller, *, namespace: str, name: str) -> JsonObject:
-    try:
-        return await caller.client.get(XAPPS, name, namespace=namespace)
-    except NotFound:
-        raise xapp_not_found(gateway, namespace=namespace, name=name, hint="deploy it with POST") from None
-
-
-async def _validate_upgrade(
-    gateway: Gateway, form: JsonObject, parts: ReceivedParts, current: JsonObject
-) -> Submission:
-    values = obj(obj(current, "spec"), "values")
-    return await validate_submission(
-        form, parts, settings=gateway.settings, threads=gateway.archive_threads, current_values=values
-    )
-
-
-def _preview_response(preview: Preview, options: WriteOptions) -> Response:
-    return json_response(preview.as_json(), pretty=options.pretty)
-
-
-def _read_deletion(body: JsonObject) -> DeletionRequest:
-    return validate_body(
-        body, DeletionRequest, remedy="send name and namespace of the xApp, as texts, and nothing else"
-    )
+    query = StrictQuery(request.scope["query_string"]).allow_only(WRITE_PARAMETERS)
+    return WriteOptions.from_query(query, gateway.settings)

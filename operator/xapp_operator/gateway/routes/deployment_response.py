@@ -1,7 +1,8 @@
-"""The response to every change of an XApp: 202 with its record and Location, or 200 once it is ready (`wait`)."""
+"""The response to every change of an XApp: 202 with its record and Location; with `wait`, 200 once it is ready."""
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,8 +11,8 @@ from starlette.responses import Response
 
 from xapp_operator.api.json import JsonObject, integer, obj
 from xapp_operator.config import Settings
-from xapp_operator.gateway.catalog.readiness import wait_until_settled
-from xapp_operator.gateway.catalog.records import build_xapp_entry
+from xapp_operator.gateway.catalog.records import XAppEntry, build_xapp_entry
+from xapp_operator.gateway.catalog.xapp_store import XAppRecordStore
 from xapp_operator.gateway.http.openapi import PRETTY_PARAMETER, document_parameter
 from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.gateway.http.responses import json_response
@@ -21,11 +22,11 @@ WRITE_PARAMETERS: Final = ("dryRun", "wait", "pretty")
 
 WRITE_PARAMETER_DOCS: Final = (
     document_parameter(
-        "dryRun", "Check and render only; nothing is changed.", schema={"type": "boolean", "default": False}
+        "dryRun", "Only check and render; change nothing.", schema={"type": "boolean", "default": False}
     ),
     document_parameter(
         "wait",
-        "Seconds to wait for the xApp to become ready: 200 when it does, otherwise 202.",
+        "Wait at most this many seconds for the xApp to become ready: 200 if it does, 202 if not.",
         schema={"type": "number", "minimum": 0},
     ),
     PRETTY_PARAMETER,
@@ -36,7 +37,7 @@ LOCATION_HEADERS: Final = {202: _LOCATION_HEADER, 200: _LOCATION_HEADER}
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """The query of a change; `wait` in seconds."""
+    """The query parameters of a change; `wait` in seconds."""
 
     dry_run: bool
     wait: float | None
@@ -47,7 +48,7 @@ class WriteOptions:
         """Read the query.
 
         Raises:
-            MalformedRequest: for a value that is not valid.
+            MalformedRequest: for an invalid value.
         """
         return cls(
             dry_run=query.boolean("dryRun"),
@@ -57,20 +58,52 @@ class WriteOptions:
 
 
 async def deployment_response(request: Request, xapp: JsonObject, options: WriteOptions) -> Response:
-    """Answer with the record of the XApp that was written; `options` may ask to wait until it is ready."""
+    """Return the record of an XApp that was just written, after waiting for it when `options` ask for that."""
     gateway = get_gateway(request)
     gateway.cache.store_written(xapp)
     entry, status = build_xapp_entry(xapp), 202
     if options.wait is not None:
-        settled_entry = await wait_until_settled(
-            gateway.store,
-            entry.key,
-            uid=entry.uid,
-            generation=integer(obj(xapp, "metadata"), "generation"),
-            seconds=options.wait,
-            request=request,
-        )
-        entry = settled_entry or entry
-        status = 200 if settled_entry is not None and settled_entry.ready else 202
+        generation = integer(obj(xapp, "metadata"), "generation")
+        await _wait_until_settled(request, gateway.store, entry, generation=generation, seconds=options.wait)
+        current = gateway.store.get(*entry.key)
+        if current is not None and current.uid == entry.uid:
+            entry = current
+            status = 200 if current.ready else 202
     location = f"/api/xapps/{entry.namespace}/{entry.name}"
     return json_response(entry.record_json, status=status, pretty=options.pretty, headers={"Location": location})
+
+
+async def _wait_until_settled(
+    request: Request, store: XAppRecordStore, entry: XAppEntry, *, generation: int, seconds: float
+) -> None:
+    """Wait until the XApp is ready or stalled at `generation`, or deleted; or the client leaves, or `seconds` pass."""
+    settled = asyncio.Event()
+
+    def check() -> None:
+        current = store.get(*entry.key)
+        if (
+            current is None
+            or current.uid != entry.uid
+            or (current.observed_generation >= generation and (current.ready or current.stalled))
+        ):
+            settled.set()
+
+    def on_change(_change: str, changed: XAppEntry) -> None:
+        if changed.key == entry.key:
+            check()
+
+    check()
+    unsubscribe = store.subscribe(on_change)
+    tasks = [asyncio.create_task(settled.wait()), asyncio.create_task(_disconnected(request))]
+    try:
+        await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        unsubscribe()
+        for task in tasks:
+            task.cancel()
+
+
+async def _disconnected(request: Request) -> bool:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    return True

@@ -1,4 +1,4 @@
-"""Services and ports in the monitored namespaces, of xApps or not. The list comes from memory."""
+"""Services and their ports in the monitored namespaces, of xApps or not. The list comes from memory."""
 
 from __future__ import annotations
 
@@ -13,16 +13,10 @@ from xapp_operator.common.text import quote_input
 from xapp_operator.gateway.catalog.label_selector import LABEL_SELECTOR_MAX, parse_label_selector
 from xapp_operator.gateway.catalog.object_store import ObjectStore
 from xapp_operator.gateway.catalog.service_store import ServiceEntry, ServiceFilters
-from xapp_operator.gateway.http.openapi import (
-    NOT_MODIFIED,
-    PAGE_HEADERS,
-    PAGE_PARAMETER_DOCS,
-    UNAUTHENTICATED_PROBLEM,
-    document_parameter,
-    document_responses,
-)
+from xapp_operator.gateway.http.openapi import document_parameter
 from xapp_operator.gateway.http.pagination import LIST_PARAMETERS, SINGLE_SORT
 from xapp_operator.gateway.http.query import StrictQuery, parameter_error
+from xapp_operator.gateway.http.route_docs import document_list
 from xapp_operator.gateway.http.routing import RequestRoute
 from xapp_operator.gateway.routes.lists import StoreList, StorePage
 from xapp_operator.gateway.schemas.discovery import DiscoveredService
@@ -32,14 +26,14 @@ from xapp_operator.kube.resources import SERVICES
 
 router = APIRouter(prefix="/api/discovery", tags=["Discovery"], route_class=RequestRoute)
 
-# What Kubernetes lets a port of a Service be called; a number is of that form too.
+# The names that Kubernetes allows for a port of a Service; a number has this form too.
 _PORT_NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 
 
 def _read_filters(query: StrictQuery) -> ServiceFilters:
     port, label = query.text("port"), query.text("label")
     if port is not None and _PORT_NAME.fullmatch(port) is None:
-        rule = "must be the name of a port (1 to 63 lower-case letters, digits and '-') or its number"
+        rule = "must be the name (1 to 63 lower-case letters, digits and '-') or the number of a port"
         raise parameter_error("port", f"{rule}, not {quote_input(port)}")
     return ServiceFilters(
         namespace=query.text("namespace"),
@@ -67,40 +61,31 @@ _LIST: Final = StoreList(
 
 @router.get(
     "/services",
-    summary="List Services",
-    openapi_extra={
-        "parameters": [
-            *PAGE_PARAMETER_DOCS,
+    **document_list(
+        "List Services",
+        Page[DiscoveredService],
+        "One page, by namespace and name.",
+        parameters=[
             document_parameter("namespace", "Only Services of this namespace."),
             document_parameter(
                 "label",
-                "Only Services that a label selector of Kubernetes picks, by equality or by sets: "
+                "Only Services that a Kubernetes label selector (equality-based or set-based) selects: "
                 "`app=ric,tier!=test,zone in (a,b),stage notin (dev),managed,!legacy`.",
                 schema={"type": "string", "maxLength": LABEL_SELECTOR_MAX},
             ),
-            document_parameter("port", "Only Services with a port of this name or number.", schema={"type": "string"}),
-            document_parameter("search", "Only Services with this text in their name; case is ignored."),
-        ]
-    },
-    responses=document_responses(
-        (200, "One page, by namespace and name. A bare array where pagination is off.", Page[DiscoveredService]),
-        NOT_MODIFIED,
-        problems={
-            **UNAUTHENTICATED_PROBLEM,
-            400: "A parameter that is unknown, repeated or out of its bounds; no selector.",
-        },
-        headers=PAGE_HEADERS,
+            document_parameter("port", "Only Services with a port of this name or number."),
+            document_parameter("search", "Only Services with this text in their name; case-insensitive."),
+        ],
     ),
-    response_model=None,
 )
 async def list_services(request: Request) -> Response:
-    """Answer with one page of the Services that the caller may list."""
+    """Return one page of the Services that the caller may list."""
     page = await _LIST.select_page(request)
     return page.response(await _records(page))
 
 
 async def _records(page: StorePage[ServiceEntry]) -> list[bytes]:
-    """Return the JSON of each Service; its xApp is named only to callers who may list xApps where it is."""
+    """Return the JSON of each Service; its xApp is named only to callers who may list xApps in that namespace."""
     gateway = page.gateway
     xapps = [gateway.services.find_xapp(service) for service in page.entries]
     if any(xapps):

@@ -1,6 +1,6 @@
-"""The API's description: OpenAPI 3.1, a page to try it, and what is at `/`. Nothing is loaded from elsewhere.
+"""The front page, the interactive API documentation and the OpenAPI document. All assets are served from here.
 
-Swagger UI's files come with the package fastapi-offline and are served from here.
+The files of Swagger UI come from the package fastapi-offline.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ _FRONT_HTML: Final = """\
 </head>
 <body>
 <h1>xapp-operator</h1>
-<p>The gateway of an operator that deploys, watches, upgrades and removes xApps.</p>
+<p>The gateway of an operator that deploys, monitors, upgrades and removes xApps.</p>
 <ul>
 <li><a href="api/xapps?pretty=true">The xApps</a>, as JSON</li>
-<li><a href="api/v1/docs">The API, to read and to try</a></li>
-<li><a href="api/v1/openapi.json">The API as OpenAPI 3.1</a></li>
+<li><a href="api/v1/docs">Interactive API documentation</a></li>
+<li><a href="api/v1/openapi.json">OpenAPI 3.1 document</a></li>
 <li><a href="healthz">Alive?</a> <a href="readyz">Ready?</a> <a href="metrics">Metrics</a></li>
 </ul>
 </body>
@@ -76,30 +76,30 @@ _FRONT_HTML: Final = """\
 
 @router.get("/", response_model=None)
 async def front_page(_request: Request) -> Response:
-    """Say what is here."""
+    """Return the front page."""
     return _html_response(_FRONT_HTML)
 
 
 @router.get("/api/docs", response_model=None)
 async def docs_page(_request: Request) -> Response:
-    """Answer with the page to read and try the API."""
+    """Return the interactive documentation."""
     return _html_response(_DOCS_HTML)
 
 
 @router.get("/api/docs/{asset}", response_model=None)
 async def docs_asset(request: Request) -> Response:
-    """Answer with a script or a style of that page."""
+    """Return a script or style sheet of the documentation."""
     name = request.path_params["asset"]
     if name == _START_SCRIPT_NAME:
         return _asset_response(_START_SCRIPT.encode(), "text/javascript")
     if name not in _ASSETS:
-        raise GatewayNotFound("there is no such file: open /api/v1/docs")
+        raise GatewayNotFound("there is no such file: the documentation is at /api/v1/docs")
     return _asset_response(files("fastapi_offline").joinpath("static", name).read_bytes(), _ASSETS[name])
 
 
 @router.get("/api/openapi.json", response_model=None)
 async def openapi(request: Request) -> Response:
-    """Answer with the description for machines."""
+    """Return the OpenAPI document."""
     document: bytes = request.app.state.openapi
     return json_response(document, pretty=wants_pretty(request), headers={"Cache-Control": "no-cache"})
 

@@ -1,4 +1,4 @@
-"""What the pods of an xApp say, and the events about its objects."""
+"""The logs of an xApp's containers, and the Events about its objects."""
 
 from __future__ import annotations
 
@@ -13,22 +13,14 @@ from starlette.responses import PlainTextResponse, Response
 
 from xapp_operator.gateway.http import pagination
 from xapp_operator.gateway.http.list_responses import list_response, parse_list_request
-from xapp_operator.gateway.http.openapi import (
-    NOT_MODIFIED,
-    PAGE_HEADERS,
-    PAGE_PARAMETER_DOCS,
-    UNAUTHENTICATED_PROBLEM,
-    XAPP_PATH_PARAMETERS,
-    document_parameter,
-    document_responses,
-)
+from xapp_operator.gateway.http.openapi import XAPP_PATH_PARAMETERS, document_parameter, document_responses
+from xapp_operator.gateway.http.route_docs import QUERY_PROBLEMS, document_list
 from xapp_operator.gateway.http.routing import RequestRoute
 from xapp_operator.gateway.routes.dependencies import get_xapp_context
 from xapp_operator.gateway.schemas.logs import EventModel
 from xapp_operator.gateway.schemas.records import Page
 from xapp_operator.gateway.state import get_gateway
-from xapp_operator.gateway.xapps.event_reader import read_xapp_events
-from xapp_operator.gateway.xapps.events import event_json
+from xapp_operator.gateway.xapps.events import event_json, read_xapp_events
 from xapp_operator.gateway.xapps.log_responses import (
     OPEN_LOGS_MAX,
     EventLogResponse,
@@ -52,39 +44,37 @@ router = APIRouter(prefix="/api/xapps", tags=["xApps"], route_class=RequestRoute
 
 EVENTS_LIST_NAME: Final = "events"
 
+_FLAG: Final = {"type": "boolean", "default": False}
 _LOG_PARAMETER_DOCS: Final = (
-    document_parameter("pod", "One of its pods. Default: the newest that is ready, else the newest; X-Pod names it."),
-    document_parameter("container", "One of the pod's containers. Default: its main one; X-Container names it."),
+    document_parameter("pod", "A pod of the xApp. Default: the newest ready one, else the newest. X-Pod names it."),
+    document_parameter("container", "A container of the pod. Default: the main one. X-Container names it."),
     document_parameter(
         "tail",
-        "So many lines from the end.",
+        "The number of lines from the end.",
         schema={"type": "integer", "minimum": 0, "maximum": TAIL_MAX, "default": TAIL_DEFAULT},
     ),
-    document_parameter("since", "Only lines since: a duration (`10m`), seconds, or a time (RFC 3339)."),
-    document_parameter(
-        "previous", "Of the container before its last restart.", schema={"type": "boolean", "default": False}
-    ),
+    document_parameter("since", "Only newer lines: a duration (`10m`), a number of seconds, or an RFC 3339 time."),
+    document_parameter("previous", "The log before the container's last restart.", schema=_FLAG),
     document_parameter(
         "follow",
-        "Server-Sent Events, one for each line, ids to go on with Last-Event-ID, `end` when the container ends.",
-        schema={"type": "boolean", "default": False},
+        "Server-Sent Events: one for each line, with an id for Last-Event-ID, and `end` when the container ends.",
+        schema=_FLAG,
     ),
-    document_parameter("Last-Event-ID", "Go on after this line; for `follow`.", location="header"),
+    document_parameter("Last-Event-ID", "With `follow`: resume after this line.", location="header"),
 )
 _LOG_RESPONSES: Final[dict[int | str, dict[str, Any]]] = document_responses(
-    (200, f"The log, at most {LOG_MAX_BYTES:,} bytes; or its lines as events (`follow`).", None),
+    (200, f"The log, at most {LOG_MAX_BYTES:,} bytes; with `follow`, its lines as events.", None),
     problems={
-        **UNAUTHENTICATED_PROBLEM,
-        400: "A parameter that is unknown, repeated or out of its bounds.",
-        404: "No such xApp, pod or container; or it has no log (yet), in the words of the API server.",
+        **QUERY_PROBLEMS,
+        404: "No such xApp, pod or container, or no log (yet); the message includes that of the API server.",
         502: "The pod's node does not answer, or the Kubernetes API failed.",
-        503: f"Not ready, or {OPEN_LOGS_MAX} logs are being read: see Retry-After.",
+        503: f"Not ready, or {OPEN_LOGS_MAX} logs are open already: see Retry-After.",
     },
     headers={
         200: {
             "X-Pod": "The pod.",
-            "X-Container": "Its container.",
-            "X-Pods": f"The pods there are, where none was named, {PODS_HEADER_MAX} at most.",
+            "X-Container": "The container.",
+            "X-Pods": f"The xApp's pods, at most {PODS_HEADER_MAX}, when the request named none.",
         },
     },
 )
@@ -93,25 +83,18 @@ _LOG_RESPONSES[200]["content"] = {"text/event-stream": {"schema": {"type": "stri
 
 @router.get(
     "/{namespace}/{name}/events",
-    summary="List the events about an xApp",
-    openapi_extra={"parameters": [*XAPP_PATH_PARAMETERS, *PAGE_PARAMETER_DOCS]},
-    responses=document_responses(
-        (200, "One page, newest first. A bare array where pagination is turned off.", Page[EventModel]),
-        NOT_MODIFIED,
-        problems={
-            **UNAUTHENTICATED_PROBLEM,
-            400: "A parameter that is unknown, repeated or out of its bounds.",
-            404: "No such xApp.",
-            410: "The events changed too fast to be read as a whole: ask again.",
-        },
-        headers=PAGE_HEADERS,
+    **document_list(
+        "List the Events about an xApp",
+        Page[EventModel],
+        "One page, newest first.",
+        parameters=XAPP_PATH_PARAMETERS,
+        problems={404: "No such xApp.", 410: "The Events changed while they were read: try again."},
     ),
-    response_model=None,
 )
 async def events(request: Request) -> Response:
-    """Answer with the events about the XApp, its objects, and the pods and other objects that these made."""
+    """Return the Events about the XApp, its objects, and the objects that these created."""
     context = await get_xapp_context(request, verb="list", resource=EVENTS, parameters=pagination.LIST_PARAMETERS)
-    page_request = parse_list_request(context.query, context.gateway.settings, name=EVENTS_LIST_NAME)
+    page_request = parse_list_request(context.query, get_gateway(request).settings, name=EVENTS_LIST_NAME)
     xapp_events = await read_xapp_events(context)
     return list_response(
         request, context.query, page_request, xapp_events, to_json=lambda each: orjson.dumps(event_json(each))
@@ -127,8 +110,7 @@ async def events(request: Request) -> Response:
     response_model=None,
 )
 async def logs(request: Request) -> Response:
-    """Answer with the log of a container, read with the caller's token."""
-    gateway = get_gateway(request)
+    """Return the log of a container, read with the caller's token."""
     context = await get_xapp_context(request, resource=PODS, subresource="log", parameters=LOG_PARAMETERS)
     log_request = LogRequest.from_query(context.query)
     last_event_id = request.headers.get("last-event-id") if log_request.follow else None
@@ -137,10 +119,10 @@ async def logs(request: Request) -> Response:
     options = log_request.log_options(target.container)
     if last_position is not None:
         options = resume_options(options, last_position)
-    client, namespace = context.caller.client, context.entry.namespace
+    caller, namespace, gateway = context.caller, context.namespace, get_gateway(request)
     async with AsyncExitStack() as stack:
         stack.enter_context(gateway.log_limit.acquire())
-        log = await open_log(client, target.pod, options, namespace=namespace, stack=stack)
+        log = await open_log(caller.client, target.pod, options, namespace=namespace, stack=stack)
         if not log_request.follow:
             return TextLogResponse(log, stack.pop_all(), headers=target.headers)
         return EventLogResponse(
@@ -148,8 +130,6 @@ async def logs(request: Request) -> Response:
             stack.pop_all(),
             headers=target.headers,
             after=last_position,
-            may_continue=partial(
-                context.caller.is_allowed, "get", namespace=namespace, resource=PODS, subresource="log"
-            ),
+            may_continue=partial(caller.is_allowed, "get", namespace=namespace, resource=PODS, subresource="log"),
             is_closing=lambda: gateway.feed.closed,
         )

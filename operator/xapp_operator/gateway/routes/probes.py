@@ -1,4 +1,4 @@
-"""Probes and metrics of the gateway itself."""
+"""Probes and metrics of the gateway."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ router = APIRouter(tags=["Gateway"], route_class=RequestRoute)
     "/healthz",
     summary="Is the process alive?",
     openapi_extra=NO_AUTHENTICATION,
-    responses=document_responses((200, "It is.", ProbeStatus), problems={}),
+    responses=document_responses((200, "It is alive.", ProbeStatus), problems={}),
     response_model=None,
 )
 async def healthz(request: Request) -> Response:
-    """Answer as long as requests are served at all."""
+    """Answer 200 while requests are served."""
     return json_response({"status": "ok"}, pretty=wants_pretty(request))
 
 
@@ -32,11 +32,11 @@ async def healthz(request: Request) -> Response:
     "/readyz",
     summary="Are the caches filled?",
     openapi_extra=NO_AUTHENTICATION,
-    responses=document_responses((200, "They are.", ProbeStatus), problems={}),
+    responses=document_responses((200, "They are filled.", ProbeStatus), problems={}),
     response_model=None,
 )
 async def readyz(request: Request) -> Response:
-    """Answer 503 until every xApp of the cluster is known."""
+    """Answer 503 until the caches are in sync."""
     get_gateway(request).require_synced()
     return json_response({"status": "ok"}, pretty=wants_pretty(request))
 
@@ -50,7 +50,7 @@ async def readyz(request: Request) -> Response:
     response_model=None,
 )
 async def metrics(request: Request) -> Response:
-    """Answer with the metrics of this process."""
+    """Return the metrics of this process."""
     store = get_gateway(request).store
     METRICS.set_xapps_by_phase(store.count_by("phase"))
     return Response(METRICS.render(), media_type=CONTENT_TYPE)

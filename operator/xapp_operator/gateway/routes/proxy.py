@@ -1,7 +1,4 @@
-"""The xApps' own APIs: any method, streamed both ways, and WebSockets.
-
-Only paths are chosen here; what passes and how is the business of `gateway.proxy`.
-"""
+"""The xApps' own APIs: any HTTP method, streamed in both directions, and WebSockets."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ from xapp_operator.gateway.http.openapi import (
 from xapp_operator.gateway.http.problems import problem_response
 from xapp_operator.gateway.http.routing import RequestRoute
 from xapp_operator.gateway.proxy.paths import parse_proxy_path
-from xapp_operator.gateway.proxy.target_lookup import find_api_target, find_port_target
+from xapp_operator.gateway.proxy.targets import select_api_target, select_target
 from xapp_operator.gateway.proxy.websocket_bridge import denial_response
 from xapp_operator.gateway.proxy.xapp_proxy import ProxyCall
 from xapp_operator.gateway.routes.dependencies import get_xapp_context
@@ -42,7 +39,7 @@ RBAC_VERBS: Final = {
     "PATCH": "patch",
     "DELETE": "delete",
 }
-"""The right on services/proxy that each method needs, as the API server maps them."""
+"""HTTP method → verb on services/proxy that it needs, as at the API server."""
 
 _SERVICE_PATH: Final = "/{namespace}/{name}/proxy/{service}/{port}"
 _API_PATH: Final = "/{namespace}/{name}/api"
@@ -51,23 +48,23 @@ _METHODS: Final = [method for method in RBAC_VERBS if method != "HEAD"]
 
 _PROBLEMS: Final = {
     **UNAUTHENTICATED_PROBLEM,
-    400: "A path with `..`, a backslash, a control character or an encoded slash where the xApp's part begins.",
-    403: "The right on services/proxy (or to get the xApp) is missing, or the Service leads out of the cluster.",
-    404: "No such xApp, or no such Service or port of it; the problem names those that there are.",
+    400: "The path has `..`, a backslash, a control character, or an encoded slash before the xApp's part.",
+    403: "The caller may not get the xApp or use services/proxy, or the Service leads out of the cluster.",
+    404: "No such xApp, Service or port; the problem lists the existing ones.",
     502: "The xApp does not answer at this port, or the Kubernetes API failed.",
-    503: "Not ready, or too many requests are being passed on: see Retry-After.",
-    504: "The xApp did not begin to answer within `XAPP_PROXY_TIMEOUT`.",
+    503: "Not ready, or too many requests are being forwarded: see Retry-After.",
+    504: "The xApp did not start to respond within `XAPP_PROXY_TIMEOUT`.",
 }
 _RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"description": "What the xApp answers."},
+    200: {"description": "The response of the xApp."},
     **{
-        status: {**answer, "content": {**answer["content"], "*/*": {}}}  # an xApp says such a thing in its own way
-        for status, answer in document_responses(problems=_PROBLEMS).items()
+        status: {**response, "content": {**response["content"], "*/*": {}}}  # xApps have their own error formats
+        for status, response in document_responses(problems=_PROBLEMS).items()
     },
-    "default": {"description": "What the xApp answers, whatever it is."},
+    "default": {"description": "Any other response of the xApp."},
 }
 _PATH_PARAMETER: Final = document_parameter(
-    "path", "Path of the xApp's API, with slashes; the query passes as it is.", location="path"
+    "path", "Path in the xApp's API, slashes included; the query is forwarded unchanged.", location="path"
 )
 _SERVICE_PARAMETERS: Final = (
     document_parameter("service", "A Service of the xApp.", location="path"),
@@ -76,17 +73,17 @@ _SERVICE_PARAMETERS: Final = (
 
 
 async def forward_to_service(request: Request) -> Response:
-    """Pass a request on to a port of a Service."""
+    """Forward a request to a port of a Service."""
     return await _forward(request)
 
 
 async def forward_to_api(request: Request) -> Response:
-    """Pass a request on to the port named http, rest or api, or the only one."""
+    """Forward a request to the port named http, rest or api, or to the only port."""
     return await _forward(request)
 
 
 async def forward_websocket(websocket: WebSocket) -> None:
-    """Join the caller's WebSocket and one to the xApp."""
+    """Connect the caller's WebSocket to the xApp."""
     try:
         call = await _get_proxy_call(websocket, verb=RBAC_VERBS["GET"])
         await get_gateway(websocket).proxy.forward_websocket(websocket, call)
@@ -107,10 +104,12 @@ async def _get_proxy_call(connection: HTTPConnection, *, verb: str) -> ProxyCall
     entry, path_params = context.entry, connection.path_params
     if "service" in path_params:
         segments = ["proxy", path_params["service"], path_params["port"]]
-        target = find_port_target(context.gateway.registry, entry, path_params["service"], path_params["port"])
+        target = select_target(
+            context.live_objects, path_params["service"], path_params["port"], namespace=entry.namespace
+        )
     else:
         segments = ["api"]
-        target = find_api_target(context.gateway.registry, entry)
+        target = select_api_target(context.live_objects, namespace=entry.namespace, names=(entry.name, entry.release))
     path = parse_proxy_path(connection.scope["raw_path"], segments=["xapps", entry.namespace, entry.name, *segments])
     return ProxyCall(caller=context.caller, target=target, path=path)
 

@@ -1,4 +1,4 @@
-"""The Helm release behind an xApp: history, rollback, manifest, notes."""
+"""The Helm release of an xApp: history, rollback, manifest and notes."""
 
 from __future__ import annotations
 
@@ -15,25 +15,24 @@ from xapp_operator.api.names import ANNOTATION_ROLLBACK_TO
 from xapp_operator.common.text import quote_input
 from xapp_operator.errors import GatewayNotFound, NotFound
 from xapp_operator.gateway.http import pagination
-from xapp_operator.gateway.http.bodies import read_json_object, validate_body
+from xapp_operator.gateway.http.bodies import read_json_object
 from xapp_operator.gateway.http.list_responses import list_response, parse_list_request
 from xapp_operator.gateway.http.openapi import (
-    ETAG_HEADERS,
-    NOT_MODIFIED,
-    PAGE_HEADERS,
-    PAGE_PARAMETER_DOCS,
     PRETTY_PARAMETER,
     UNAUTHENTICATED_PROBLEM,
     XAPP_PATH_PARAMETERS,
     document_responses,
 )
 from xapp_operator.gateway.http.responses import etag_response
+from xapp_operator.gateway.http.route_docs import document_list, document_resource, json_body
 from xapp_operator.gateway.http.routing import RequestRoute
+from xapp_operator.gateway.http.validation import validate_body
 from xapp_operator.gateway.routes.dependencies import get_xapp_context
 from xapp_operator.gateway.routes.deployment_response import LOCATION_HEADERS, WriteOptions, deployment_response
 from xapp_operator.gateway.schemas.records import Page, RevisionModel, XAppRecord
 from xapp_operator.gateway.schemas.releases import ReleaseManifest, ReleaseNotes, RollbackBody
-from xapp_operator.gateway.xapps.context import XAppContext, require_managed_xapp, xapp_not_found
+from xapp_operator.gateway.state import get_gateway
+from xapp_operator.gateway.xapps.context import XAppContext, xapp_not_found
 from xapp_operator.gateway.xapps.release_records import (
     get_masked_manifest,
     get_masked_notes,
@@ -47,52 +46,47 @@ router = APIRouter(prefix="/api/xapps", tags=["xApps"], route_class=RequestRoute
 HISTORY_LIST_NAME: Final = "history"
 ROLLBACK_TOKEN_BYTES: Final = 4
 
-_PROBLEMS: Final = {**UNAUTHENTICATED_PROBLEM, 400: "An unknown or repeated parameter.", 404: "No such xApp."}
-_RELEASE_PROBLEMS: Final = {**_PROBLEMS, 404: "No such xApp, or no revision of it is deployed yet."}
+_RELEASE_PROBLEMS: Final = {404: "No such xApp, or no revision of it is deployed yet."}
 
 
 @router.get(
     "/{namespace}/{name}/history",
-    summary="List the revisions of an xApp",
-    openapi_extra={"parameters": [*XAPP_PATH_PARAMETERS, *PAGE_PARAMETER_DOCS]},
-    responses=document_responses(
-        (200, "One page, newest first. A bare array where pagination is turned off.", Page[RevisionModel]),
-        NOT_MODIFIED,
-        problems={**_PROBLEMS, 400: "A parameter that is unknown, repeated or out of its bounds."},
-        headers=PAGE_HEADERS,
+    **document_list(
+        "List the revisions of an xApp",
+        Page[RevisionModel],
+        "One page, newest first.",
+        parameters=XAPP_PATH_PARAMETERS,
+        problems={404: "No such xApp."},
     ),
-    response_model=None,
 )
 async def history(request: Request) -> Response:
-    """Answer with the revisions that are kept.
+    """Return the revisions that are kept.
 
-    Of an xApp known by its labels, Helm's records are listed with the caller's token, and tell number, status and time.
+    For an xApp that is known by its labels only they come from Helm's Secrets, read with the caller's token, and have
+    only number, status and time.
     """
     context = await get_xapp_context(request, parameters=pagination.LIST_PARAMETERS)
-    page_request = parse_list_request(context.query, context.gateway.settings, name=HISTORY_LIST_NAME)
+    page_request = parse_list_request(context.query, get_gateway(request).settings, name=HISTORY_LIST_NAME)
     revisions = await list_revisions(context.caller.client, context.entry)
     return list_response(request, context.query, page_request, revisions, to_json=orjson.dumps)
 
 
 @router.post(
     "/{namespace}/{name}/rollback",
-    summary="Roll an xApp back",
+    summary="Roll back an xApp",
     openapi_extra={
         "parameters": [*XAPP_PATH_PARAMETERS, PRETTY_PARAMETER],
-        "requestBody": {
-            "required": True,
-            "content": {"application/json": {"schema": RollbackBody.model_json_schema()}},
-        },
+        "requestBody": json_body(RollbackBody),
     },
     responses=document_responses(
-        (202, "Accepted: its record, at Location, tells how it goes on.", XAppRecord),
+        (202, "Accepted. The record at Location shows the progress.", XAppRecord),
         problems={
-            **_PROBLEMS,
-            400: "The body is no JSON, or a parameter is unknown.",
+            **UNAUTHENTICATED_PROBLEM,
+            400: "The body is not JSON, or a parameter is unknown.",
             404: "No such xApp, or no such revision in its history.",
-            409: "It is known by its labels only.",
+            409: "The xApp is known by its labels only.",
             413: "The body is too large.",
-            422: "revision is missing or no number.",
+            422: "revision is missing or not a number.",
         },
         headers={202: LOCATION_HEADERS[202]},
     ),
@@ -100,18 +94,16 @@ async def history(request: Request) -> Response:
     response_model=None,
 )
 async def rollback(request: Request) -> Response:
-    """Have the operator bring a revision back; it holds until the spec changes."""
+    """Roll back to a revision, which is held until the spec changes."""
     context = await get_xapp_context(request, verb="patch", parameters=("pretty",))
-    body = await read_json_object(request, what="body")
-    revision = validate_body(body, RollbackBody, remedy='send {"revision": <its number>} and nothing else').revision
-    require_managed_xapp(context)
+    revision = validate_body(await read_json_object(request, what="body"), RollbackBody).revision
+    context.require_xapp_resource()
     revisions = revisions_in_status(context.entry)
     if revision not in revisions:
         listed = ", ".join(map(str, revisions)) or "none yet"
         raise GatewayNotFound(
             f"revision {quote_input(str(revision))} is not in the history of the xApp "
-            f"{quote_input(context.entry.name)}: "
-            f"choose one of those that are kept ({listed})"
+            f"{quote_input(context.entry.name)}: choose one of the kept revisions ({listed})"
         )
     stored = await _request_rollback(context, revision)
     options = WriteOptions(dry_run=False, wait=None, pretty=context.query.boolean("pretty"))
@@ -120,18 +112,16 @@ async def rollback(request: Request) -> Response:
 
 @router.get(
     "/{namespace}/{name}/manifest",
-    summary="Show the manifest of an xApp",
-    openapi_extra={"parameters": [*XAPP_PATH_PARAMETERS, PRETTY_PARAMETER]},
-    responses=document_responses(
-        (200, "The objects of the revision in force, secrets masked.", ReleaseManifest),
-        NOT_MODIFIED,
+    **document_resource(
+        "Show the manifest of an xApp",
+        ReleaseManifest,
+        "The objects of the deployed revision, secrets masked.",
+        parameters=XAPP_PATH_PARAMETERS,
         problems=_RELEASE_PROBLEMS,
-        headers={200: ETAG_HEADERS},
     ),
-    response_model=None,
 )
 async def manifest(request: Request) -> Response:
-    """Answer with the manifest in force, read with the caller's token, who must be allowed to get Secrets."""
+    """Return the deployed manifest; the caller needs the right to get Secrets."""
     context = await get_xapp_context(request, resource=SECRETS, parameters=("pretty",))
     body: JsonObject = {"manifest": await get_masked_manifest(context.caller.client, context.entry)}
     return etag_response(request, orjson.dumps(body), pretty=context.query.boolean("pretty"))
@@ -139,31 +129,26 @@ async def manifest(request: Request) -> Response:
 
 @router.get(
     "/{namespace}/{name}/notes",
-    summary="Show the notes of an xApp",
-    openapi_extra={"parameters": [*XAPP_PATH_PARAMETERS, PRETTY_PARAMETER]},
-    responses=document_responses(
-        (200, "The notes of the revision in force, known secrets masked.", ReleaseNotes),
-        NOT_MODIFIED,
+    **document_resource(
+        "Show the notes of an xApp",
+        ReleaseNotes,
+        "The notes of the deployed revision, known secrets masked.",
+        parameters=XAPP_PATH_PARAMETERS,
         problems=_RELEASE_PROBLEMS,
-        headers={200: ETAG_HEADERS},
     ),
-    response_model=None,
 )
 async def notes(request: Request) -> Response:
-    """Answer with the notes in force, read with the caller's token, who must be allowed to get Secrets."""
+    """Return the notes of the deployed revision; the caller needs the right to get Secrets."""
     context = await get_xapp_context(request, resource=SECRETS, parameters=("pretty",))
     body: JsonObject = {"notes": await get_masked_notes(context.caller.client, context.entry)}
     return etag_response(request, orjson.dumps(body), pretty=context.query.boolean("pretty"))
 
 
 async def _request_rollback(context: XAppContext, revision: int) -> JsonObject:
-    # The token makes the same wish a new one, should it be asked for again after something else.
+    # The token makes a second request for the same revision a new value of the annotation.
     annotation = f"{revision}@{secrets.token_hex(ROLLBACK_TOKEN_BYTES)}"
     change: JsonObject = {"metadata": {"annotations": {ANNOTATION_ROLLBACK_TO: annotation}}}
-    entry = context.entry
     try:
-        return await context.caller.client.patch(XAPPS, entry.name, change, namespace=entry.namespace)
+        return await context.caller.client.patch(XAPPS, context.entry.name, change, namespace=context.namespace)
     except NotFound:
-        raise xapp_not_found(
-            context.gateway, namespace=entry.namespace, name=entry.name, hint="GET /api/xapps lists what there is"
-        ) from None
+        raise xapp_not_found(context.namespace, context.entry.name) from None

@@ -1,4 +1,4 @@
-"""Saved chart repositories, their charts and versions. The list comes from memory; every write is the caller's own."""
+"""Saved chart repositories, their charts and versions. Lists come from memory; writes use the caller's token."""
 
 from __future__ import annotations
 
@@ -23,10 +23,6 @@ from xapp_operator.gateway.http import pagination
 from xapp_operator.gateway.http.bodies import read_json_object
 from xapp_operator.gateway.http.list_responses import list_response, parse_list_request
 from xapp_operator.gateway.http.openapi import (
-    ETAG_HEADERS,
-    NOT_MODIFIED,
-    PAGE_HEADERS,
-    PAGE_PARAMETER_DOCS,
     PRETTY_PARAMETER,
     UNAUTHENTICATED_PROBLEM,
     document_parameter,
@@ -35,6 +31,7 @@ from xapp_operator.gateway.http.openapi import (
 )
 from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.gateway.http.responses import etag_response, json_response
+from xapp_operator.gateway.http.route_docs import QUERY_PROBLEMS, document_list, document_resource, json_body
 from xapp_operator.gateway.http.routing import RequestRoute
 from xapp_operator.gateway.repositories.browsing import (
     chart_json,
@@ -68,21 +65,18 @@ VERSIONS_LIST_NAME: Final = "versions"
 
 _REPOSITORY_PARAMETERS: Final = (
     document_parameter("namespace", "Namespace of the repository.", location="path"),
-    document_parameter("name", "Its name.", location="path"),
+    document_parameter("name", "Name of the repository.", location="path"),
 )
-_QUERY_PROBLEMS: Final = {400: "A parameter that is unknown, repeated or out of its bounds."}
 _BROWSING_PROBLEMS: Final = {
-    **UNAUTHENTICATED_PROBLEM,
-    **_QUERY_PROBLEMS,
-    422: "The saved credentials are missing or incomplete, or the address is one that no repository may have.",
-    502: "The repository cannot be had, or what is there is none; or the Kubernetes API failed.",
-    504: "The repository did not deliver in time.",
+    422: "The saved credentials are missing or incomplete, or the address is not allowed.",
+    502: "The repository does not answer or has no valid index, or the Kubernetes API failed.",
+    504: "The repository did not answer in time.",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class _RepositoryContext:
-    """One request about one repository."""
+    """A request of an authorised caller about a repository that exists."""
 
     gateway: Gateway
     caller: Caller
@@ -107,24 +101,19 @@ _LIST: Final = StoreList(
 
 @router.get(
     "",
-    summary="List repositories",
-    openapi_extra={
-        "parameters": [
-            *sorted_page_parameter_docs(REPOSITORY_SORTS),
+    **document_list(
+        "List repositories",
+        Page[RepositoryRecord],
+        "One page.",
+        paging=sorted_page_parameter_docs(REPOSITORY_SORTS),
+        parameters=[
             document_parameter("namespace", "Only repositories of this namespace."),
-            document_parameter("search", "Only repositories with this text in name or url; case is ignored."),
-        ]
-    },
-    responses=document_responses(
-        (200, "One page. A bare array where pagination is turned off.", Page[RepositoryRecord]),
-        NOT_MODIFIED,
-        problems={**UNAUTHENTICATED_PROBLEM, **_QUERY_PROBLEMS},
-        headers=PAGE_HEADERS,
+            document_parameter("search", "Only repositories with this text in name or url; case-insensitive."),
+        ],
     ),
-    response_model=None,
 )
 async def list_repositories(request: Request) -> Response:
-    """Answer with one page of the repositories that the caller may list."""
+    """Return one page of the repositories that the caller may list."""
     page = await _LIST.select_page(request)
     return page.response([entry.record_json for entry in page.entries])
 
@@ -132,22 +121,16 @@ async def list_repositories(request: Request) -> Response:
 @router.post(
     "",
     summary="Save a repository",
-    openapi_extra={
-        "parameters": [PRETTY_PARAMETER],
-        "requestBody": {
-            "required": True,
-            "content": {"application/json": {"schema": RepositoryRequest.model_json_schema()}},
-        },
-    },
+    openapi_extra={"parameters": [PRETTY_PARAMETER], "requestBody": json_body(RepositoryRequest)},
     responses=document_responses(
-        (201, "Saved. Credentials went into a Secret that goes with it; no answer shows them.", RepositoryRecord),
+        (201, "Saved. Credentials are in a Secret that is deleted with it; no response shows them.", RepositoryRecord),
         problems={
             **UNAUTHENTICATED_PROBLEM,
-            400: "A parameter is wrong, or the body is no JSON.",
+            400: "A parameter is invalid, or the body is not JSON.",
             404: "No such namespace.",
-            409: "There is one of that name already, or the namespace is being deleted.",
+            409: "A repository of that name exists already, or the namespace is being deleted.",
             413: "The body is too large.",
-            422: "A field breaks a rule; errors names the fields.",
+            422: "A field is invalid; errors names the fields.",
         },
         headers={201: {"Location": "Path of the repository's record."}},
     ),
@@ -155,7 +138,7 @@ async def list_repositories(request: Request) -> Response:
     response_model=None,
 )
 async def save_repository(request: Request) -> Response:
-    """Write a ChartRepository and the Secret with its credentials, as the caller."""
+    """Create a ChartRepository and the Secret with its credentials, with the caller's token."""
     gateway = get_gateway(request)
     caller = gateway.get_caller(request)
     await caller.authenticate()
@@ -165,8 +148,7 @@ async def save_repository(request: Request) -> Response:
         await caller.require_allowed("create", namespace=namespace, resource=CHART_REPOSITORIES)
         if needs_secret(body):
             await caller.require_allowed("create", namespace=namespace, resource=SECRETS)
-    query = StrictQuery(request.scope["query_string"]).allow_only(("pretty",))
-    pretty = query.boolean("pretty")
+    pretty = StrictQuery(request.scope["query_string"]).allow_only(("pretty",)).boolean("pretty")
     stored = await create_repository(caller, validate_repository(body, settings=gateway.settings))
     gateway.repositories.put(stored)
     saved = build_repository_entry(stored)
@@ -176,35 +158,33 @@ async def save_repository(request: Request) -> Response:
 
 @router.get(
     "/{namespace}/{name}",
-    summary="Show one repository",
-    openapi_extra={"parameters": [*_REPOSITORY_PARAMETERS, PRETTY_PARAMETER]},
-    responses=document_responses(
-        (200, "The repository.", RepositoryRecord),
-        NOT_MODIFIED,
-        problems={**UNAUTHENTICATED_PROBLEM, 400: "An unknown or repeated parameter.", 404: "No such repository."},
-        headers={200: ETAG_HEADERS},
+    **document_resource(
+        "Show one repository",
+        RepositoryRecord,
+        "The repository.",
+        parameters=_REPOSITORY_PARAMETERS,
+        problems={404: "No such repository."},
     ),
-    response_model=None,
 )
 async def show_repository(request: Request) -> Response:
-    """Answer with one repository."""
+    """Return one repository."""
     context = await _get_repository_context(request, parameters=("pretty",))
     return etag_response(request, context.saved.record_json, pretty=context.query.boolean("pretty"))
 
 
 @router.delete(
     "/{namespace}/{name}",
-    summary="Remove a repository",
+    summary="Delete a repository",
     openapi_extra={"parameters": list(_REPOSITORY_PARAMETERS)},
     responses=document_responses(
-        (204, "Removed, and its credentials with it. XApps stay as they are.", None),
-        problems={**UNAUTHENTICATED_PROBLEM, 400: "An unknown or repeated parameter.", 404: "No such repository."},
+        (204, "Deleted, and its credentials with it. XApps are not changed.", None),
+        problems={**QUERY_PROBLEMS, 404: "No such repository."},
     ),
     status_code=204,
     response_model=None,
 )
 async def remove_repository(request: Request) -> Response:
-    """Delete the ChartRepository, as the caller."""
+    """Delete the ChartRepository with the caller's token."""
     gateway = get_gateway(request)
     namespace, name = request.path_params["namespace"], request.path_params["name"]
     caller = gateway.get_caller(request)
@@ -216,27 +196,22 @@ async def remove_repository(request: Request) -> Response:
 
 @router.get(
     "/{namespace}/{name}/charts",
-    summary="List the charts of a repository",
-    openapi_extra={
-        "parameters": [
+    **document_list(
+        "List the charts of a repository",
+        Page[ChartRecord],
+        "One page, by name.",
+        parameters=[
             *_REPOSITORY_PARAMETERS,
-            *PAGE_PARAMETER_DOCS,
-            document_parameter("search", "Only charts with this text in name or description; case is ignored."),
-        ]
-    },
-    responses=document_responses(
-        (200, "One page, by name. A bare array where pagination is turned off.", Page[ChartRecord]),
-        NOT_MODIFIED,
+            document_parameter("search", "Only charts with this text in name or description; case-insensitive."),
+        ],
         problems={
             **_BROWSING_PROBLEMS,
-            404: "No such repository; or it is a registry (oci://), which cannot list its charts.",
+            404: "No such repository, or it is an OCI registry, which cannot list its charts.",
         },
-        headers=PAGE_HEADERS,
     ),
-    response_model=None,
 )
 async def list_charts(request: Request) -> Response:
-    """Answer with one page of the charts in the repository's index."""
+    """Return one page of the charts in the repository's index."""
     context = await _get_repository_context(request, parameters=(*pagination.LIST_PARAMETERS, "search"))
     page_request = parse_list_request(context.query, context.gateway.settings, name=CHARTS_LIST_NAME)
     index = await load_index(context.caller.client, context.gateway.chart_sources, context.saved)
@@ -246,28 +221,16 @@ async def list_charts(request: Request) -> Response:
 
 @router.get(
     "/{namespace}/{name}/charts/{chart}/versions",
-    summary="List the versions of a chart",
-    openapi_extra={
-        "parameters": [
-            *_REPOSITORY_PARAMETERS,
-            document_parameter("chart", "Name of the chart.", location="path"),
-            *PAGE_PARAMETER_DOCS,
-        ]
-    },
-    responses=document_responses(
-        (
-            200,
-            "One page, the newest version first. A bare array where pagination is turned off.",
-            Page[ChartVersionRecord],
-        ),
-        NOT_MODIFIED,
+    **document_list(
+        "List the versions of a chart",
+        Page[ChartVersionRecord],
+        "One page, newest version first.",
+        parameters=[*_REPOSITORY_PARAMETERS, document_parameter("chart", "Name of the chart.", location="path")],
         problems={**_BROWSING_PROBLEMS, 404: "No such repository, or it has no such chart."},
-        headers=PAGE_HEADERS,
     ),
-    response_model=None,
 )
 async def list_versions(request: Request) -> Response:
-    """Answer with one page of a chart's versions."""
+    """Return one page of a chart's versions."""
     context = await _get_repository_context(request, parameters=pagination.LIST_PARAMETERS)
     page_request = parse_list_request(context.query, context.gateway.settings, name=VERSIONS_LIST_NAME)
     chart = request.path_params["chart"]

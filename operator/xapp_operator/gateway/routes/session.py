@@ -18,16 +18,17 @@ from xapp_operator.gateway.auth.session_cookies import (
     jwt_expiry,
     set_session_cookie,
 )
-from xapp_operator.gateway.http.bodies import read_json_object, validate_body
+from xapp_operator.gateway.http.bodies import read_json_object
 from xapp_operator.gateway.http.openapi import (
     NO_AUTHENTICATION,
     PRETTY_PARAMETER,
-    UNAUTHENTICATED_PROBLEM,
     document_responses,
 )
 from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.gateway.http.responses import json_response
+from xapp_operator.gateway.http.route_docs import QUERY_PROBLEMS, json_body
 from xapp_operator.gateway.http.routing import RequestRoute
+from xapp_operator.gateway.http.validation import validate_body
 from xapp_operator.gateway.schemas.session import CallerIdentity, SignInRequest
 from xapp_operator.gateway.state import get_gateway
 from xapp_operator.kube.client import KubeClient
@@ -46,25 +47,22 @@ _ANONYMOUS: Final[JsonObject] = {"user": None, "groups": [], "auth": "none"}
     openapi_extra={
         **NO_AUTHENTICATION,
         "parameters": [PRETTY_PARAMETER],
-        "requestBody": {
-            "required": True,
-            "content": {"application/json": {"schema": SignInRequest.model_json_schema()}},
-        },
+        "requestBody": json_body(SignInRequest),
     },
     responses=document_responses(
-        (201, "Signed in: the answer sets the session cookie (none where nobody has to sign in).", CallerIdentity),
+        (201, "Signed in; the response sets the session cookie, unless authentication is turned off.", CallerIdentity),
         problems={
-            400: "The body is no JSON, or an unknown or repeated parameter.",
+            400: "The body is not JSON, or a parameter is unknown or repeated.",
             401: "The cluster does not know the token.",
             413: "The token is too long for a cookie: send it as Authorization: Bearer with each request.",
-            422: "token is missing, or there is more than that.",
+            422: "token is missing, or there are other fields.",
         },
     ),
     status_code=201,
     response_model=None,
 )
 async def sign_in(request: Request) -> Response:
-    """Keep a bearer token of the cluster in a sealed cookie."""
+    """Put a bearer token of the cluster into an encrypted cookie."""
     gateway = get_gateway(request)
     query = StrictQuery(request.scope["query_string"]).allow_only(("pretty",))
     pretty, token = query.boolean("pretty"), _read_token(await read_json_object(request, what="body"))
@@ -83,13 +81,13 @@ async def sign_in(request: Request) -> Response:
     summary="Who am I?",
     openapi_extra={"parameters": [PRETTY_PARAMETER]},
     responses=document_responses(
-        (200, "Name and groups as the cluster knows them.", CallerIdentity),
-        problems={**UNAUTHENTICATED_PROBLEM, 400: "An unknown or repeated parameter."},
+        (200, "The caller's name and groups in the cluster.", CallerIdentity),
+        problems=QUERY_PROBLEMS,
     ),
     response_model=None,
 )
 async def who_am_i(request: Request) -> Response:
-    """Answer with whom the cluster takes the caller for."""
+    """Return the caller's identity in the cluster."""
     caller = get_gateway(request).get_caller(request)
     await caller.authenticate()
     query = StrictQuery(request.scope["query_string"]).allow_only(("pretty",))
@@ -102,13 +100,13 @@ async def who_am_i(request: Request) -> Response:
     summary="Sign out",
     responses=document_responses(
         (204, "The cookie is cleared.", None),
-        problems={**UNAUTHENTICATED_PROBLEM, 400: "An unknown or repeated parameter."},
+        problems=QUERY_PROBLEMS,
     ),
     status_code=204,
     response_model=None,
 )
 async def sign_out(request: Request) -> Response:
-    """Have the browser forget its session; the token itself stays valid until it ends."""
+    """Clear the session cookie; the token itself stays valid until it expires."""
     await get_gateway(request).get_caller(request).authenticate()
     StrictQuery(request.scope["query_string"]).allow_only(())
     return Response(status_code=204, headers={**NO_STORE_HEADERS, **CLEAR_COOKIE_HEADERS})
@@ -125,11 +123,11 @@ async def _get_identity(client: KubeClient) -> JsonObject:
 
 
 def _read_token(body: JsonObject) -> str:
-    token = validate_body(body, SignInRequest, remedy='send {"token": …} and nothing else').token
+    token = validate_body(body, SignInRequest).token
     if len(token.encode("utf-8", "surrogatepass")) > TOKEN_MAX_BYTES:
         message = (
-            f"has more than {TOKEN_MAX_BYTES:,} bytes, the most that a cookie can hold: send it as Authorization: "
-            "Bearer with each request instead"
+            f"has more than {TOKEN_MAX_BYTES:,} bytes, the limit for a cookie: send it as Authorization: Bearer with "
+            "each request instead"
         )
         raise ContentTooLarge(f"token {message}", errors=(FieldError("token", message),))
     return token
@@ -142,7 +140,7 @@ def _seconds_left(token: str, settings: Settings) -> int:
 
 
 def _is_https(request: Request, settings: Settings) -> bool:
-    """Tell whether the browser is on https, as far as that is known for sure: a cookie marked so is sent there only."""
+    """Return whether the browser certainly uses https, since it would return a Secure cookie only there."""
     if request.url.scheme == "https" or request.headers.get("origin", "").lower().startswith("https://"):
         return True
     return settings.trust_forwarded_proto and request.headers.get("x-forwarded-proto", "").lower() == "https"

@@ -1,4 +1,4 @@
-"""What is deployed: the paginated list of xApps, and one of them. Both come from memory."""
+"""The paginated list of xApps, and one xApp. Both come from memory."""
 
 from __future__ import annotations
 
@@ -12,20 +12,11 @@ from xapp_operator.api.models import HealthStatus, Phase
 from xapp_operator.gateway.catalog.object_store import ObjectStore
 from xapp_operator.gateway.catalog.records import FACETS, SOURCES, XAPP_SORTS, XAppEntry
 from xapp_operator.gateway.catalog.xapp_store import XAppFilters
-from xapp_operator.gateway.http.openapi import (
-    ETAG_HEADERS,
-    NOT_MODIFIED,
-    PAGE_HEADERS,
-    PRETTY_PARAMETER,
-    UNAUTHENTICATED_PROBLEM,
-    XAPP_PATH_PARAMETERS,
-    document_parameter,
-    document_responses,
-    sorted_page_parameter_docs,
-)
+from xapp_operator.gateway.http.openapi import XAPP_PATH_PARAMETERS, document_parameter, sorted_page_parameter_docs
 from xapp_operator.gateway.http.pagination import SORTED_LIST_PARAMETERS
 from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.gateway.http.responses import etag_response
+from xapp_operator.gateway.http.route_docs import document_list, document_resource
 from xapp_operator.gateway.http.routing import RequestRoute
 from xapp_operator.gateway.routes.dependencies import get_xapp_context
 from xapp_operator.gateway.routes.lists import StoreList
@@ -49,7 +40,9 @@ _FILTER_DOCS: Final = (
         )
         for facet in FACETS
     ),
-    document_parameter("search", "Only xApps with this text in name, xAppName, organization or team; case is ignored."),
+    document_parameter(
+        "search", "Only xApps with this text in name, xAppName, organization or team; case-insensitive."
+    ),
 )
 
 
@@ -77,35 +70,31 @@ _LIST: Final = StoreList(
 
 @router.get(
     "",
-    summary="List xApps",
-    openapi_extra={"parameters": [*sorted_page_parameter_docs(XAPP_SORTS), *_FILTER_DOCS]},
-    responses=document_responses(
-        (200, "One page. A bare array of records where pagination is turned off.", Page[XAppRecord]),
-        NOT_MODIFIED,
-        problems={**UNAUTHENTICATED_PROBLEM, 400: "A parameter that is unknown, repeated or out of its bounds."},
-        headers=PAGE_HEADERS,
+    **document_list(
+        "List xApps",
+        Page[XAppRecord],
+        "One page.",
+        paging=sorted_page_parameter_docs(XAPP_SORTS),
+        parameters=_FILTER_DOCS,
     ),
-    response_model=None,
 )
 async def list_xapps(request: Request) -> Response:
-    """Answer with one page of the xApps that the caller may list."""
+    """Return one page of the xApps that the caller may list."""
     page = await _LIST.select_page(request)
     return page.response([entry.record_json for entry in page.entries])
 
 
 @router.get(
     "/{namespace}/{name}",
-    summary="Show one xApp",
-    openapi_extra={"parameters": [*XAPP_PATH_PARAMETERS, PRETTY_PARAMETER]},
-    responses=document_responses(
-        (200, "The xApp with its conditions, history and resources.", XAppDetails),
-        NOT_MODIFIED,
-        problems={**UNAUTHENTICATED_PROBLEM, 400: "An unknown or repeated parameter.", 404: "No such xApp."},
-        headers={200: ETAG_HEADERS},
+    **document_resource(
+        "Show one xApp",
+        XAppDetails,
+        "The xApp with its conditions, history and resources.",
+        parameters=XAPP_PATH_PARAMETERS,
+        problems={404: "No such xApp."},
     ),
-    response_model=None,
 )
 async def show_xapp(request: Request) -> Response:
-    """Answer with one xApp."""
+    """Return one xApp."""
     context = await get_xapp_context(request, parameters=("pretty",))
     return etag_response(request, context.entry.detailed_record_json(), pretty=context.query.boolean("pretty"))

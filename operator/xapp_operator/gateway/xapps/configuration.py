@@ -1,7 +1,7 @@
-"""What an xApp is configured with, and the change of it: an upgrade that touches `spec.values` and nothing else.
+"""The configuration of an xApp, and changes of its values: upgrades that touch `spec.values` only.
 
-Services come from memory; values and what Helm has recorded are read request by request with the caller's own token, so
-that nobody gets from here what the API server would not give them. Lives in the gateway, above the deployer.
+Services come from the watches. Values and Helm's records are read with the caller's token for each request, so the
+gateway shows nothing that the API server would not show the caller.
 """
 
 from __future__ import annotations
@@ -18,45 +18,43 @@ from xapp_operator.domain.values import merge_values, values_digest
 from xapp_operator.domain.yaml_values import MAX_DEPTH, deeper_than
 from xapp_operator.errors import AccessDenied, Conflict, ContentTooLarge, FieldError, KubeError, NotFound, XAppError
 from xapp_operator.gateway.catalog.records import SOURCE_LABELS
-from xapp_operator.gateway.proxy.target_lookup import find_api_target
+from xapp_operator.gateway.deploy.deployer import Deployer
+from xapp_operator.gateway.proxy.targets import select_api_target
+from xapp_operator.gateway.proxy.xapp_proxy import XAppProxy
 from xapp_operator.gateway.xapps.context import XAppContext, xapp_not_found
 from xapp_operator.gateway.xapps.manifest_diff import manifest_diff
 from xapp_operator.gateway.xapps.release_records import get_deployed_release
 from xapp_operator.gateway.xapps.service_addresses import services_with_addresses
 from xapp_operator.helm.manifest_masking import mask_manifest
 from xapp_operator.helm.release_storage import ReleaseRecord
+from xapp_operator.kube.advertise_address import AdvertiseAddress
 from xapp_operator.kube.resources import SERVICES, XAPPS
 
 CHANGE_ATTEMPTS: Final = 5
 METADATA_PATHS: Final = ("/metadata", "/config/metadata")
 METADATA_SECONDS: Final = 1.5
 METADATA_MAX_BYTES: Final = 64 * 1024
-NO_DIFF_WARNING: Final = (
-    "no diff: you may not read the release that is in force (get secrets), so nothing is compared with it"
-)
+NO_DIFF_WARNING: Final = "there is no diff, because you may not read the deployed release (get secrets)"
 
 ValuesChange = Callable[[JsonObject], JsonObject]
-"""Makes the new values of the present ones; may return masks."""
+"""Returns the new values for the current ones; masks in them stand for the values that they hide."""
 
 
-async def get_configuration(context: XAppContext) -> bytes:
+async def get_configuration(context: XAppContext, *, advertise: AdvertiseAddress, proxy: XAppProxy) -> bytes:
     """Return the JSON of an xApp's configuration.
 
     Raises:
-        NotFoundHere: when the XApp has gone meanwhile.
-        HelmError: for a record of Helm that cannot be read.
+        GatewayNotFound: when the XApp was deleted meanwhile.
+        HelmError: for a Helm record that cannot be read.
     """
-    gateway, entry = context.gateway, context.entry
+    entry = context.entry
     release, values, advertise_address, metadata = await asyncio.gather(
-        _readable_release(context), _user_values(context), _advertise_address(context), _fetch_metadata(context)
+        _readable_release(context), _user_values(context), _optional_address(advertise), _fetch_metadata(context, proxy)
     )
     if entry.source == SOURCE_LABELS and release is not None:
         values = release.config
     services = services_with_addresses(
-        gateway.registry.objects(entry.namespace, entry.release),
-        namespace=entry.namespace,
-        name=entry.name,
-        advertise_address=advertise_address,
+        context.live_objects, namespace=entry.namespace, name=entry.name, advertise_address=advertise_address
     )
 
     def encode_configuration() -> bytes:
@@ -73,36 +71,40 @@ async def get_configuration(context: XAppContext) -> bytes:
     return await asyncio.to_thread(encode_configuration)
 
 
-async def change_values(context: XAppContext, change: ValuesChange) -> JsonObject:
-    """Have the values of an XApp changed; return it as stored, also when nothing changes.
+async def change_values(
+    context: XAppContext, change: ValuesChange, *, deployer: Deployer, max_bytes: int
+) -> JsonObject:
+    """Write the changed values of an XApp; return it as stored, also when the values stay the same.
 
-    Somebody else's change at the same time is kept: `change` is made again on what they wrote.
+    When somebody else changes the XApp at the same time, `change` is applied again to what they wrote.
 
     Raises:
-        ValuesInvalid: when the chart's schema refuses them, or a mask has no value behind it.
-        TooLarge: when they are larger than values may be.
-        Conflict: when the XApp is being removed, or changes again and again.
-        XAppError: as `Deployer.configure`.
+        ValuesInvalid: when the chart's schema refuses the values, or a mask hides no value.
+        ContentTooLarge: when the values have more than `max_bytes`.
+        Conflict: when the XApp is being deleted, or changes again and again.
+        XAppError: as `Deployer.replace_values`.
     """
     for _ in range(CHANGE_ATTEMPTS):
         current = await _get_changeable_xapp(context)
-        values = await _changed_values(context, current, change)
+        values = await _changed_values(current, change, max_bytes=max_bytes)
         if values is None:
             return current
         try:
-            return await context.gateway.deployer.replace_values(context.caller, current, values)
+            return await deployer.replace_values(context.caller, current, values)
         except Conflict:
             continue
-    raise Conflict(f"the xApp {context.entry.name} is changed again and again by somebody else: send the request again")
+    raise Conflict(f"other clients keep changing the xApp {context.entry.name}: send the request again")
 
 
-async def preview_values_change(context: XAppContext, change: ValuesChange) -> JsonObject:
+async def preview_values_change(
+    context: XAppContext, change: ValuesChange, *, deployer: Deployer, max_bytes: int
+) -> JsonObject:
     """Return what `change_values` would do to the objects of the release. Raises as `change_values`."""
     current = await _get_changeable_xapp(context)
     current_values = obj(obj(current, "spec"), "values")
-    new_values = await _changed_values(context, current, change)
+    new_values = await _changed_values(current, change, max_bytes=max_bytes)
     values = current_values if new_values is None else new_values
-    preview = await context.gateway.deployer.preview_values(context.caller, current, values)
+    preview = await deployer.preview_values(context.caller, current, values)
     release, readable = None, True
     try:
         release = await get_deployed_release(context.caller.client, context.entry)
@@ -122,17 +124,16 @@ async def preview_values_change(context: XAppContext, change: ValuesChange) -> J
     return await asyncio.to_thread(compare)
 
 
-async def _changed_values(context: XAppContext, current: JsonObject, change: ValuesChange) -> JsonObject | None:
-    """Return the new values, or None when they mean the same to helm as the present ones."""
+async def _changed_values(current: JsonObject, change: ValuesChange, *, max_bytes: int) -> JsonObject | None:
+    """Return the new values, or None when they mean the same to helm as the current ones."""
     current_values = obj(obj(current, "spec"), "values")
-    max_bytes = context.gateway.settings.values_max_bytes
 
     def apply() -> JsonObject | None:
-        # Merging refuses what is too deep for all that follows; kubectl may have written such values.
+        # The merge refuses values that are nested too deeply for the steps below; kubectl may have written such values.
         known = merge_values(current_values)
         values = merge_values(unmask(change(known), known))
         if len(encode_json(values)) > max_bytes:
-            message = f"would have more than {max_bytes:,} bytes, the most that values may have: take something out"
+            message = f"would have more than {max_bytes:,} bytes, the limit for values: remove some of them"
             raise ContentTooLarge(f"the values {message}", errors=(FieldError("values", message),))
         return None if values_digest(values) == values_digest(current_values) else values
 
@@ -142,22 +143,19 @@ async def _changed_values(context: XAppContext, current: JsonObject, change: Val
 async def _get_changeable_xapp(context: XAppContext) -> JsonObject:
     current = await _get_xapp(context)
     if "deletionTimestamp" in obj(current, "metadata"):
-        raise Conflict(f"the xApp {context.entry.name} is being removed: deploy it again when it is gone")
+        raise Conflict(f"the xApp {context.entry.name} is being deleted: deploy it again when it is gone")
     return current
 
 
 async def _get_xapp(context: XAppContext) -> JsonObject:
-    entry = context.entry
     try:
-        return await context.caller.client.get(XAPPS, entry.name, namespace=entry.namespace)
+        return await context.caller.client.get(XAPPS, context.entry.name, namespace=context.namespace)
     except NotFound:
-        raise xapp_not_found(
-            context.gateway, namespace=entry.namespace, name=entry.name, hint="GET /api/xapps lists what there is"
-        ) from None
+        raise xapp_not_found(context.namespace, context.entry.name) from None
 
 
 async def _user_values(context: XAppContext) -> JsonObject | None:
-    """Return the user's values in the XApp, or None where there is no XApp."""
+    """Return `spec.values` of the XApp, or None for an xApp without one."""
     if context.entry.source == SOURCE_LABELS:
         return None
     return obj(obj(await _get_xapp(context), "spec"), "values")
@@ -170,18 +168,18 @@ async def _readable_release(context: XAppContext) -> ReleaseRecord | None:
         return None
 
 
-async def _advertise_address(context: XAppContext) -> str | None:
+async def _optional_address(advertise: AdvertiseAddress) -> str | None:
     try:
-        return await context.gateway.advertise.get()
+        return await advertise.get()
     except KubeError:
         return None
 
 
-async def _fetch_metadata(context: XAppContext) -> JsonObject | None:
-    """Return what the xApp tells of itself, where the caller could ask it through the proxy too."""
-    gateway, entry = context.gateway, context.entry
+async def _fetch_metadata(context: XAppContext, proxy: XAppProxy) -> JsonObject | None:
+    """Return what the xApp's own API answers about itself, for callers who may use the proxy."""
+    entry = context.entry
     try:
-        target = find_api_target(gateway.registry, entry)
+        target = select_api_target(context.live_objects, namespace=entry.namespace, names=(entry.name, entry.release))
     except XAppError:
         return None
     if not await context.caller.is_allowed("get", namespace=entry.namespace, resource=SERVICES, subresource="proxy"):
@@ -189,7 +187,7 @@ async def _fetch_metadata(context: XAppContext) -> JsonObject | None:
     try:
         async with asyncio.timeout(METADATA_SECONDS):
             for path in METADATA_PATHS:
-                found = await gateway.proxy.fetch_json(
+                found = await proxy.fetch_json(
                     context.caller, target, path, seconds=METADATA_SECONDS, max_bytes=METADATA_MAX_BYTES
                 )
                 if found is not None:

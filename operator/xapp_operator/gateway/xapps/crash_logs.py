@@ -1,7 +1,6 @@
-"""What containers said before they crashed: the end of their logs, for callers who may read these.
+"""The last log lines of crashed containers, for callers who may read logs.
 
-An application may write anything into its log, so this never goes into status, conditions or events, and is read for
-each request with the caller's token. Lives in the gateway, below the health of an xApp.
+An application may write anything into its log, so log lines never go into status, conditions or events.
 """
 
 from __future__ import annotations
@@ -23,20 +22,19 @@ CRASH_LOG_LINES: Final = 10
 CRASH_LOG_MAX_BYTES: Final = 2000
 
 CrashLogs: TypeAlias = dict[tuple[str, str], str]
-"""The last lines by pod and container."""
+"""(pod, container) → last lines."""
 
 
 async def read_crash_logs(context: XAppContext, pods: list[JsonObject]) -> CrashLogs:
-    """Return the last lines of the first containers that crash, or nothing for who may not read logs there."""
-    crashed = [(pod_name(pod), each) for pod in pods for each in containers_of(pod) if _has_crashed(each)][
-        :CRASHED_CONTAINERS_MAX
-    ]
+    """Return the last lines of the first containers that crashed; nothing when the caller may not read logs."""
+    crashed = [(pod_name(pod), each) for pod in pods for each in containers_of(pod) if _has_crashed(each)]
+    del crashed[CRASHED_CONTAINERS_MAX:]
     if not crashed:
         return {}
-    if not await context.caller.is_allowed("get", namespace=context.entry.namespace, resource=PODS, subresource="log"):
+    if not await context.caller.is_allowed("get", namespace=context.namespace, resource=PODS, subresource="log"):
         return {}
     logs = await asyncio.gather(*(_read_crash_log(context, pod, container) for pod, container in crashed))
-    return {(pod, container.name): words for (pod, container), words in zip(crashed, logs, strict=True)}
+    return {(pod, container.name): log for (pod, container), log in zip(crashed, logs, strict=True)}
 
 
 def _has_crashed(container: Container) -> bool:
@@ -44,24 +42,24 @@ def _has_crashed(container: Container) -> bool:
 
 
 async def _read_crash_log(context: XAppContext, pod: str, container: Container) -> str:
-    # The kubelet has kept the end of the log already, where terminationMessagePolicy is FallbackToLogsOnError.
+    # With terminationMessagePolicy FallbackToLogsOnError the kubelet already put the end of the log into the status.
     termination_message = text(container.last_termination, "message")
     return _last_lines(termination_message or await _read_log_tail(context, pod, container.name))
 
 
 async def _read_log_tail(context: XAppContext, pod: str, container: str) -> str:
     options = PodLogOptions(container=container, tail_lines=CRASH_LOG_LINES, limit_bytes=CRASH_LOG_MAX_BYTES)
-    read = b""
+    tail = b""
     try:
         async with (
-            context.caller.client.stream_log(pod, options, namespace=context.entry.namespace) as log,
+            context.caller.client.stream_log(pod, options, namespace=context.namespace) as log,
             aclosing(log.chunks()) as chunks,
         ):
             async for chunk in chunks:
-                read += chunk
+                tail += chunk
     except KubeError:
-        return ""  # there is none (yet)
-    return read.decode("utf-8", "replace")
+        return ""  # no log, or none yet
+    return tail.decode("utf-8", "replace")
 
 
 def _last_lines(log: str) -> str:

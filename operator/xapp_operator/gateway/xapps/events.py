@@ -1,20 +1,26 @@
-"""The Events about an xApp: the XApp itself, its objects, and what they made, told from other objects by name. Pure.
+"""The Events about an xApp: about the XApp, its objects, and the objects that its workloads created.
 
-Events name the object that they are about. Of what a workload made (ReplicaSets, Pods, claims) nothing is in memory,
-and much of it is gone when its Events are read; but Kubernetes names it after its maker in a fixed way, with letters
-from an alphabet without vowels (apimachinery, `rand.SafeEncodeString`).
+An Event names its object. The objects that a workload creates (ReplicaSets, Pods, volume claims) are not in memory, and
+many are gone when their Events are read. They are recognised by name: Kubernetes derives it from the owner's name with
+characters from an alphabet without vowels (apimachinery, `rand.SafeEncodeString`).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import aclosing
 from typing import Final
 
-from xapp_operator.api.json import JsonObject, integer, obj
+from xapp_operator.api.json import JsonObject, integer, obj, text
 from xapp_operator.api.names import XAPP_KIND
 from xapp_operator.domain.event_times import last_seen
+from xapp_operator.gateway.xapps.context import XAppContext
+from xapp_operator.kube.resources import EVENTS
 from xapp_operator.monitor.live_objects import LiveObject
+
+EVENTS_READ_MAX: Final = 5000
+EVENTS_PAGE_SIZE: Final = 500
 
 _SAFE_CHARACTER: Final = "[bcdfghjklmnpqrstvwxz2456789]"
 _POD_SUFFIX: Final = f"-{_SAFE_CHARACTER}{{5}}"
@@ -32,11 +38,32 @@ _CREATED_KINDS: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "Job": (("Pod", f"(-[0-9]+)?{_POD_SUFFIX}"),),
     "CronJob": (("Job", "-[0-9]+"), ("Pod", f"-[0-9]+(-[0-9]+)?{_POD_SUFFIX}")),
 }
-"""Kind → kinds that it makes, and what follows its own name in theirs."""
+"""Kind → the kinds that it creates, each with the pattern that follows the owner's name."""
+
+
+async def read_xapp_events(context: XAppContext) -> list[JsonObject]:
+    """Return the Events about the xApp among the first EVENTS_READ_MAX of its namespace, newest first.
+
+    They are read with the caller's token.
+    """
+    matcher = XAppObjectMatcher(context.live_objects, namespace=context.namespace, name=context.entry.name)
+    found: list[JsonObject] = []
+    read_count = 0
+    pages = context.caller.client.list_pages(EVENTS, namespace=context.namespace, limit=EVENTS_PAGE_SIZE)
+    async with aclosing(pages):
+        async for page in pages:
+            read_count += len(page.items)
+            for event in page.items:
+                involved_object = obj(event, "involvedObject")
+                if matcher.matches(text(involved_object, "kind"), text(involved_object, "name")):
+                    found.append(event)
+            if read_count >= EVENTS_READ_MAX:
+                break
+    return sorted(found, key=last_seen, reverse=True)
 
 
 class XAppObjectMatcher:
-    """Tells whether an object is one of an xApp."""
+    """Recognises the objects of one xApp by kind and name."""
 
     def __init__(self, objects: Iterable[LiveObject], *, namespace: str, name: str) -> None:
         self._objects = {(XAPP_KIND, name)}
@@ -51,7 +78,7 @@ class XAppObjectMatcher:
         self._created_patterns = {kind: re.compile("|".join(found)) for kind, found in patterns.items()}
 
     def matches(self, kind: str, name: str) -> bool:
-        """Return whether the object is the xApp, one of its objects, or made by one."""
+        """Return whether the object is the XApp, one of its objects, or an object that one of them created."""
         pattern = self._created_patterns.get(kind)
         return (kind, name) in self._objects or (pattern is not None and pattern.fullmatch(name) is not None)
 
@@ -70,7 +97,7 @@ def _created_name_patterns(kind: str, name: str) -> Iterator[tuple[str, str]]:
 
 
 def event_json(event: JsonObject) -> JsonObject:
-    """Return an Event as the API shows it; `lastSeen` is null where the reporter said no time."""
+    """Return an Event in the shape of the API; `lastSeen` is null when the reporter gave no time."""
     involved_object, series = obj(event, "involvedObject"), obj(event, "series")
     return {
         "type": event.get("type"),

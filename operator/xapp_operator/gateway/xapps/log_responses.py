@@ -1,14 +1,14 @@
-"""Answers that carry a log: as plain text to its end, or line by line as Server-Sent Events while it grows.
+"""Responses with the log of a container: plain text, or Server-Sent Events for each line while the log grows.
 
-Neither holds more than a chunk of it in memory: a client that reads slowly slows the kubelet. Lives in the gateway.
+At most a chunk of the log is in memory, so a client that reads slowly slows down the kubelet.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
@@ -31,7 +31,7 @@ TEXT_MAX_SECONDS: Final = 300.0
 POLL_SECONDS: Final = 1.0
 LOG_LINE_MAX_BYTES: Final = 64 * 1024
 OPEN_LOGS_MAX: Final = 256
-"""Open at a time in one gateway: each holds a connection of the API server and one of a kubelet."""
+"""Logs open at a time in one gateway: each holds a connection to the API server and one to a kubelet."""
 
 _TIMESTAMP: Final = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[-+]\d\d:\d\d) ", re.ASCII)
 _EVENT_ID: Final = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.(\d{9})Z(?:#([1-9]\d{0,8}))?", re.ASCII)
@@ -41,7 +41,7 @@ _END_EVENT: Final = b"event: end\ndata: the container has ended, or its pod is g
 
 @dataclass(frozen=True, slots=True, order=True)
 class LogPosition:
-    """A line by its time: seconds since the epoch, nanoseconds, and how many lines before it have the same time."""
+    """The position of a line: seconds since the epoch, nanoseconds, and the number of earlier lines with that time."""
 
     seconds: int
     nanos: int
@@ -49,21 +49,21 @@ class LogPosition:
 
     @property
     def time(self) -> str:
-        """Return the time as RFC 3339, to the second below it."""
+        """Return the time as RFC 3339, rounded down to a second."""
         return datetime.fromtimestamp(self.seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     @property
     def id(self) -> str:
-        """Return the id of the event of this line."""
+        """Return the id of the line's event."""
         counted = f"#{self.repeated}" if self.repeated else ""
         return f"{self.time[:-1]}.{self.nanos:09}Z{counted}"
 
 
 def parse_event_id(last_event_id: str) -> LogPosition:
-    """Return the position that the id of an event tells.
+    """Return the position in the id of an event.
 
     Raises:
-        MalformedRequest: for what is no such id.
+        MalformedRequest: for any other text.
     """
     found = _EVENT_ID.fullmatch(last_event_id)
     try:
@@ -73,12 +73,12 @@ def parse_event_id(last_event_id: str) -> LogPosition:
     except ValueError:
         pass
     raise MalformedRequest(
-        "Last-Event-ID is no id of an event of this log: send the id of the last event that came, or leave it out"
+        "Last-Event-ID is not the id of an event of this log: send the id of the last event received, or leave it out"
     )
 
 
 class LogEventEncoder:
-    """Cuts a log with timestamps into events, leaving out what comes before and at `after`."""
+    """Encodes a log with timestamps as events, without the lines up to and including `after`."""
 
     def __init__(self, after: LogPosition | None = None) -> None:
         self._after = after
@@ -86,20 +86,20 @@ class LogEventEncoder:
         self._pending = b""
         self._line_is_cut = False
         self.last_line_has_timestamp = True
-        """Whether the last line is of the container: those of a kubelet that cannot read (on) have no time."""
+        """Whether the last line comes from the container; the kubelet's own error messages have no timestamp."""
 
     def feed(self, chunk: bytes) -> bytes:
-        """Return the events of the lines that `chunk` completes."""
+        """Return the events for the lines that `chunk` completes."""
         *lines, rest = (self._pending + chunk).split(b"\n")
         events = b"".join(map(self._encode_line, lines))
         if len(rest) > LOG_LINE_MAX_BYTES:
-            # The rest of a line beyond the bound is dropped until it ends.
+            # The rest of a line beyond the limit is dropped.
             rest, self._line_is_cut = rest[:LOG_LINE_MAX_BYTES], True
         self._pending = rest
         return events
 
     def finish(self) -> bytes:
-        """Return the event of a last line that nobody ended."""
+        """Return the event for a last line without a line break."""
         rest, self._pending = self._pending, b""
         return self._encode_line(rest) if rest else b""
 
@@ -128,7 +128,7 @@ class LogEventEncoder:
 
 
 class LogResponse(BaseStreamingResponse):
-    """An answer whose body is a log that has been opened already, so that a refusal is an answer of its own."""
+    """A response whose body is an open log; opening it first lets an error become a problem response."""
 
     def __init__(self, stream: ApiStream, stack: AsyncExitStack, *, headers: Mapping[str, str]) -> None:
         super().__init__(headers=headers)
@@ -142,19 +142,19 @@ class LogResponse(BaseStreamingResponse):
 
 
 class TextLogResponse(LogResponse):
-    """A log as it is."""
+    """The log as plain text."""
 
     media_type = "text/plain"
 
     async def send_body(self, send: Send) -> None:
-        """Send what there is."""
+        """Send the log to its end, for at most TEXT_MAX_SECONDS."""
         async with asyncio.timeout(TEXT_MAX_SECONDS):
             async for chunk in self.log.chunks():
                 await send(body_message(chunk))
 
 
 class EventLogResponse(LogResponse):
-    """A log that grows, an event for each line; `goes_on` is asked at heartbeats whether the client may still read."""
+    """A growing log with an event for each line; each heartbeat calls `may_continue` to check the client's rights."""
 
     media_type = "text/event-stream"
 
@@ -174,59 +174,65 @@ class EventLogResponse(LogResponse):
         self._is_closing = is_closing
 
     async def send_body(self, send: Send) -> None:
-        """Send lines and heartbeats until the container ends, or the client may read no more."""
+        """Send lines and heartbeats until the container ends or the client loses the right to read."""
         await send(body_message(f"retry: {RETRY_MILLISECONDS}\n\n".encode()))
+        async with aclosing(self.log.chunks()) as chunks, aclosing(self._events(chunks)) as events:
+            try:
+                async for each in events:
+                    await send(body_message(each))
+            except XAppError:
+                return  # no end event: the client reconnects and resumes
+
+    async def _events(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+        async def next_chunk() -> bytes | None:
+            return await anext(chunks, None)
+
         clock = asyncio.get_running_loop().time
         sent_at = checked_at = clock()
-        async with _chunk_reader(self.log) as next_chunk:
-            pending_chunk = asyncio.ensure_future(next_chunk())
-            try:
-                while not self._is_closing():
-                    if clock() - checked_at >= HEARTBEAT_SECONDS:
-                        checked_at = clock()
-                        if not await self._may_continue():
-                            return
-                    await asyncio.wait({pending_chunk}, timeout=POLL_SECONDS)
-                    events = b""
-                    if pending_chunk.done():
-                        chunk = pending_chunk.result()
-                        if chunk is None:
-                            rest = self._encoder.finish()
-                            # Without the end where the kubelet gave up: then the client asks again.
-                            await send(
-                                body_message(rest + _END_EVENT if self._encoder.last_line_has_timestamp else rest)
-                            )
-                            return
-                        events = self._encoder.feed(chunk)
-                        pending_chunk = asyncio.ensure_future(next_chunk())
-                    elif clock() - sent_at >= HEARTBEAT_SECONDS:
-                        events = b":\n\n"
-                    if events:
-                        await send(body_message(events))
-                        sent_at = clock()
-            except XAppError:
-                return  # no end: the client asks again, and goes on where it was
-            finally:
-                pending_chunk.cancel()
-                await asyncio.wait({pending_chunk})
-                if not pending_chunk.cancelled():
-                    pending_chunk.exception()  # seen here, should the client have left first
+        pending_chunk = asyncio.ensure_future(next_chunk())
+        try:
+            while not self._is_closing():
+                if clock() - checked_at >= HEARTBEAT_SECONDS:
+                    checked_at = clock()
+                    if not await self._may_continue():
+                        return
+                await asyncio.wait({pending_chunk}, timeout=POLL_SECONDS)
+                events = b""
+                if pending_chunk.done():
+                    chunk = pending_chunk.result()
+                    if chunk is None:
+                        rest = self._encoder.finish()
+                        # No end event when the kubelet failed, so that the client reconnects.
+                        yield rest + _END_EVENT if self._encoder.last_line_has_timestamp else rest
+                        return
+                    events = self._encoder.feed(chunk)
+                    pending_chunk = asyncio.ensure_future(next_chunk())
+                elif clock() - sent_at >= HEARTBEAT_SECONDS:
+                    events = b":\n\n"
+                if events:
+                    yield events
+                    sent_at = clock()
+        finally:
+            pending_chunk.cancel()
+            await asyncio.wait({pending_chunk})
+            if not pending_chunk.cancelled():
+                pending_chunk.exception()  # retrieved, in case the client left first
 
 
 def log_limit() -> ConcurrencyLimit:
-    """Return the places for logs that are read at a time."""
+    """Return the limit for the logs that are open at a time."""
     return ConcurrencyLimit(
-        OPEN_LOGS_MAX, message=f"{OPEN_LOGS_MAX} logs are being read, the most at a time: ask again in a second"
+        OPEN_LOGS_MAX, message=f"{OPEN_LOGS_MAX} logs are open, which is the limit: try again in a second"
     )
 
 
 async def open_log(
     client: KubeClient, pod: str, options: PodLogOptions, *, namespace: str, stack: AsyncExitStack
 ) -> ApiStream:
-    """Return the log of a container, held by `stack`.
+    """Open the log of a container; `stack` closes it.
 
     Raises:
-        NotFoundHere: when there is none (yet, or any more), in the words of the API server.
+        GatewayNotFound: when there is no such log; the message includes that of the API server.
         KubeError: when the pod's node does not answer.
     """
     try:
@@ -236,18 +242,5 @@ async def open_log(
 
 
 def resume_options(options: PodLogOptions, after: LogPosition) -> PodLogOptions:
-    """Return the options of a log that is followed from a position on, however many lines there are since."""
+    """Return the options that follow a log from a position on, without a limit on the lines since then."""
     return replace(options, tail_lines=None, since_seconds=None, since_time=after.time)
-
-
-@asynccontextmanager
-async def _chunk_reader(stream: ApiStream) -> AsyncIterator[Callable[[], Awaitable[bytes | None]]]:
-    chunks = stream.chunks()
-
-    async def next_chunk() -> bytes | None:
-        return await anext(chunks, None)
-
-    try:
-        yield next_chunk
-    finally:
-        await chunks.aclose()

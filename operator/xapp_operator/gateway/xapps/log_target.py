@@ -1,7 +1,6 @@
-"""Which log is asked for: of which pod and container of an xApp, and which part of it.
+"""Which log a request means: of which pod and container of an xApp, and which part of it.
 
-A person mostly wants the log of the one pod there is. So what is left out is chosen, and the answer's headers say what.
-Lives in the gateway, below the answers that carry the log (`logstream`).
+A pod or container that the request leaves out is selected, and response headers name the selection.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _RFC3339: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz
 
 @dataclass(frozen=True, slots=True)
 class LogRequest:
-    """The query of a request for a log; `since` is seconds back from now, or RFC 3339 in UTC."""
+    """The query of a request for a log. `since` is a number of seconds before now, or an RFC 3339 time in UTC."""
 
     pod: str | None
     container: str | None
@@ -49,7 +48,7 @@ class LogRequest:
         """Read the query.
 
         Raises:
-            MalformedRequest: for a value out of its bounds, naming them.
+            MalformedRequest: for a value outside its bounds; the message names them.
         """
         tail = query.integer("tail", default=TAIL_DEFAULT, low=0, high=TAIL_MAX, bound=f"between 0 and {TAIL_MAX}")
         return cls(
@@ -62,7 +61,7 @@ class LogRequest:
         )
 
     def log_options(self, container: str) -> PodLogOptions:
-        """Return what is asked of the API server."""
+        """Return the options for the API server."""
         return PodLogOptions(
             container=container,
             tail_lines=self.tail,
@@ -77,7 +76,7 @@ class LogRequest:
 
 @dataclass(frozen=True, slots=True)
 class LogTarget:
-    """The log that a request means, and the names of the xApp's pods, when it could have meant others."""
+    """The selected pod and container, and the names of the xApp's pods when the request named none."""
 
     pod: str
     container: str
@@ -85,25 +84,24 @@ class LogTarget:
 
     @property
     def headers(self) -> dict[str, str]:
-        """Return the headers that tell it."""
+        """Return the response headers that name the selection."""
         headers = {"X-Pod": self.pod, "X-Container": self.container}
         return headers | ({"X-Pods": ", ".join(self.pods)} if self.pods else {})
 
 
 async def find_log_target(context: XAppContext, log_request: LogRequest) -> LogTarget:
-    """Return the log that is meant: of the best pod there is, and of its main container, where none is named.
+    """Return the pod and container that `log_request` names or, by default, the first ready pod's main container.
 
     Raises:
-        NotFoundHere: for a pod or container that the xApp has not; the message names those that it has.
+        GatewayNotFound: when the xApp has no such pod or container; the message lists its containers.
         AccessDenied: when the caller may not read pods.
     """
     pods = await _find_pods(context, log_request.pod)
     if not pods:
         which = f"no pod {quote_input(log_request.pod)}" if log_request.pod is not None else "no pods"
         raise GatewayNotFound(
-            f"the xApp {quote_input(context.entry.name)} has {which} in its namespace: leave pod out for the "
-            "newest that is "
-            "ready, or look at GET …/health"
+            f"the xApp {quote_input(context.entry.name)} has {which} in its namespace: leave out pod to select the "
+            "newest ready pod, or see GET …/health"
         )
     if log_request.previous:
         pods.sort(key=lambda pod: not _restart_count(pod))
@@ -122,9 +120,7 @@ async def find_log_target(context: XAppContext, log_request: LogRequest) -> LogT
 async def _find_pods(context: XAppContext, name: str | None) -> list[JsonObject]:
     if name is not None and _POD_NAME.fullmatch(name) is None:
         return []
-    entry = context.entry
-    objects = context.gateway.registry.objects(entry.namespace, entry.release)
-    return await read_pods(context.caller.client, objects, namespace=entry.namespace, name=name)
+    return await read_pods(context.caller.client, context.live_objects, namespace=context.namespace, name=name)
 
 
 def _restart_count(pod: JsonObject) -> int:
@@ -135,7 +131,7 @@ def _parse_since(value: str | None) -> int | str | None:
     if value is None:
         return None
     if _RFC3339.fullmatch(value):
-        # A `+` in a query string is a space, unless it was encoded.
+        # An unencoded `+` in a query string is a space.
         try:
             at = datetime.fromisoformat(value.replace(" ", "+").upper())
             return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

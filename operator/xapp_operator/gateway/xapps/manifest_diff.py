@@ -1,7 +1,7 @@
-"""What a change would do to the objects of a release: a unified diff of two manifests, object by object. Pure.
+"""The unified diff of two manifests, object by object. Pure.
 
-Objects are paired by kind and name, so that their order does not matter; hooks, which Helm keeps apart, are left out.
-Secrets are masked: within one diff, equal secrets have equal masks, and different ones differ.
+Objects are matched by kind and name, so their order does not matter; hooks are left out. Secrets are masked: within one
+diff equal secrets have equal masks, and different secrets have different ones.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from xapp_operator.domain.redaction import MASK
 from xapp_operator.helm.manifest_masking import MaskFactory, mask_documents, mask_text
 
 LINES_COMPARED_MAX: Final = 2000
-"""Of one object, after what is equal at both ends: more is shown as taken out and put in, not compared line by line."""
+"""Lines of one object that are compared; a longer difference is shown as removed and added blocks."""
 
 CONTEXT_LINES: Final = 3
 NO_FILE: Final = "/dev/null"
@@ -25,12 +25,12 @@ _MASK_DIGEST_DIGITS: Final = 6
 
 
 def manifest_diff(before: str, after: str, *, secrets: Iterable[str] = ()) -> str:
-    """Return the unified diff of two manifests, empty when they have the same objects.
+    """Return the unified diff of two manifests; empty when their objects are equal.
 
     Args:
-        before: the manifest in force; empty when there is none.
-        after: the manifest that would be.
-        secrets: texts that must not stand anywhere in the diff.
+        before: the deployed manifest; empty when there is none.
+        after: the new manifest.
+        secrets: texts to mask everywhere in the diff.
     """
     masking, hidden = _new_masking(), tuple(secrets)
     old, new = _masked_objects(before, masking, hidden), _masked_objects(after, masking, hidden)
@@ -39,7 +39,7 @@ def manifest_diff(before: str, after: str, *, secrets: Iterable[str] = ()) -> st
 
 
 def _new_masking() -> MaskFactory:
-    # A key that nobody gets: the marks of two answers cannot be compared, nor a secret guessed from one.
+    # A new secret key for each diff, so that masks cannot be compared across responses or used to guess a secret.
     key = randomness.token_bytes(_KEY_BYTES)
     return lambda written: f"{MASK} ({hmac.digest(key, written.encode(), 'sha256').hex()[:_MASK_DIGEST_DIGITS]})"
 

@@ -1,6 +1,6 @@
-"""The pods of an xApp: those that its workloads select, read with the caller's token, a bounded number of them.
+"""The pods that an xApp's workloads select, a bounded number of them, read with the caller's token.
 
-Pods are not kept in memory: they are many, and only logs and health need them. Lives in the gateway.
+They are not in memory: there are many, and only logs and health need them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from xapp_operator.monitor.live_objects import LiveObject
 
 POD_WORKLOADS_MAX: Final = 50
 PODS_MAX: Final = 500
-"""Of one workload."""
+"""Pods of one workload."""
 READ_CONCURRENCY: Final = 8
 
 JOB_LABEL: Final = "batch.kubernetes.io/job-name"
@@ -32,13 +32,13 @@ _Read: TypeAlias = Callable[[], Awaitable[list[JsonObject]]]
 async def read_pods(
     client: KubeClient, objects: Iterable[LiveObject], *, namespace: str, name: str | None = None
 ) -> list[JsonObject]:
-    """Return the pods of an xApp, the best one to look at first: ready before not ready, then the newest.
+    """Return the pods of an xApp: ready ones first, then the newest; terminating ones last.
 
     Args:
-        client: the caller's.
-        objects: of the xApp; those in other namespaces do not count.
-        namespace: of the xApp.
-        only: the name of one pod, when no other is wanted.
+        client: the caller's client.
+        objects: the objects of the xApp; those in other namespaces are ignored.
+        namespace: the namespace of the xApp.
+        name: the name of the only pod to return, if any.
     """
     in_namespace = [live for live in objects if live.key[1] == namespace]
     selectors = list(dict.fromkeys(live.selector for live in in_namespace if live.selector))[:POD_WORKLOADS_MAX]
@@ -67,7 +67,7 @@ def pod_name(pod: JsonObject) -> str:
 
 
 def container_names(pod: JsonObject) -> list[str]:
-    """Return the names of all containers of a pod: ordinary ones first, then those of its start and of debugging."""
+    """Return the names of all containers of a pod: ordinary ones first, then init and ephemeral ones."""
     spec = obj(pod, "spec")
     fields = ("containers", "initContainers", "ephemeralContainers")
     return [text(each, "name") for field in fields for each in items(spec, field)]
@@ -94,7 +94,7 @@ async def _get_pod(client: KubeClient, name: str, *, namespace: str) -> list[Jso
 async def _list_cron_job_pods(
     client: KubeClient, cron_jobs: list[str], *, namespace: str, name: str | None
 ) -> list[JsonObject]:
-    # A CronJob calls its Jobs by their time, in minutes; the Jobs are not labelled as its own.
+    # The Jobs of a CronJob have no label of it; their names end in the scheduled time in minutes.
     job = re.compile(rf"(?:{'|'.join(cron_jobs)})-[0-9]+")
     pods = await _list_selected(client, JOB_LABEL, namespace=namespace, name=name)
     return [pod for pod in pods if job.fullmatch(text(obj(obj(pod, "metadata"), "labels"), JOB_LABEL))]

@@ -1,7 +1,7 @@
-"""The Helm release behind an xApp, read from Helm's own records with the caller's token, request by request.
+"""The Helm release of an xApp, read from Helm's Secrets with the caller's token for each request.
 
-What a record holds (manifest, values, notes) is never kept here: it may be a megabyte, and whoever may not read Secrets
-in that namespace must not get it from memory. Lives in the gateway, above Helm's records.
+Manifest, values and notes are never kept in memory: they may be large, and callers who may not read Secrets must not
+get them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ REVISION_FIELDS: Final = (
 
 
 async def get_deployed_release(client: KubeClient, entry: XAppEntry) -> ReleaseRecord | None:
-    """Return the revision that is in force, or None before the first one was deployed.
+    """Return the deployed revision, or None before the first deployment.
 
     Raises:
         AccessDenied: when the caller may not read the Secrets of the namespace.
@@ -44,7 +44,7 @@ async def get_deployed_release(client: KubeClient, entry: XAppEntry) -> ReleaseR
         try:
             return await _read_release(client, entry, status_revision)
         except NotFound:
-            pass  # another one is in force since
+            pass  # another revision was deployed since
     revisions = await _list_release_secrets(client, entry)
     if not revisions or (status_revision is None and entry.source != SOURCE_LABELS):
         return None
@@ -56,26 +56,27 @@ async def get_deployed_release(client: KubeClient, entry: XAppEntry) -> ReleaseR
 
 
 async def get_masked_manifest(client: KubeClient, entry: XAppEntry) -> str:
-    """Return the manifest in force, secrets masked.
+    """Return the deployed manifest with masked secrets.
 
     Raises:
-        NotFoundHere: before the first revision was deployed; otherwise as `release_in_force`.
+        GatewayNotFound: before the first deployment.
+        AccessDenied, HelmError: as `get_deployed_release`.
     """
     release = await _require_deployed_release(client, entry)
     return await asyncio.to_thread(lambda: mask_manifest(release.manifest, secrets=_secret_values(release)))
 
 
 async def get_masked_notes(client: KubeClient, entry: XAppEntry) -> str:
-    """Return the notes of the revision in force, known secrets masked. Raises as `shown_manifest`."""
+    """Return the notes of the deployed revision with masked secrets. Raises as `get_masked_manifest`."""
     release = await _require_deployed_release(client, entry)
     return await asyncio.to_thread(lambda: mask_text(release.notes, secrets=_secret_values(release)))
 
 
 async def list_revisions(client: KubeClient, entry: XAppEntry) -> list[JsonObject]:
-    """Return the revisions of an xApp, newest first, as the API shows them.
+    """Return the revisions of an xApp in the shape of the API, newest first.
 
-    Those of an XApp come from its status; of one that is known by its labels, from the labels of Helm's Secrets, which
-    tell number, status and time only.
+    For an XApp they come from its status. For an xApp that is known by its labels only they come from the metadata of
+    Helm's Secrets, which has number, status and time.
 
     Raises:
         AccessDenied: when the caller may not list the Secrets of an xApp known by its labels.
@@ -86,7 +87,7 @@ async def list_revisions(client: KubeClient, entry: XAppEntry) -> list[JsonObjec
 
 
 def revisions_in_status(entry: XAppEntry) -> list[int]:
-    """Return the numbers of the revisions that the status of an XApp tells of, newest first."""
+    """Return the numbers of the revisions in the status of an XApp, newest first."""
     return [integer(each, "revision") for each in items(orjson.loads(entry.details_json), "history")]
 
 
@@ -94,7 +95,7 @@ async def _require_deployed_release(client: KubeClient, entry: XAppEntry) -> Rel
     release = await get_deployed_release(client, entry)
     if release is None:
         raise GatewayNotFound(
-            f"no revision of the xApp {quote_input(entry.name)} is deployed yet: its conditions tell how far it is"
+            f"no revision of the xApp {quote_input(entry.name)} is deployed yet: see its conditions for the progress"
         )
     return release
 
@@ -115,7 +116,7 @@ async def _read_release(client: KubeClient, entry: XAppEntry, revision: int) -> 
 
 async def _list_release_secrets(client: KubeClient, entry: XAppEntry) -> list[tuple[RevisionInfo, JsonObject]]:
     if _RELEASE_NAME.fullmatch(entry.release) is None:
-        return []  # what an annotation says is anybody's text
+        return []  # anybody can write the annotation that the name comes from
     found = await client.list(
         SECRETS,
         namespace=entry.namespace,
@@ -128,7 +129,7 @@ async def _list_release_secrets(client: KubeClient, entry: XAppEntry) -> list[tu
 
 
 def _revision_from_labels(info: RevisionInfo, secret: JsonObject) -> JsonObject:
-    # Helm takes its label createdAt away with the first change of status; the Secret itself remembers.
+    # Helm removes its label createdAt at the first change of status, so the Secret's own time is used.
     known: JsonObject = {
         "revision": info.revision,
         "status": info.status or None,

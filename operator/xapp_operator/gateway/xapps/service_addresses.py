@@ -1,7 +1,7 @@
-"""Where the ports of Services can be reached, as URLs: from outside, inside the cluster, through the gateway. Pure.
+"""The URLs at which the ports of Services can be reached: from outside, in the cluster, and through the gateway. Pure.
 
-What is listed follows from the Service and the Ingresses of the same xApp; nothing is connected to. The scheme is that
-of `appProtocol` (Kubernetes, Service ports), else of the port's name (`http`, `grpc-api`), else http.
+The addresses follow from the Service and the Ingresses of the same xApp; nothing is probed. The scheme comes from
+`appProtocol`, else from the port's name (`http`, `grpc-api`), else it is http.
 """
 
 from __future__ import annotations
@@ -31,44 +31,41 @@ _SCHEMES: Final = {
     ),
     **dict.fromkeys(("rmr", "sip", "smtp", "sql", "ssh", "tcp"), "tcp"),
 }
-"""Scheme by the first word of appProtocol or name; None: the word itself."""
+"""First word of appProtocol or port name → URL scheme; None stands for the word itself."""
 
 
 def services_with_addresses(
     objects: Iterable[LiveObject], *, namespace: str, name: str, advertise_address: str | None
 ) -> list[JsonObject]:
-    """Return the Services among the objects of an xApp, each with the addresses at which it can be reached.
+    """Return the Services among an xApp's objects in the shape of the API, each with its addresses.
 
     Args:
-        objects: of the xApp, Ingresses too.
-        namespace: of the xApp; the gateway passes requests on to Services in it only.
-        name: of the xApp, as in every path.
-        advertised: the address of the cluster, or None where it has none.
+        objects: the objects of the xApp, including Ingresses.
+        namespace: the namespace of the xApp; the gateway's proxy serves only Services in it.
+        name: the name of the xApp in API paths.
+        advertise_address: the cluster advertise address, or None.
     """
     live_objects = tuple(objects)
-    ingresses = [(each.key[1], each.ingress) for each in live_objects if each.ingress is not None]
     found: list[JsonObject] = []
-    for each in live_objects:
-        if each.service is None:
+    for live in live_objects:
+        if live.service is None:
             continue
-        service_namespace = each.key[1]
-        same_namespace = [ingress for where, ingress in ingresses if where == service_namespace]
-        proxy_path = f"/api/xapps/{quote(namespace)}/{quote(name)}/proxy" if service_namespace == namespace else None
+        service_namespace = live.key[1]
         addresses = _service_addresses(
-            each.service,
+            live.service,
             namespace=service_namespace,
-            ingresses=same_namespace,
+            ingresses=[each.ingress for each in live_objects if each.ingress and each.key[1] == service_namespace],
             advertise_address=advertise_address,
-            proxy_path=proxy_path,
+            proxy_path=f"/api/xapps/{quote(namespace)}/{quote(name)}/proxy" if service_namespace == namespace else None,
         )
-        record: JsonObject = orjson.loads(each.service.status_json)
+        record: JsonObject = orjson.loads(live.service.status_json)
         record["addresses"] = [{"url": url, "via": via} for url, via in addresses]
         found.append(record)
     return found
 
 
 def port_scheme(port: ServicePort) -> str:
-    """Return the scheme of a URL of this port."""
+    """Return the URL scheme of a port."""
     if (port.protocol or "TCP") != "TCP":
         return (port.protocol or "").lower()
     for word in (port.app_protocol, port.name):
@@ -91,28 +88,20 @@ def _service_addresses(
         return []
     found: dict[tuple[str, str], None] = {}
     for port in status.ports:
-        for address in _port_addresses(
-            service, port, namespace=namespace, advertise_address=advertise_address, proxy_path=proxy_path
-        ):
-            found.setdefault(address)
-        for url in _ingress_urls(ingresses, status.name, port):
-            found.setdefault((url, "ingress"))
+        scheme, is_tcp = port_scheme(port), (port.protocol or "TCP") == "TCP"
+        # The name of a headless Service resolves to its pods, so the target port counts.
+        port_number = port.target_port if service.headless and isinstance(port.target_port, int) else port.port
+        urls = {
+            "nodePort": [_url(scheme, advertise_address, port.node_port)]
+            if status.type in _NODE_PORT_TYPES and port.node_port and advertise_address
+            else [],
+            "loadBalancer": [_url(scheme, address, port.port) for address in service.addresses],
+            "ingress": _ingress_urls(ingresses, status.name, port),
+            "clusterDNS": [_url(scheme, f"{status.name}.{namespace}.svc", port_number)],
+            "proxy": [f"{proxy_path}/{quote(status.name)}/{port.port}/"] if proxy_path is not None and is_tcp else [],
+        }
+        found.update(((url, kind), None) for kind in ADDRESS_KINDS for url in urls[kind])
     return sorted(found, key=lambda each: ADDRESS_KINDS.index(each[1]))[:SERVICE_ADDRESSES_MAX]
-
-
-def _port_addresses(
-    service: LiveService, port: ServicePort, *, namespace: str, advertise_address: str | None, proxy_path: str | None
-) -> Iterator[tuple[str, str]]:
-    status, scheme = service.status, port_scheme(port)
-    if status.type in _NODE_PORT_TYPES and port.node_port and advertise_address:
-        yield _url(scheme, advertise_address, port.node_port), "nodePort"
-    for address in service.addresses:
-        yield _url(scheme, address, port.port), "loadBalancer"
-    # A headless Service is nothing but names of its pods: no port is translated.
-    port_number = port.target_port if service.headless and isinstance(port.target_port, int) else port.port
-    yield _url(scheme, f"{status.name}.{namespace}.svc", port_number), "clusterDNS"
-    if proxy_path is not None and (port.protocol or "TCP") == "TCP":
-        yield f"{proxy_path}/{quote(status.name)}/{port.port}/", "proxy"
 
 
 def _ingress_urls(ingresses: Sequence[LiveIngress], service: str, port: ServicePort) -> Iterator[str]:
@@ -125,7 +114,7 @@ def _ingress_urls(ingresses: Sequence[LiveIngress], service: str, port: ServiceP
 def _backend_urls(backend: IngressBackend, addresses: Sequence[str]) -> Iterator[str]:
     if backend.host.startswith("*"):
         return
-    # Of a regular expression, as some controllers take, what comes before its first sign is a path.
+    # Some controllers accept regular expressions: the text before the first special character is a path.
     path = quote(backend.path.split("(")[0].split("*")[0].split("$")[0] or "/", safe="/-._~!&'+,;=:@%")
     for host in (backend.host,) if backend.host else addresses:
         yield f"{'https' if backend.tls else 'http'}://{_bracketed(host)}{path}"

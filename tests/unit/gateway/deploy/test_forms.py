@@ -10,7 +10,7 @@ from xapp_operator.api.json import JsonObject
 from xapp_operator.config import Settings
 from xapp_operator.errors import FormInvalid, MalformedRequest
 from xapp_operator.gateway.deploy.forms import Form, decode_form, form_schema, read_namespace, validate_form
-from xapp_operator.gateway.http.bodies import BODY_ERRORS_MAX
+from xapp_operator.gateway.http.validation import FIELD_ERRORS_MAX
 
 SETTINGS = Settings()
 REMOTE = {
@@ -82,7 +82,7 @@ def test_null_is_as_good_as_left_out_and_clears_a_field_in_an_upgrade() -> None:
 @pytest.mark.parametrize(
     ("changes", "field", "says"),
     [
-        ({"version": 2}, "version", "text in quotes"),
+        ({"version": 2}, "version", "string in quotes"),
         ({"version": "v0.2"}, "version", "dotted numeric"),
         ({"version": "0.2\n"}, "version", "dotted numeric"),
         ({"version": "0.2."}, "version", "dotted numeric"),
@@ -91,7 +91,7 @@ def test_null_is_as_good_as_left_out_and_clears_a_field_in_an_upgrade() -> None:
         ({"xAppName": "x" * 254}, "xAppName", "at most 253 characters"),
         ({"team": "日本"}, "team", "at least one letter or digit"),
         ({"organization": None}, "organization", "is required"),
-        ({"owner": ["jane"]}, "owner", "text in quotes"),
+        ({"owner": ["jane"]}, "owner", "string in quotes"),
         ({"method": "upload"}, "method", "'Remote Chart Repository' or 'Upload Chart'"),
         ({"namespace": "Ric_xApps"}, "namespace", "lower-case"),
         ({"namespace": "a" * 64}, "namespace", "63"),
@@ -105,13 +105,13 @@ def test_null_is_as_good_as_left_out_and_clears_a_field_in_an_upgrade() -> None:
         ({"timeout": "5m\n"}, "timeout", "between 1s and 24h"),
         ({"releaseName": "Hello"}, "releaseName", "lower-case"),
         ({"releaseName": "h" * 54}, "releaseName", "53"),
-        ({"upgrade": {"onFail": "none"}}, "upgrade.onFail", "no field"),
+        ({"upgrade": {"onFail": "none"}}, "upgrade.onFail", "not a known field"),
         ({"upgrade": "none"}, "upgrade", "must be an object"),
         ({"dependsOn": {"name": "x"}}, "dependsOn", "must be a list"),
-        ({"dependsOn": [{"name": 3}]}, "dependsOn.0.name", "text in quotes"),
+        ({"dependsOn": [{"name": 3}]}, "dependsOn.0.name", "string in quotes"),
         ({"xAppname": "x"}, "xAppname", "did you mean 'xAppName'"),
-        ({"x_app_name": "x"}, "x_app_name", "no field"),
-        ({"unknown": None}, "unknown", "no field"),
+        ({"x_app_name": "x"}, "x_app_name", "not a known field"),
+        ({"unknown": None}, "unknown", "not a known field"),
         ({"values": {"a": 1}}, "values", "as the part values"),
         ({"archive": {}}, "archive", "as the part file"),
         ({"chartVersion": "1.0"}, "chartVersion", "forbidden with method 'Upload Chart'"),
@@ -152,7 +152,7 @@ def test_a_refusal_stays_small_however_much_is_wrong() -> None:
     with pytest.raises(FormInvalid) as refusal:
         checked(**{f"unknown{at}": at for at in range(3000)})
 
-    assert len(refusal.value.errors) == BODY_ERRORS_MAX
+    assert len(refusal.value.errors) == FIELD_ERRORS_MAX
 
 
 def test_a_refusal_never_repeats_what_was_given_for_a_field() -> None:
@@ -163,7 +163,7 @@ def test_a_refusal_never_repeats_what_was_given_for_a_field() -> None:
 
 
 def test_an_unwatched_namespace_is_refused() -> None:
-    with pytest.raises(FormInvalid, match="one of the namespaces that are cared for here: a, b"):
+    with pytest.raises(FormInvalid, match="one of the namespaces that this gateway serves: a, b"):
         validate_form(form(), settings=Settings(namespaces=("a", "b")))
 
 

@@ -1,0 +1,96 @@
+"""FormInvalid from a model's validation errors: all invalid fields by name, none of their values."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Final, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from xapp_operator.api.json import JsonObject
+from xapp_operator.common.text import escape_input
+from xapp_operator.config import Settings
+from xapp_operator.errors import FieldError, FormInvalid
+from xapp_operator.gateway.http.query import suggest_name
+
+FIELD_ERRORS_MAX: Final = 50
+"""Fields that one response names."""
+
+_TYPE_MESSAGES: Final = {
+    "string_type": "must be a string in quotes",
+    "int_type": "must be a whole number without quotes",
+    "bool_type": "must be true or false, without quotes",
+    "list_type": "must be a list",
+    "dict_type": "must be an object",
+    "model_type": "must be an object",
+    "model_attributes_type": "must be an object",
+}
+
+DNS_LABEL_RULE: Final = "must be at most 63 lower-case letters, digits and '-', with no '-' at the start or end"
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def validate_body(body: JsonObject, model: type[M]) -> M:
+    """Return a small JSON body as an instance of its model.
+
+    Raises:
+        FormInvalid: naming the invalid fields.
+    """
+    try:
+        return model.model_validate(body)
+    except ValidationError as error:
+        raise form_invalid(list(field_errors(error, model))) from None
+
+
+def field_errors(
+    error: ValidationError,
+    model: type[BaseModel],
+    *,
+    prefix: str = "",
+    hidden: Collection[str] = (),
+    pattern_rules: Mapping[str, str] | None = None,
+) -> Iterator[FieldError]:
+    """Yield an error for each field that pydantic rejects.
+
+    Args:
+        error: what `model` raised.
+        model: names the known fields and describes required ones.
+        prefix: stands before each field path.
+        hidden: fields of the model that a body must not have.
+        pattern_rules: top-level field → what to say when its pattern does not match.
+    """
+    fields = {field.alias or name: field.description for name, field in model.model_fields.items()}
+    known = [name for name in fields if name not in hidden]
+    for each in error.errors(include_url=False, include_input=False):
+        path, kind = [str(part) for part in each["loc"]], each["type"]
+        name = path[-1] if path else ""
+        message = str(each["msg"]).replace("String should", "must").replace("Input should", "must")
+        if kind == "missing":
+            description = fields.get(name)
+            message = f"is required: {description}" if description else "is required"
+        elif kind == "extra_forbidden":
+            names = known if len(path) == 1 else []
+            path[-1] = escape_input(name)
+            remedy = f"known fields are {', '.join(names)}" if names else "remove it"
+            message = f"is not a known field{suggest_name(name, names) or ':'} {remedy}"
+        elif kind == "literal_error":
+            message = f"must be {each['ctx']['expected']}"
+        elif kind == "string_pattern_mismatch":
+            message = (pattern_rules or {}).get(name, message)
+        yield FieldError((prefix + ".".join(path)).rstrip("."), _TYPE_MESSAGES.get(kind, message))
+
+
+def namespace_errors(namespace: str, settings: Settings, *, field: str) -> Iterator[FieldError]:
+    """Yield an error for a namespace that this gateway does not serve."""
+    if settings.namespaces and namespace not in settings.namespaces:
+        served = ", ".join(settings.namespaces)
+        yield FieldError(field, f"must be one of the namespaces that this gateway serves: {served}")
+
+
+def form_invalid(errors: list[FieldError]) -> FormInvalid:
+    """Return the error that names the first of FIELD_ERRORS_MAX `errors` in its message, and lists all of them."""
+    del errors[FIELD_ERRORS_MAX:]
+    first = errors[0]
+    more = f" ({len(errors) - 1} more in errors)" if len(errors) > 1 else ""
+    return FormInvalid(f"{escape_input(first.field)} {first.message}{more}", errors=tuple(errors))
