@@ -1,6 +1,7 @@
 """The health of an xApp: its objects, its pods and containers, and the last events.
 
-Objects come from the watches; pods and events are read with the caller's token. When the record is not healthy,
+The overall status is computed from the objects of the same answer, never copied from the record, which may be older or
+newer. Objects come from the watches; pods and events are read with the caller's token. When the record is not healthy,
 objects that the watches do not show (missing ones and custom kinds) are looked up from the release's manifest.
 """
 
@@ -17,10 +18,13 @@ from xapp_operator.api.models import HealthStatus, Phase
 from xapp_operator.common.text import shorten_line
 from xapp_operator.domain.containers import CRASH_LOOP, UNINFORMATIVE_REASONS, Container, containers_of
 from xapp_operator.domain.health_result import RESOURCE_MESSAGE_MAX, find_condition
+from xapp_operator.domain.pod_health import workload_root_cause
 from xapp_operator.domain.resource_health import (
+    OverallHealth,
     ResourceHealth,
     assess,
     missing_resource,
+    overall_health,
 )
 from xapp_operator.errors import KubeError, NotFound, XAppError
 from xapp_operator.gateway.xapps.context import XAppContext
@@ -56,14 +60,46 @@ async def get_health_report(context: XAppContext) -> JsonObject:
     )
     results = [*(live.health for live in live_objects), *(unwatched or ())]
     results.sort(key=lambda one: (one.kind, one.namespace, one.name))
+    overall = _overall(results, pods, events, record=record, is_complete=unwatched is not None)
     crash_logs = await read_crash_logs(context, pods)
     return {
-        "status": record.get("health"),
-        "message": record.get("message"),
+        "status": overall.status.value,
+        "message": overall.message or None,
         "resources": [_resource_json(result) for result in results],
         "pods": [_pod_json(pod, crash_logs) for pod in pods[:REPORT_PODS_MAX]],
         "events": [event_json(event) for event in events[:REPORT_EVENTS_MAX]],
     }
+
+
+def _overall(
+    results: Sequence[ResourceHealth],
+    pods: Sequence[JsonObject],
+    events: Sequence[JsonObject],
+    *,
+    record: JsonObject,
+    is_complete: bool,
+) -> OverallHealth:
+    """Return the overall health of `results`, by the operator's rule: the root cause is that of the worst pod."""
+    recorded = OverallHealth(HealthStatus(text(record, "health")), text(record, "message"))
+    if not results and is_complete:
+        return recorded  # there are no objects to disagree with it
+    overall = overall_health(results)
+    if overall.status is not HealthStatus.HEALTHY:
+        cause = workload_root_cause(pods, events)
+        if cause is None:
+            return overall
+        return OverallHealth(
+            cause.status if overall.status is HealthStatus.PROGRESSING else overall.status, cause.message
+        )
+    if recorded.status is HealthStatus.HEALTHY:
+        return recorded
+    if is_complete:
+        return overall
+    return OverallHealth(
+        HealthStatus.UNKNOWN,
+        "the objects that are shown are healthy, but you may not read the others of the release (get secrets); the "
+        f"last message of the xApp is: {recorded.message or 'none'}",
+    )
 
 
 async def _read_pods(context: XAppContext, live_objects: Sequence[LiveObject]) -> list[JsonObject]:

@@ -1,0 +1,169 @@
+"""The health of an xApp is one look: its overall status follows from the objects in the same answer."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import cast
+
+import pytest
+from aiohttp import web
+
+from tests.unit.gateway.xapp_objects import raw_xapp, ready_status
+from tests.unit.kube.conftest import Connect, connect
+from xapp_operator.api.json import Json, JsonObject
+from xapp_operator.gateway.auth.callers import Caller
+from xapp_operator.gateway.catalog.records import build_xapp_entry
+from xapp_operator.gateway.http.query import StrictQuery
+from xapp_operator.gateway.xapps.context import XAppContext
+from xapp_operator.gateway.xapps.health_report import get_health_report
+from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.resources import PODS, SECRETS, Resource
+from xapp_operator.monitor.live_objects import LiveObject, to_live_object
+from xapp_operator.monitor.object_labels import read_labels
+from xapp_operator.monitor.registry import XAppRegistry
+
+__all__ = ["connect"]
+
+NAMESPACE = "ric-xapps"
+NAME = "acme-ran-hello"
+CRASHING: JsonObject = {
+    "metadata": {"name": "hello-1", "labels": {"app": "hello"}, "creationTimestamp": "2026-11-20T08:00:00Z"},
+    "spec": {"containers": [{"name": "core"}]},
+    "status": {
+        "phase": "Running",
+        "containerStatuses": [
+            {
+                "name": "core",
+                "ready": False,
+                "restartCount": 4,
+                "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off"}},
+                "lastState": {"terminated": {"exitCode": 3, "reason": "Error", "message": "no database"}},
+            }
+        ],
+    },
+}
+Report = Callable[..., Awaitable[JsonObject]]
+
+
+class Objects:
+    """The objects that the watches know; they may change while a report is being built."""
+
+    def __init__(self, *objects: LiveObject) -> None:
+        self.now = objects
+
+    def objects(self, namespace: str, release: str) -> tuple[LiveObject, ...]:
+        assert (namespace, release) == (NAMESPACE, NAME)
+        return self.now
+
+
+class LimitedCaller:
+    """A caller with the right to some resources only."""
+
+    def __init__(self, client: KubeClient, rights: tuple[Resource, ...]) -> None:
+        self.client = client
+        self._rights = rights
+
+    async def is_allowed(
+        self, verb: str, *, namespace: str | None, resource: Resource, subresource: str | None = None
+    ) -> bool:
+        return resource in self._rights and subresource is None
+
+
+def deployment(*, ready: bool) -> LiveObject:
+    body: JsonObject = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "hello", "namespace": NAMESPACE, "generation": 1},
+        "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "hello"}}},
+        "status": {
+            "observedGeneration": 1,
+            "replicas": 1,
+            "updatedReplicas": 1,
+            **({"readyReplicas": 1, "availableReplicas": 1} if ready else {"unavailableReplicas": 1}),
+            "conditions": [{"type": "Available", "status": "True" if ready else "False"}],
+        },
+    }
+    return to_live_object(body, kind="Deployment", owner=(NAMESPACE, NAME), labels=read_labels({}, ()))
+
+
+@pytest.fixture
+def report(connect: Connect) -> Report:
+    async def build(
+        objects: Objects,
+        *,
+        recorded: str,
+        rights: tuple[Resource, ...] = (SECRETS,),
+        pods: tuple[JsonObject, ...] = (),
+        meanwhile: Callable[[], None] = lambda: None,
+    ) -> JsonObject:
+        async def handler(request: web.Request) -> web.StreamResponse:
+            meanwhile()
+            items: list[Json] = [*pods] if request.path.endswith("/pods") else []
+            if "/secrets/" in request.path:
+                return web.json_response({"kind": "Status", "code": 404}, status=404)
+            return web.json_response({"metadata": {}, "items": items})
+
+        status = ready_status(health=recorded, phase="Deployed" if recorded == "Healthy" else "Degraded")
+        context = XAppContext(
+            caller=cast("Caller", LimitedCaller(await connect(handler), rights)),
+            query=StrictQuery(b""),
+            entry=build_xapp_entry(raw_xapp(NAME, namespace=NAMESPACE, status=status)),
+            registry=cast("XAppRegistry", objects),
+        )
+        return await get_health_report(context)
+
+    return build
+
+
+def statuses(report: JsonObject) -> tuple[Json, list[Json]]:
+    resources = cast("list[JsonObject]", report["resources"])
+    return report["status"], [each["status"] for each in resources]
+
+
+@pytest.mark.parametrize("recorded", ["Degraded", "Progressing", "Unknown"])
+async def test_an_older_record_does_not_overrule_healthy_objects(report: Report, recorded: str) -> None:
+    found = await report(Objects(deployment(ready=True)), recorded=recorded)
+    assert statuses(found) == ("Healthy", ["Healthy"])
+    assert found["message"] is None
+
+
+async def test_a_healthy_record_does_not_hide_an_object_that_is_not_ready(report: Report) -> None:
+    found = await report(Objects(deployment(ready=False)), recorded="Healthy")
+    assert statuses(found) == ("Progressing", ["Progressing"])
+    assert "Deployment hello" in str(found["message"])
+
+
+@pytest.mark.parametrize(("before", "after"), [(True, False), (False, True)])
+async def test_a_change_while_the_report_is_built_is_in_all_of_it_or_in_none(
+    report: Report, before: bool, after: bool
+) -> None:
+    objects = Objects(deployment(ready=before))
+    read: list[None] = []
+
+    def change() -> None:
+        read.append(None)
+        objects.now = (deployment(ready=after),)
+
+    found = await report(objects, recorded="Degraded", rights=(SECRETS, PODS), meanwhile=change)
+    assert read, "nothing was read after the objects"
+    overall, [resource] = statuses(found)
+    assert overall == resource
+
+
+async def test_the_root_cause_is_that_of_the_pods_in_the_same_answer(report: Report) -> None:
+    found = await report(Objects(deployment(ready=False)), recorded="Healthy", rights=(PODS, SECRETS), pods=(CRASHING,))
+    assert found["status"] == "Degraded"
+    assert "hello-1" in str(found["message"])
+    assert "Helm install succeeded" not in str(found["message"])
+
+
+async def test_the_status_is_unknown_when_the_objects_that_could_explain_it_may_not_be_read(report: Report) -> None:
+    found = await report(Objects(deployment(ready=True)), recorded="Degraded", rights=())
+    assert statuses(found) == ("Unknown", ["Healthy"])
+    assert "get secrets" in str(found["message"])
+
+
+async def test_without_objects_the_record_speaks(report: Report) -> None:
+    found = await report(Objects(), recorded="Unknown")
+    assert statuses(found) == ("Unknown", [])
+    assert found["message"] == "Helm install succeeded"
