@@ -1,8 +1,7 @@
-"""One HTTP exchange that is passed on as it comes, in both directions, to whoever answers.
+"""One HTTP exchange that is forwarded in both directions as it arrives.
 
-Lives in `kube` because the API server's service proxy needs it (`serviceproxy`); the gateway uses it for Services that
-it reaches itself too. Nothing is repeated, no redirect is followed, nothing is unpacked and never more than a buffer is
-held: a side that does not take what comes stops the other.
+Nothing is retried, no redirect is followed, nothing is decompressed, and never more than a buffer is in memory: a side
+that does not read slows down the other. It is used for the API server's service proxy and for direct connections.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ _CALLER_HEADERS: Final = ("User-Agent", "Accept", "Accept-Encoding", "Content-Ty
 
 @dataclass(frozen=True, slots=True)
 class ProxyRequest:
-    """A request to pass on; `target` is path and query, already encoded, `headers` are all that there are.
+    """A request to forward. `target` is the encoded path and query; no headers are added to `headers`.
 
-    Of its answer twice `buffer_bytes` are held at most.
+    At most twice `buffer_bytes` of the response are in memory.
     """
 
     method: str
@@ -42,12 +41,12 @@ class ProxyRequest:
     buffer_bytes: int = BUFFER_BYTES
 
     def header(self, name: str) -> str:
-        """Return the first header of that name, or an empty text."""
+        """Return the first header of that name, or an empty string."""
         return next((value for each, value in self.headers if each.lower() == name), "")
 
 
 class ProxyResponse:
-    """The answer to a passage: status and headers as they came, and a body that is read as it comes."""
+    """The response to a forwarded request: unchanged status and headers, and a body that is read as it arrives."""
 
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         self._response = response
@@ -56,11 +55,11 @@ class ProxyResponse:
         self.headers: tuple[tuple[bytes, bytes], ...] = response.raw_headers
 
     def header(self, name: str) -> str:
-        """Return the first header of that name, or an empty text."""
+        """Return the first header of that name, or an empty string."""
         return self._response.headers.get(name, "")
 
     async def read_if_at_most(self, max_bytes: int) -> bytes | None:
-        """Return the whole body when its announced length is at most `max_bytes`; `chunks` still yields it.
+        """Return the whole body if its Content-Length is at most `max_bytes`; `chunks` still yields it.
 
         Raises:
             UpstreamUnreachable: when the connection breaks.
@@ -84,7 +83,7 @@ class ProxyResponse:
             async for chunk in self._response.content.iter_any():
                 yield chunk
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise UpstreamUnreachable("the xApp broke its answer off: see the logs of its pods") from error
+            raise UpstreamUnreachable("the xApp's response broke off: see the logs of its pods") from error
 
 
 @asynccontextmanager
@@ -97,12 +96,12 @@ async def send_proxy_request(
     tls: SSLContext | None = None,
     server_hostname: str | None = None,
 ) -> AsyncIterator[ProxyResponse]:
-    """Send `passage` to `origin` (scheme and authority), and give its answer to be read; leaving early hangs up.
+    """Send `request` to `origin` (scheme and authority) and yield the response; leaving early aborts the connection.
 
-    `session` makes responses of the class `AbruptResponse`.
+    `session` creates responses of the class `AbortingResponse`.
 
     Raises:
-        aiohttp.ClientError, TimeoutError, OSError: when there is no answer.
+        aiohttp.ClientError, TimeoutError, OSError: when there is no response.
     """
     response = await session.request(
         request.method,
@@ -127,21 +126,21 @@ async def send_proxy_request(
 
 
 class AbortingResponse(aiohttp.ClientResponse):
-    """A response that breaks its connection off when it is closed before its end, or before its beginning.
+    """A response that aborts its connection when it is closed before its end.
 
-    aiohttp would close politely: a body that nobody takes would never be done with, and the end of TLS might outlive
-    the event loop.
+    aiohttp would close it gracefully: a body that nobody reads would never be finished, and the TLS shutdown might
+    outlive the event loop.
     """
 
     _open_transport: asyncio.Transport | None = None
 
     async def start(self, connection: Connection) -> aiohttp.ClientResponse:
-        """Remember the transport: a connection that failed has forgotten it, and yet waits for what it wrote."""
+        """Keep the transport: a failed connection drops its reference while unsent data is still pending."""
         self._open_transport = connection.transport
         return await super().start(connection)
 
     def close(self) -> None:
-        """Close; a response that was read to its end has given its connection back."""
+        """Abort the connection, unless the response was read to its end."""
         if self.connection is not None and self._open_transport is not None:
             self._open_transport.abort()
         super().close()

@@ -1,9 +1,8 @@
-"""The API server's proxy to Services, in the name of one identity: HTTP and WebSocket.
+"""The API server's proxy to Services, for HTTP and WebSockets.
 
-Lives in `kube`, the only package that speaks to the API server. It is how a gateway outside the cluster reaches the
-pods of an xApp, with the caller's own rights. Two things are told apart here: what the xApp answers, and what the API
-server says when it cannot reach it, which comes as an answer too (a `Status` object). What the API server changes in
-answers (apimachinery, pkg/util/proxy/transport.go) is known here as well: links of HTML and `Location`.
+It is the route to the pods for a gateway outside the cluster, with the caller's own rights. Errors of the API server
+arrive as responses too (`Status` objects) and are told apart from those of the xApp. What the API server changes in
+responses (apimachinery, pkg/util/proxy/transport.go: HTML links and `Location`) is restored.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ CLOSING_BUFFER_BYTES: Final = 1024 * 1024
 _HTML: Final = "text/html"
 _YAML: Final = "application/yaml"
 _STATUS_MEDIA_TYPES: Final = ("application/json", _YAML)
-"""The API server says its errors in the first of these that the caller accepts."""
+"""The API server sends its errors in the first of these media types that the client accepts."""
 _API_SERVER_STATUSES: Final = {
     HTTPStatus.UNAUTHORIZED,
     HTTPStatus.FORBIDDEN,
@@ -46,7 +45,7 @@ _ADDED_CACHE_CONTROL: Final = (b"cache-control", b"no-cache, private")
 
 
 def service_path(namespace: str, service: str, port: str, *, https: bool) -> str:
-    """Return the path under which the API server proxies to a port (name or number) of a Service."""
+    """Return the API server's proxy path of a port (name or number) of a Service."""
     scheme = "https:" if https else ""
     base = SERVICES.path(namespace=namespace, name=service)
     head, _, name = base.rpartition("/")
@@ -54,7 +53,7 @@ def service_path(namespace: str, service: str, port: str, *, https: bool) -> str
 
 
 class ServiceProxy:
-    """Requests through the API server, with one identity."""
+    """Sends requests to Services through the API server, with one identity."""
 
     def __init__(self, transport: ApiTransport, identity: RequestIdentity) -> None:
         self._transport = transport
@@ -62,18 +61,18 @@ class ServiceProxy:
 
     @asynccontextmanager
     async def send(self, request: ProxyRequest, *, path: str) -> AsyncIterator[ServiceProxyResponse]:
-        """Pass a request on to the Service behind `path` (`service_path`), and give its answer to be read.
+        """Send a request to the Service behind `path` (`service_path`) and yield the response.
 
         Raises:
             UpstreamUnreachable: when the API server cannot reach the xApp.
-            KubeError: when the API server does not let the request through, or does not answer.
-            MalformedRequest: for what the API server does not pass on.
+            KubeError: when the API server refuses the request or does not answer.
+            MalformedRequest: for a request that the API server does not forward.
         """
         proxied_request = replace(request, target=path + request.target)
         if request.body is not None and not request.header("content-length"):
-            # On a connection that is to live on, the API server (net/http of Go) throws away up to 256 KiB of the body
-            # when the xApp begins to answer before it has all of it; only with a length would anybody notice.
-            # The buffer, because uvloop drops what is held back when a TLS connection ends.
+            # On a keep-alive connection the API server (Go's net/http) discards up to 256 KiB of the request body when
+            # the xApp responds before it has read all of it, unnoticed without a Content-Length. The larger buffer is
+            # needed because uvloop drops unread data when a TLS connection closes.
             headers = (*request.headers, ("Connection", "close"))
             proxied_request = replace(proxied_request, headers=headers, buffer_bytes=CLOSING_BUFFER_BYTES)
         async with AsyncExitStack() as stack:
@@ -82,8 +81,8 @@ class ServiceProxy:
                     self._transport.proxy_request(proxied_request, identity=self._identity)
                 )
             except aiohttp.ServerDisconnectedError as error:
-                # Its way to pass on that the xApp broke off before anything of the answer was sent.
-                raise UpstreamUnreachable("the xApp broke its answer off: see the logs of its pods") from error
+                # The API server closes the connection when the xApp closed its own before the response started.
+                raise UpstreamUnreachable("the xApp's response broke off: see the logs of its pods") from error
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
                 raise connection_error(error) from error
             if (error_response := await _api_server_error(response, path=path)) is not None:
@@ -94,13 +93,13 @@ class ServiceProxy:
         """Open a WebSocket to the Service behind `path`.
 
         Raises:
-            InvalidStatus: when the xApp answers with anything but 101.
-            UpstreamUnreachable, KubeError: as for `passed`.
+            InvalidStatus: when the xApp refuses the handshake.
+            UpstreamUnreachable, KubeError: as `send`.
         """
         server = urlsplit(self._transport.credentials.server)
         host, port = server.hostname or "", server.port or (443 if server.scheme == "https" else 80)
         base_path = server.path + path
-        # Behind a forward proxy the name of the server is what is asked for, so the Service's cannot be told.
+        # A forward proxy connects to the host in the request, so the name of the Service cannot be sent.
         destination = {"host": host, "port": port} if self._transport.credentials.proxy else {"address": (host, port)}
         proxied_request = replace(request, path=base_path + request.path, **destination)
         try:
@@ -119,12 +118,12 @@ class ServiceProxy:
             raise
         except (WebSocketException, OSError) as error:
             raise UpstreamUnreachable(
-                "the connection to the xApp could not be opened: see the logs of its pods"
+                "the WebSocket to the xApp could not be opened: see the logs of its pods"
             ) from error
 
 
 class ServiceProxyResponse:
-    """An answer that came through the API server, with what that added taken away again."""
+    """A response that came through the API server, without the headers and path prefixes that it adds."""
 
     def __init__(self, response: ProxyResponse, *, path: str) -> None:
         self._response = response
@@ -134,7 +133,7 @@ class ServiceProxyResponse:
         self.headers = _remove_added_headers(response.headers, keep_length=not self._has_rewritten_links)
 
     def chunks(self) -> AsyncGenerator[bytes]:
-        """Yield the body as it arrives; links of HTML are as the xApp wrote them.
+        """Yield the body as it arrives, with the links of HTML as the xApp wrote them.
 
         Raises:
             UpstreamUnreachable: when the connection breaks before its end.
@@ -145,7 +144,7 @@ class ServiceProxyResponse:
 
 
 async def remove_bytes(chunks: AsyncIterable[bytes], removed: bytes) -> AsyncGenerator[bytes]:
-    """Yield a stream of bytes without `removed`, wherever in it that stands; less than one of it is held back."""
+    """Yield a byte stream without any occurrence of `removed`; less than its length is held back."""
     held = b""
     async for chunk in chunks:
         held = (held + chunk).replace(removed, b"")
@@ -167,7 +166,7 @@ def _ends_with_prefix(held: bytes, removed: bytes, size: int) -> bool:
 def _remove_added_headers(
     headers: tuple[tuple[bytes, bytes], ...], *, keep_length: bool
 ) -> tuple[tuple[bytes, bytes], ...]:
-    # What the API server adds stands before what the xApp says, so only the first of a kind is taken away.
+    # The API server's headers come before the xApp's, so only the first of each name is removed.
     remaining = [*_ADDED_HEADERS, _ADDED_CACHE_CONTROL[0]]
     kept: list[tuple[bytes, bytes]] = []
     for name, value in headers:
@@ -180,7 +179,7 @@ def _remove_added_headers(
 
 
 async def _api_server_error(response: ProxyResponse, *, path: str) -> XAppError | None:
-    """Return the error that the API server says itself, or None for an answer of the xApp."""
+    """Return the error that the API server itself reports, or None for a response of the xApp."""
     if response.status < FIRST_ERROR_STATUS or response.header("content-type") not in _STATUS_MEDIA_TYPES:
         return None
     body = await response.read_if_at_most(STATUS_MAX_BYTES)
@@ -192,8 +191,7 @@ def _parse_status(body: bytes, media_type: str) -> JsonObject | None:
     if media_type not in _STATUS_MEDIA_TYPES:
         return None
     try:
-        # Perhaps the xApp says it, so it is read as what anybody may have written: a loader of YAML that merges what
-        # aliases repeat would not come to an end.
+        # The body may come from the xApp, so it is untrusted: a plain YAML loader might never finish expanding aliases.
         yaml = media_type == _YAML
         found: Json = load_values(body, source="answer", max_bytes=STATUS_MAX_BYTES) if yaml else orjson.loads(body)
     except (ValueError, ValuesInvalid):
@@ -208,14 +206,10 @@ def _error_from_status(status: int, status_object: JsonObject, body: bytes, *, p
     if status in _API_SERVER_STATUSES:
         return error_from_response(status, orjson.dumps(status_object), path=path)
     if status == HTTPStatus.BAD_REQUEST and "dryRun" in message:
-        return MalformedRequest(
-            "the query parameter dryRun cannot be passed on through the Kubernetes API: leave it out"
-        )
+        return MalformedRequest("the Kubernetes API does not forward the query parameter dryRun: remove it")
     if status == HTTPStatus.NOT_FOUND:
-        return UpstreamUnreachable(
-            "the Service has no endpoints, or is gone from the cluster: GET …/config tells what there is; ask again"
-        )
+        return UpstreamUnreachable("the Service has no endpoints or was deleted: see GET …/config and try again")
     if "no endpoints available" in message:
-        return UpstreamUnreachable("no pod of the xApp is ready to answer: GET …/health tells why")
-    reason = "refuses connections" if "connection refused" in message else "does not answer as HTTP"
+        return UpstreamUnreachable("no pod of the xApp is ready: see GET …/health")
+    reason = "refuses connections" if "connection refused" in message else "does not speak HTTP"
     return UpstreamUnreachable(f"the xApp {reason} at this port: see GET …/health and the logs of its pods")

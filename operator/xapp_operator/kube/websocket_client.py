@@ -1,8 +1,4 @@
-"""WebSocket connections to whoever accepts them: no redirect is followed, messages have a bound.
-
-Lives in `kube` beside `passage`, for the API server's service proxy; the gateway uses it for Services that it reaches
-itself too.
-"""
+"""WebSocket connections to xApps, through the API server's service proxy or direct: no redirects, bounded messages."""
 
 from __future__ import annotations
 
@@ -19,15 +15,15 @@ WEBSOCKET_MESSAGE_MAX_BYTES: Final = 4 * 1024 * 1024
 QUEUED_FRAMES_MAX: Final = 4
 PING_SECONDS: Final = 30.0
 PONG_SECONDS: Final = 300.0
-"""A side that is slow to take messages also answers pings late; only one that is gone is hung up on."""
+"""Generous, because a side that reads messages slowly also answers pings late."""
 CLOSE_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebSocketRequest:
-    """Where a WebSocket goes: `host` and `port` name the server to it, `path` and `query` are already encoded.
+    """A WebSocket to open. `host` and `port` go into the Host header; `path` and `query` are already encoded.
 
-    `address` is what is connected to where it is another host and port, `tls` None for a connection without TLS.
+    `address` is the destination of the connection if it differs; `tls` is None for a connection without TLS.
     """
 
     host: str
@@ -43,17 +39,17 @@ class WebSocketRequest:
 
 
 class _NoRedirectConnect(connect):
-    """A client that goes where it is sent and nowhere else."""
+    """A client that follows no redirects."""
 
     def process_redirect(self, exc: Exception) -> Exception:
         return exc
 
 
 async def open_websocket(request: WebSocketRequest, *, seconds: float) -> ClientConnection:
-    """Return the open connection; whoever calls closes it.
+    """Return an open connection, which the caller must close.
 
     Raises:
-        websockets.exceptions.InvalidStatus: when the server answers with anything but 101.
+        websockets.exceptions.InvalidStatus: when the server refuses the handshake.
         websockets.exceptions.WebSocketException, OSError, TimeoutError: when there is no WebSocket within `seconds`.
     """
     options: dict[str, Any] = {}
@@ -79,6 +75,6 @@ async def open_websocket(request: WebSocketRequest, *, seconds: float) -> Client
         max_queue=QUEUED_FRAMES_MAX,
         **options,
     )
-    # Set as it is: reading it from the text of a URL would cut off what stands behind a semicolon.
+    # Set directly, because parsing a URL would drop the part of a path after a semicolon.
     connection.ws_uri = WebSocketURI(request.tls is not None, request.host, request.port, request.path, request.query)
     return await connection

@@ -1,1 +1,1 @@
-"""The xApps' own APIs behind the gateway: which Service is meant, what passes, and the two ways to get there."""
+"""The reverse proxy to the xApps' own APIs: target selection, paths, headers, and the two routes to an xApp."""

@@ -1,7 +1,7 @@
-"""Which headers pass between a caller and an xApp, and which are the gateway's own affair. Pure.
+"""Which headers are forwarded between a caller and an xApp. Pure.
 
-Hop-by-hop headers end here (RFC 9110, 7.6.1), and so does what says who the caller is: an xApp gets nobody's token and
-no cookie of the gateway. In answers nothing passes that would act on the origin which the gateway's pages share.
+Hop-by-hop headers are dropped (RFC 9110, section 7.6.1), and so are the caller's credentials: an xApp gets no token and
+no cookie. Response headers that act on a whole origin are dropped, because the gateway's own pages share that origin.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _DROPPED_REQUEST_HEADERS: Final = frozenset(
     {
         *(b"host", b"expect", b"content-length"),
         *(b"authorization", b"cookie", b"cookie2"),
-        # The Host that the xApp sees is not the caller's, so it could only take an Origin for a foreign one.
+        # The xApp sees another Host than the caller does, so it would take every Origin for a foreign one.
         b"origin",
         *(b"forwarded", b"x-real-ip", b"audit-id"),
     }
@@ -35,10 +35,10 @@ _DROPPED_RESPONSE_HEADERS: Final = frozenset(
         *(b"report-to", b"reporting-endpoints", b"nel", b"refresh", b"origin-agent-cluster"),
         *(b"content-security-policy", b"content-security-policy-report-only", b"x-content-type-options"),
         *(b"date", b"proxy-status"),
-        # Nobody can answer it: no Authorization passes. A browser would ask for a password in the name of the gateway,
-        # and send it with every request from then on.
+        # The Authorization header is dropped, so nobody could respond to the challenge. A browser would ask for a
+        # password for the gateway's origin and send it with every later request.
         b"www-authenticate",
-        # Orders to a server in front, which would take them for the gateway's: to answer with another path, or a file.
+        # Instructions to a web server in front of the gateway, to send another path or a file.
         *(b"x-accel-redirect", b"x-accel-expires", b"x-sendfile", b"x-lighttpd-send-file", b"x-reproxy-url"),
     }
 )
@@ -48,13 +48,13 @@ _HEADER_NAME: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONTROL_CHARACTER: Final = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 
 SANDBOX_HEADER: Final = (b"content-security-policy", b"sandbox")
-"""A page of an xApp runs no script and has an origin of its own, though it comes from the gateway."""
+"""Pages of an xApp run no scripts and get an opaque origin, since they share the gateway's."""
 
 
 def forwarded_request_headers(
     headers: RawHeaders, *, host: str, client: str, scheme: str, public_host: str, prefix: str
 ) -> list[tuple[str, str]]:
-    """Return the headers for the xApp; `host` is the Service's, the other arguments become X-Forwarded-*."""
+    """Return the headers for the xApp. `host` is that of the Service; the other arguments become X-Forwarded-*."""
     dropped = _HOP_BY_HOP | _DROPPED_REQUEST_HEADERS | _connection_headers(headers)
     passed = [
         (name.decode("ascii"), value.decode("utf-8", "replace"))
@@ -74,7 +74,7 @@ def forwarded_request_headers(
 
 
 def request_body_length(headers: RawHeaders) -> int | None:
-    """Return how many bytes the body of a request has, or None when it comes in chunks."""
+    """Return the length of a request body in bytes, or None for a chunked one."""
     known = {name.lower(): value for name, value in headers}
     if b"transfer-encoding" in known:
         return None
@@ -82,7 +82,7 @@ def request_body_length(headers: RawHeaders) -> int | None:
 
 
 def forwarded_response_headers(headers: RawHeaders) -> list[tuple[bytes, bytes]]:
-    """Return the headers of an answer that pass, with what keeps its pages apart from the gateway's."""
+    """Return the response headers for the caller, with a sandbox that isolates the xApp's pages."""
     dropped = _HOP_BY_HOP | _DROPPED_RESPONSE_HEADERS | _connection_headers(headers)
     passed = [
         (name.lower(), value)
@@ -95,7 +95,7 @@ def forwarded_response_headers(headers: RawHeaders) -> list[tuple[bytes, bytes]]
 
 
 def is_location_header(name: bytes) -> bool:
-    """Tell whether the value of a header of an answer is a URL of what is answered."""
+    """Return whether the value of a response header is a URL to rewrite."""
     return name in _LOCATION_HEADERS
 
 

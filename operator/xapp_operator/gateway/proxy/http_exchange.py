@@ -1,8 +1,7 @@
-"""One request passed on to an xApp and its answer passed back, as they come, until either side leaves.
+"""One HTTP request forwarded to an xApp and its response streamed back.
 
-Between the two sides lies never more than a buffer or two. Before the answer begins, nothing may stand still for longer
-than XAPP_PROXY_TIMEOUT; once it has begun it may last, but a caller who takes nothing of it for STALLED_SECONDS has
-left.
+At most a buffer or two is in memory. Until the response starts, a pause longer than XAPP_PROXY_TIMEOUT ends the
+exchange. A started response may last, but a caller who accepts nothing for SEND_TIMEOUT_SECONDS counts as disconnected.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _log = get_logger(__name__)
 
 
 class RequestBody:
-    """What comes from the caller: the body of the request, and that they have left."""
+    """The body of the caller's request, and whether the caller disconnected."""
 
     def __init__(self, receive: Receive, *, has_body: bool) -> None:
         self._receive = receive
@@ -40,24 +39,24 @@ class RequestBody:
         self._task: asyncio.Task[None] | None = None
         self.disconnected = asyncio.Event()
         self.on_progress: Callable[[], None] = lambda: None
-        """Called whenever a piece of the body has been taken."""
+        """Called whenever a chunk of the body was consumed."""
 
     def start(self) -> None:
-        """Begin to listen; a body is asked for by `body` only, so that nobody is told to send what nobody takes."""
+        """Start to receive unless there is a body: `chunks` does that, so that `100 Continue` is not sent too early."""
         if not self._has_body:
             self._start_receiving()
 
     async def stop(self) -> None:
-        """End listening."""
+        """Stop receiving."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def chunks(self) -> AsyncGenerator[bytes]:
-        """Yield the body of the request as it comes.
+        """Yield the body as it arrives.
 
         Raises:
-            ClientDisconnect: when the caller leaves before its end.
+            ClientDisconnect: when the caller disconnects before its end.
         """
         self._start_receiving()
         while chunk := await self._chunks.get():
@@ -90,11 +89,11 @@ class RequestBody:
 async def wait_for_response(
     pending_response: Awaitable[UpstreamResponse], request_body: RequestBody, *, seconds: float
 ) -> UpstreamResponse:
-    """Return the answer once it has begun.
+    """Return the response once it has started.
 
     Raises:
-        UpstreamSilent: when nothing moves for `seconds` before that.
-        ClientDisconnect: when the caller leaves.
+        UpstreamTimeout: when there is no progress for `seconds` before that.
+        ClientDisconnect: when the caller disconnects.
     """
     loop = asyncio.get_running_loop()
     response_task = asyncio.ensure_future(pending_response)
@@ -115,12 +114,12 @@ async def wait_for_response(
         raise ClientDisconnect
     response = response_task.result()
     if response.status not in _FINAL_STATUSES:
-        raise UpstreamUnreachable(f"the xApp answered with the status {response.status}, which HTTP does not have")
+        raise UpstreamUnreachable(f"the xApp answered with the invalid HTTP status {response.status}")
     return response
 
 
 class StreamingProxyResponse(Response):
-    """The answer of an xApp on its way to the caller; `stack` holds what it takes, and is closed with it."""
+    """The response of an xApp, streamed to the caller; `stack` is closed with it."""
 
     def __init__(
         self,
@@ -149,7 +148,7 @@ class StreamingProxyResponse(Response):
         ]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the answer until its end, or until the caller has left."""
+        """Send the response until its end, or until the caller disconnects."""
         async with self._stack:
             send_task = asyncio.create_task(self._send_response(send))
             disconnect_task = asyncio.create_task(self._request_body.disconnected.wait())
@@ -159,7 +158,7 @@ class StreamingProxyResponse(Response):
                 disconnect_task.cancel()
                 send_task.cancel()
                 await asyncio.gather(send_task, return_exceptions=True)
-            # Only after its own end: the server tells one who has got everything from one who has left.
+            # Stopped before the final message, which the server needs to tell completion from a disconnect.
             completed = not send_task.cancelled() and send_task.exception() is None
             await self._request_body.stop()
         if completed:
@@ -168,11 +167,11 @@ class StreamingProxyResponse(Response):
         error = None if send_task.cancelled() else send_task.exception()
         if error is not None and not isinstance(error, UpstreamUnreachable | TimeoutError):
             raise error
-        # Left without its end, the connection is broken off: nobody may take what came for the whole.
+        # Without the final message the connection is aborted, so no caller takes the partial body for a whole one.
         _log.info(
             "xApp response aborted",
             path=redact_path(scope["path"]),
-            reason="the caller left" if error is None else "the caller stalled or the xApp broke off",
+            reason="caller disconnected" if error is None else "caller stalled or xApp disconnected",
         )
 
     async def _send_response(self, send: Send) -> None:

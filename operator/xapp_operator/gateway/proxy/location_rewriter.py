@@ -1,7 +1,7 @@
-"""Where an answer of an xApp leads to, seen from outside: `Location` stays behind the path of the proxy. Pure.
+"""Rewrites `Location` and `Content-Location` of xApp responses, so that they stay below the proxy's path. Pure.
 
-A reference to the xApp itself (absolute or relative, whatever name of the Service it has) becomes a path below the
-prefix under which the caller reached it; one to another host passes as it is, for the caller to follow or not.
+A reference to the xApp, absolute or relative and by any name of the Service, becomes a path below the prefix that the
+caller used. A reference to another host is not changed.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _NOT_VISIBLE_ASCII: Final = re.compile(r"[^!-~]")
 
 @dataclass(frozen=True, slots=True)
 class LocationRewriter:
-    """Where one request stands, from both sides.
+    """Rewrites the URLs in one response.
 
-    `prefix` is what the caller's path has before the xApp's (`path`); `public` are authorities of the gateway itself,
-    and `inner` is what the API server puts before paths, empty where it is not on the way.
+    `prefix` is the part of the caller's path before the xApp's path, `path` the xApp's. `gateway_hosts` are the host
+    and port of the gateway, and `api_server_path` is the prefix that the API server adds to paths, if it is used.
     """
 
     target: ProxyTarget
@@ -34,11 +34,11 @@ class LocationRewriter:
     api_server_path: str = ""
 
     def rewrite(self, reference: str) -> str:
-        """Return a reference in an answer (RFC 3986, 4.1) as the caller has to follow it."""
+        """Return a URL reference (RFC 3986, section 4.1) as the caller must follow it."""
         try:
             parts = urlsplit(reference)
             is_xapp = parts.scheme.lower() in _SCHEMES and (not parts.netloc or self._is_target(parts))
-        except ValueError:  # no URL: what follows such a thing follows it nowhere
+        except ValueError:  # not a URL, so nobody can follow it
             return reference
         return self._to_proxy_path(parts) if is_xapp and reference else reference
 
@@ -67,7 +67,7 @@ class LocationRewriter:
 
 
 def _remove_dot_segments(path: str) -> str:
-    """Return an absolute path without the segments `.` and `..`, encoded ones too, which clients would resolve."""
+    """Return an absolute path without `.` and `..` segments, which clients resolve also when they are encoded."""
     kept: list[str] = []
     segments = path.split("/")[1:]
     for at, segment in enumerate(segments):

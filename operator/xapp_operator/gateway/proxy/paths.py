@@ -1,6 +1,7 @@
-"""What of a request's path and query goes on to the xApp, byte for byte, and what is refused. Pure.
+"""The part of a request's path and query that is forwarded to the xApp, byte for byte. Pure.
 
-Read from the raw path: in the decoded one a `%2F` is a slash like any other, and could shift what the framework found.
+The raw path is parsed: in the decoded path a `%2F` looks like a slash and could shift the segments that the framework
+found.
 """
 
 from __future__ import annotations
@@ -24,75 +25,75 @@ _BAD_ESCAPE: Final = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
 @dataclass(frozen=True, slots=True)
 class ProxyPath:
-    """A raw path in two: `prefix` up to the port or `api`, as the caller wrote it, and the `path` of the xApp."""
+    """A raw path in two parts: the `prefix` up to the port or `api`, and the `path` in the xApp's API."""
 
     prefix: str
     path: str
 
 
 def parse_proxy_path(raw_path: bytes, *, segments: Sequence[str]) -> ProxyPath:
-    """Return where the path of the xApp begins in `raw_path`; `segments` is what stands before it, behind `/api`.
+    """Split `raw_path` before the xApp's path; `segments` are the decoded segments between `/api` and it.
 
     Raises:
-        MalformedRequest: for a path that means something else once it is decoded.
+        MalformedRequest: for a path whose meaning changes when it is decoded.
     """
     first = 3 if raw_path.startswith(_VERSIONED_PREFIX) else 2
     parts = raw_path.split(b"/")
     before, rest = parts[: first + len(segments)], parts[first + len(segments) :]
     if [unquote_to_bytes(part) for part in before[first:]] != [segment.encode() for segment in segments]:
         raise MalformedRequest(
-            "namespace, name, service and port must stand in the path as they are: without an encoded slash"
+            "namespace, name, service and port must not contain an encoded slash: write them unencoded"
         )
     return ProxyPath(prefix=b"/".join(before).decode("ascii"), path=_validate_path(b"/" + b"/".join(rest)))
 
 
 def _validate_path(path: bytes) -> str:
     if len(path) > PATH_MAX_BYTES:
-        raise MalformedRequest(f"the path for the xApp is longer than {PATH_MAX_BYTES} bytes: send it as a body")
-    if _BAD_ESCAPE.search(path):
         raise MalformedRequest(
-            "the path for the xApp has a % that is not followed by two hexadecimal digits: write %25"
+            f"the path for the xApp is longer than {PATH_MAX_BYTES} bytes: shorten it, or send the data in the body"
         )
+    if _BAD_ESCAPE.search(path):
+        raise MalformedRequest("the path for the xApp has a % without two hexadecimal digits after it: write %25")
     decoded = unquote_to_bytes(path)
     if _CONTROL.search(decoded):
-        raise MalformedRequest("the path for the xApp has a control character: leave it out")
+        raise MalformedRequest("the path for the xApp has a control character: remove it")
     if b"\\" in decoded:
-        raise MalformedRequest("the path for the xApp has a backslash, which some programs take for a slash: use /")
+        raise MalformedRequest("the path for the xApp has a backslash, which some servers treat as a slash: use /")
     if decoded.startswith(b"//"):
-        raise MalformedRequest("the path for the xApp begins with two slashes, as the name of a host does: use one")
+        raise MalformedRequest("the path for the xApp starts with two slashes, like a host in a URL: use one slash")
     if not _DOT_SEGMENTS.isdisjoint(decoded.split(b"/")):
-        raise MalformedRequest("the path for the xApp has a segment . or ..: write the path that it leads to")
+        raise MalformedRequest("the path for the xApp has a segment . or ..: write the resolved path")
     return _percent_encode(path)
 
 
 def require_path_kept_by_api_server(path: str) -> None:
-    """Refuse a path that the API server would change on the way: it decodes the path and joins its segments anew.
+    """Refuse a path that the API server would change when it decodes it and joins its segments.
 
     Raises:
         MalformedRequest: for an encoded slash, and for two slashes in a row.
     """
     if "%2f" in path.lower() or "//" in path:
         raise MalformedRequest(
-            "a path with an encoded slash or two slashes in a row cannot be passed on unchanged through the Kubernetes "
-            "API: write single slashes, or reach the gateway in the cluster"
+            "the Kubernetes API would change a path with an encoded slash or two slashes in a row: use single slashes, "
+            "or run the gateway in the cluster"
         )
 
 
 def require_no_query(query: str) -> None:
-    """Refuse the query of a WebSocket, which the API server does not pass on.
+    """Refuse the query of a WebSocket request, which the API server does not forward.
 
     Raises:
-        MalformedRequest: for a query.
+        MalformedRequest: for a non-empty query.
     """
     if query:
         raise MalformedRequest(
-            "the query of a WebSocket is not passed on by the Kubernetes API: leave it out, or reach the gateway in "
+            "the Kubernetes API does not forward the query of a WebSocket request: remove it, or run the gateway in "
             "the cluster"
         )
 
 
 def encoded_query(query_string: bytes) -> str:
-    """Return the query as it was sent; bytes that no URL may hold are percent-encoded."""
+    """Return the query as it was sent, with bytes that a URL must not contain percent-encoded."""
     return _percent_encode(query_string)
 
 

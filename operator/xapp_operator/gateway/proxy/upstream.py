@@ -1,8 +1,7 @@
-"""The two ways to an xApp's own API: to the Service itself, or through the API server's service proxy.
+"""The two routes to an xApp's API: a direct connection to its Service, or the API server's service proxy.
 
-Lives in the gateway; streams are `kube.passage`'s and `kube.sockets`'. In a pod the gateway connects to the address of
-the Service, which the cluster's network takes to a pod; elsewhere only the API server can reach the pods, and it is
-asked with the caller's own token.
+In a pod the gateway connects to the address of the Service. Elsewhere only the API server can reach the pods, and
+requests go through it with the caller's own token.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _HINT: Final = "see GET …/health and the logs of its pods"
 
 
 class UpstreamResponse(Protocol):
-    """What an xApp answers: headers as they came, and a body to be read as it comes."""
+    """The response of an xApp: unchanged headers, and a body to read as it arrives."""
 
     @property
     def status(self) -> int: ...
@@ -44,51 +43,46 @@ class UpstreamResponse(Protocol):
     def headers(self) -> tuple[tuple[bytes, bytes], ...]: ...
 
     def chunks(self) -> AsyncGenerator[bytes]:
-        """Yield the body. Raises UpstreamUnreachable when it breaks off."""
+        """Yield the body. Raises UpstreamUnreachable when the connection breaks."""
         ...
 
 
 AddressLookup = Callable[[ProxyTarget], HostPort | None]
 
 
-def service_address(target: ProxyTarget) -> HostPort | None:
-    """Return where to connect to for a Service: its cluster address, or the name of a headless one."""
-    return target.address
-
-
 @dataclass(frozen=True, slots=True)
 class Route:
-    """How one request gets to its target; `inner` is what the API server puts before paths, if it is on the way."""
+    """The route of a request: direct, or through the API server's proxy at `api_server_path`."""
 
     target: ProxyTarget
     api_server_path: str = ""
 
 
 class Upstream:
-    """Sends requests to xApps; `async with` holds its connections."""
+    """Sends requests to xApps; `async with` opens and closes its connections."""
 
     def __init__(
         self,
         settings: Settings,
         *,
         in_pod: bool,
-        find_address: AddressLookup = service_address,
+        find_address: AddressLookup = lambda target: target.address,
         address_rule: AddressRule | None = None,
     ) -> None:
-        """Prepare; `locate` and `rule` say where Services are and which addresses they may have."""
+        """Prepare; `find_address` locates Services, and `address_rule` says which addresses are allowed."""
         self._connects_directly = settings.proxy == "service" or (settings.proxy == "auto" and in_pod)
         self._timeout_seconds = settings.proxy_timeout
         self._find_address = find_address
         self._address_rule = address_rule or AddressRule(allow_loopback=False)
         self._tls = ssl.create_default_context()
-        # As the API server's own proxy: nobody vouches for the certificates of Services.
+        # Like the API server's proxy: no CA vouches for the certificates of Services.
         self._tls.check_hostname = False
         self._tls.verify_mode = ssl.CERT_NONE
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
-        # A connection for each request: a kept one may be closed at the moment when a POST is written to it, and
-        # would tie a caller to one pod of many.
+        # One connection for each request: a reused one may be closed while a POST is written to it, and would bind a
+        # caller to one of many pods.
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, force_close=True),
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -104,7 +98,7 @@ class Upstream:
             await self._session.close()
 
     def route(self, target: ProxyTarget) -> Route:
-        """Return how `target` is reached."""
+        """Return the route to `target`."""
         if self._connects_directly and self._find_address(target) is not None:
             return Route(target)
         path = service_path(target.namespace, target.service, target.port, https=target.https)
@@ -112,24 +106,24 @@ class Upstream:
 
     @asynccontextmanager
     async def send(self, request: ProxyRequest, *, route: Route, client: KubeClient) -> AsyncIterator[UpstreamResponse]:
-        """Pass a request on, as `client` where the API server is on the way, and give its answer to be read.
+        """Send a request and yield its response; through the API server it is sent with the identity of `client`.
 
         Raises:
             UpstreamUnreachable: when the xApp cannot be reached.
-            KubeError: when the API server does not let the request through, or does not answer.
+            KubeError: when the API server refuses the request or does not answer.
             MalformedRequest: for a path that the API server would change.
         """
         if route.api_server_path:
             path, _, _ = request.target.partition("?")
             require_path_kept_by_api_server(path)
-            # What a browser would get compressed here, the API server would unpack to rewrite it.
+            # The API server would decompress a compressed response to rewrite it.
             headers = [each for each in request.headers if each[0].lower() != "accept-encoding"]
             api_server_request = replace(request, headers=(*headers, ("Accept-Encoding", "identity")))
             async with client.service_proxy().send(api_server_request, path=route.api_server_path) as response:
                 yield response
             return
         if self._session is None:
-            raise UpstreamUnreachable("the gateway is ending: ask again")
+            raise UpstreamUnreachable("the gateway is shutting down: try again")
         host, port = await self._resolve(route.target)
         async with AsyncExitStack() as stack:
             exchange = send_proxy_request(
@@ -150,7 +144,7 @@ class Upstream:
 
         Raises:
             InvalidStatus: when the xApp answers with anything but 101.
-            UpstreamUnreachable, KubeError, MalformedRequest: as for `passed`.
+            UpstreamUnreachable, KubeError, MalformedRequest: as `send`.
         """
         try:
             if route.api_server_path:
@@ -179,19 +173,17 @@ class Upstream:
         try:
             found = await asyncio.get_running_loop().getaddrinfo(host, port, type=SOCK_STREAM)
         except OSError:
-            raise UpstreamUnreachable(
-                f"the Service {target.service} has no pod that is ready to answer: {_HINT}"
-            ) from None
+            raise UpstreamUnreachable(f"the Service {target.service} has no ready pod: {_HINT}") from None
         allowed = [str(each[4][0]) for each in found if self._address_rule.refusal_reason(str(each[4][0])) is None]
         if not allowed:
-            raise UpstreamUnreachable(f"the Service {target.service} leads to an address that no pod may have: {_HINT}")
+            raise UpstreamUnreachable(f"the Service {target.service} resolves to a forbidden address: {_HINT}")
         return random.choice(allowed), port  # noqa: S311 - spreads requests over pods
 
 
 def timeout_error(seconds: float) -> UpstreamTimeout:
-    """Return the error for an xApp that has not begun to answer within XAPP_PROXY_TIMEOUT."""
+    """Return the error for an xApp that did not start to respond within XAPP_PROXY_TIMEOUT."""
     return UpstreamTimeout(
-        f"the xApp did not begin to answer within {seconds:g} s: ask for less, or raise XAPP_PROXY_TIMEOUT"
+        f"the xApp did not start to respond within {seconds:g} s: request less data, or raise XAPP_PROXY_TIMEOUT"
     )
 
 
@@ -200,7 +192,7 @@ def _unreachable_error(error: BaseException) -> UpstreamUnreachable:
     if isinstance(cause, ConnectionRefusedError):
         return UpstreamUnreachable(f"the xApp refuses connections at this port: {_HINT}")
     if isinstance(error, aiohttp.ServerDisconnectedError | ConnectionResetError):
-        return UpstreamUnreachable(f"the xApp closed the connection without an answer: {_HINT}")
+        return UpstreamUnreachable(f"the xApp closed the connection without a response: {_HINT}")
     if isinstance(error, aiohttp.ClientConnectorError | TimeoutError):
-        return UpstreamUnreachable(f"the xApp cannot be connected to at this port: {_HINT}")
-    return UpstreamUnreachable(f"the xApp does not answer as HTTP at this port: {_HINT}")
+        return UpstreamUnreachable(f"the gateway cannot connect to the xApp at this port: {_HINT}")
+    return UpstreamUnreachable(f"the xApp does not speak HTTP at this port: {_HINT}")

@@ -1,7 +1,7 @@
-"""Two WebSockets joined: what a caller says goes to the xApp, what the xApp says goes to the caller.
+"""Forwards messages between the caller's WebSocket and the xApp's.
 
-Messages pass whole (4 MiB at most, `kube.sockets`), one at a time in each direction, so that a side which does not read
-stops the other. Pings are answered by each side's own end; closing codes and reasons pass.
+Messages are forwarded whole (at most 4 MiB), one at a time in each direction, so a side that does not read slows down
+the other. Each end answers its own pings; close codes and reasons are forwarded.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _UNSENDABLE_CODES: Final = frozenset({CloseCode.NO_STATUS_RCVD, CloseCode.ABNORM
 
 
 def forwarded_subprotocols(offered: Iterable[str]) -> list[str]:
-    """Return the subprotocols that pass: not the one in which Kubernetes takes tokens, which no xApp may get."""
+    """Return the subprotocols for the xApp, without the one in which Kubernetes clients send their token."""
     return [each for each in offered if each and not each.startswith(_TOKEN_PREFIX)]
 
 
 def denial_response(error: InvalidStatus) -> Response:
-    """Return what an xApp answered instead of opening a WebSocket."""
+    """Return the xApp's response to a refused WebSocket handshake."""
     response = error.response
     headers = [(name.encode(), value.encode("latin-1", "replace")) for name, value in response.headers.raw_items()]
     forwarded = [
@@ -40,7 +40,7 @@ def denial_response(error: InvalidStatus) -> Response:
 
 
 async def bridge_websockets(websocket: WebSocket, upstream: ClientConnection) -> None:
-    """Accept the caller's WebSocket and pass messages until one side closes, which closes the other."""
+    """Accept the caller's WebSocket and forward messages until one side closes; then close the other."""
     try:
         await websocket.accept(subprotocol=upstream.subprotocol)
         tasks = [asyncio.create_task(each(websocket, upstream)) for each in (_forward_to_xapp, _forward_to_caller)]
@@ -58,7 +58,6 @@ async def bridge_websockets(websocket: WebSocket, upstream: ClientConnection) ->
 
 
 async def _forward_to_xapp(websocket: WebSocket, upstream: ClientConnection) -> None:
-    """Carry what the caller says to the xApp."""
     while True:
         message = await websocket.receive()
         if message["type"] == "websocket.disconnect":
@@ -71,11 +70,10 @@ async def _forward_to_xapp(websocket: WebSocket, upstream: ClientConnection) -> 
         try:
             await upstream.send(text if text is not None else message["bytes"])
         except ConnectionClosed:
-            return  # told to the caller by the other direction
+            return  # the other direction closes the caller's side
 
 
 async def _forward_to_caller(websocket: WebSocket, upstream: ClientConnection) -> None:
-    """Carry what the xApp says to the caller, its closing too."""
     try:
         while True:
             message = await upstream.recv()
@@ -92,8 +90,8 @@ async def _forward_to_caller(websocket: WebSocket, upstream: ClientConnection) -
 
 
 def _close_code_and_reason(closed: ConnectionClosed) -> tuple[int, str]:
-    """Return the code and the reason for the caller: the xApp's, or why our end hung up on it."""
+    """Return the close code and reason for the caller: those of the xApp, or else of this gateway."""
     frame = closed.rcvd or closed.sent
     if frame is None:
-        return CloseCode.BAD_GATEWAY, "the xApp broke off"
+        return CloseCode.BAD_GATEWAY, "the connection to the xApp broke"
     return (CloseCode.NORMAL_CLOSURE if frame.code in _UNSENDABLE_CODES else frame.code), frame.reason

@@ -1,7 +1,4 @@
-"""What the routes of the proxy do: pick the target, take a place among those at a time, open the way.
-
-Lives in the gateway, above the ways to xApps (`upstream`) and what passes (`exchange`, `sockets`).
-"""
+"""The proxy to xApps: it limits concurrency, builds the upstream request, and connects request and response."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ from xapp_operator.kube.websocket_client import WebSocketRequest
 
 @dataclass(frozen=True, slots=True)
 class ProxyCall:
-    """One request for one target: who asks, and where the xApp's part of the path begins."""
+    """One proxied request: its caller, the selected port, and the split path."""
 
     caller: Caller
     target: ProxyTarget
@@ -41,7 +38,7 @@ class ProxyCall:
 
 
 class XAppProxy:
-    """Passes requests on to xApps, so many at a time."""
+    """Forwards requests to xApps, at most XAPP_PROXY_CONCURRENCY at a time."""
 
     def __init__(self, settings: Settings, upstream: Upstream) -> None:
         self._timeout_seconds = settings.proxy_timeout
@@ -49,18 +46,18 @@ class XAppProxy:
         limit = settings.proxy_concurrency
         self._slots = ConcurrencyLimit(
             limit,
-            message=f"{limit} requests are being passed on to xApps, as many as may be at a time: ask again in a "
-            "second, or raise XAPP_PROXY_CONCURRENCY",
+            message=f"{limit} requests are being forwarded to xApps, which is the limit: try again in a second, or "
+            "raise XAPP_PROXY_CONCURRENCY",
         )
         self.upstream = upstream
 
     async def forward_request(self, request: Request, call: ProxyCall, *, method: str) -> Response:
-        """Pass a request on and return the answer as it begins; its body follows when it is sent.
+        """Forward a request and return the response once it has started; sending it streams the body.
 
         Raises:
-            UpstreamUnreachable, UpstreamSilent: when the xApp does not answer.
-            KubeError, MalformedRequest: when the API server does not let the request through, or would change it.
-            TooManyAtOnce: when all places are taken.
+            UpstreamUnreachable, UpstreamTimeout: when the xApp does not answer.
+            KubeError, MalformedRequest: when the API server refuses the request or would change it.
+            TooManyAtOnce: when the limit is reached.
         """
         async with AsyncExitStack() as stack:
             stack.enter_context(self._slots.acquire())
@@ -69,9 +66,10 @@ class XAppProxy:
             stack.push_async_callback(request_body.stop)
             request_body.start()
             route, rewriter = self._route(request, call)
+            query = encoded_query(request.scope["query_string"])
             proxy_request = ProxyRequest(
                 method=method,
-                target=_with_query(call.path.path, request),
+                target=f"{call.path.path}?{query}" if query else call.path.path,
                 headers=self._request_headers(request, rewriter, length=length),
                 body=request_body.chunks() if length != 0 else None,
             )
@@ -85,11 +83,11 @@ class XAppProxy:
             )
 
     async def forward_websocket(self, websocket: WebSocket, call: ProxyCall) -> None:
-        """Open a WebSocket to the xApp, accept the caller's, and pass messages on until either is closed.
+        """Open a WebSocket to the xApp, accept the caller's, and forward messages until either closes.
 
         Raises:
-            InvalidStatus: when the xApp answers with anything but a WebSocket.
-            UpstreamUnreachable, KubeError, MalformedRequest, TooManyAtOnce: as for `answer`.
+            InvalidStatus: when the xApp refuses the handshake.
+            UpstreamUnreachable, KubeError, MalformedRequest, TooManyAtOnce: as `forward_request`.
         """
         with self._slots.acquire():
             route, rewriter = self._route(websocket, call)
@@ -108,9 +106,9 @@ class XAppProxy:
     async def fetch_json(
         self, caller: Caller, target: ProxyTarget, path: str, *, seconds: float, max_bytes: int
     ) -> JsonObject | None:
-        """Return the JSON object at `path` (encoded, with its query) of an xApp, or None where there is none.
+        """Return the JSON object at `path` (encoded, with its query) of an xApp.
 
-        None also stands for an answer that is no JSON object, is larger than `max_bytes`, or is not there in
+        Return None for an error, for a response that is not a JSON object or has more than `max_bytes`, and after
         `seconds`.
         """
         headers = [("Host", target.authority), ("Accept", "application/json"), ("Accept-Encoding", "identity")]
@@ -164,8 +162,3 @@ class XAppProxy:
             prefix=rewriter.prefix,
         )
         return [*headers, ("Content-Length", str(length))] if length else headers
-
-
-def _with_query(path: str, request: Request) -> str:
-    query = encoded_query(request.scope["query_string"])
-    return f"{path}?{query}" if query else path

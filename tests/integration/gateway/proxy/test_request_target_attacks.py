@@ -8,40 +8,16 @@ from tests.support.proxied_xapp import PORT, SERVICE, ProxiedXApp
 
 REFUSED_PATHS = [
     "/..",
-    "/../",
-    "/../../../../../../secrets",
-    "/a/../../b",
-    "/./x",
-    "/a/.",
     "/%2e%2e/x",
-    "/%2E%2E/x",
-    "/.%2e/x",
-    "/%2e./x",
-    "/%2e",
-    "/..%2fx",
     "/x%2f..%2f..%2fy",
-    "/%2e%2e%2f%2e%2e%2f",
     "//evil.example.com/x",
-    "//evil.example.com:80@127.0.0.1/",
     "/%2fevil.example.com/x",
-    "/%2F%2Fevil.example.com",
     "/\\evil.example.com",
-    "/\\\\evil.example.com/x",
-    "/%5cevil.example.com",
-    "/%5C%5Cevil.example.com/x",
-    "/..\\..\\x",
-    "/..%5c..%5cx",
     "/x%0d%0aHost:%20evil.example.com",
-    "/x%0aX-Evil:%201",
     "/x%00",
-    "/x%7f",
-    "/x%09y",
-    "/%",
     "/%zz",
-    "/x%2",
-    "/%c0%ae%c0%ae%2f..",
 ]
-"""Refused: what is behind the port would lead elsewhere once somebody decodes or resolves it."""
+"""One path of each kind; all of them are in the unit tests of `gateway.proxy.paths`."""
 
 FORWARDED_PATHS = {
     "/@evil.example.com/": "/@evil.example.com/",
@@ -64,35 +40,15 @@ FORWARDED_PATHS = {
 
 UNKNOWN_TARGETS = [
     ("kubernetes", "443"),
-    ("kubernetes.default", "443"),
     ("evil.example.com", "80"),
-    ("127.0.0.1", "80"),
-    ("localhost", "80"),
-    ("hello@evil.example.com", "80"),
-    ("http:hello", "80"),
     ("https:hello:80", "80"),
-    ("hello:80", "80"),
     ("hello%2f..%2fkubernetes", "443"),
     ("hello", "443"),
-    ("hello", "0"),
-    ("hello", "-80"),
-    ("hello", "080"),
-    ("hello", "80.0"),
-    ("hello", "٨٠"),
-    ("hello", "%D9%A8%D9%A0"),
-    ("hello", "80@evil.example.com"),
-    ("hello", "80%40evil.example.com"),
     ("hello", "80%2f..%2f..%2f"),
-    ("hello", "http%00"),
-    ("hello", "HTTP"),
-    ("HELLO", "80"),
     ("..", "80"),
-    ("%2e%2e", "80"),
-    ("hello", ".."),
-    ("hello%20", "80"),
     ("", "80"),
-    ("hello", ""),
 ]
+"""One target of each kind; all of them are in the unit tests of `gateway.proxy.targets`."""
 
 
 def status_line(proxied: ProxiedXApp, target: str, headers: str = "Host: localhost\r\n") -> bytes:
@@ -120,15 +76,12 @@ def test_an_unusual_but_safe_path_is_forwarded_unchanged(proxied: ProxiedXApp, p
     expected = FORWARDED_PATHS[path]
     line = status_line(proxied, proxied.proxy_path + path)
 
-    if expected is None and proxied.via_apiserver:
-        assert status_code(line) in (200, 400)
+    if expected is not None or not proxied.via_apiserver:
+        assert status_code(line) == 200
+        assert [seen.target for seen in proxied.api.requests] == [expected or path]
         return
-    if expected is None:
-        assert status_code(line) in (200, 400)
-        assert all(seen.target == path for seen in proxied.api.requests)
-        return
-    assert status_code(line) == 200
-    assert [seen.target for seen in proxied.api.requests] == [expected]
+    assert status_code(line) in (200, 400)
+    assert [seen.target for seen in proxied.api.requests] == ([path] if status_code(line) == 200 else [])
 
 
 @pytest.mark.parametrize(("service", "port"), UNKNOWN_TARGETS)
@@ -148,9 +101,12 @@ def test_only_services_and_ports_of_the_xapp_are_reachable(proxied: ProxiedXApp,
     ],
 )
 def test_the_authority_of_an_absolute_target_leads_nowhere_else(proxied: ProxiedXApp, target: str) -> None:
-    assert status_code(status_line(proxied, target.format(base=proxied.proxy_path))) in (200, 400, 421)
-    assert all(seen.target == "/echo" for seen in proxied.api.requests)
-    assert all("evil" not in (seen.header("host") or "") for seen in proxied.api.requests)
+    status = status_code(status_line(proxied, target.format(base=proxied.proxy_path)))
+
+    assert status in (200, 400, 421)
+    own_host = f"{SERVICE}.{proxied.namespace}.svc"
+    seen = [(each.target, each.header("host")) for each in proxied.api.requests]
+    assert seen == ([("/echo", own_host)] if status == 200 else [])
 
 
 @pytest.mark.parametrize(
