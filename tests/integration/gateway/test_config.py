@@ -345,7 +345,7 @@ def test_an_xapp_on_its_way_out_is_not_configured(deployed: GatewayClient) -> No
     deployed.add_finalizer()
     assert deployed.delete_deployment({"name": XAPP_NAME, "namespace": deployed.namespace}).status_code == 202
     answer = patch(deployed, {"greeting": "there"})
-    assert (answer.status_code, "being removed" in answer.json()["detail"]) == (409, True)
+    assert (answer.status_code, "being deleted" in answer.json()["detail"]) == (409, True)
     deployed.remove_finalizer()
 
 

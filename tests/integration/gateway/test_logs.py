@@ -123,7 +123,7 @@ def test_so_many_logs_are_read_at_a_time(running: GatewayClient, gateway: Gatewa
     finally:
         gateway.run_in_loop(lambda _: held.close())
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
-    assert "ask again" in answer.json()["detail"]
+    assert "try again" in answer.json()["detail"]
     assert running.http.get(path).status_code != 503
 
 

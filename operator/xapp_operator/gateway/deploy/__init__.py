@@ -1,1 +1,1 @@
-"""Deployments: the form, the checks before anything is written, and the writes as the caller."""
+"""Deployments: the form, the checks before anything is written, and the writes with the caller's token."""

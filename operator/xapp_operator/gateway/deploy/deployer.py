@@ -1,15 +1,14 @@
-"""Deploying, upgrading and removing: from a checked request to the XApp in the cluster, with nothing left half-made.
+"""Creating, upgrading and deleting XApps: all checks, then writes that are undone when a later one fails.
 
-The XApp is the whole interface to the operator, so this writes an XApp and what it refers to, never a release. Order:
-all checks, a dry-run write of the XApp, the chart's Secret, the saved repository, the XApp; what this request made is
-removed again when a later step is refused. Every write but that of the Secret is made by the caller's client.
+The gateway writes XApps and the objects that they refer to, never a release. Order: all checks, a dry run of the XApp,
+the chart's Secret, the saved repository, the XApp. All but the chart's Secret is written with the caller's token.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Final
 
@@ -65,15 +64,15 @@ from xapp_operator.kube.resources import NAMESPACES, XAPPS
 from xapp_operator.telemetry.logs import get_logger
 
 REPLACE_ATTEMPTS: Final = 10
-"""The operator writes status while an upgrade is being made; only a change of the spec is a conflict."""
+"""The operator may write the status at the same time; only a change of the spec is a conflict."""
 FIRST_SERVER_ERROR: Final = 500
-NOT_RENDERED_WARNING: Final = "the chart was not rendered: its archive cannot be read with your rights"
+NOT_RENDERED_WARNING: Final = "the chart was not rendered, because you may not read its archive"
 
 _log = get_logger(__name__)
 
 
 class Deployer:
-    """Carries out what callers ask for."""
+    """Creates, upgrades and deletes XApps for callers."""
 
     def __init__(self, kube: KubeClient, *, renderer: ChartRenderer, charts: ChartSources) -> None:
         self._kube = kube
@@ -81,12 +80,12 @@ class Deployer:
         self._charts = charts
 
     async def create(self, caller: Caller, submission: Submission) -> JsonObject:
-        """Write a new XApp and return it as stored.
+        """Create an XApp and return it as stored.
 
         Raises:
             AlreadyExists, IdentityConflict: when the name is taken, or repoName has another url.
-            InputError: when the chart cannot be rendered or its schema refuses the values.
-            KubeError: what the cluster refuses, said of the form.
+            InputError: when the chart cannot be rendered, or its schema rejects the values.
+            KubeError: when the cluster refuses the XApp; errors name fields of the form.
         """
         desired = desired_new_xapp(submission)
         if desired.chart is not None:
@@ -103,7 +102,7 @@ class Deployer:
         """Return what `create` would deploy; nothing is changed.
 
         Raises:
-            XAppError: as `create`, and for a remote chart that cannot be had.
+            XAppError: as `create`, and for a remote chart that is not available.
         """
         desired = desired_new_xapp(submission)
         warnings: tuple[str, ...] = ()
@@ -111,12 +110,12 @@ class Deployer:
             await self._dry_run_create(caller, desired)
         else:
             await _create_namespace(caller.client, desired.namespace, dry_run=True)
-            warnings = (f"the namespace {desired.namespace} does not exist yet: it would be created",)
+            warnings = (f"the namespace {desired.namespace} does not exist and would be created",)
         preview = await self._render(caller, desired, for_display=True)
         return Preview(preview.manifest, preview.notes, preview.values, (*warnings, *preview.warnings))
 
     async def upgrade(self, caller: Caller, current: JsonObject, submission: Submission) -> JsonObject:
-        """Write the new spec of an XApp in place and return it as stored; parts that did not come are kept.
+        """Replace the spec of an XApp and return it as stored; the values and the chart are kept if none were sent.
 
         Raises:
             FormInvalid: when the identity would change.
@@ -139,13 +138,13 @@ class Deployer:
         return await self._render(caller, desired, for_display=True, upgrade=True)
 
     async def replace_values(self, caller: Caller, current: JsonObject, values: JsonObject) -> JsonObject:
-        """Write other values into an XApp and return it as stored.
+        """Replace the values of an XApp and return it as stored.
 
         Raises:
-            ValuesInvalid: when the schema of its chart refuses them.
-            ChartSourceError, ChartInvalid: when the chart cannot be had or rendered, so that nobody can tell.
+            ValuesInvalid: when the schema of its chart rejects them.
+            ChartSourceError, ChartInvalid: when the chart to check them with is not available or cannot be rendered.
             Conflict: when somebody else changed the spec meanwhile.
-            KubeError: what the cluster refuses.
+            KubeError: when the cluster refuses the change.
         """
         desired = desired_with_values(current, values)
         with _as_values_error(desired):
@@ -153,17 +152,17 @@ class Deployer:
         return await self._replace_spec(caller, current, desired)
 
     async def preview_values(self, caller: Caller, current: JsonObject, values: JsonObject) -> Preview:
-        """Return the chart rendered with other values, without notes; nothing is changed. Raises as `configure`."""
+        """Return the chart rendered with other values, without notes. Raises as `replace_values`."""
         desired = desired_with_values(current, values)
         await self._replace_spec(caller, current, desired, dry_run=True)
         with _as_values_error(desired):
             return await self._render(caller, desired, for_display=False, upgrade=True)
 
     async def delete(self, caller: Caller, *, namespace: str, name: str) -> JsonObject:
-        """Have an XApp deleted; return it as it is while it goes.
+        """Delete an XApp and return it with its deletionTimestamp.
 
         Raises:
-            NotFound: when there is none.
+            NotFound: when there is no such XApp.
         """
         current = await caller.client.get(XAPPS, name, namespace=namespace)
         deleted = await caller.client.delete(XAPPS, name, namespace=namespace)
@@ -172,7 +171,7 @@ class Deployer:
     async def _replace_spec(
         self, caller: Caller, current: JsonObject, desired: DesiredXApp, *, dry_run: bool = False
     ) -> JsonObject:
-        """Replace the spec that was read, whatever has been written to the status meanwhile.
+        """Replace the spec, even if the status changed since `current` was read.
 
         Raises:
             Conflict: when somebody else changed the spec meanwhile.
@@ -188,28 +187,28 @@ class Deployer:
                 if obj(current, "metadata").get("generation") != generation:
                     break
         raise Conflict(
-            f"the xApp {desired.name} was changed by somebody else at the same time: look at it and send the "
-            "request again"
+            f"the xApp {desired.name} was changed at the same time by another client: check it and send the request "
+            "again"
         )
 
     async def _create_referenced_objects(self, caller: Caller, desired: DesiredXApp, cleanup: AsyncExitStack) -> None:
-        """Write what the XApp refers to, and have it removed again should a later step fail."""
+        """Create the objects that the XApp refers to; `cleanup` deletes them if a later step fails."""
         chart = desired.chart
         if chart is not None:
             created_secret = await ensure_chart_secret(self._kube, chart, namespace=desired.namespace)
             if created_secret is not None:
-                _add_cleanup(cleanup, lambda: delete_chart_secret(self._kube, created_secret))
+                cleanup.push_async_callback(delete_chart_secret, self._kube, created_secret)
         if not desired.form.is_upload:
             repository_uid = await ensure_form_repository(caller.client, desired.form)
             if repository_uid is not None:
-                _add_cleanup(cleanup, lambda: delete_form_repository(caller.client, desired.form, uid=repository_uid))
+                cleanup.push_async_callback(delete_form_repository, caller.client, desired.form, uid=repository_uid)
 
     async def _ensure_namespace(self, caller: Caller, namespace: str, cleanup: AsyncExitStack) -> None:
         if await self._namespace_exists(namespace):
             return
         uid = await _create_namespace(caller.client, namespace)
         if uid is not None:
-            _add_cleanup(cleanup, lambda: self._delete_created_namespace(caller.client, namespace, uid=uid))
+            cleanup.push_async_callback(self._delete_created_namespace, caller.client, namespace, uid=uid)
 
     async def _namespace_exists(self, name: str) -> bool:
         try:
@@ -281,7 +280,7 @@ class Deployer:
         except AccessDenied:
             return None
         except NotFound:
-            message = "is needed: the chart that was uploaded before is gone, send it again"
+            message = "is required, because the uploaded chart no longer exists: send it again"
             raise FormInvalid(f"the part {FILE_PART} {message}", errors=(FieldError(FILE_PART, message),)) from None
 
     async def _fetch_remote_chart(self, caller: Caller, form: Form, spec: XAppSpec) -> ChartFile:
@@ -293,7 +292,7 @@ class Deployer:
             )
             return await self._charts.fetch(await self._charts.resolve(request))
         except SourceUnavailable as error:
-            # To the caller of a dry run this is a wrong url as often as a fault that passes: no answer of 5xx.
+            # For the caller of a dry run the cause is a wrong url as often as an outage, so the response is not a 5xx.
             refusal = ChartSourceError(error.message, errors=error.errors)
             raise with_field_error(refusal, f"{FORM_PART}.url") from None
         except ChartSourceError as error:
@@ -302,20 +301,20 @@ class Deployer:
 
 @contextmanager
 def _as_values_error(desired: DesiredXApp) -> Iterator[None]:
-    """Say of a request that has values only what a deployment would be told of its form and its file."""
+    """Translate errors about the form and the file for a request that has values only."""
     try:
         yield
     except FormInvalid:
         raise ChartSourceError(
-            "the values cannot be checked, because the chart of this xApp cannot be had: send it again with PUT "
+            "the values cannot be checked, because the chart of this xApp is not available: upload it again with PUT "
             f"/api/deployment/xapp/{desired.namespace}/{desired.name}"
         ) from None
     except (ChartSourceError, ChartInvalid) as error:
-        raise type(error)(f"the values cannot be checked, nothing was changed: {error.message}") from None
+        raise type(error)(f"the values cannot be checked, so nothing was changed: {error.message}") from None
 
 
 def _field_at_fault(error: ChartSourceError, spec: XAppSpec) -> str:
-    """Return the field of the form that a chart source's refusal is about."""
+    """Return the form field that an error of a chart source is about."""
     if isinstance(error, AddressRefused):
         return "url"
     if isinstance(error, VersionNotFound):
@@ -324,20 +323,19 @@ def _field_at_fault(error: ChartSourceError, spec: XAppSpec) -> str:
 
 
 def _as_deleting(xapp: JsonObject) -> JsonObject:
-    """Return an XApp that nothing held back, and that is gone by now, as it was last."""
+    """Return an XApp that had no finalizer and is already gone as one that is being deleted."""
     metadata = obj(xapp, "metadata")
     return {**xapp, "metadata": {**metadata, "deletionTimestamp": metadata.get("creationTimestamp")}}
 
 
 async def _explain_refusal(write: Awaitable[JsonObject], desired: DesiredXApp) -> JsonObject:
-    """Return what a write of the XApp returns; a refusal is said of the form."""
+    """Return the result of a write of the XApp; errors name fields of the form."""
     try:
         return await write
     except AlreadyExists:
         message = (
-            f"there is an xApp {desired.name} in the namespace {desired.namespace} already: upgrade it with "
-            "PUT, delete it, "
-            "or choose another name"
+            f"the xApp {desired.name} already exists in the namespace {desired.namespace}: upgrade it with PUT, delete "
+            "it, or choose another name"
         )
         raise AlreadyExists(message, errors=(FieldError(f"{FORM_PART}.xAppName", message),)) from None
     except KubeError as error:
@@ -345,27 +343,25 @@ async def _explain_refusal(write: Awaitable[JsonObject], desired: DesiredXApp) -
 
 
 async def _create_namespace(client: KubeClient, name: str, *, dry_run: bool = False) -> str | None:
-    """Create a namespace as the caller; return its uid, or None where somebody else was quicker."""
+    """Create a namespace with the caller's token; return its uid, or None if it exists by now."""
     body: JsonObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
     try:
         return text(obj(await client.create(NAMESPACES, body, dry_run=dry_run), "metadata"), "uid")
     except AlreadyExists:
         return None
     except AccessDenied:
-        message = f"the namespace {name} does not exist, and you may not create namespaces: have it created"
+        message = (
+            f"the namespace {name} does not exist and you may not create namespaces: ask an administrator to create it"
+        )
         raise AccessDenied(message, errors=(FieldError(f"{FORM_PART}.namespace", message),)) from None
-
-
-def _add_cleanup(cleanup: AsyncExitStack, delete: Callable[[], Awaitable[None]]) -> None:
-    cleanup.push_async_callback(delete)
 
 
 @asynccontextmanager
 async def _cleanup_on_failure() -> AsyncIterator[AsyncExitStack]:
-    """Hold the steps that undo what was made; they are taken, last first, unless the block succeeds.
+    """Yield a stack of cleanups that run, last first, if the block fails.
 
-    Nor are they taken when nobody knows what became of the last write: the API server may have stored the XApp, which
-    then needs the rest. In the other case the operator's sweep removes the chart.
+    They do not run when the outcome of the last write is unknown, because the API server may have stored an XApp that
+    needs the other objects. If it did not, the operator deletes the unowned chart later.
     """
     async with AsyncExitStack() as cleanup:
         try:

@@ -1,4 +1,4 @@
-"""The XApp that a request wishes for, made of what was sent and of what is there. Pure."""
+"""The XApp that a request asks for, from the submission and the current XApp. Pure."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.models import METHOD_UPLOAD, XAppSpec
 from xapp_operator.api.names import API_VERSION, XAPP_KIND
 from xapp_operator.common.text import quote_input
-from xapp_operator.errors import FieldError, FormInvalid, IdentityConflict
+from xapp_operator.errors import FieldError, IdentityConflict
 from xapp_operator.gateway.deploy.forms import FORM_PART, IDENTITY_FIELDS, REQUIRED_REMOTE_FIELDS, Form
 from xapp_operator.gateway.deploy.submission import Submission, require_chart_file
 from xapp_operator.gateway.deploy.uploads import UploadedChart
+from xapp_operator.gateway.http.validation import form_invalid
 
 REMOTE_FIELDS: Final = (*REQUIRED_REMOTE_FIELDS, "chartVersion")
 
 
 @dataclass(frozen=True, slots=True)
 class DesiredXApp:
-    """An XApp as it should be written: its name, its spec, the form behind it, and a chart that came along."""
+    """The XApp to write: its name and spec, the form behind it, and the chart that was uploaded with it."""
 
     name: str
     spec: JsonObject
@@ -33,7 +34,7 @@ class DesiredXApp:
 
 
 def desired_new_xapp(submission: Submission) -> DesiredXApp:
-    """Return the wish for a new XApp.
+    """Return the new XApp that a submission asks for.
 
     Raises:
         FormInvalid: for an upload without a chart.
@@ -49,7 +50,7 @@ def desired_new_xapp(submission: Submission) -> DesiredXApp:
 
 
 def desired_upgrade(current: JsonObject, submission: Submission) -> DesiredXApp:
-    """Return the wish to upgrade `current`: what the form gives counts, what it leaves out stays, null clears.
+    """Return `current` with the fields that the form sets; null clears a field, and others are kept.
 
     Raises:
         FormInvalid: when the identity would change, or an upload has no chart.
@@ -74,7 +75,7 @@ def desired_upgrade(current: JsonObject, submission: Submission) -> DesiredXApp:
 
 
 def desired_with_values(current: JsonObject, values: JsonObject) -> DesiredXApp:
-    """Return the wish to have `current` with other values, and everything else as it is."""
+    """Return `current` with other values and everything else unchanged."""
     spec: JsonObject = {**obj(current, "spec"), "values": values}
     name = text(obj(current, "metadata"), "name")
     form = Form(fields=spec, cleared=(), spec=XAppSpec.model_validate(spec), name=name)
@@ -82,25 +83,24 @@ def desired_with_values(current: JsonObject, values: JsonObject) -> DesiredXApp:
 
 
 def _require_same_identity(current_spec: JsonObject, form: Form) -> None:
-    errors = tuple(
+    errors = [
         FieldError(
             f"{FORM_PART}.{name}",
-            f"is part of the xApp's identity and cannot be changed (it is "
-            f"{quote_input(text(current_spec, name))}): keep it, or "
-            "deploy a new xApp",
+            f"is part of the xApp's identity and cannot be changed (it is {quote_input(text(current_spec, name))}): "
+            "keep it, or deploy a new xApp",
         )
         for name in (*IDENTITY_FIELDS, "namespace")
         if form.fields.get(name) != current_spec.get(name)
-    )
+    ]
     if errors:
-        raise FormInvalid(f"{errors[0].field} {errors[0].message}", errors=errors)
+        raise form_invalid(errors)
 
 
 def require_name_free(current_spec: JsonObject, desired: DesiredXApp) -> None:
-    """Refuse a name that another organization, team and xAppName have taken: they compose to the same text.
+    """Refuse a composed name that belongs to an xApp with another identity.
 
     Raises:
-        IdentityConflict: naming whose it is.
+        IdentityConflict: naming that identity.
     """
     if all(desired.spec.get(name) == current_spec.get(name) for name in IDENTITY_FIELDS):
         return
@@ -122,6 +122,6 @@ def xapp_body(desired: DesiredXApp) -> JsonObject:
 
 
 def replacement_body(current: JsonObject, desired: DesiredXApp) -> JsonObject:
-    """Return `current` with the spec wished for; its resourceVersion makes a concurrent write a conflict."""
+    """Return `current` with the desired spec; its resourceVersion makes a concurrent write a conflict."""
     metadata = {key: value for key, value in obj(current, "metadata").items() if key != "managedFields"}
     return {"apiVersion": API_VERSION, "kind": XAPP_KIND, "metadata": metadata, "spec": desired.spec}

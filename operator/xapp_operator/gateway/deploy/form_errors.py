@@ -1,4 +1,4 @@
-"""Errors of the API server about an XApp, in terms of the form that the caller sent."""
+"""Errors of the cluster about an XApp, translated to fields of the caller's form."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ _TOO_LARGE_MESSAGE: Final = re.compile(
     r"object is too large|request is too large|Request entity too large|too large to be stored|message larger than max",
     re.IGNORECASE,
 )
-"""The messages of our own client, of etcd, of the API server and of its connection to etcd."""
+"""Messages of this project's client, etcd, the API server, and its connection to etcd."""
 
 _PART_BY_SPEC_FIELD: Final = {"spec.values": "values", "spec.archive": "file"}
 _COMPOSED_NAME_FIELD: Final = "metadata.name"
 
 
 def to_form_error(error: KubeError) -> KubeError | ContentTooLarge:
-    """Return the error for the caller of the form from which a refused XApp was made."""
+    """Return the cluster's error about an XApp with the names of form fields."""
     if _TOO_LARGE_MESSAGE.search(error.message):
-        message = "the form and the values together are larger than the cluster can store (about 1.5 MB): send less"
+        message = (
+            "form and values together exceed the size that the cluster can store (about 1.5 MB): shorten the values"
+        )
         return ContentTooLarge(message, errors=(FieldError("values", message),))
     if not isinstance(error, Invalid):
         return error

@@ -1,7 +1,7 @@
-"""Rendering a chart offline, as the cluster would have it: what an upload must pass and what a dry run shows.
+"""Renders a chart offline with the cluster's version and APIs: a check for uploads, and the content of a dry run.
 
-Values are merged as the operator merges them: the cluster's address where the chart has a place for it, `valuesFrom`
-(read with the caller's client) and the caller's own values on top.
+Values are merged as the operator merges them: the advertise address if the chart declares a path for it, `valuesFrom`
+(read with the caller's client), then the caller's own values.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import CONFIGMAPS, SECRETS
 
 EXTERNAL_SCHEMA_WARNING: Final = (
-    "the values were not checked against the chart's schema, because the schema refers to a document outside the chart"
+    "the values were not checked, because the chart's schema refers to a document outside the chart"
 )
 SCHEMA_SKIPPED_WARNING: Final = (
-    "the values were not checked against the chart's schema, because they are not complete here"
+    "the values were not checked against the chart's schema, because some of them could not be read"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A rendered chart, and the values that it was rendered with, secrets masked."""
+    """A rendered chart and the values that it was rendered with; secrets are masked."""
 
     manifest: str
     notes: str
@@ -45,7 +45,7 @@ class Preview:
     warnings: tuple[str, ...]
 
     def as_json(self) -> JsonObject:
-        """Return the answer of a dry run."""
+        """Return the response to a dry run."""
         return {
             "manifest": self.manifest,
             "notes": self.notes,
@@ -76,20 +76,20 @@ class ChartRenderer:
         upgrade: bool,
         for_display: bool,
     ) -> Preview:
-        """Return the chart rendered for `spec`.
+        """Return the chart rendered as `spec` asks for.
 
         Args:
-            client: the caller's, which reads what `valuesFrom` names.
-            spec: with the caller's values in it.
+            client: the caller's client, which reads the sources in `valuesFrom`.
+            spec: includes the caller's values.
             name: `metadata.name` of the XApp.
-            chart: the archive.
-            info: what is in the archive.
+            chart: the path of the archive.
+            info: the content of the archive.
             upgrade: whether `.Release.IsUpgrade` is true.
-            to_show: whether somebody will read it: NOTES take a second helm process, and masking the values time.
+            for_display: whether to render NOTES, with a second helm process, and to return the values.
 
         Raises:
             ChartInvalid: when the chart cannot be rendered.
-            ValuesInvalid: when its schema refuses the values.
+            ValuesInvalid: when its schema rejects the values.
         """
         layers, unread_warnings = await self._read_values_from(client, spec)
         layers.insert(0, await self._advertise_address_layer(info))
@@ -120,7 +120,7 @@ class ChartRenderer:
         try:
             address = await self._advertise_address.get()
         except KubeError:
-            # The operator reads the nodes with rights of its own; a gateway without them renders the chart's default.
+            # The gateway may lack the operator's right to read nodes; then the chart's default is rendered.
             return {}
         return (
             {}
@@ -136,7 +136,7 @@ class ChartRenderer:
                 layers.append(await self._read_values_source(client, source, namespace=spec.namespace))
             except (KubeError, LookupError):
                 if not source.optional:
-                    warnings.append(f"{source.kind} {source.name} of valuesFrom was left out: it could not be read")
+                    warnings.append(f"{source.kind} {source.name} in valuesFrom could not be read and was left out")
         return layers, warnings
 
     async def _read_values_source(self, client: KubeClient, source: ValuesRef, *, namespace: str) -> JsonObject:
@@ -151,7 +151,7 @@ class ChartRenderer:
 
 
 def _schema_warnings(info: ChartInfo, *, complete: bool) -> tuple[str, ...]:
-    """Say why the chart's schema was left out, where it has one and it was."""
+    """Return why the values were not checked against the chart's schema, if it has one."""
     if info.external_refs:
         return (EXTERNAL_SCHEMA_WARNING,)
     return (SCHEMA_SKIPPED_WARNING,) if info.schema is not None and not complete else ()

@@ -1,7 +1,4 @@
-"""A request to deploy or upgrade, once everything that can be checked without the cluster has been checked.
-
-Lives between the parts of a request and the writes: what comes out of here is typed and within every bound.
-"""
+"""A request to deploy or upgrade, after all checks that need no cluster."""
 
 from __future__ import annotations
 
@@ -32,7 +29,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A form, the values and the chart that came with it; None is what did not come."""
+    """A valid form, with the values and the chart if they were sent."""
 
     form: Form
     values: JsonObject | None
@@ -40,7 +37,7 @@ class Submission:
 
 
 def part_rules(settings: Settings) -> tuple[PartRule, ...]:
-    """Return the parts of a deployment and their caps."""
+    """Return the parts of a deployment request and their size limits."""
     return (
         PartRule(FORM_PART, settings.form_max_bytes),
         PartRule(FILE_PART, settings.chart_max_bytes, to_file=True),
@@ -56,22 +53,22 @@ async def validate_submission(
     threads: ThreadPoolExecutor,
     current_values: JsonObject | None = None,
 ) -> Submission:
-    """Return what was sent when every rule is kept that needs no cluster.
+    """Return the submission after all checks that need no cluster.
 
     Args:
         form: the decoded form.
         parts: all parts.
         settings: the bounds.
-        threads: where values and archives are read; as many of them lie unpacked in memory at a time.
-        current_values: of the XApp that is upgraded; a mask in the new values keeps the old value.
+        threads: reads values and archives; their number bounds the archives that are unpacked at a time.
+        current_values: the values of the XApp to upgrade; a mask in the new values keeps the current value.
 
     Raises:
-        InputError: for the first of parts, form, values and archive that is wrong, with all wrong fields of it.
+        InputError: for the first invalid one of parts, form, values and archive, naming all of its invalid fields.
     """
     parts.require_expected_names()
     valid_form = validate_form(form, settings=settings)
     if FILE_PART in parts.files and not valid_form.is_upload:
-        raise _invalid_file_part("is not sent with a remote chart: leave it out, or use method 'Upload Chart'")
+        raise _invalid_file_part("cannot be combined with a remote chart: remove it, or use method 'Upload Chart'")
     values = chart = None
     if VALUES_PART in parts.files:
         read = partial(_load_values, parts.files[VALUES_PART], settings=settings, current=current_values or {})
@@ -87,12 +84,12 @@ def read_form(parts: ReceivedParts) -> JsonObject:
     """Return the JSON object in the part xAppForm.
 
     Raises:
-        MalformedRequest: when there is none, or it is not JSON.
-        FormInvalid: when it is JSON of another kind, or has a key twice.
+        MalformedRequest: when it is missing or not JSON.
+        FormInvalid: when it is not a JSON object, or has a duplicate key.
     """
     data = parts.data.get(FORM_PART)
     if data is None:
-        message = "is missing: send the deployment form in it, as JSON"
+        message = "is missing: send the deployment form as JSON"
         raise MalformedRequest(
             f"the part {FORM_PART} {message}", errors=(FieldError(FORM_PART, message), *parts.unexpected)
         )
@@ -106,7 +103,7 @@ def require_chart_file(submission: Submission) -> None:
         FormInvalid: naming the part.
     """
     if submission.form.is_upload and submission.chart is None:
-        raise _invalid_file_part("is required with method 'Upload Chart': send the packed chart (.tgz)")
+        raise _invalid_file_part("is required with method 'Upload Chart': send the chart archive (.tgz)")
 
 
 def _load_values(path: Path, *, settings: Settings, current: JsonObject) -> JsonObject:

@@ -1,7 +1,7 @@
-"""Uploaded charts as immutable Secrets `chart-<first 16 hex of sha256>`.
+"""Uploaded charts as immutable Secrets `chart-<first 16 hex digits of the sha256>`.
 
-The one thing that the gateway writes in its own name, once a dry run has shown that the caller may write the XApp. The
-operator becomes the owner's keeper of them and sweeps those that nobody owns.
+They are the only objects of users that the gateway writes with its own identity, after a dry run has shown that the
+caller may write the XApp. The operator manages their owners and deletes those that nobody owns.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _log = get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class UploadedChart:
-    """A chart that passed every check: where it lies as long as the request lasts, its bytes, and what is in it."""
+    """A valid chart: its temporary file, its bytes and its content."""
 
     path: Path
     data: bytes
@@ -39,7 +39,7 @@ class UploadedChart:
 
     @property
     def secret_name(self) -> str:
-        """Return the name of its Secret."""
+        """Return the name of the chart's Secret."""
         return f"chart-{self.info.digest[:SECRET_NAME_DIGITS]}"
 
     @property
@@ -52,13 +52,13 @@ class UploadedChart:
 
 
 async def ensure_chart_secret(kube: KubeClient, chart: UploadedChart, *, namespace: str) -> JsonObject | None:
-    """Have a Secret with `chart` in `namespace`; return its metadata when it had to be made.
+    """Ensure that `namespace` has a Secret with `chart`; return its metadata if this created it.
 
-    A Secret that is there already is compared and used. Owners that are gone are taken out of it, and its time without
-    an owner begins anew, so that neither the garbage collector nor the sweep takes it before the XApp owns it.
+    An existing Secret is compared and reused. References to deleted owners are removed from it and its time without an
+    owner starts again, so that neither the garbage collector nor the operator deletes it before the XApp owns it.
 
     Raises:
-        IdentityConflict: when the name is taken by something else.
+        IdentityConflict: when a Secret of that name has other content.
         KubeError: when it cannot be written.
     """
     body: JsonObject = {
@@ -82,9 +82,9 @@ async def ensure_chart_secret(kube: KubeClient, chart: UploadedChart, *, namespa
 
 
 async def delete_chart_secret(kube: KubeClient, created: JsonObject) -> None:
-    """Remove the Secret that `keep_chart` made, unless somebody has begun to use it since.
+    """Delete the Secret that `ensure_chart_secret` created, unless it changed since, because then it is used.
 
-    Where that fails, the operator's sweep does it later.
+    If that fails, the operator deletes it later.
     """
     name, namespace = text(created, "name"), text(created, "namespace")
     resource_version = text(created, "resourceVersion")
@@ -134,8 +134,8 @@ async def _reuse_chart_secret(kube: KubeClient, chart: UploadedChart, *, namespa
     stored = text(obj(secret, "data"), CHART_SECRET_KEY)
     if text(secret, "type") != CHART_SECRET_TYPE or stored != base64.b64encode(chart.data).decode():
         raise IdentityConflict(
-            f"the Secret {chart.secret_name} in the namespace {namespace} is taken by something else: delete it, and "
-            "send the request again"
+            f"the Secret {chart.secret_name} in the namespace {namespace} has other content: delete it and send the "
+            "request again"
         )
     if "deletionTimestamp" in metadata:
         raise Conflict(f"the Secret {chart.secret_name} is being deleted: send the request again in a moment")

@@ -62,7 +62,9 @@ def field_errors(
     """
     fields = {field.alias or name: field.description for name, field in model.model_fields.items()}
     known = [name for name in fields if name not in hidden]
-    for each in error.errors(include_url=False, include_input=False):
+    errors = error.errors(include_url=False, include_input=False)
+    # A misspelt field comes first: it explains the missing one.
+    for each in sorted(errors, key=lambda each: each["type"] != "extra_forbidden"):
         path, kind = [str(part) for part in each["loc"]], each["type"]
         name = path[-1] if path else ""
         message = str(each["msg"]).replace("String should", "must").replace("Input should", "must")

@@ -76,8 +76,8 @@ def test_an_unknown_service_or_port_is_404_and_lists_the_known_ones(proxied: Pro
         xapp = http.get(f"/api/xapps/{proxied.namespace}/nobody/api/")
 
     assert [answer.status_code for answer in (service, port, xapp)] == [404, 404, 404]
-    assert problem(service).endswith("it has hello")
-    assert problem(port).endswith("it has 80 (http)")
+    assert problem(service).endswith("its Services are hello")
+    assert problem(port).endswith("its ports are 80 (http)")
     assert proxied.api.requests == []
 
 

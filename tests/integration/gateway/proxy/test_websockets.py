@@ -103,7 +103,7 @@ def test_the_xapps_closing_code_and_reason_pass(socket: ClientConnection, code: 
 def test_an_aborted_websocket_differs_from_a_closed_one(proxied: ProxiedXApp) -> None:
     with proxied.open_websocket("/ws-broken") as socket:
         assert socket.recv(timeout=60) == "about to break"
-        assert closed(socket) == (1014, "the xApp broke off")
+        assert closed(socket) == (1014, "the connection to the xApp broke")
 
 
 def test_a_message_that_is_too_large_closes_the_socket(socket: ClientConnection) -> None:
