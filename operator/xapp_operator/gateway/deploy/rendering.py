@@ -44,15 +44,6 @@ class Preview:
     values: JsonObject
     warnings: tuple[str, ...]
 
-    def as_json(self) -> JsonObject:
-        """Return the response to a dry run."""
-        return {
-            "manifest": self.manifest,
-            "notes": self.notes,
-            "values": self.values,
-            "warnings": list(self.warnings),
-        }
-
 
 class ChartRenderer:
     """Renders charts for callers."""

@@ -40,7 +40,6 @@ def document_list(
             problems={**QUERY_PROBLEMS, **(problems or {})},
             headers=PAGE_HEADERS,
         ),
-        "response_model": None,
     }
 
 
@@ -62,7 +61,6 @@ def document_resource(
             problems={**QUERY_PROBLEMS, **problems},
             headers={200: ETAG_HEADERS},
         ),
-        "response_model": None,
     }
 
 

@@ -13,11 +13,11 @@ from xapp_operator.api.json import JsonObject
 from xapp_operator.domain.values import apply_merge_patch
 from xapp_operator.gateway.http.bodies import read_json_object
 from xapp_operator.gateway.http.openapi import UNAUTHENTICATED_PROBLEM, XAPP_PATH_PARAMETERS, document_responses
-from xapp_operator.gateway.http.responses import etag_response, json_response
-from xapp_operator.gateway.http.route_docs import document_resource, json_body
+from xapp_operator.gateway.http.responses import json_response
+from xapp_operator.gateway.http.route_docs import json_body
 from xapp_operator.gateway.http.routing import RequestRoute
 from xapp_operator.gateway.http.validation import validate_body
-from xapp_operator.gateway.routes.dependencies import get_xapp_context
+from xapp_operator.gateway.routes.dependencies import get_xapp_context, xapp_resource
 from xapp_operator.gateway.routes.deployment_response import (
     LOCATION_HEADERS,
     WRITE_PARAMETER_DOCS,
@@ -27,7 +27,7 @@ from xapp_operator.gateway.routes.deployment_response import (
 )
 from xapp_operator.gateway.schemas.config import ConfigDryRun, ValuesRequest, XAppConfiguration
 from xapp_operator.gateway.schemas.records import XAppRecord
-from xapp_operator.gateway.state import get_gateway
+from xapp_operator.gateway.state import Gateway, get_gateway
 from xapp_operator.gateway.xapps.configuration import (
     ValuesChange,
     change_values,
@@ -57,22 +57,16 @@ _MERGE_PATCH: Final = {
 }
 
 
-@router.get(
-    "/{namespace}/{name}/config",
-    **document_resource(
-        "Show the configuration of an xApp",
-        XAppConfiguration,
-        "Services with addresses, values, defaults and schema.",
-        parameters=XAPP_PATH_PARAMETERS,
-        problems={404: "No such xApp."},
-    ),
+@xapp_resource(
+    router,
+    "/config",
+    "Show the configuration of an xApp",
+    XAppConfiguration,
+    "Services with addresses, values, defaults and schema.",
 )
-async def show_config(request: Request) -> Response:
+async def show_config(context: XAppContext, gateway: Gateway) -> bytes:
     """Return the xApp's services with their addresses and its values; secrets are masked."""
-    context = await get_xapp_context(request, parameters=("pretty",))
-    gateway = get_gateway(request)
-    configuration = await get_configuration(context, advertise=gateway.advertise, proxy=gateway.proxy)
-    return etag_response(request, configuration, pretty=context.query.boolean("pretty"))
+    return await get_configuration(context, advertise=gateway.advertise, proxy=gateway.proxy)
 
 
 @router.put(
@@ -84,7 +78,6 @@ async def show_config(request: Request) -> Response:
     },
     responses=_CHANGE_RESPONSES,
     status_code=202,
-    response_model=None,
 )
 async def replace_values(request: Request) -> Response:
     """Upgrade the xApp with these values instead of the current ones; the chart stays the same."""
@@ -105,7 +98,6 @@ async def replace_values(request: Request) -> Response:
     },
     responses=_CHANGE_RESPONSES,
     status_code=202,
-    response_model=None,
 )
 async def patch_values(request: Request) -> Response:
     """Upgrade the xApp with some values changed: null removes a value, objects are merged, others replaced."""

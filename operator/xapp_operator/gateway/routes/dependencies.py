@@ -1,14 +1,26 @@
-"""What the routes about an existing xApp share: authorisation, the strict query, and the lookup of the xApp."""
+"""What the routes about an existing xApp share.
+
+To add `GET /api/xapps/{namespace}/{name}/something`, decorate a function with `xapp_resource`. Routes with other
+methods start with `get_xapp_context`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import inspect
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import TypeAlias
 
-from starlette.requests import HTTPConnection
+from fastapi import APIRouter
+from pydantic import BaseModel
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import Response
 
 from xapp_operator.errors import GatewayNotFound, NoXAppResource
 from xapp_operator.gateway.catalog.records import SOURCE_LABELS
+from xapp_operator.gateway.http.openapi import XAPP_PATH_PARAMETERS
 from xapp_operator.gateway.http.query import StrictQuery
+from xapp_operator.gateway.http.responses import etag_response
+from xapp_operator.gateway.http.route_docs import document_resource
 from xapp_operator.gateway.state import Gateway, get_gateway
 from xapp_operator.gateway.xapps.context import XAppContext, labels_only_error, xapp_not_found
 from xapp_operator.kube.resources import XAPPS, Resource
@@ -54,3 +66,47 @@ def missing_resource_error(
     if entry is not None and entry.source == SOURCE_LABELS:
         return labels_only_error(gateway.registry, entry)
     return xapp_not_found(namespace, name, hint=hint)
+
+
+BuildXAppResource: TypeAlias = Callable[[XAppContext, Gateway], Awaitable[bytes]]
+"""Returns the JSON of something that an xApp has."""
+
+
+def xapp_resource(
+    router: APIRouter,
+    path: str,
+    summary: str,
+    model: type[BaseModel],
+    description: str,
+    *,
+    requires: Resource = XAPPS,
+    problems: Mapping[int, str] | None = None,
+) -> Callable[[BuildXAppResource], BuildXAppResource]:
+    """Serve the decorated function at `/{namespace}/{name}` + `path`, with an ETag; its docstring is documentation.
+
+    `requires` is a resource that the caller must be allowed to get, besides XApps.
+    """
+
+    def register(build: BuildXAppResource) -> BuildXAppResource:
+        async def endpoint(request: Request) -> Response:
+            context = await get_xapp_context(request, resource=requires, parameters=("pretty",))
+            body = await build(context, get_gateway(request))
+            return etag_response(request, body, pretty=context.query.boolean("pretty"))
+
+        router.add_api_route(
+            "/{namespace}/{name}" + path,
+            endpoint,
+            methods=["GET"],
+            name=build.__name__,
+            description=inspect.getdoc(build),
+            **document_resource(
+                summary,
+                model,
+                description,
+                parameters=XAPP_PATH_PARAMETERS,
+                problems={404: "No such xApp.", **(problems or {})},
+            ),
+        )
+        return build
+
+    return register

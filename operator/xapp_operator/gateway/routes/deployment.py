@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import orjson
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
@@ -93,7 +94,6 @@ def _request_body(*, required: tuple[str, ...]) -> dict[str, Any]:
         headers=LOCATION_HEADERS,
     ),
     status_code=202,
-    response_model=None,
 )
 async def deploy(request: Request) -> Response:
     """Create the XApp that a form, a chart and a values file describe."""
@@ -109,7 +109,7 @@ async def deploy(request: Request) -> Response:
         submission = await validate_submission(form, parts, settings=gateway.settings, threads=gateway.archive_threads)
         if options.dry_run:
             preview = await gateway.deployer.preview(caller, submission)
-            return json_response(preview.as_json(), pretty=options.pretty)
+            return json_response(orjson.dumps(preview), pretty=options.pretty)
         stored = await gateway.deployer.create(caller, submission)
     return await deployment_response(request, stored, options)
 
@@ -131,7 +131,6 @@ async def deploy(request: Request) -> Response:
         headers=LOCATION_HEADERS,
     ),
     status_code=202,
-    response_model=None,
 )
 async def upgrade(request: Request) -> Response:
     """Upgrade an XApp with the same parts as a deployment; without file or values the current ones are kept."""
@@ -157,7 +156,7 @@ async def upgrade(request: Request) -> Response:
         )
         if options.dry_run:
             preview = await gateway.deployer.preview_upgrade(caller, current, submission)
-            return json_response(preview.as_json(), pretty=options.pretty)
+            return json_response(orjson.dumps(preview), pretty=options.pretty)
         stored = await gateway.deployer.upgrade(caller, current, submission)
     return await deployment_response(request, stored, options)
 
@@ -178,7 +177,6 @@ async def upgrade(request: Request) -> Response:
         },
     ),
     status_code=202,
-    response_model=None,
 )
 async def remove(request: Request) -> Response:
     """Delete the XApp, and its release unless the deletionPolicy is Orphan."""

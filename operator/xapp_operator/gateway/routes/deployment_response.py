@@ -16,6 +16,7 @@ from xapp_operator.gateway.catalog.xapp_store import XAppRecordStore
 from xapp_operator.gateway.http.openapi import PRETTY_PARAMETER, document_parameter
 from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.gateway.http.responses import json_response
+from xapp_operator.gateway.http.streaming import wait_for_disconnect
 from xapp_operator.gateway.state import get_gateway
 
 WRITE_PARAMETERS: Final = ("dryRun", "wait", "pretty")
@@ -94,16 +95,11 @@ async def _wait_until_settled(
 
     check()
     unsubscribe = store.subscribe(on_change)
-    tasks = [asyncio.create_task(settled.wait()), asyncio.create_task(_disconnected(request))]
+    done = asyncio.create_task(settled.wait())
+    disconnected = asyncio.create_task(wait_for_disconnect(request.receive))
     try:
-        await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({done, disconnected}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
     finally:
         unsubscribe()
-        for task in tasks:
-            task.cancel()
-
-
-async def _disconnected(request: Request) -> bool:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
-    return True
+        done.cancel()
+        disconnected.cancel()

@@ -22,99 +22,49 @@ _CONTENT_SECURITY_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-_ASSETS: Final = {"swagger-ui-bundle.js": "text/javascript", "swagger-ui.css": "text/css"}
-_START_SCRIPT_NAME: Final = "start.js"
-_START_SCRIPT: Final = """\
-window.ui = SwaggerUIBundle({
-  url: "openapi.json",
-  dom_id: "#docs",
-  deepLinking: true,
-  docExpansion: "list",
-  validatorUrl: null,
-  presets: [SwaggerUIBundle.presets.apis],
-});
-"""
-_DOCS_HTML: Final = """\
-<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>xapp-operator API</title>
-<link rel="icon" href="data:,">
-<link rel="stylesheet" href="docs/swagger-ui.css">
-</head>
-<body>
-<div id="docs"></div>
-<script src="docs/swagger-ui-bundle.js"></script>
-<script src="docs/start.js"></script>
-</body>
-</html>
-"""
-_FRONT_HTML: Final = """\
-<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>xapp-operator</title>
-<link rel="icon" href="data:,">
-</head>
-<body>
-<h1>xapp-operator</h1>
-<p>The gateway of an operator that deploys, monitors, upgrades and removes xApps.</p>
-<ul>
-<li><a href="api/xapps?pretty=true">The xApps</a>, as JSON</li>
-<li><a href="api/v1/docs">Interactive API documentation</a></li>
-<li><a href="api/v1/openapi.json">OpenAPI 3.1 document</a></li>
-<li><a href="healthz">Alive?</a> <a href="readyz">Ready?</a> <a href="metrics">Metrics</a></li>
-</ul>
-</body>
-</html>
-"""
+_OUR_FILES: Final = files("xapp_operator.gateway").joinpath("static")
+_SWAGGER_FILES: Final = files("fastapi_offline").joinpath("static")
+_ASSETS: Final = {
+    "start.js": (_OUR_FILES, "text/javascript"),
+    "swagger-ui-bundle.js": (_SWAGGER_FILES, "text/javascript"),
+    "swagger-ui.css": (_SWAGGER_FILES, "text/css"),
+}
 
 
-@router.get("/", response_model=None)
+@router.get("/")
 async def front_page(_request: Request) -> Response:
     """Return the front page."""
-    return _html_response(_FRONT_HTML)
+    return _page_response("index.html")
 
 
-@router.get("/api/docs", response_model=None)
+@router.get("/api/docs")
 async def docs_page(_request: Request) -> Response:
     """Return the interactive documentation."""
-    return _html_response(_DOCS_HTML)
+    return _page_response("docs.html")
 
 
-@router.get("/api/docs/{asset}", response_model=None)
+@router.get("/api/docs/{asset}")
 async def docs_asset(request: Request) -> Response:
     """Return a script or style sheet of the documentation."""
     name = request.path_params["asset"]
-    if name == _START_SCRIPT_NAME:
-        return _asset_response(_START_SCRIPT.encode(), "text/javascript")
     if name not in _ASSETS:
         raise GatewayNotFound("there is no such file: the documentation is at /api/v1/docs")
-    return _asset_response(files("fastapi_offline").joinpath("static", name).read_bytes(), _ASSETS[name])
+    folder, media_type = _ASSETS[name]
+    content = folder.joinpath(name).read_bytes()
+    return Response(content, media_type=media_type, headers={"Cache-Control": "public, max-age=3600"})
 
 
-@router.get("/api/openapi.json", response_model=None)
+@router.get("/api/openapi.json")
 async def openapi(request: Request) -> Response:
     """Return the OpenAPI document."""
     document: bytes = request.app.state.openapi
     return json_response(document, pretty=wants_pretty(request), headers={"Cache-Control": "no-cache"})
 
 
-def _html_response(html: str) -> Response:
-    return Response(
-        html,
-        media_type="text/html",
-        headers={
-            "Content-Security-Policy": _CONTENT_SECURITY_POLICY,
-            "Cache-Control": "no-cache",
-            "Referrer-Policy": "no-referrer",
-        },
-    )
-
-
-def _asset_response(content: bytes, media_type: str) -> Response:
-    return Response(content, media_type=media_type, headers={"Cache-Control": "public, max-age=3600"})
+def _page_response(name: str) -> Response:
+    headers = {
+        "Content-Security-Policy": _CONTENT_SECURITY_POLICY,
+        "Cache-Control": "no-cache",
+        "Referrer-Policy": "no-referrer",
+    }
+    return Response(_OUR_FILES.joinpath(name).read_bytes(), media_type="text/html", headers=headers)

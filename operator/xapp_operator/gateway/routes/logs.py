@@ -107,7 +107,6 @@ async def events(request: Request) -> Response:
     openapi_extra={"parameters": [*XAPP_PATH_PARAMETERS, *_LOG_PARAMETER_DOCS]},
     responses=_LOG_RESPONSES,
     response_class=PlainTextResponse,
-    response_model=None,
 )
 async def logs(request: Request) -> Response:
     """Return the log of a container, read with the caller's token."""

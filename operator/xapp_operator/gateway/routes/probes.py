@@ -21,7 +21,6 @@ router = APIRouter(tags=["Gateway"], route_class=RequestRoute)
     summary="Is the process alive?",
     openapi_extra=NO_AUTHENTICATION,
     responses=document_responses((200, "It is alive.", ProbeStatus), problems={}),
-    response_model=None,
 )
 async def healthz(request: Request) -> Response:
     """Answer 200 while requests are served."""
@@ -33,7 +32,6 @@ async def healthz(request: Request) -> Response:
     summary="Are the caches filled?",
     openapi_extra=NO_AUTHENTICATION,
     responses=document_responses((200, "They are filled.", ProbeStatus), problems={}),
-    response_model=None,
 )
 async def readyz(request: Request) -> Response:
     """Answer 503 until the caches are in sync."""
@@ -47,7 +45,6 @@ async def readyz(request: Request) -> Response:
     openapi_extra=NO_AUTHENTICATION,
     responses=document_responses((200, "The metrics.", None), problems={}),
     response_class=PlainTextResponse,
-    response_model=None,
 )
 async def metrics(request: Request) -> Response:
     """Return the metrics of this process."""

@@ -129,9 +129,8 @@ def _add_routes() -> None:
                 openapi_extra={"parameters": [*XAPP_PATH_PARAMETERS, *parameters, _PATH_PARAMETER]},
                 responses=_RESPONSES,
                 response_class=Response,
-                response_model=None,
             )
-        router.add_api_route(base, handler, methods=_METHODS, include_in_schema=False, response_model=None)
+        router.add_api_route(base, handler, methods=_METHODS, include_in_schema=False)
         for path in (base, base + _PATH_SUFFIX):
             router.add_api_websocket_route(path, forward_websocket)
 

@@ -23,15 +23,14 @@ from xapp_operator.gateway.http.openapi import (
     XAPP_PATH_PARAMETERS,
     document_responses,
 )
-from xapp_operator.gateway.http.responses import etag_response
-from xapp_operator.gateway.http.route_docs import document_list, document_resource, json_body
+from xapp_operator.gateway.http.route_docs import document_list, json_body
 from xapp_operator.gateway.http.routing import RequestRoute
 from xapp_operator.gateway.http.validation import validate_body
-from xapp_operator.gateway.routes.dependencies import get_xapp_context
+from xapp_operator.gateway.routes.dependencies import get_xapp_context, xapp_resource
 from xapp_operator.gateway.routes.deployment_response import LOCATION_HEADERS, WriteOptions, deployment_response
 from xapp_operator.gateway.schemas.records import Page, RevisionModel, XAppRecord
 from xapp_operator.gateway.schemas.releases import ReleaseManifest, ReleaseNotes, RollbackBody
-from xapp_operator.gateway.state import get_gateway
+from xapp_operator.gateway.state import Gateway, get_gateway
 from xapp_operator.gateway.xapps.context import XAppContext, xapp_not_found
 from xapp_operator.gateway.xapps.release_records import (
     get_masked_manifest,
@@ -91,7 +90,6 @@ async def history(request: Request) -> Response:
         headers={202: LOCATION_HEADERS[202]},
     ),
     status_code=202,
-    response_model=None,
 )
 async def rollback(request: Request) -> Response:
     """Roll back to a revision, which is held until the spec changes."""
@@ -110,38 +108,32 @@ async def rollback(request: Request) -> Response:
     return await deployment_response(request, stored, options)
 
 
-@router.get(
-    "/{namespace}/{name}/manifest",
-    **document_resource(
-        "Show the manifest of an xApp",
-        ReleaseManifest,
-        "The objects of the deployed revision, secrets masked.",
-        parameters=XAPP_PATH_PARAMETERS,
-        problems=_RELEASE_PROBLEMS,
-    ),
+@xapp_resource(
+    router,
+    "/manifest",
+    "Show the manifest of an xApp",
+    ReleaseManifest,
+    "The objects of the deployed revision, secrets masked.",
+    requires=SECRETS,
+    problems=_RELEASE_PROBLEMS,
 )
-async def manifest(request: Request) -> Response:
+async def manifest(context: XAppContext, _gateway: Gateway) -> bytes:
     """Return the deployed manifest; the caller needs the right to get Secrets."""
-    context = await get_xapp_context(request, resource=SECRETS, parameters=("pretty",))
-    body: JsonObject = {"manifest": await get_masked_manifest(context.caller.client, context.entry)}
-    return etag_response(request, orjson.dumps(body), pretty=context.query.boolean("pretty"))
+    return orjson.dumps({"manifest": await get_masked_manifest(context.caller.client, context.entry)})
 
 
-@router.get(
-    "/{namespace}/{name}/notes",
-    **document_resource(
-        "Show the notes of an xApp",
-        ReleaseNotes,
-        "The notes of the deployed revision, known secrets masked.",
-        parameters=XAPP_PATH_PARAMETERS,
-        problems=_RELEASE_PROBLEMS,
-    ),
+@xapp_resource(
+    router,
+    "/notes",
+    "Show the notes of an xApp",
+    ReleaseNotes,
+    "The notes of the deployed revision, known secrets masked.",
+    requires=SECRETS,
+    problems=_RELEASE_PROBLEMS,
 )
-async def notes(request: Request) -> Response:
+async def notes(context: XAppContext, _gateway: Gateway) -> bytes:
     """Return the notes of the deployed revision; the caller needs the right to get Secrets."""
-    context = await get_xapp_context(request, resource=SECRETS, parameters=("pretty",))
-    body: JsonObject = {"notes": await get_masked_notes(context.caller.client, context.entry)}
-    return etag_response(request, orjson.dumps(body), pretty=context.query.boolean("pretty"))
+    return orjson.dumps({"notes": await get_masked_notes(context.caller.client, context.entry)})
 
 
 async def _request_rollback(context: XAppContext, revision: int) -> JsonObject:

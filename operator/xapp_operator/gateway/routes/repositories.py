@@ -135,7 +135,6 @@ async def list_repositories(request: Request) -> Response:
         headers={201: {"Location": "Path of the repository's record."}},
     ),
     status_code=201,
-    response_model=None,
 )
 async def save_repository(request: Request) -> Response:
     """Create a ChartRepository and the Secret with its credentials, with the caller's token."""
@@ -181,7 +180,6 @@ async def show_repository(request: Request) -> Response:
         problems={**QUERY_PROBLEMS, 404: "No such repository."},
     ),
     status_code=204,
-    response_model=None,
 )
 async def remove_repository(request: Request) -> Response:
     """Delete the ChartRepository with the caller's token."""

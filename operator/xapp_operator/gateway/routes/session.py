@@ -59,7 +59,6 @@ _ANONYMOUS: Final[JsonObject] = {"user": None, "groups": [], "auth": "none"}
         },
     ),
     status_code=201,
-    response_model=None,
 )
 async def sign_in(request: Request) -> Response:
     """Put a bearer token of the cluster into an encrypted cookie."""
@@ -84,7 +83,6 @@ async def sign_in(request: Request) -> Response:
         (200, "The caller's name and groups in the cluster.", CallerIdentity),
         problems=QUERY_PROBLEMS,
     ),
-    response_model=None,
 )
 async def who_am_i(request: Request) -> Response:
     """Return the caller's identity in the cluster."""
@@ -103,7 +101,6 @@ async def who_am_i(request: Request) -> Response:
         problems=QUERY_PROBLEMS,
     ),
     status_code=204,
-    response_model=None,
 )
 async def sign_out(request: Request) -> Response:
     """Clear the session cookie; the token itself stays valid until it expires."""

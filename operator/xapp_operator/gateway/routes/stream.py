@@ -42,7 +42,6 @@ class ServerSentEvents(Response):
         problems=QUERY_PROBLEMS,
     ),
     response_class=ServerSentEvents,
-    response_model=None,
 )
 async def stream(request: Request) -> Response:
     """Stream the changes of the xApps that the caller may list."""

@@ -12,16 +12,16 @@ from xapp_operator.api.models import HealthStatus, Phase
 from xapp_operator.gateway.catalog.object_store import ObjectStore
 from xapp_operator.gateway.catalog.records import FACETS, SOURCES, XAPP_SORTS, XAppEntry
 from xapp_operator.gateway.catalog.xapp_store import XAppFilters
-from xapp_operator.gateway.http.openapi import XAPP_PATH_PARAMETERS, document_parameter, sorted_page_parameter_docs
+from xapp_operator.gateway.http.openapi import document_parameter, sorted_page_parameter_docs
 from xapp_operator.gateway.http.pagination import SORTED_LIST_PARAMETERS
 from xapp_operator.gateway.http.query import StrictQuery
-from xapp_operator.gateway.http.responses import etag_response
-from xapp_operator.gateway.http.route_docs import document_list, document_resource
+from xapp_operator.gateway.http.route_docs import document_list
 from xapp_operator.gateway.http.routing import RequestRoute
-from xapp_operator.gateway.routes.dependencies import get_xapp_context
+from xapp_operator.gateway.routes.dependencies import xapp_resource
 from xapp_operator.gateway.routes.lists import StoreList
 from xapp_operator.gateway.schemas.records import Page, XAppDetails, XAppRecord
 from xapp_operator.gateway.state import Gateway
+from xapp_operator.gateway.xapps.context import XAppContext
 from xapp_operator.kube.resources import XAPPS
 
 router = APIRouter(prefix="/api/xapps", tags=["xApps"], route_class=RequestRoute)
@@ -84,17 +84,7 @@ async def list_xapps(request: Request) -> Response:
     return page.response([entry.record_json for entry in page.entries])
 
 
-@router.get(
-    "/{namespace}/{name}",
-    **document_resource(
-        "Show one xApp",
-        XAppDetails,
-        "The xApp with its conditions, history and resources.",
-        parameters=XAPP_PATH_PARAMETERS,
-        problems={404: "No such xApp."},
-    ),
-)
-async def show_xapp(request: Request) -> Response:
+@xapp_resource(router, "", "Show one xApp", XAppDetails, "The xApp with its conditions, history and resources.")
+async def show_xapp(context: XAppContext, _gateway: Gateway) -> bytes:
     """Return one xApp."""
-    context = await get_xapp_context(request, parameters=("pretty",))
-    return etag_response(request, context.entry.detailed_record_json(), pretty=context.query.boolean("pretty"))
+    return context.entry.detailed_record_json()
