@@ -53,7 +53,7 @@ _CHART_FIELDS: Final = _field_names(ChartModel)
 _SERVICE_FIELDS: Final = _field_names(ServiceModel)
 _PORT_FIELDS: Final = _field_names(PortModel)
 _CONDITION_FIELDS: Final = _field_names(ConditionModel)
-_REVISION_FIELDS: Final = _field_names(RevisionModel)
+REVISION_FIELDS: Final = _field_names(RevisionModel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ def build_entry(
     ]
     details: JsonObject = {
         "conditions": _select_each(conditions, _CONDITION_FIELDS),
-        "history": _select_each(history, _REVISION_FIELDS),
+        "history": _select_each(history, REVISION_FIELDS),
         "resources": {"total": resources[0], "ready": resources[1]},
     }
     uid = text(whole, "uid")

@@ -19,6 +19,11 @@ from xapp_operator.gateway.http.openapi import (
 )
 
 QUERY_PROBLEMS: Final = {**UNAUTHENTICATED_PROBLEM, 400: "A parameter is unknown, repeated or invalid."}
+BODY_PROBLEMS: Final = {
+    **UNAUTHENTICATED_PROBLEM,
+    400: "A parameter is invalid, or the body is not JSON.",
+    413: "The body is too large.",
+}
 
 
 def document_list(

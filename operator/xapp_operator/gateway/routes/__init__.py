@@ -9,7 +9,6 @@ from xapp_operator.gateway.routes import (
     deployment,
     discovery,
     docs,
-    health_report,
     logs,
     probes,
     proxy,
@@ -23,7 +22,6 @@ from xapp_operator.gateway.routes import (
 ROUTERS: Final = (
     xapps.router,
     config.router,
-    health_report.router,
     releases.router,
     logs.router,
     proxy.router,

@@ -12,9 +12,9 @@ from starlette.responses import Response
 from xapp_operator.api.json import JsonObject
 from xapp_operator.domain.values import apply_merge_patch
 from xapp_operator.gateway.http.bodies import read_json_object
-from xapp_operator.gateway.http.openapi import UNAUTHENTICATED_PROBLEM, XAPP_PATH_PARAMETERS, document_responses
+from xapp_operator.gateway.http.openapi import XAPP_PATH_PARAMETERS, document_responses
 from xapp_operator.gateway.http.responses import json_response
-from xapp_operator.gateway.http.route_docs import json_body
+from xapp_operator.gateway.http.route_docs import BODY_PROBLEMS, json_body
 from xapp_operator.gateway.http.routing import RequestRoute
 from xapp_operator.gateway.http.validation import validate_body
 from xapp_operator.gateway.routes.dependencies import get_xapp_context, xapp_resource
@@ -42,8 +42,7 @@ _CHANGE_RESPONSES: Final = document_responses(
     (200, "Ready in time (`wait`), or what would change (`dryRun`).", XAppRecord | ConfigDryRun),  # type: ignore[arg-type]
     (202, "Accepted, also when nothing changes. The record at Location shows the progress.", XAppRecord),
     problems={
-        **UNAUTHENTICATED_PROBLEM,
-        400: "A parameter is invalid, or the body is not JSON.",
+        **BODY_PROBLEMS,
         404: "No such xApp.",
         409: "The xApp is known by its labels only, is being deleted, or keeps being changed by others.",
         413: "The body or the resulting values are too large.",

@@ -30,7 +30,7 @@ from xapp_operator.gateway.http.openapi import (
 )
 from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.gateway.http.responses import json_response
-from xapp_operator.gateway.http.route_docs import json_body
+from xapp_operator.gateway.http.route_docs import BODY_PROBLEMS, json_body
 from xapp_operator.gateway.http.routing import RequestRoute
 from xapp_operator.gateway.http.validation import validate_body
 from xapp_operator.gateway.routes.dependencies import missing_resource_error
@@ -168,11 +168,9 @@ async def upgrade(request: Request) -> Response:
     responses=document_responses(
         (202, "The xApp is being deleted; repeated requests get the same response until it is gone.", XAppRecord),
         problems={
-            **UNAUTHENTICATED_PROBLEM,
-            400: "The body is not JSON.",
+            **BODY_PROBLEMS,
             404: "No such xApp.",
             409: "The xApp is known by its labels only.",
-            413: "The body is too large.",
             422: "name or namespace is missing or invalid.",
         },
     ),

@@ -19,11 +19,10 @@ from xapp_operator.gateway.http.bodies import read_json_object
 from xapp_operator.gateway.http.list_responses import list_response, parse_list_request
 from xapp_operator.gateway.http.openapi import (
     PRETTY_PARAMETER,
-    UNAUTHENTICATED_PROBLEM,
     XAPP_PATH_PARAMETERS,
     document_responses,
 )
-from xapp_operator.gateway.http.route_docs import document_list, json_body
+from xapp_operator.gateway.http.route_docs import BODY_PROBLEMS, document_list, json_body
 from xapp_operator.gateway.http.routing import RequestRoute
 from xapp_operator.gateway.http.validation import validate_body
 from xapp_operator.gateway.routes.dependencies import get_xapp_context, xapp_resource
@@ -80,11 +79,9 @@ async def history(request: Request) -> Response:
     responses=document_responses(
         (202, "Accepted. The record at Location shows the progress.", XAppRecord),
         problems={
-            **UNAUTHENTICATED_PROBLEM,
-            400: "The body is not JSON, or a parameter is unknown.",
+            **BODY_PROBLEMS,
             404: "No such xApp, or no such revision in its history.",
             409: "The xApp is known by its labels only.",
-            413: "The body is too large.",
             422: "revision is missing or not a number.",
         },
         headers={202: LOCATION_HEADERS[202]},

@@ -24,14 +24,19 @@ from xapp_operator.gateway.http.bodies import read_json_object
 from xapp_operator.gateway.http.list_responses import list_response, parse_list_request
 from xapp_operator.gateway.http.openapi import (
     PRETTY_PARAMETER,
-    UNAUTHENTICATED_PROBLEM,
     document_parameter,
     document_responses,
     sorted_page_parameter_docs,
 )
 from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.gateway.http.responses import etag_response, json_response
-from xapp_operator.gateway.http.route_docs import QUERY_PROBLEMS, document_list, document_resource, json_body
+from xapp_operator.gateway.http.route_docs import (
+    BODY_PROBLEMS,
+    QUERY_PROBLEMS,
+    document_list,
+    document_resource,
+    json_body,
+)
 from xapp_operator.gateway.http.routing import RequestRoute
 from xapp_operator.gateway.repositories.browsing import (
     chart_json,
@@ -125,11 +130,9 @@ async def list_repositories(request: Request) -> Response:
     responses=document_responses(
         (201, "Saved. Credentials are in a Secret that is deleted with it; no response shows them.", RepositoryRecord),
         problems={
-            **UNAUTHENTICATED_PROBLEM,
-            400: "A parameter is invalid, or the body is not JSON.",
+            **BODY_PROBLEMS,
             404: "No such namespace.",
             409: "A repository of that name exists already, or the namespace is being deleted.",
-            413: "The body is too large.",
             422: "A field is invalid; errors names the fields.",
         },
         headers={201: {"Location": "Path of the repository's record."}},

@@ -1,9 +1,10 @@
-"""The paginated list of xApps, and one xApp. Both come from memory."""
+"""The paginated list of xApps, one xApp, and its health."""
 
 from __future__ import annotations
 
 from typing import Final
 
+import orjson
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
@@ -19,9 +20,11 @@ from xapp_operator.gateway.http.route_docs import document_list
 from xapp_operator.gateway.http.routing import RequestRoute
 from xapp_operator.gateway.routes.dependencies import xapp_resource
 from xapp_operator.gateway.routes.lists import StoreList
+from xapp_operator.gateway.schemas.health import HealthReport
 from xapp_operator.gateway.schemas.records import Page, XAppDetails, XAppRecord
 from xapp_operator.gateway.state import Gateway
 from xapp_operator.gateway.xapps.context import XAppContext
+from xapp_operator.gateway.xapps.health_report import get_health_report
 from xapp_operator.kube.resources import XAPPS
 
 router = APIRouter(prefix="/api/xapps", tags=["xApps"], route_class=RequestRoute)
@@ -88,3 +91,16 @@ async def list_xapps(request: Request) -> Response:
 async def show_xapp(context: XAppContext, _gateway: Gateway) -> bytes:
     """Return one xApp."""
     return context.entry.detailed_record_json()
+
+
+@xapp_resource(
+    router,
+    "/health",
+    "Show the health of an xApp",
+    HealthReport,
+    "The overall status, and the objects, pods and events that it follows from.",
+    problems={410: "The events changed while they were read: try again."},
+)
+async def health(context: XAppContext, _gateway: Gateway) -> bytes:
+    """Return the health of the xApp, of each object and pod, and the last events about them."""
+    return orjson.dumps(await get_health_report(context))

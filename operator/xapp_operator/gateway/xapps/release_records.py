@@ -18,7 +18,7 @@ from xapp_operator.domain.plan_input import DEPLOYED
 from xapp_operator.domain.redaction import secret_texts
 from xapp_operator.domain.values import merge_values
 from xapp_operator.errors import GatewayNotFound, NotFound
-from xapp_operator.gateway.catalog.records import SOURCE_LABELS, XAppEntry
+from xapp_operator.gateway.catalog.records import REVISION_FIELDS, SOURCE_LABELS, XAppEntry
 from xapp_operator.helm.manifest_masking import mask_manifest, mask_text
 from xapp_operator.helm.release_index import RELEASE_SELECTOR, RevisionInfo, parse_revision
 from xapp_operator.helm.release_storage import ReleaseRecord, decode_release, release_secret_name
@@ -26,10 +26,6 @@ from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import SECRETS
 
 _RELEASE_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,51}[a-z0-9])?")
-REVISION_FIELDS: Final = (
-    *("revision", "status", "chart", "chartVersion", "appVersion"),
-    *("chartDigest", "valuesDigest", "action", "deployedAt", "description"),
-)
 
 
 async def get_deployed_release(client: KubeClient, entry: XAppEntry) -> ReleaseRecord | None:
