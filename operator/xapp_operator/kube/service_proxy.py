@@ -35,11 +35,7 @@ _HTML: Final = "text/html"
 _YAML: Final = "application/yaml"
 _STATUS_MEDIA_TYPES: Final = ("application/json", _YAML)
 """The API server sends its errors in the first of these media types that the client accepts."""
-_API_SERVER_STATUSES: Final = {
-    HTTPStatus.UNAUTHORIZED,
-    HTTPStatus.FORBIDDEN,
-    HTTPStatus.TOO_MANY_REQUESTS,
-}
+_API_SERVER_STATUSES: Final = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS}
 _ADDED_HEADERS: Final = (b"audit-id", b"x-kubernetes-pf-flowschema-uid", b"x-kubernetes-pf-prioritylevel-uid")
 _ADDED_CACHE_CONTROL: Final = (b"cache-control", b"no-cache, private")
 
@@ -85,8 +81,11 @@ class ServiceProxy:
                 raise UpstreamUnreachable("the xApp's response broke off: see the logs of its pods") from error
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
                 raise connection_error(error) from error
-            if (error_response := await _api_server_error(response, path=path)) is not None:
-                raise error_response
+            media_type = response.header("content-type")
+            if response.status >= FIRST_ERROR_STATUS and media_type in _STATUS_MEDIA_TYPES:
+                body = await response.read_if_at_most(STATUS_MAX_BYTES) or b""
+                if (api_error := _api_server_error(response.status, media_type, body, path=path)) is not None:
+                    raise api_error
             yield ServiceProxyResponse(response, path=path)
 
     async def open_websocket(self, request: WebSocketRequest, *, path: str, seconds: float) -> ClientConnection:
@@ -106,13 +105,10 @@ class ServiceProxy:
             proxied_request = await self._transport.authorize_websocket(proxied_request, identity=self._identity)
             return await open_websocket(proxied_request, seconds=seconds)
         except InvalidStatus as error:
-            body = bytes(error.response.body or b"")
-            media_type = error.response.headers.get("Content-Type", "")
-            status_object = (
-                _parse_status(body, media_type) if error.response.status_code >= FIRST_ERROR_STATUS else None
-            )
-            if status_object is not None:
-                raise _error_from_status(error.response.status_code, status_object, body, path=path) from None
+            response = error.response
+            media_type, body = response.headers.get("Content-Type", ""), bytes(response.body or b"")
+            if (api_error := _api_server_error(response.status_code, media_type, body, path=path)) is not None:
+                raise api_error from None
             raise
         except TimeoutError:
             raise
@@ -138,9 +134,8 @@ class ServiceProxyResponse:
         Raises:
             UpstreamUnreachable: when the connection breaks before its end.
         """
-        return (
-            remove_bytes(self._response.chunks(), self._path) if self._has_rewritten_links else self._response.chunks()
-        )
+        chunks = self._response.chunks()
+        return remove_bytes(chunks, self._path) if self._has_rewritten_links else chunks
 
 
 async def remove_bytes(chunks: AsyncIterable[bytes], removed: bytes) -> AsyncGenerator[bytes]:
@@ -178,30 +173,10 @@ def _remove_added_headers(
     return tuple(kept)
 
 
-async def _api_server_error(response: ProxyResponse, *, path: str) -> XAppError | None:
+def _api_server_error(status: int, media_type: str, body: bytes, *, path: str) -> XAppError | None:
     """Return the error that the API server itself reports, or None for a response of the xApp."""
-    if response.status < FIRST_ERROR_STATUS or response.header("content-type") not in _STATUS_MEDIA_TYPES:
+    if status < FIRST_ERROR_STATUS or (status_object := _parse_status(body, media_type)) is None:
         return None
-    body = await response.read_if_at_most(STATUS_MAX_BYTES)
-    status_object = _parse_status(body or b"", response.header("content-type"))
-    return None if status_object is None else _error_from_status(response.status, status_object, body or b"", path=path)
-
-
-def _parse_status(body: bytes, media_type: str) -> JsonObject | None:
-    if media_type not in _STATUS_MEDIA_TYPES:
-        return None
-    try:
-        # The body may come from the xApp, so it is untrusted: a plain YAML loader might never finish expanding aliases.
-        yaml = media_type == _YAML
-        found: Json = load_values(body, source="answer", max_bytes=STATUS_MAX_BYTES) if yaml else orjson.loads(body)
-    except (ValueError, ValuesInvalid):
-        return None
-    if not isinstance(found, dict) or (found.get("kind"), found.get("apiVersion")) != ("Status", "v1"):
-        return None
-    return found
-
-
-def _error_from_status(status: int, status_object: JsonObject, body: bytes, *, path: str) -> XAppError:
     message = text(status_object, "message")
     if status in _API_SERVER_STATUSES:
         return error_from_response(status, orjson.dumps(status_object), path=path)
@@ -213,3 +188,18 @@ def _error_from_status(status: int, status_object: JsonObject, body: bytes, *, p
         return UpstreamUnreachable("no pod of the xApp is ready: see GET …/health")
     reason = "refuses connections" if "connection refused" in message else "does not speak HTTP"
     return UpstreamUnreachable(f"the xApp {reason} at this port: see GET …/health and the logs of its pods")
+
+
+def _parse_status(body: bytes, media_type: str) -> JsonObject | None:
+    """Return the Status object in a body, which may come from the xApp and is untrusted."""
+    if media_type not in _STATUS_MEDIA_TYPES:
+        return None
+    try:
+        # Not a plain YAML loader, which might never finish expanding aliases.
+        yaml = media_type == _YAML
+        found: Json = load_values(body, source="response", max_bytes=STATUS_MAX_BYTES) if yaml else orjson.loads(body)
+    except (ValueError, ValuesInvalid):
+        return None
+    if not isinstance(found, dict) or (found.get("kind"), found.get("apiVersion")) != ("Status", "v1"):
+        return None
+    return found

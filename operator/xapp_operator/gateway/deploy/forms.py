@@ -24,12 +24,7 @@ from xapp_operator.domain.naming import composed_name
 from xapp_operator.errors import FieldError, FormInvalid
 from xapp_operator.gateway.http.bodies import decode_json_object
 from xapp_operator.gateway.http.openapi import inline_definitions
-from xapp_operator.gateway.http.validation import (
-    DNS_LABEL_RULE,
-    field_errors,
-    form_invalid,
-    namespace_errors,
-)
+from xapp_operator.gateway.http.validation import DNS_LABEL_RULE, field_errors, form_invalid, namespace_errors
 
 FORM_PART: Final = "xAppForm"
 FIELDS_SENT_AS_PARTS: Final = {"values": "values", "archive": "file"}

@@ -43,7 +43,6 @@ _DROPPED_RESPONSE_HEADERS: Final = frozenset(
     }
 )
 _DROPPED_RESPONSE_PREFIXES: Final = (b"access-control-",)
-_LOCATION_HEADERS: Final = frozenset({b"location", b"content-location"})
 _HEADER_NAME: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONTROL_CHARACTER: Final = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 
@@ -92,11 +91,6 @@ def forwarded_response_headers(headers: RawHeaders) -> list[tuple[bytes, bytes]]
         and _is_valid_header(name, value)
     ]
     return [*passed, SANDBOX_HEADER]
-
-
-def is_location_header(name: bytes) -> bool:
-    """Return whether the value of a response header is a URL to rewrite."""
-    return name in _LOCATION_HEADERS
 
 
 def _connection_headers(headers: Iterable[tuple[bytes, bytes]]) -> set[bytes]:

@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from xapp_operator.errors import UpstreamUnreachable
 from xapp_operator.gateway.http.log_paths import redact_path
-from xapp_operator.gateway.proxy.headers import forwarded_response_headers, is_location_header
+from xapp_operator.gateway.proxy.headers import forwarded_response_headers
 from xapp_operator.gateway.proxy.location_rewriter import LocationRewriter
 from xapp_operator.gateway.proxy.upstream import UpstreamResponse, timeout_error
 from xapp_operator.telemetry.logs import get_logger
@@ -137,12 +137,7 @@ class StreamingProxyResponse(Response):
         self._stack = stack
         self._has_no_body = is_head or response.status in _NO_BODY_STATUSES
         self.raw_headers = [
-            (
-                name,
-                rewriter.rewrite(value.decode("latin-1")).encode("ascii", "replace")
-                if is_location_header(name)
-                else value,
-            )
+            (name, rewriter.rewrite_header(name, value))
             for name, value in forwarded_response_headers(response.headers)
             if name != b"content-length" or response.status not in _NO_BODY_STATUSES
         ]

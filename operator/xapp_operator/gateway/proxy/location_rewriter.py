@@ -14,6 +14,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from xapp_operator.gateway.proxy.targets import ProxyTarget
 
+_LOCATION_HEADERS: Final = frozenset({b"location", b"content-location"})
 _SCHEMES: Final = frozenset({"", "http", "https"})
 _ENCODED_DOT: Final = re.compile("%2e", re.IGNORECASE)
 _NOT_VISIBLE_ASCII: Final = re.compile(r"[^!-~]")
@@ -32,6 +33,12 @@ class LocationRewriter:
     path: str
     gateway_hosts: Sequence[str]
     api_server_path: str = ""
+
+    def rewrite_header(self, name: bytes, value: bytes) -> bytes:
+        """Return the value of a response header, rewritten if it is a URL reference."""
+        if name not in _LOCATION_HEADERS:
+            return value
+        return self.rewrite(value.decode("latin-1")).encode("ascii", "replace")
 
     def rewrite(self, reference: str) -> str:
         """Return a URL reference (RFC 3986, section 4.1) as the caller must follow it."""

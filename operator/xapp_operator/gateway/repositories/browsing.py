@@ -20,13 +20,7 @@ from xapp_operator.charts.chart_sources import ChartSources
 from xapp_operator.charts.repository_index import ChartIndex, ChartVersion
 from xapp_operator.charts.repository_loader import load_repository
 from xapp_operator.common.text import quote_input, shorten
-from xapp_operator.errors import (
-    AddressRefused,
-    ChartNotFound,
-    ChartSourceError,
-    GatewayNotFound,
-    SourceUnavailable,
-)
+from xapp_operator.errors import AddressRefused, ChartNotFound, ChartSourceError, GatewayNotFound, SourceUnavailable
 from xapp_operator.gateway.catalog.repository_store import RepositoryEntry
 from xapp_operator.kube.client import KubeClient
 

@@ -13,13 +13,7 @@ from xapp_operator.api.json import obj
 from xapp_operator.errors import NotFound
 from xapp_operator.gateway.catalog.records import build_xapp_entry
 from xapp_operator.gateway.deploy.forms import FORM_PART, read_namespace
-from xapp_operator.gateway.deploy.submission import (
-    FILE_PART,
-    VALUES_PART,
-    part_rules,
-    read_form,
-    validate_submission,
-)
+from xapp_operator.gateway.deploy.submission import FILE_PART, VALUES_PART, part_rules, read_form, validate_submission
 from xapp_operator.gateway.http.bodies import read_json_object
 from xapp_operator.gateway.http.multipart import receive_parts
 from xapp_operator.gateway.http.openapi import (

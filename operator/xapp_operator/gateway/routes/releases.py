@@ -17,11 +17,7 @@ from xapp_operator.errors import GatewayNotFound, NotFound
 from xapp_operator.gateway.http import pagination
 from xapp_operator.gateway.http.bodies import read_json_object
 from xapp_operator.gateway.http.list_responses import list_response, parse_list_request
-from xapp_operator.gateway.http.openapi import (
-    PRETTY_PARAMETER,
-    XAPP_PATH_PARAMETERS,
-    document_responses,
-)
+from xapp_operator.gateway.http.openapi import PRETTY_PARAMETER, XAPP_PATH_PARAMETERS, document_responses
 from xapp_operator.gateway.http.route_docs import BODY_PROBLEMS, document_list, json_body
 from xapp_operator.gateway.http.routing import RequestRoute
 from xapp_operator.gateway.http.validation import validate_body

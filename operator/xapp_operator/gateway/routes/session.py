@@ -19,11 +19,7 @@ from xapp_operator.gateway.auth.session_cookies import (
     set_session_cookie,
 )
 from xapp_operator.gateway.http.bodies import read_json_object
-from xapp_operator.gateway.http.openapi import (
-    NO_AUTHENTICATION,
-    PRETTY_PARAMETER,
-    document_responses,
-)
+from xapp_operator.gateway.http.openapi import NO_AUTHENTICATION, PRETTY_PARAMETER, document_responses
 from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.gateway.http.responses import json_response
 from xapp_operator.gateway.http.route_docs import QUERY_PROBLEMS, json_body

@@ -19,13 +19,7 @@ from xapp_operator.common.text import shorten_line
 from xapp_operator.domain.containers import CRASH_LOOP, UNINFORMATIVE_REASONS, Container, containers_of
 from xapp_operator.domain.health_result import RESOURCE_MESSAGE_MAX, find_condition
 from xapp_operator.domain.pod_health import workload_root_cause
-from xapp_operator.domain.resource_health import (
-    OverallHealth,
-    ResourceHealth,
-    assess,
-    missing_resource,
-    overall_health,
-)
+from xapp_operator.domain.resource_health import OverallHealth, ResourceHealth, assess, missing_resource, overall_health
 from xapp_operator.errors import KubeError, NotFound, XAppError
 from xapp_operator.gateway.xapps.context import XAppContext
 from xapp_operator.gateway.xapps.crash_logs import CrashLogs, read_crash_logs
