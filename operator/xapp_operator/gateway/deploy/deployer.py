@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import replace
 from typing import Final
 
 from xapp_operator.api.json import JsonObject, obj, text
@@ -112,7 +113,7 @@ class Deployer:
             await _create_namespace(caller.client, desired.namespace, dry_run=True)
             warnings = (f"the namespace {desired.namespace} does not exist and would be created",)
         preview = await self._render(caller, desired, for_display=True)
-        return Preview(preview.manifest, preview.notes, preview.values, (*warnings, *preview.warnings))
+        return replace(preview, warnings=(*warnings, *preview.warnings))
 
     async def upgrade(self, caller: Caller, current: JsonObject, submission: Submission) -> JsonObject:
         """Replace the spec of an XApp and return it as stored; the values and the chart are kept if none were sent.

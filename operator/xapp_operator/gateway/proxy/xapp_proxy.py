@@ -22,7 +22,7 @@ from xapp_operator.gateway.proxy.http_exchange import RequestBody, StreamingProx
 from xapp_operator.gateway.proxy.location_rewriter import LocationRewriter
 from xapp_operator.gateway.proxy.paths import ProxyPath, encoded_query
 from xapp_operator.gateway.proxy.targets import ProxyTarget
-from xapp_operator.gateway.proxy.upstream import Route, Upstream
+from xapp_operator.gateway.proxy.upstream import Upstream
 from xapp_operator.gateway.proxy.websocket_bridge import bridge_websockets, forwarded_subprotocols
 from xapp_operator.kube.proxy_request import ProxyRequest
 from xapp_operator.kube.websocket_client import WebSocketRequest
@@ -65,17 +65,24 @@ class XAppProxy:
             request_body = RequestBody(request.receive, has_body=length != 0)
             stack.push_async_callback(request_body.stop)
             request_body.start()
-            route, rewriter = self._route(request, call)
+            route = self.upstream.route(call.target)
             query = encoded_query(request.scope["query_string"])
             proxy_request = ProxyRequest(
                 method=method,
                 target=f"{call.path.path}?{query}" if query else call.path.path,
-                headers=self._request_headers(request, rewriter, length=length),
+                headers=self._request_headers(request, call, length=length),
                 body=request_body.chunks() if length != 0 else None,
             )
             pending_response = self.upstream.send(proxy_request, route=route, client=call.caller.client)
             response = await wait_for_response(
                 stack.enter_async_context(pending_response), request_body, seconds=self._timeout_seconds
+            )
+            rewriter = LocationRewriter(
+                call.target,
+                prefix=call.path.prefix,
+                path=call.path.path,
+                gateway_hosts=(request.headers.get("host", "").lower(),),
+                api_server_path=route.api_server_path,
             )
             is_head = method == "HEAD"
             return StreamingProxyResponse(
@@ -90,8 +97,7 @@ class XAppProxy:
             UpstreamUnreachable, KubeError, MalformedRequest, TooManyAtOnce: as `forward_request`.
         """
         with self._slots.acquire():
-            route, rewriter = self._route(websocket, call)
-            headers = self._request_headers(websocket, rewriter, length=None)
+            headers = self._request_headers(websocket, call, length=None)
             websocket_request = WebSocketRequest(
                 host=call.target.host,
                 port=call.target.port_number,
@@ -100,7 +106,8 @@ class XAppProxy:
                 headers=[each for each in headers if each[0] != "Host"],
                 subprotocols=forwarded_subprotocols(websocket.scope["subprotocols"]),
             )
-            upstream = await self.upstream.open_websocket(websocket_request, route=route, client=call.caller.client)
+            route, client = self.upstream.route(call.target), call.caller.client
+            upstream = await self.upstream.open_websocket(websocket_request, route=route, client=client)
             await bridge_websockets(websocket, upstream)
 
     async def fetch_json(
@@ -115,50 +122,35 @@ class XAppProxy:
         proxy_request = ProxyRequest(method="GET", target=path, headers=headers)
         body = b""
         try:
-            async with asyncio.timeout(seconds), AsyncExitStack() as stack:
-                stack.enter_context(self._slots.acquire())
-                pending_response = self.upstream.send(
-                    proxy_request, route=self.upstream.route(target), client=caller.client
-                )
-                response = await stack.enter_async_context(pending_response)
-                if response.status != HTTPStatus.OK:
-                    return None
-                async for chunk in response.chunks():
-                    body += chunk
-                    if len(body) > max_bytes:
+            with self._slots.acquire():
+                route = self.upstream.route(target)
+                async with (
+                    asyncio.timeout(seconds),
+                    self.upstream.send(proxy_request, route=route, client=caller.client) as response,
+                ):
+                    if response.status != HTTPStatus.OK:
                         return None
-        except (XAppError, TimeoutError):
-            return None
-        try:
+                    async for chunk in response.chunks():
+                        body += chunk
+                        if len(body) > max_bytes:
+                            return None
             decoded = orjson.loads(body)
-        except ValueError:
+        except (XAppError, TimeoutError, ValueError):
             return None
         return decoded if isinstance(decoded, dict) else None
 
-    def _route(self, connection: HTTPConnection, call: ProxyCall) -> tuple[Route, LocationRewriter]:
-        route = self.upstream.route(call.target)
-        host = connection.headers.get("host", "").lower()
-        path = call.path
-        return route, LocationRewriter(
-            call.target,
-            prefix=path.prefix,
-            path=path.path,
-            gateway_hosts=(host,),
-            api_server_path=route.api_server_path,
-        )
-
     def _request_headers(
-        self, connection: HTTPConnection, rewriter: LocationRewriter, *, length: int | None
+        self, connection: HTTPConnection, call: ProxyCall, *, length: int | None
     ) -> list[tuple[str, str]]:
         forwarded_https = (
             self._trusts_forwarded_proto and connection.headers.get("x-forwarded-proto", "").lower() == "https"
         )
         headers = forwarded_request_headers(
             connection.scope["headers"],
-            host=rewriter.target.authority,
+            host=call.target.authority,
             client=connection.client.host if connection.client else "unknown",
             scheme="https" if forwarded_https or connection.scope["scheme"] in {"https", "wss"} else "http",
             public_host=connection.headers.get("host", ""),
-            prefix=rewriter.prefix,
+            prefix=call.path.prefix,
         )
         return [*headers, ("Content-Length", str(length))] if length else headers
