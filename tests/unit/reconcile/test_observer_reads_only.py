@@ -19,7 +19,7 @@ from xapp_operator.reconcile.reconcile_context import ObserverContext
 from xapp_operator.reconcile.status_draft import StatusDraft
 
 WRITING_METHODS = {
-    *("create", "replace", "patch", "apply", "delete", "record", "write", "save_repository"),
+    *("create", "replace", "patch", "delete", "record", "write", "save_repository"),
     *("install", "upgrade", "rollback", "uninstall"),
 }
 WRITING_CLASSES = {KubeClient, EventRecorder, StatusWriter, HelmEngine}
