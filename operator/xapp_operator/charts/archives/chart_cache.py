@@ -5,9 +5,9 @@ delivered these bytes, an empty `<digest>.<source>.from`. The cache gives a char
 it: a digest is not secret (it is in the status of an XApp), so an index that only claims a digest must not give access
 to the chart of another tenant.
 
-Files appear by an atomic rename, and a process verifies an archive when it first uses it. A `ChartFile` holds a shared
-lock (flock) on its archive for as long as it exists, and locked archives are not evicted. All methods block: call them
-in threads.
+Files appear whole, by an atomic rename or link, and a process verifies an archive when it first uses it. A `ChartFile`
+holds a shared lock (flock) on its archive for as long as it exists, and locked archives are not evicted; a new archive
+is locked before it appears. All methods block: call them in threads.
 """
 
 from __future__ import annotations
@@ -115,10 +115,7 @@ class ChartCache:
     def store(self, archive: bytes, info: ChartInfo, *, source: str) -> ChartFile:
         """Store an inspected archive, and evict others beyond the limit."""
         for _ in range(_STORE_ATTEMPTS):
-            lock = self._acquire_shared_lock(info.digest)
-            if lock is None:
-                self._write_atomically(self._path(info.digest), archive)
-                lock = self._acquire_shared_lock(info.digest)
+            lock = self._acquire_shared_lock(info.digest) or self._publish(archive, info.digest)
             if lock:
                 self._write_info(info)
                 self._source_marker(info.digest, source).touch()
@@ -162,19 +159,41 @@ class ChartCache:
         """Return a lock on the verified archive, or None when it does not exist or does not match its digest."""
         with self._lock:
             lock = self._shared_locks.get(digest)
-            if lock is None or not os.fstat(lock.descriptor).st_nlink:
+            if lock is None or not self._is_current(digest, lock.descriptor):
                 try:
                     lock = _SharedLock(os.open(self._path(digest), _OPEN_FLAGS))
                 except FileNotFoundError:
                     return None
                 fcntl.flock(lock.descriptor, fcntl.LOCK_SH)
             status = os.fstat(lock.descriptor)
-            if not status.st_nlink or not self._verify_digest(digest, lock.descriptor, status.st_ino):
+            if not self._is_current(digest, lock.descriptor) or not self._verify_digest(
+                digest, lock.descriptor, status.st_ino
+            ):
                 return None
             if time.time() - status.st_mtime > _TOUCH_SECONDS:
                 os.utime(lock.descriptor)
             self._shared_locks[digest] = lock
             return lock
+
+    def _publish(self, archive: bytes, digest: str) -> _SharedLock | None:
+        """Write an archive that is locked before others can see it; None when another process was first."""
+        with self._temporary_file(archive) as temporary:
+            lock = _SharedLock(os.open(temporary, _OPEN_FLAGS))
+            fcntl.flock(lock.descriptor, fcntl.LOCK_SH)
+            try:
+                self._path(digest).hardlink_to(temporary)  # unlike a rename, this never replaces an archive in use
+            except FileExistsError:
+                return None
+        with self._lock:
+            self._verified[digest] = os.fstat(lock.descriptor).st_ino
+            self._shared_locks[digest] = lock
+        return lock
+
+    def _is_current(self, digest: str, descriptor: int) -> bool:
+        try:
+            return self._path(digest).stat().st_ino == os.fstat(descriptor).st_ino
+        except FileNotFoundError:
+            return False
 
     def _verify_digest(self, digest: str, descriptor: int, inode: int) -> bool:
         if self._verified.get(digest) == inode:
@@ -218,7 +237,7 @@ class ChartCache:
 
     def _remove_unless_in_use(self, digest: str, entry: _CachedFiles) -> bool:
         with self._lock, self._exclusive_lock(digest) as is_unused:
-            if not is_unused:
+            if not is_unused and self._path(digest).name in entry.names:
                 return False
             self._infos.pop(digest, None)
             self._verified.pop(digest, None)
@@ -228,22 +247,27 @@ class ChartCache:
 
     @contextlib.contextmanager
     def _exclusive_lock(self, digest: str) -> Iterator[bool]:
-        """Lock the archive exclusively; yields False when it is in use, True also when it no longer exists."""
+        """Lock the archive exclusively; yields False when it is in use or no longer exists."""
         try:
             descriptor = os.open(self._path(digest), _OPEN_FLAGS)
         except FileNotFoundError:
-            yield True
+            yield False
             return
         try:
-            yield _try_exclusive_lock(descriptor)
+            yield _try_exclusive_lock(descriptor) and self._is_current(digest, descriptor)
         finally:
             os.close(descriptor)
 
     def _write_atomically(self, path: Path, content: bytes) -> None:
+        with self._temporary_file(content) as temporary:
+            temporary.replace(path)
+
+    @contextlib.contextmanager
+    def _temporary_file(self, content: bytes) -> Iterator[Path]:
         temporary = self._folder / f".{uuid.uuid4().hex}.tmp"
         try:
             temporary.write_bytes(content)
-            temporary.replace(path)
+            yield temporary
         finally:
             temporary.unlink(missing_ok=True)
 

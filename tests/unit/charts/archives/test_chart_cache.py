@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -167,6 +168,33 @@ def test_a_folder_of_another_user_is_not_used(make: Make, tmp_path: Path) -> Non
         with pytest.raises(PermissionError):
             make()
         os.chown(folder, 0, -1)
+
+
+def test_a_chart_is_stored_while_another_process_evicts_all_the_time(make: Make) -> None:
+    evicting, stop = make(max_bytes=0), threading.Event()
+    evicted = 0
+
+    def evict() -> None:
+        nonlocal evicted
+        while not stop.is_set():
+            before = sum(1 for _ in folder.iterdir())
+            evicting._evict()
+            evicted += sum(1 for _ in folder.iterdir()) < before
+
+    cache = make(max_bytes=0)
+    file = store(cache)
+    folder = file.path.parent
+    thread = threading.Thread(target=evict)
+    thread.start()
+    try:
+        for _ in range(300):
+            del file
+            file = store(cache)
+            assert file.path.read_bytes() == ARCHIVE
+    finally:
+        stop.set()
+        thread.join(60)
+    assert evicted > 10, "nothing was evicted meanwhile"
 
 
 def _churn(folder: Path, seed: int) -> None:
