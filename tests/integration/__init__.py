@@ -1,0 +1,1 @@
+"""Tests against a real API server and the real helm; pods are simulated."""

@@ -1,0 +1,1 @@
+"""Tests of the local cluster's real node, skipped where the machine cannot run one."""

@@ -1,0 +1,1 @@
+"""Tests of the steps of `make run`."""
