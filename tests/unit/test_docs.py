@@ -64,11 +64,6 @@ def test_lock_files_name_no_host(name: str) -> None:
     assert [line for line in lines if "://" in line or line.startswith("--")] == []
 
 
-def test_the_standard_library_keeps_its_operator_module() -> None:
-    """A package `operator` at the root would shadow the standard library's for every Python started there."""
-    assert not (ROOT / "operator" / "__init__.py").exists()
-
-
 def default(name: str) -> str:
     value = Settings.model_fields[name].default
     assert value is not PydanticUndefined, f"{name} has no default"
