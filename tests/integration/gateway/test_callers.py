@@ -193,9 +193,14 @@ def test_no_token_and_no_value_gets_into_the_log(
             values=values,
         )
         desk.post_deployment(desk.deployment_form(namespace="kube-system"), file=ARCHIVE, values=values)
-    captured = capfd.readouterr()
-    log = captured.out + captured.err
-    assert log.count("request served") >= 3
+    log = ""
+
+    def all_requests_are_logged() -> bool:
+        nonlocal log
+        log += "".join(capfd.readouterr())
+        return log.count("request served") >= 3
+
+    wait_until(all_requests_are_logged, timeout=60, what="three requests in the log")
     assert "/api/deployment/xapp" in log
     for text in (token, "hunter2"):
         assert text not in log
