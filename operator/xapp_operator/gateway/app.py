@@ -21,10 +21,14 @@ from starlette.types import ASGIApp
 from xapp_operator.errors import XAppError
 from xapp_operator.gateway.auth.session_cookies import COOKIE_NAME
 from xapp_operator.gateway.deploy.forms import form_schema
-from xapp_operator.gateway.http.log_paths import redact_path
 from xapp_operator.gateway.http.middleware import GatewayMiddleware
 from xapp_operator.gateway.http.openapi import build_openapi
-from xapp_operator.gateway.http.problems import http_exception_response, internal_error_response, problem_response
+from xapp_operator.gateway.http.problems import (
+    http_exception_response,
+    internal_error_response,
+    problem_response,
+    redact_path,
+)
 from xapp_operator.gateway.routes import ROUTERS, TAGS
 from xapp_operator.gateway.state import Gateway
 from xapp_operator.telemetry.logs import get_logger

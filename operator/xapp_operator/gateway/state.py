@@ -19,11 +19,10 @@ from xapp_operator.config import Settings
 from xapp_operator.errors import NotReady
 from xapp_operator.gateway.auth.callers import Authenticator, Caller
 from xapp_operator.gateway.catalog.change_feed import ChangeFeed
-from xapp_operator.gateway.catalog.records import XAppEntry, build_xapp_entry
+from xapp_operator.gateway.catalog.records import XAppEntry, XAppRecordStore, build_xapp_entry
 from xapp_operator.gateway.catalog.repository_store import WatchedRepositories, watch_repositories
 from xapp_operator.gateway.catalog.service_store import WatchedServices
 from xapp_operator.gateway.catalog.xapp_sources import XAppSources
-from xapp_operator.gateway.catalog.xapp_store import XAppRecordStore
 from xapp_operator.gateway.deploy.deployer import Deployer
 from xapp_operator.gateway.deploy.rendering import ChartRenderer
 from xapp_operator.gateway.http.limits import ConcurrencyLimit

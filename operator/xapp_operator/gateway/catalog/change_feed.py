@@ -17,8 +17,7 @@ from typing import Final
 
 import orjson
 
-from xapp_operator.gateway.catalog.records import XAppEntry
-from xapp_operator.gateway.catalog.xapp_store import XAppRecordStore
+from xapp_operator.gateway.catalog.records import XAppEntry, XAppRecordStore
 from xapp_operator.gateway.http.limits import ConcurrencyLimit
 
 RING_EVENTS_MAX: Final = 10_000

@@ -6,18 +6,19 @@ values in its spec, which may be 300 KB. A page of a list is made of such bytes,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from sys import intern
-from typing import Final
+from typing import Final, NamedTuple
 
 from pydantic import BaseModel
 
 from xapp_operator.api.conditions import READY, STALLED
 from xapp_operator.api.json import Json, JsonObject, integer, items, obj, pack_json, text
 from xapp_operator.api.models import METHOD_UPLOAD, HealthStatus, Phase
-from xapp_operator.gateway.catalog.object_store import SortKey, SortValue
+from xapp_operator.gateway.catalog.object_store import ObjectStore, SortKey, SortValue
 from xapp_operator.gateway.schemas.records import (
     ChartModel,
     ConditionModel,
@@ -225,3 +226,43 @@ def _updated_at(metadata: JsonObject, conditions: list[JsonObject]) -> Json:
 
 def _find_condition(conditions: list[JsonObject], condition_type: str) -> JsonObject:
     return next((condition for condition in conditions if condition.get("type") == condition_type), {})
+
+
+class XAppFilters(NamedTuple):
+    """The filters of the list of xApps; None is no filter. The first fields are FACETS, in their order."""
+
+    namespace: str | None = None
+    organization: str | None = None
+    team: str | None = None
+    owner: str | None = None
+    phase: str | None = None
+    health: str | None = None
+    source: str | None = None
+    search: str | None = None
+
+    def predicate(self) -> Callable[[XAppEntry], bool] | None:
+        """Return the test of all filters but `namespace`; None if there are none."""
+        facets = [(at, value) for at, value in enumerate(self[: len(FACETS)]) if at and value is not None]
+        search = (self.search or "").casefold()
+        if not facets and not search:
+            return None
+
+        def matches(entry: XAppEntry) -> bool:
+            for at, value in facets:
+                if entry.facets[at] != value:
+                    return False
+            return search in entry.search_text
+
+        return matches
+
+
+class XAppRecordStore(ObjectStore[XAppEntry]):
+    """The entries of all xApps."""
+
+    def __init__(self) -> None:
+        super().__init__(sorts=XAPP_SORTS)
+
+    def count_by(self, facet: str) -> dict[str, int]:
+        """Return how many xApps have each value of one of FACETS."""
+        at = FACETS.index(facet)
+        return dict(Counter(entry.facets[at] for entry in self._by_uid.values()))

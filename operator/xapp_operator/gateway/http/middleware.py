@@ -19,9 +19,8 @@ from starlette.websockets import WebSocket
 from xapp_operator.config import Settings
 from xapp_operator.domain.address_rule import is_loopback
 from xapp_operator.errors import MisdirectedRequest, RequestRefused, XAppError
-from xapp_operator.gateway.http.log_paths import redact_path
 from xapp_operator.gateway.http.origins import SAFE_METHODS, host_without_port, is_same_origin
-from xapp_operator.gateway.http.problems import internal_error_response, problem_response
+from xapp_operator.gateway.http.problems import internal_error_response, problem_response, redact_path
 from xapp_operator.telemetry.logs import get_logger
 from xapp_operator.telemetry.metrics import METRICS
 

@@ -18,7 +18,6 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 
 from xapp_operator.errors import ContentTooLarge, FieldError, NotReady, Unauthenticated, XAppError
-from xapp_operator.gateway.http.log_paths import redact_path
 from xapp_operator.gateway.http.responses import json_response, wants_pretty
 from xapp_operator.telemetry.logs import get_logger
 
@@ -127,3 +126,11 @@ def _problem(
         media_type=PROBLEM_MEDIA_TYPE,
         headers={**PROBLEM_HEADERS, **headers},
     )
+
+
+_PROXY_ROUTE: Final = re.compile(r"(/api(?:/v1)?/xapps/[^/]*/[^/]*/(?:proxy/[^/]*/[^/]*|api)/).+", re.DOTALL)
+
+
+def redact_path(path: str) -> str:
+    """Return a decoded path without the part that is passed on to an xApp, which may hold a secret of the caller."""
+    return _PROXY_ROUTE.sub(r"\1…", path)

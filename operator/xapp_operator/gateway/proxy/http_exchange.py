@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from xapp_operator.errors import UpstreamUnreachable
-from xapp_operator.gateway.http.log_paths import redact_path
+from xapp_operator.gateway.http.problems import redact_path
 from xapp_operator.gateway.proxy.headers import forwarded_response_headers
 from xapp_operator.gateway.proxy.location_rewriter import LocationRewriter
 from xapp_operator.gateway.proxy.upstream import UpstreamResponse, timeout_error

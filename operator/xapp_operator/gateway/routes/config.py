@@ -12,10 +12,14 @@ from starlette.responses import Response
 from xapp_operator.api.json import JsonObject
 from xapp_operator.domain.values import apply_merge_patch
 from xapp_operator.gateway.http.bodies import read_json_object
-from xapp_operator.gateway.http.openapi import XAPP_PATH_PARAMETERS, document_responses
+from xapp_operator.gateway.http.openapi import (
+    BODY_PROBLEMS,
+    XAPP_PATH_PARAMETERS,
+    RequestRoute,
+    document_responses,
+    json_body,
+)
 from xapp_operator.gateway.http.responses import json_response
-from xapp_operator.gateway.http.route_docs import BODY_PROBLEMS, json_body
-from xapp_operator.gateway.http.routing import RequestRoute
 from xapp_operator.gateway.http.validation import validate_body
 from xapp_operator.gateway.routes.dependencies import get_xapp_context, xapp_resource
 from xapp_operator.gateway.routes.deployment_response import (
@@ -25,8 +29,8 @@ from xapp_operator.gateway.routes.deployment_response import (
     WriteOptions,
     deployment_response,
 )
-from xapp_operator.gateway.schemas.config import ConfigDryRun, ValuesRequest, XAppConfiguration
 from xapp_operator.gateway.schemas.records import XAppRecord
+from xapp_operator.gateway.schemas.xapps import ConfigDryRun, ValuesRequest, XAppConfiguration
 from xapp_operator.gateway.state import Gateway, get_gateway
 from xapp_operator.gateway.xapps.configuration import (
     ValuesChange,

@@ -17,10 +17,9 @@ from starlette.responses import Response
 
 from xapp_operator.errors import GatewayNotFound, NoXAppResource
 from xapp_operator.gateway.catalog.records import SOURCE_LABELS
-from xapp_operator.gateway.http.openapi import XAPP_PATH_PARAMETERS
+from xapp_operator.gateway.http.openapi import XAPP_PATH_PARAMETERS, document_resource
 from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.gateway.http.responses import etag_response
-from xapp_operator.gateway.http.route_docs import document_resource
 from xapp_operator.gateway.state import Gateway, get_gateway
 from xapp_operator.gateway.xapps.context import XAppContext, labels_only_error, xapp_not_found
 from xapp_operator.kube.resources import XAPPS, Resource

@@ -17,15 +17,16 @@ from xapp_operator.gateway.deploy.submission import FILE_PART, VALUES_PART, part
 from xapp_operator.gateway.http.bodies import read_json_object
 from xapp_operator.gateway.http.multipart import receive_parts
 from xapp_operator.gateway.http.openapi import (
+    BODY_PROBLEMS,
     PRETTY_PARAMETER,
     UNAUTHENTICATED_PROBLEM,
     XAPP_PATH_PARAMETERS,
+    RequestRoute,
     document_responses,
+    json_body,
 )
 from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.gateway.http.responses import json_response
-from xapp_operator.gateway.http.route_docs import BODY_PROBLEMS, json_body
-from xapp_operator.gateway.http.routing import RequestRoute
 from xapp_operator.gateway.http.validation import validate_body
 from xapp_operator.gateway.routes.dependencies import missing_resource_error
 from xapp_operator.gateway.routes.deployment_response import (

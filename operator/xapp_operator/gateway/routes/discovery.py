@@ -13,14 +13,11 @@ from xapp_operator.common.text import quote_input
 from xapp_operator.gateway.catalog.label_selector import LABEL_SELECTOR_MAX, parse_label_selector
 from xapp_operator.gateway.catalog.object_store import ObjectStore
 from xapp_operator.gateway.catalog.service_store import ServiceEntry, ServiceFilters
-from xapp_operator.gateway.http.openapi import document_parameter
+from xapp_operator.gateway.http.openapi import RequestRoute, document_list, document_parameter
 from xapp_operator.gateway.http.pagination import LIST_PARAMETERS, SINGLE_SORT
 from xapp_operator.gateway.http.query import StrictQuery, parameter_error
-from xapp_operator.gateway.http.route_docs import document_list
-from xapp_operator.gateway.http.routing import RequestRoute
 from xapp_operator.gateway.routes.lists import StoreList, StorePage
-from xapp_operator.gateway.schemas.discovery import DiscoveredService
-from xapp_operator.gateway.schemas.records import Page
+from xapp_operator.gateway.schemas.records import DiscoveredService, Page
 from xapp_operator.gateway.state import Gateway
 from xapp_operator.kube.resources import SERVICES
 

@@ -13,8 +13,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from xapp_operator.errors import GatewayNotFound
+from xapp_operator.gateway.http.openapi import RequestRoute
 from xapp_operator.gateway.http.responses import json_response, wants_pretty
-from xapp_operator.gateway.http.routing import RequestRoute
 
 router = APIRouter(include_in_schema=False, route_class=RequestRoute)
 

@@ -11,8 +11,13 @@ from starlette.responses import Response
 
 from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.gateway.catalog.object_store import Filters, ObjectStore, StoreEntry
-from xapp_operator.gateway.http.list_responses import page_response, parse_list_request
-from xapp_operator.gateway.http.pagination import PageBounds, PageRequest, compute_page_bounds
+from xapp_operator.gateway.http.pagination import (
+    PageBounds,
+    PageRequest,
+    compute_page_bounds,
+    page_response,
+    parse_list_request,
+)
 from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.gateway.state import Gateway, get_gateway
 from xapp_operator.kube.resources import Resource

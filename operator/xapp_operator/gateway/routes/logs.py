@@ -12,13 +12,18 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from xapp_operator.gateway.http import pagination
-from xapp_operator.gateway.http.list_responses import list_response, parse_list_request
-from xapp_operator.gateway.http.openapi import XAPP_PATH_PARAMETERS, document_parameter, document_responses
-from xapp_operator.gateway.http.route_docs import QUERY_PROBLEMS, document_list
-from xapp_operator.gateway.http.routing import RequestRoute
+from xapp_operator.gateway.http.openapi import (
+    QUERY_PROBLEMS,
+    XAPP_PATH_PARAMETERS,
+    RequestRoute,
+    document_list,
+    document_parameter,
+    document_responses,
+)
+from xapp_operator.gateway.http.pagination import list_response, parse_list_request
 from xapp_operator.gateway.routes.dependencies import get_xapp_context
-from xapp_operator.gateway.schemas.logs import EventModel
 from xapp_operator.gateway.schemas.records import Page
+from xapp_operator.gateway.schemas.xapps import EventModel
 from xapp_operator.gateway.state import get_gateway
 from xapp_operator.gateway.xapps.events import event_json, read_xapp_events
 from xapp_operator.gateway.xapps.log_responses import (

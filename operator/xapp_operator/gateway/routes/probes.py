@@ -6,9 +6,8 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from xapp_operator.gateway.http.openapi import NO_AUTHENTICATION, document_responses
+from xapp_operator.gateway.http.openapi import NO_AUTHENTICATION, RequestRoute, document_responses
 from xapp_operator.gateway.http.responses import json_response, wants_pretty
-from xapp_operator.gateway.http.routing import RequestRoute
 from xapp_operator.gateway.schemas.records import ProbeStatus
 from xapp_operator.gateway.state import get_gateway
 from xapp_operator.telemetry.metrics import CONTENT_TYPE, METRICS

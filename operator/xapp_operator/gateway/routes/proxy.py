@@ -15,11 +15,11 @@ from xapp_operator.gateway.http.middleware import ORIGINAL_METHOD
 from xapp_operator.gateway.http.openapi import (
     UNAUTHENTICATED_PROBLEM,
     XAPP_PATH_PARAMETERS,
+    RequestRoute,
     document_parameter,
     document_responses,
 )
 from xapp_operator.gateway.http.problems import problem_response
-from xapp_operator.gateway.http.routing import RequestRoute
 from xapp_operator.gateway.proxy.paths import parse_proxy_path
 from xapp_operator.gateway.proxy.targets import select_api_target, select_target
 from xapp_operator.gateway.proxy.websocket_bridge import denial_response

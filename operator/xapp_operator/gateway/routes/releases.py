@@ -16,15 +16,21 @@ from xapp_operator.common.text import quote_input
 from xapp_operator.errors import GatewayNotFound, NotFound
 from xapp_operator.gateway.http import pagination
 from xapp_operator.gateway.http.bodies import read_json_object
-from xapp_operator.gateway.http.list_responses import list_response, parse_list_request
-from xapp_operator.gateway.http.openapi import PRETTY_PARAMETER, XAPP_PATH_PARAMETERS, document_responses
-from xapp_operator.gateway.http.route_docs import BODY_PROBLEMS, document_list, json_body
-from xapp_operator.gateway.http.routing import RequestRoute
+from xapp_operator.gateway.http.openapi import (
+    BODY_PROBLEMS,
+    PRETTY_PARAMETER,
+    XAPP_PATH_PARAMETERS,
+    RequestRoute,
+    document_list,
+    document_responses,
+    json_body,
+)
+from xapp_operator.gateway.http.pagination import list_response, parse_list_request
 from xapp_operator.gateway.http.validation import validate_body
 from xapp_operator.gateway.routes.dependencies import get_xapp_context, xapp_resource
 from xapp_operator.gateway.routes.deployment_response import LOCATION_HEADERS, WriteOptions, deployment_response
 from xapp_operator.gateway.schemas.records import Page, RevisionModel, XAppRecord
-from xapp_operator.gateway.schemas.releases import ReleaseManifest, ReleaseNotes, RollbackBody
+from xapp_operator.gateway.schemas.xapps import ReleaseManifest, ReleaseNotes, RollbackBody
 from xapp_operator.gateway.state import Gateway, get_gateway
 from xapp_operator.gateway.xapps.context import XAppContext, xapp_not_found
 from xapp_operator.gateway.xapps.release_records import (

@@ -21,23 +21,21 @@ from xapp_operator.gateway.catalog.repository_store import (
 from xapp_operator.gateway.deploy.forms import read_namespace
 from xapp_operator.gateway.http import pagination
 from xapp_operator.gateway.http.bodies import read_json_object
-from xapp_operator.gateway.http.list_responses import list_response, parse_list_request
 from xapp_operator.gateway.http.openapi import (
+    BODY_PROBLEMS,
     PRETTY_PARAMETER,
+    QUERY_PROBLEMS,
+    RequestRoute,
+    document_list,
     document_parameter,
+    document_resource,
     document_responses,
+    json_body,
     sorted_page_parameter_docs,
 )
+from xapp_operator.gateway.http.pagination import list_response, parse_list_request
 from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.gateway.http.responses import etag_response, json_response
-from xapp_operator.gateway.http.route_docs import (
-    BODY_PROBLEMS,
-    QUERY_PROBLEMS,
-    document_list,
-    document_resource,
-    json_body,
-)
-from xapp_operator.gateway.http.routing import RequestRoute
 from xapp_operator.gateway.repositories.browsing import (
     chart_json,
     list_chart_versions,

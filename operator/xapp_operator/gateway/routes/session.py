@@ -19,11 +19,16 @@ from xapp_operator.gateway.auth.session_cookies import (
     set_session_cookie,
 )
 from xapp_operator.gateway.http.bodies import read_json_object
-from xapp_operator.gateway.http.openapi import NO_AUTHENTICATION, PRETTY_PARAMETER, document_responses
+from xapp_operator.gateway.http.openapi import (
+    NO_AUTHENTICATION,
+    PRETTY_PARAMETER,
+    QUERY_PROBLEMS,
+    RequestRoute,
+    document_responses,
+    json_body,
+)
 from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.gateway.http.responses import json_response
-from xapp_operator.gateway.http.route_docs import QUERY_PROBLEMS, json_body
-from xapp_operator.gateway.http.routing import RequestRoute
 from xapp_operator.gateway.http.validation import validate_body
 from xapp_operator.gateway.schemas.session import CallerIdentity, SignInRequest
 from xapp_operator.gateway.state import get_gateway

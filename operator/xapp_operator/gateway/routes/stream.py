@@ -8,10 +8,8 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from xapp_operator.gateway.http.openapi import document_parameter, document_responses
+from xapp_operator.gateway.http.openapi import QUERY_PROBLEMS, RequestRoute, document_parameter, document_responses
 from xapp_operator.gateway.http.query import StrictQuery
-from xapp_operator.gateway.http.route_docs import QUERY_PROBLEMS
-from xapp_operator.gateway.http.routing import RequestRoute
 from xapp_operator.gateway.state import get_gateway
 from xapp_operator.gateway.xapps.change_stream import ChangeStreamResponse
 

@@ -11,17 +11,19 @@ from starlette.responses import Response
 
 from xapp_operator.api.models import HealthStatus, Phase
 from xapp_operator.gateway.catalog.object_store import ObjectStore
-from xapp_operator.gateway.catalog.records import FACETS, SOURCES, XAPP_SORTS, XAppEntry
-from xapp_operator.gateway.catalog.xapp_store import XAppFilters
-from xapp_operator.gateway.http.openapi import document_parameter, sorted_page_parameter_docs
+from xapp_operator.gateway.catalog.records import FACETS, SOURCES, XAPP_SORTS, XAppEntry, XAppFilters
+from xapp_operator.gateway.http.openapi import (
+    RequestRoute,
+    document_list,
+    document_parameter,
+    sorted_page_parameter_docs,
+)
 from xapp_operator.gateway.http.pagination import SORTED_LIST_PARAMETERS
 from xapp_operator.gateway.http.query import StrictQuery
-from xapp_operator.gateway.http.route_docs import document_list
-from xapp_operator.gateway.http.routing import RequestRoute
 from xapp_operator.gateway.routes.dependencies import xapp_resource
 from xapp_operator.gateway.routes.lists import StoreList
-from xapp_operator.gateway.schemas.health import HealthReport
 from xapp_operator.gateway.schemas.records import Page, XAppDetails, XAppRecord
+from xapp_operator.gateway.schemas.xapps import HealthReport
 from xapp_operator.gateway.state import Gateway
 from xapp_operator.gateway.xapps.context import XAppContext
 from xapp_operator.gateway.xapps.health_report import get_health_report

@@ -187,3 +187,20 @@ class ProbeStatus(BaseModel):
     """The response of a probe."""
 
     status: Literal["ok"]
+
+
+class XAppReference(ResponseModel):
+    """A reference to an xApp."""
+
+    namespace: str
+    name: str
+
+
+class DiscoveredService(ServiceModel):
+    """One Service of the cluster, whether it belongs to an xApp or not."""
+
+    namespace: str
+    labels: dict[str, str]
+    x_app: XAppReference | None = Field(
+        description="The xApp that it belongs to; also null if the caller may not list xApps there."
+    )

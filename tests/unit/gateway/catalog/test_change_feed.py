@@ -11,8 +11,7 @@ from tests.unit.gateway.xapp_objects import raw_xapp, ready_status
 from xapp_operator.errors import NotReady
 from xapp_operator.gateway.catalog import change_feed as feeds
 from xapp_operator.gateway.catalog.change_feed import ChangeFeed
-from xapp_operator.gateway.catalog.records import build_xapp_entry
-from xapp_operator.gateway.catalog.xapp_store import XAppRecordStore
+from xapp_operator.gateway.catalog.records import XAppRecordStore, build_xapp_entry
 
 
 def change(store: XAppRecordStore, name: str = "x", *, namespace: str = "a", message: str = "") -> None:

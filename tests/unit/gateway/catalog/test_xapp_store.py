@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from tests.unit.gateway.xapp_objects import raw_xapp, ready_status
 from xapp_operator.gateway.catalog.object_store import SCAN_CACHE_SIZE
-from xapp_operator.gateway.catalog.records import XAPP_SORTS, XAppEntry, build_xapp_entry
-from xapp_operator.gateway.catalog.xapp_store import XAppFilters, XAppRecordStore
+from xapp_operator.gateway.catalog.records import XAPP_SORTS, XAppEntry, XAppFilters, XAppRecordStore, build_xapp_entry
 
 
 def entry(at: int, *, namespace: str = "a", organization: str = "acme", phase: str = "Deployed") -> XAppEntry:

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 
 from tests.support.gateway import GatewayServer
 from tests.support.openapi_contract import OpenApiContract
-from xapp_operator.gateway.http.routing import RequestRoute
+from xapp_operator.gateway.http.openapi import RequestRoute
 from xapp_operator.gateway.routes import ROUTERS
 
 OUR_PATHS = {

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from xapp_operator.config import Settings
 from xapp_operator.errors import MalformedRequest
-from xapp_operator.gateway.http.list_responses import parse_list_request
 from xapp_operator.gateway.http.pagination import (
     SORTED_LIST_PARAMETERS,
     PageBounds,
@@ -19,6 +18,7 @@ from xapp_operator.gateway.http.pagination import (
     compute_page_bounds,
     link_header,
     page_envelope,
+    parse_list_request,
 )
 from xapp_operator.gateway.http.query import StrictQuery
 

@@ -1,0 +1,146 @@
+"""Models of what one xApp has: its configuration, its health with pods and events, and its Helm release."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from xapp_operator.api.models import HealthStatus
+from xapp_operator.gateway.schemas.records import ResponseModel, ServiceModel
+
+
+class ServiceAddress(ResponseModel):
+    """One address of a port of a Service."""
+
+    url: str = Field(description="An absolute URL; via proxy, a path of this gateway.")
+    via: Literal["nodePort", "loadBalancer", "ingress", "clusterDNS", "proxy"]
+
+
+class ServiceWithAddresses(ServiceModel):
+    """One Service with the addresses of its ports."""
+
+    addresses: list[ServiceAddress]
+
+
+class XAppConfiguration(ResponseModel):
+    """The addresses and the configuration of an xApp."""
+
+    services: list[ServiceWithAddresses]
+    values: dict[str, Any] | None = Field(
+        description="The user's values, secrets masked. For an xApp known by its labels: null without permission to "
+        "get Secrets."
+    )
+    defaults: dict[str, Any] | None = Field(
+        description="The chart's own values, secrets masked; null before the first revision, or without permission to "
+        "get Secrets."
+    )
+    json_schema: dict[str, Any] | bool | None = Field(
+        alias="schema", description="The chart's values.schema.json; null if it has none or defaults is null."
+    )
+    metadata: dict[str, Any] | None = Field(
+        description="The response of the xApp's own API to /metadata or /config/metadata; null if there is none, if it "
+        "takes too long, or without permission on services/proxy."
+    )
+
+
+class ValuesRequest(BaseModel):
+    """Values that replace the current ones."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    values: dict[str, Any] = Field(description="All of the user's values; a mask keeps the current value.")
+
+
+class ConfigDryRun(ResponseModel):
+    """The effect that a change of values would have; nothing has been changed."""
+
+    diff: str | None = Field(
+        description="Unified diff from the current objects to the new ones, secrets masked; null without permission to "
+        "get Secrets."
+    )
+    manifest: str = Field(description="The rendered objects, as YAML documents, secrets masked.")
+    warnings: list[str]
+
+
+class EventObjectModel(ResponseModel):
+    """The object of an event."""
+
+    kind: str | None
+    name: str | None
+
+
+class EventModel(ResponseModel):
+    """One Kubernetes event."""
+
+    type: str | None = Field(description="Normal or Warning.")
+    reason: str | None
+    message: str | None
+    object: EventObjectModel
+    count: int = Field(description="Number of occurrences.")
+    last_seen: datetime | None
+
+
+class ResourceHealthModel(ResponseModel):
+    """The health of one object."""
+
+    kind: str
+    name: str
+    namespace: str | None = Field(description="Null for a cluster-scoped object.")
+    status: HealthStatus
+    message: str | None = Field(description="The reason; for a healthy object, a remark.")
+
+
+class ContainerModel(ResponseModel):
+    """One container of a pod; sidecars and init containers come first."""
+
+    name: str
+    ready: bool
+    state: Literal["waiting", "running", "terminated"]
+    reason: str | None = Field(
+        description="The kubelet's reason; also CrashLoopBackOff while a crashing container is terminated."
+    )
+    exit_code: int | None = Field(description="If it is terminated, or waits for its restart.")
+    message: str | None
+
+
+class PodModel(ResponseModel):
+    """One pod."""
+
+    name: str
+    phase: str | None
+    ready: bool
+    restarts: int = Field(description="Restarts of all its containers.")
+    node: str | None
+    containers: list[ContainerModel]
+
+
+class HealthReport(ResponseModel):
+    """The health of an xApp."""
+
+    status: HealthStatus
+    message: str | None = Field(description="The root cause, if something is wrong.")
+    resources: list[ResourceHealthModel]
+    pods: list[PodModel] = Field(description="At most 100; empty without permission to list pods.")
+    events: list[EventModel] = Field(description="At most 50, newest first; empty without permission to list events.")
+
+
+class ReleaseManifest(ResponseModel):
+    """The objects of the current revision."""
+
+    manifest: str = Field(description="The rendered objects as YAML documents, secrets masked.")
+
+
+class ReleaseNotes(ResponseModel):
+    """The notes of the current revision."""
+
+    notes: str = Field(description="The chart's NOTES, known secrets masked.")
+
+
+class RollbackBody(BaseModel):
+    """The revision to roll back to."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    revision: int = Field(ge=1, description="Number of a revision in the history.")
