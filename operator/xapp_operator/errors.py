@@ -50,7 +50,7 @@ the rule, and what to do. It never contains a secret, a value that a user gave, 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +75,11 @@ class XAppError(Exception):
         self.errors = errors
         if permanent is not None:
             self.permanent = permanent
+
+    @classmethod
+    def for_field(cls, field: str, message: str, *, subject: str | None = None) -> Self:
+        """Return the error of one field; its own message is that of the field after `subject`, by default `field`."""
+        return cls(f"{subject or field} {message}", errors=(FieldError(field, message),))
 
 
 class InputError(XAppError):

@@ -5,7 +5,6 @@ To add a route, write a module in `routes/` and add its router to `routes/__init
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from importlib.metadata import version
 from typing import Final, cast
@@ -46,8 +45,13 @@ _log = get_logger(__name__)
 
 
 def create_app(gateway: Gateway) -> ASGIApp:
-    """Return the application that serves `gateway`."""
     app = FastAPI(
+        exception_handlers={
+            XAppError: _handle_xapp_error,
+            HTTPException: _handle_http_exception,
+            ClientDisconnect: _handle_client_disconnect,
+            Exception: _handle_unexpected_error,
+        },
         title=TITLE,
         version=version("xapp-operator"),
         description=DESCRIPTION,
@@ -68,23 +72,14 @@ def create_app(gateway: Gateway) -> ASGIApp:
             schemas={"DeploymentForm": form_schema()},
         )
     )
-    handlers: dict[type[Exception], Callable[[Request, Exception], Awaitable[Response]]] = {
-        XAppError: _handle_xapp_error,
-        HTTPException: _handle_http_exception,
-        ClientDisconnect: _handle_client_disconnect,
-        Exception: _handle_unexpected_error,
-    }
-    for kind, handler in handlers.items():
-        app.add_exception_handler(kind, handler)
     return GatewayMiddleware(app, gateway.settings, load_session=gateway.authenticator.load_session)
 
 
-async def _handle_xapp_error(request: Request, error: Exception) -> Response:
-    return problem_response(cast("XAppError", error), request)
+async def _handle_xapp_error(request: Request, error: XAppError) -> Response:
+    return problem_response(error, request)
 
 
-async def _handle_http_exception(request: Request, error: Exception) -> Response:
-    exception = cast("HTTPException", error)
+async def _handle_http_exception(request: Request, exception: HTTPException) -> Response:
     if exception.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         # The framework names only the methods of the first route at that path; each method has its own route.
         exception = HTTPException(exception.status_code, headers={"Allow": ", ".join(_allowed_methods(request))})
@@ -98,7 +93,7 @@ def _allowed_methods(request: Request) -> list[str]:
     return sorted([*allowed, "HEAD"] if "GET" in allowed else allowed)
 
 
-async def _handle_client_disconnect(request: Request, _error: Exception) -> Response:
+async def _handle_client_disconnect(request: Request, _error: ClientDisconnect) -> Response:
     _log.info("client disconnected", path=redact_path(request.scope["path"]))
     return Response(status_code=HTTPStatus.BAD_REQUEST)
 

@@ -33,6 +33,8 @@ _EXPECTED_ERRORS: Final = frozenset(
         "ASGI callable returned without completing response.",
     }
 )
+"""Errors that uvicorn logs about a WebSocket refused with a response, and about a response aborted because its source
+failed, which the proxy logs with its cause."""
 
 _log = get_logger(__name__)
 
@@ -62,13 +64,10 @@ async def _serve(settings: Settings) -> int:
 
 
 class AddressUnavailable(XAppError):
-    """The address to serve on is not available."""
-
     title = "Address not available"
 
 
-@contextmanager
-def listening_socket(settings: Settings) -> Iterator[socket.socket]:
+def listening_socket(settings: Settings) -> socket.socket:
     """Open the socket to serve on; port 0 means any free port.
 
     Raises:
@@ -77,28 +76,15 @@ def listening_socket(settings: Settings) -> Iterator[socket.socket]:
     address = f"{settings.host}:{settings.port}"
     try:
         family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-        listener = socket.create_server((settings.host, settings.port), family=family, backlog=BACKLOG)
+        return socket.create_server((settings.host, settings.port), family=family, backlog=BACKLOG)
     except OSError as error:
         raise AddressUnavailable(
             f"cannot serve on {address} ({error.strerror}): set XAPP_HOST and XAPP_PORT to an address that is free"
         ) from None
-    with listener:
-        yield listener
 
 
-class _ExpectedErrorFilter(logging.Filter):
-    """Hides two uvicorn errors that are intended here.
-
-    They are a WebSocket refused with a response, and a response aborted because its source failed, which the proxy logs
-    with its cause.
-    """
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Tell whether to log the record."""
-        return record.msg not in _EXPECTED_ERRORS
-
-
-_EXPECTED_ERROR_FILTER: Final = _ExpectedErrorFilter()  # a logger adds the same filter object only once
+def _is_unexpected(record: logging.LogRecord) -> bool:
+    return record.msg not in _EXPECTED_ERRORS
 
 
 class Server(uvicorn.Server):
@@ -132,7 +118,7 @@ class Server(uvicorn.Server):
                 timeout_graceful_shutdown=SHUTDOWN_GRACE_SECONDS,
             )
         )
-        logging.getLogger("uvicorn.error").addFilter(_EXPECTED_ERROR_FILTER)
+        logging.getLogger("uvicorn.error").addFilter(_is_unexpected)
 
     def stop(self) -> None:
         """Stop serving: streams end at once, other requests get SHUTDOWN_GRACE_SECONDS."""

@@ -28,7 +28,7 @@ from xapp_operator.gateway.deploy.rendering import ChartRenderer
 from xapp_operator.gateway.http.limits import ConcurrencyLimit
 from xapp_operator.gateway.proxy.upstream import Upstream
 from xapp_operator.gateway.proxy.xapp_proxy import XAppProxy
-from xapp_operator.gateway.xapps.log_responses import log_limit
+from xapp_operator.gateway.xapps.log_responses import OPEN_LOGS_MAX
 from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.kube.advertise_address import AdvertiseAddress
 from xapp_operator.kube.client import KubeClient
@@ -75,9 +75,10 @@ class Gateway:
             cache = WatchCache(kube, XAPPS, transform=build_xapp_entry, namespaces=settings.namespaces)
             xapp_sources = XAppSources(kube, settings, store=store)
             cache.subscribe(xapp_sources.on_xapp_change)
+            renderings = min(settings.helm_concurrency, RENDERINGS_MAX)
             with (
                 private_upload_folder(settings) as uploads,
-                closing(_rendering_engine(settings)) as helm,
+                closing(HelmEngine(settings.model_copy(update={"helm_concurrency": renderings}))) as helm,
                 ThreadPoolExecutor(ARCHIVE_CHECKS_MAX, thread_name_prefix="checks") as threads,
             ):
                 async with (
@@ -105,7 +106,10 @@ class Gateway:
                         proxy=XAppProxy(settings, upstream),
                         upload_folder=uploads,
                         archive_threads=threads,
-                        log_limit=log_limit(),
+                        log_limit=ConcurrencyLimit(
+                            OPEN_LOGS_MAX,
+                            message=f"{OPEN_LOGS_MAX} logs are open, which is the limit: try again in a second",
+                        ),
                         advertise=advertise,
                     )
 
@@ -127,11 +131,6 @@ def _is_synced(cache: WatchCache[XAppEntry], registry: XAppRegistry) -> bool:
     return cache.synced.is_set() and registry.synced.is_set()
 
 
-def _rendering_engine(settings: Settings) -> HelmEngine:
-    concurrency = min(settings.helm_concurrency, RENDERINGS_MAX)
-    return HelmEngine(settings.model_copy(update={"helm_concurrency": concurrency}))
-
-
 def get_gateway(connection: HTTPConnection) -> Gateway:
     """Return the gateway that serves this request or WebSocket."""
     gateway: Gateway = connection.app.state.gateway
@@ -146,8 +145,7 @@ def private_upload_folder(settings: Settings) -> Iterator[Path]:
     for old in settings.cache_dir.glob(f"{UPLOADS_PREFIX}*"):
         if old.is_dir() and old.stat().st_mtime < oldest:
             shutil.rmtree(old, ignore_errors=True)
-    folder = Path(tempfile.mkdtemp(prefix=UPLOADS_PREFIX, dir=settings.cache_dir))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with tempfile.TemporaryDirectory(
+        prefix=UPLOADS_PREFIX, dir=settings.cache_dir, ignore_cleanup_errors=True
+    ) as folder:
+        yield Path(folder)

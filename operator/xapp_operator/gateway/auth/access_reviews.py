@@ -60,12 +60,12 @@ class _NamespaceAccess:
     last review was at `denied_reviewed_at`. Times are those of `time.monotonic`.
     """
 
-    among: frozenset[str]
-    allowed: frozenset[str]
-    denied_once: frozenset[str]
-    denied: frozenset[str]
-    reviewed_at: float
     denied_reviewed_at: float
+    reviewed_at: float = -math.inf
+    among: frozenset[str] = _NO_NAMESPACES
+    allowed: frozenset[str] = _NO_NAMESPACES
+    denied_once: frozenset[str] = _NO_NAMESPACES
+    denied: frozenset[str] = _NO_NAMESPACES
 
 
 class AccessReviews:
@@ -152,14 +152,7 @@ class AccessReviews:
         self, client: KubeClient, key: _ReviewKey, resource: Resource, among: frozenset[str]
     ) -> _NamespaceAccess:
         now = time.monotonic()
-        known = self._namespace_access.get(key) or _NamespaceAccess(
-            _NO_NAMESPACES,
-            _NO_NAMESPACES,
-            _NO_NAMESPACES,
-            _NO_NAMESPACES,
-            reviewed_at=-math.inf,
-            denied_reviewed_at=now,
-        )
+        known = self._namespace_access.get(key) or _NamespaceAccess(denied_reviewed_at=now)
         # A namespace that comes or goes does not cause new reviews of the others.
         recent = now - known.reviewed_at < REVIEW_SECONDS / 2
         if recent:

@@ -103,8 +103,6 @@ class Caller:
 
 
 class Authenticator:
-    """Determines the caller of each request."""
-
     def __init__(self, settings: Settings, kube: KubeClient) -> None:
         self._kube = kube
         self._access_reviews = AccessReviews()

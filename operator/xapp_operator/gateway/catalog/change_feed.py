@@ -11,7 +11,6 @@ import asyncio
 import secrets
 from collections import Counter
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final
 
@@ -61,7 +60,7 @@ class ChangeFeed:
         self._changes_by_namespace: Counter[str] = Counter()
         self._known_namespaces: tuple[frozenset[str], frozenset[str]] | None = None
         self._changed = asyncio.Event()
-        self._listener_limit = ConcurrencyLimit(
+        self.listener_limit = ConcurrencyLimit(
             LISTENERS_MAX,
             message=f"{LISTENERS_MAX:,} streams of changes are open, which is the maximum: try again later",
         )
@@ -91,14 +90,6 @@ class ChangeFeed:
     def id_at(self, position: int) -> str:
         """Return the id after which a stream resumes at `position`, which must be in the ring."""
         return self._preceding_id if position == self._first - 1 else self._changes[position].id
-
-    def count_listener(self) -> AbstractContextManager[None]:
-        """Count a listener inside the block.
-
-        Raises:
-            TooManyConcurrentRequests: when there are LISTENERS_MAX already.
-        """
-        return self._listener_limit.acquire()
 
     def position_of(self, event_id: str) -> int | None:
         """Return the position of an event, or None if it is too old or comes from another process."""

@@ -11,7 +11,6 @@ from typing import Final, NamedTuple, TypeAlias
 
 from xapp_operator.common.text import quote_input
 from xapp_operator.errors import MalformedRequest
-from xapp_operator.gateway.http.query import parameter_error
 from xapp_operator.label_sets import LABEL_KEY, LABEL_VALUE
 
 LABEL_SELECTOR_MAX: Final = 2000
@@ -51,7 +50,7 @@ def parse_label_selector(name: str, value: str) -> LabelSelector:
         MalformedRequest: for a value that is not a label selector, or longer than LABEL_SELECTOR_MAX.
     """
     if len(value) > LABEL_SELECTOR_MAX:
-        raise parameter_error(
+        raise MalformedRequest.for_field(
             name, f"may have at most {LABEL_SELECTOR_MAX} characters, not {len(value)}: select by fewer labels"
         )
     found: list[LabelRequirement] = []
@@ -61,7 +60,7 @@ def parse_label_selector(name: str, value: str) -> LabelSelector:
         if term is None:
             rest = value[at:].strip()
             where = f"there is an error at {quote_input(rest)}" if rest else "a term is missing at its end"
-            raise parameter_error(name, f"must be {_EXPECTED}: {where}")
+            raise MalformedRequest.for_field(name, f"must be {_EXPECTED}: {where}")
         found.append(_build_requirement(name, term))
         at, ends_in_comma = term.end(), term[0].endswith(",")
     return tuple(found)
@@ -85,6 +84,6 @@ def _build_requirement(name: str, term: re.Match[str]) -> LabelRequirement:
 
 def _term_error(name: str, part: str, what: str) -> MalformedRequest:
     rule = "at most 63 letters, digits, '-', '_' and '.', the first and the last a letter or digit"
-    return parameter_error(
+    return MalformedRequest.for_field(
         name, f"must be {_EXPECTED}: {quote_input(part)} {what}, which has {rule}; a key may have a DNS prefix and '/'"
     )

@@ -41,14 +41,10 @@ class StoreEntry(Protocol):
         ...
 
     @property
-    def namespace(self) -> str:
-        """Return its namespace."""
-        ...
+    def namespace(self) -> str: ...
 
     @property
-    def name(self) -> str:
-        """Return its name."""
-        ...
+    def name(self) -> str: ...
 
     @property
     def sort_keys(self) -> tuple[SortKey, ...]:
@@ -147,7 +143,6 @@ class ObjectStore(Generic[E]):
         return len(self._by_uid)
 
     def get(self, namespace: str, name: str) -> E | None:
-        """Return the entry of one object."""
         return self._by_key.get((namespace, name))
 
     @property
@@ -305,14 +300,15 @@ class WatchedStore(Generic[E]):
         """Store an object that was just written, without waiting for its watch event."""
         self._cache.store_written(raw)
 
-    def require_synced(self) -> None:
-        """Refuse to answer before all objects are known.
+    def synced_store(self) -> ObjectStore[E]:
+        """Return the store, once all objects are known.
 
         Raises:
             NotReady: until the first list of the cluster is complete.
         """
         if not self.synced.is_set():
             raise NotReady(f"the {self._plural_name} of the cluster have not been read yet: try again in a second")
+        return self.store
 
     def _on_change(self, change: ChangeType, key: ObjectKey, entry: E) -> None:
         if change == "DELETED":

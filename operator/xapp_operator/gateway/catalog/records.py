@@ -83,7 +83,6 @@ class XAppEntry:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Return (namespace, name)."""
         return self.namespace, self.name
 
     def detailed_record_json(self) -> bytes:
@@ -92,7 +91,6 @@ class XAppEntry:
 
 
 def build_xapp_entry(xapp: JsonObject) -> XAppEntry:
-    """Return the entry of an XApp resource."""
     metadata, spec, status = obj(xapp, "metadata"), obj(xapp, "spec"), obj(xapp, "status")
     conditions, release = items(status, "conditions"), obj(status, "release")
     generation, observed = integer(metadata, "generation"), integer(status, "observedGeneration", -1)
@@ -257,8 +255,6 @@ class XAppFilters(NamedTuple):
 
 
 class XAppRecordStore(ObjectStore[XAppEntry]):
-    """The entries of all xApps."""
-
     def __init__(self) -> None:
         super().__init__(sorts=XAPP_SORTS)
 

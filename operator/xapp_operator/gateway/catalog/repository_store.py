@@ -38,7 +38,6 @@ class RepositoryEntry:
 
 
 def build_repository_entry(raw: JsonObject) -> RepositoryEntry:
-    """Return the entry of a ChartRepository."""
     spec = ChartRepositorySpec.model_validate(obj(raw, "spec"))
     metadata, status = obj(raw, "metadata"), obj(raw, "status")
     name, namespace, uid = (text(metadata, field) for field in ("name", "namespace", "uid"))
@@ -72,7 +71,6 @@ class RepositoryFilters(NamedTuple):
     search: str | None = None
 
     def predicate(self) -> Callable[[RepositoryEntry], bool] | None:
-        """Return the test of `search`; None without it."""
         if not self.search:
             return None
         search = self.search.casefold()
@@ -83,7 +81,6 @@ WatchedRepositories: TypeAlias = WatchedStore[RepositoryEntry]
 
 
 def watch_repositories(kube: KubeClient, settings: Settings) -> WatchedRepositories:
-    """Return the store of the ChartRepositories in the monitored namespaces."""
     return WatchedStore(
         kube,
         settings,

@@ -88,8 +88,6 @@ class ServiceFilters(NamedTuple):
 
 
 class WatchedServices(WatchedStore[ServiceEntry]):
-    """The Services of the monitored namespaces."""
-
     def __init__(self, kube: KubeClient, settings: Settings, *, find_xapp: XAppLookup) -> None:
         self._find_xapp = find_xapp
         self._label_sets = (OPERATOR_LABEL_SET, *settings.label_sets)

@@ -45,24 +45,19 @@ from xapp_operator.gateway.deploy.desired_xapp import (
     require_name_free,
     xapp_body,
 )
-from xapp_operator.gateway.deploy.form_errors import to_form_error
 from xapp_operator.gateway.deploy.form_repository import (
-    delete_form_repository,
     ensure_form_repository,
     get_form_repository,
     load_form_repository,
 )
-from xapp_operator.gateway.deploy.forms import FORM_PART, Form
+from xapp_operator.gateway.deploy.forms import FORM_PART, Form, to_form_error
 from xapp_operator.gateway.deploy.rendering import ChartRenderer, Preview
-from xapp_operator.gateway.deploy.submission import FILE_PART, Submission, with_field_error
-from xapp_operator.gateway.deploy.uploads import (
-    UploadedChart,
-    delete_chart_secret,
-    ensure_chart_secret,
-)
+from xapp_operator.gateway.deploy.submission import FILE_PART, Submission, invalid_file_part, with_field_error
+from xapp_operator.gateway.deploy.uploads import UploadedChart, ensure_chart_secret
 from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.created_objects import delete_created
 from xapp_operator.kube.referenced_data import read_archive, read_uploaded_archive
-from xapp_operator.kube.resources import NAMESPACES, XAPPS
+from xapp_operator.kube.resources import CHART_REPOSITORIES, NAMESPACES, SECRETS, XAPPS
 from xapp_operator.telemetry.logs import get_logger
 
 REPLACE_ATTEMPTS: Final = 10
@@ -74,8 +69,6 @@ _log = get_logger(__name__)
 
 
 class Deployer:
-    """Creates, upgrades and deletes XApps for callers."""
-
     def __init__(self, kube: KubeClient, *, renderer: ChartRenderer, charts: ChartSources) -> None:
         self._kube = kube
         self._renderer = renderer
@@ -199,11 +192,12 @@ class Deployer:
         if chart is not None:
             created_secret = await ensure_chart_secret(self._kube, chart, namespace=desired.namespace)
             if created_secret is not None:
-                cleanup.push_async_callback(delete_chart_secret, self._kube, created_secret)
+                # If this fails, the operator deletes the Secret later.
+                cleanup.push_async_callback(delete_created, self._kube, SECRETS, created_secret, if_unchanged=True)
         if not desired.form.is_upload:
-            repository_uid = await ensure_form_repository(caller.client, desired.form)
-            if repository_uid is not None:
-                cleanup.push_async_callback(delete_form_repository, caller.client, desired.form, uid=repository_uid)
+            repository = await ensure_form_repository(caller.client, desired.form)
+            if repository is not None:
+                cleanup.push_async_callback(delete_created, caller.client, CHART_REPOSITORIES, repository)
 
     async def _ensure_namespace(self, caller: Caller, namespace: str, cleanup: AsyncExitStack) -> None:
         if await self._namespace_exists(namespace):
@@ -264,11 +258,9 @@ class Deployer:
             return desired.chart
         if spec.method == METHOD_REMOTE:
             return await self._fetch_remote_chart(caller, desired.form, spec)
-        data = (
-            None
-            if spec.archive is None
-            else await self._read_archive(caller, spec.archive, namespace=desired.namespace)
-        )
+        if spec.archive is None:
+            return None
+        data = await self._read_archive(caller, spec.archive, namespace=desired.namespace)
         return None if data is None else await self._charts.store_archive(data)
 
     async def _read_archive(self, caller: Caller, archive: ArchiveSource, *, namespace: str) -> bytes | None:
@@ -278,8 +270,7 @@ class Deployer:
         except AccessDenied:
             return None
         except ChartNotFound:
-            message = "is required, because the uploaded chart no longer exists: send it again"
-            raise FormInvalid(f"the part {FILE_PART} {message}", errors=(FieldError(FILE_PART, message),)) from None
+            raise invalid_file_part("is required, because the uploaded chart no longer exists: send it again") from None
 
     async def _fetch_remote_chart(self, caller: Caller, form: Form, spec: XAppSpec) -> ChartFile:
         try:

@@ -29,7 +29,6 @@ class DesiredXApp:
 
     @property
     def namespace(self) -> str:
-        """Return the namespace of the XApp."""
         return self.form.spec.namespace
 
 
@@ -105,14 +104,14 @@ def require_name_free(current_spec: JsonObject, desired: DesiredXApp) -> None:
     if all(desired.spec.get(name) == current_spec.get(name) for name in IDENTITY_FIELDS):
         return
     identity = ", ".join(f"{name} {quote_input(text(current_spec, name))}" for name in IDENTITY_FIELDS)
-    message = (
-        f"composes to the name {desired.name}, which belongs to another xApp ({identity}): choose another xAppName"
+    raise IdentityConflict.for_field(
+        f"{FORM_PART}.xAppName",
+        f"composes to the name {desired.name}, which belongs to another xApp ({identity}): choose another xAppName",
+        subject="the identity",
     )
-    raise IdentityConflict(f"the identity {message}", errors=(FieldError(f"{FORM_PART}.xAppName", message),))
 
 
 def xapp_body(desired: DesiredXApp) -> JsonObject:
-    """Return the XApp to create."""
     return {
         "apiVersion": API_VERSION,
         "kind": XAPP_KIND,

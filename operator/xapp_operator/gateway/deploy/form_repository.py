@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 from xapp_operator.api.chart_repository import ChartRepository
-from xapp_operator.api.json import obj, text
+from xapp_operator.api.json import JsonObject, obj
 from xapp_operator.charts.chart_request import Repository
 from xapp_operator.charts.repository_loader import load_repository
-from xapp_operator.errors import (
-    AlreadyExists,
-    ChartSourceError,
-    FieldError,
-    FormInvalid,
-    IdentityConflict,
-    KubeError,
-    NotFound,
-)
+from xapp_operator.errors import AlreadyExists, ChartSourceError, FieldError, FormInvalid, IdentityConflict, NotFound
 from xapp_operator.gateway.deploy.forms import FORM_PART, Form
 from xapp_operator.kube.chart_repositories import create_chart_repository
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import CHART_REPOSITORIES
-from xapp_operator.telemetry.logs import get_logger
-
-_log = get_logger(__name__)
 
 
 async def get_form_repository(client: KubeClient, form: Form) -> ChartRepository | None:
@@ -38,12 +27,12 @@ async def get_form_repository(client: KubeClient, form: Form) -> ChartRepository
     found = ChartRepository.model_validate(raw)
     if found.spec.url != url:
         message = f"is saved in this namespace with another url ({found.spec.url}): use that url, or another repoName"
-        raise IdentityConflict(f"repoName {name} {message}", errors=(FieldError(f"{FORM_PART}.repoName", message),))
+        raise IdentityConflict.for_field(f"{FORM_PART}.repoName", message, subject=f"repoName {name}")
     return found
 
 
-async def ensure_form_repository(client: KubeClient, form: Form) -> str | None:
-    """Save the form's url under its repoName; return the uid of the ChartRepository if this created it.
+async def ensure_form_repository(client: KubeClient, form: Form) -> JsonObject | None:
+    """Save the form's url under its repoName; return its metadata if this created the ChartRepository.
 
     Raises:
         IdentityConflict: when the name is saved with another url.
@@ -55,18 +44,10 @@ async def ensure_form_repository(client: KubeClient, form: Form) -> str | None:
         created = await create_chart_repository(
             client, {"url": form.spec.url}, namespace=form.spec.namespace, name=form.spec.repo_name or ""
         )
-        return text(obj(created, "metadata"), "uid")
+        return obj(created, "metadata")
     except AlreadyExists:
         await get_form_repository(client, form)
         return None
-
-
-async def delete_form_repository(client: KubeClient, form: Form, *, uid: str) -> None:
-    """Delete the ChartRepository that this request created, if the caller may."""
-    try:
-        await client.delete(CHART_REPOSITORIES, form.spec.repo_name or "", namespace=form.spec.namespace, uid=uid)
-    except KubeError as error:
-        _log.warning("ChartRepository not deleted", namespace=form.spec.namespace, error=error.message)
 
 
 async def load_form_repository(client: KubeClient, form: Form) -> Repository:

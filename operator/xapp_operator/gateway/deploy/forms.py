@@ -2,7 +2,7 @@
 
 Types and lengths are checked by the model of the spec, and its simple pattern rules are evaluated here, so that one
 response names all invalid fields, even when no API server checks the form (a dry run in a namespace that does not
-exist). The API server's dry run checks the other rules.
+exist). The API server's dry run checks the other rules; `to_form_error` translates its errors to fields of the form.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -21,8 +20,7 @@ from xapp_operator.api.rules import VALIDATIONS_KEY, TextRule
 from xapp_operator.charts.versions import parse_range
 from xapp_operator.config import Settings
 from xapp_operator.domain.naming import composed_name
-from xapp_operator.errors import FieldError, FormInvalid
-from xapp_operator.gateway.http.bodies import decode_json_object
+from xapp_operator.errors import ContentTooLarge, FieldError, FormInvalid, Invalid, KubeError
 from xapp_operator.gateway.http.openapi import inline_definitions
 from xapp_operator.gateway.http.validation import DNS_LABEL_RULE, field_errors, form_invalid, namespace_errors
 
@@ -34,6 +32,19 @@ REQUIRED_REMOTE_FIELDS: Final = ("chartName", "url", "repoName")
 IDENTITY_FIELDS: Final = ("xAppName", "organization", "team")
 
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_TOO_LARGE_MESSAGE: Final = re.compile(
+    r"object is too large|request is too large|Request entity too large|too large to be stored|message larger than max",
+    re.IGNORECASE,
+)
+"""Messages of this project's client, etcd, the API server, and its connection to etcd."""
+
+_PART_BY_SPEC_FIELD: Final = {"spec.values": "values", "spec.archive": "file"}
+_COMPOSED_NAME_FIELD: Final = "metadata.name"
+_TEXT_RULES: Final = {
+    str(field.alias): tuple(rule for rule in field.metadata if isinstance(rule, TextRule))
+    for field in XAppSpec.model_fields.values()
+}
+"""Every field of the spec → its rules."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +63,6 @@ class Form:
 
     @property
     def is_upload(self) -> bool:
-        """Return whether the chart is uploaded as a file."""
         return self.spec.method == METHOD_UPLOAD
 
 
@@ -62,23 +72,15 @@ def read_namespace(form: JsonObject) -> str | None:
     return namespace if isinstance(namespace, str) and _NAMESPACE.fullmatch(namespace) else None
 
 
-def decode_form(data: bytes) -> JsonObject:
-    """Return the JSON object in the part xAppForm.
-
-    Raises:
-        MalformedRequest: when it is not JSON.
-        FormInvalid: when it is not a JSON object, or has a duplicate key.
-    """
-    return decode_json_object(data, what=FORM_PART)
-
-
 def validate_form(form: JsonObject, *, settings: Settings) -> Form:
     """Return a valid form; chartName, url and repoName of an upload are dropped.
 
     Raises:
         FormInvalid: naming all invalid fields.
     """
-    cleared = tuple(key for key, value in form.items() if value is None and key in _known_fields())
+    cleared = tuple(
+        key for key, value in form.items() if value is None and key in _TEXT_RULES and key not in FIELDS_SENT_AS_PARTS
+    )
     given: JsonObject = {key: value for key, value in form.items() if key not in cleared}
     if given.get("method") == METHOD_UPLOAD:
         given = {key: value for key, value in given.items() if key not in REQUIRED_REMOTE_FIELDS}
@@ -121,26 +123,8 @@ def _misplaced_part_errors(given: Mapping[str, Json]) -> Iterator[FieldError]:
             yield FieldError(f"{FORM_PART}.{field}", f"is not a field of the form: send it as the part {part}")
 
 
-@cache
-def _spec_schema() -> dict[str, Any]:
-    return XAppSpec.model_json_schema(by_alias=True)
-
-
-@cache
-def _known_fields() -> tuple[str, ...]:
-    return tuple(name for name in _spec_schema()["properties"] if name not in FIELDS_SENT_AS_PARTS)
-
-
-@cache
-def _text_rules() -> Mapping[str, tuple[TextRule, ...]]:
-    return {
-        str(field.alias): tuple(rule for rule in field.metadata if isinstance(rule, TextRule))
-        for field in XAppSpec.model_fields.values()
-    }
-
-
 def _text_errors(fields: Mapping[str, Json]) -> Iterator[FieldError]:
-    for name, rules in _text_rules().items():
+    for name, rules in _TEXT_RULES.items():
         value = fields.get(name)
         if isinstance(value, str):
             yield from (FieldError(f"{FORM_PART}.{name}", rule.message) for rule in rules if not rule.allows(value))
@@ -180,3 +164,28 @@ def _namespace_errors(namespace: Json, settings: Settings) -> Iterator[FieldErro
         yield FieldError(f"{FORM_PART}.namespace", DNS_LABEL_RULE)
     else:
         yield from namespace_errors(namespace, settings, field=f"{FORM_PART}.namespace")
+
+
+def to_form_error(error: KubeError) -> KubeError | ContentTooLarge:
+    """Return the cluster's error about an XApp with the names of form fields."""
+    if _TOO_LARGE_MESSAGE.search(error.message):
+        message = (
+            "form and values together exceed the size that the cluster can store (about 1.5 MB): shorten the values"
+        )
+        return ContentTooLarge(message, errors=(FieldError("values", message),))
+    if not isinstance(error, Invalid):
+        return error
+    errors = tuple(FieldError(_form_field(each.field), each.message) for each in error.errors)
+    return Invalid(error.message, errors=errors)
+
+
+def _form_field(field: str) -> str:
+    for prefix, part in _PART_BY_SPEC_FIELD.items():
+        if field == prefix or field.startswith((f"{prefix}.", f"{prefix}[")):
+            return part + field[len(prefix) :]
+    if field == _COMPOSED_NAME_FIELD:
+        return f"{FORM_PART}.xAppName"
+    first, _, rest = field.partition(".")
+    if first == "spec":
+        return f"{FORM_PART}.{rest}" if rest else FORM_PART
+    return field

@@ -43,8 +43,6 @@ class Preview:
 
 
 class ChartRenderer:
-    """Renders charts for callers."""
-
     def __init__(
         self, settings: Settings, *, kube: KubeClient, engine: HelmEngine, advertise_address: AdvertiseAddress
     ) -> None:

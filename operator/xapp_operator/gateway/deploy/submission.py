@@ -17,8 +17,9 @@ from xapp_operator.config import Settings
 from xapp_operator.domain.redaction import unmask
 from xapp_operator.domain.yaml_values import load_values
 from xapp_operator.errors import ChartInvalid, FieldError, FormInvalid, MalformedRequest, ValuesInvalid, XAppError
-from xapp_operator.gateway.deploy.forms import FORM_PART, Form, decode_form, validate_form
+from xapp_operator.gateway.deploy.forms import FORM_PART, Form, validate_form
 from xapp_operator.gateway.deploy.uploads import UploadedChart
+from xapp_operator.gateway.http.bodies import decode_json_object
 from xapp_operator.gateway.http.multipart import PartRule, ReceivedParts
 
 FILE_PART: Final = "file"
@@ -68,7 +69,7 @@ async def validate_submission(
     parts.require_expected_names()
     valid_form = validate_form(form, settings=settings)
     if FILE_PART in parts.files and not valid_form.is_upload:
-        raise _invalid_file_part("cannot be combined with a remote chart: remove it, or use method 'Upload Chart'")
+        raise invalid_file_part("cannot be combined with a remote chart: remove it, or use method 'Upload Chart'")
     values = chart = None
     if VALUES_PART in parts.files:
         read = partial(_load_values, parts.files[VALUES_PART], settings=settings, current=current_values or {})
@@ -93,7 +94,7 @@ def read_form(parts: ReceivedParts) -> JsonObject:
         raise MalformedRequest(
             f"the part {FORM_PART} {message}", errors=(FieldError(FORM_PART, message), *parts.unexpected)
         )
-    return decode_form(data)
+    return decode_json_object(data, what=FORM_PART)
 
 
 def require_chart_file(submission: Submission) -> None:
@@ -103,7 +104,7 @@ def require_chart_file(submission: Submission) -> None:
         FormInvalid: naming the part.
     """
     if submission.form.is_upload and submission.chart is None:
-        raise _invalid_file_part("is required with method 'Upload Chart': send the chart archive (.tgz)")
+        raise invalid_file_part("is required with method 'Upload Chart': send the chart archive (.tgz)")
 
 
 def _load_values(path: Path, *, settings: Settings, current: JsonObject) -> JsonObject:
@@ -129,5 +130,5 @@ def with_field_error(error: XAppError, field: str) -> XAppError:
     return type(error)(error.message, errors=errors)
 
 
-def _invalid_file_part(message: str) -> FormInvalid:
-    return FormInvalid(f"the part {FILE_PART} {message}", errors=(FieldError(FILE_PART, message),))
+def invalid_file_part(message: str) -> FormInvalid:
+    return FormInvalid.for_field(FILE_PART, message, subject=f"the part {FILE_PART}")

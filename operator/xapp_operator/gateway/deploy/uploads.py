@@ -15,15 +15,12 @@ from typing import Final
 from xapp_operator.api.json import Json, JsonObject, items, obj, text
 from xapp_operator.api.names import ANNOTATION_RELEASED_AT, CHART_SECRET_KEY, CHART_SECRET_TYPE
 from xapp_operator.charts.archives.chart_info import ChartInfo
-from xapp_operator.errors import AlreadyExists, Conflict, IdentityConflict, KubeError, NotFound
+from xapp_operator.errors import AlreadyExists, Conflict, IdentityConflict, NotFound
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import SECRETS, XAPPS
-from xapp_operator.telemetry.logs import get_logger
 
 SECRET_NAME_DIGITS: Final = 16
 CREATE_ATTEMPTS: Final = 5
-
-_log = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +33,6 @@ class UploadedChart:
 
     @property
     def secret_name(self) -> str:
-        """Return the name of the chart's Secret."""
         return f"chart-{self.info.digest[:SECRET_NAME_DIGITS]}"
 
     @property
@@ -76,21 +72,6 @@ async def ensure_chart_secret(kube: KubeClient, chart: UploadedChart, *, namespa
             except (NotFound, Conflict):
                 continue
     raise Conflict(f"the Secret {chart.secret_name} keeps changing: send the request again")
-
-
-async def delete_chart_secret(kube: KubeClient, created: JsonObject) -> None:
-    """Delete the Secret that `ensure_chart_secret` created, unless it changed since, because then it is used.
-
-    If that fails, the operator deletes it later.
-    """
-    name, namespace = text(created, "name"), text(created, "namespace")
-    resource_version = text(created, "resourceVersion")
-    try:
-        await kube.delete(
-            SECRETS, name, namespace=namespace, uid=text(created, "uid"), resource_version=resource_version
-        )
-    except KubeError as error:
-        _log.warning("chart Secret not deleted", namespace=namespace, name=name, error=error.message)
 
 
 async def _reuse_chart_secret(kube: KubeClient, chart: UploadedChart, *, namespace: str) -> bool:

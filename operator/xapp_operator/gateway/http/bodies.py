@@ -11,7 +11,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from xapp_operator.api.json import JsonObject
 from xapp_operator.domain.yaml_values import load_json
-from xapp_operator.errors import ContentTooLarge, FieldError, FormInvalid, InputError, MalformedRequest, ValuesInvalid
+from xapp_operator.errors import ContentTooLarge, FormInvalid, MalformedRequest, ValuesInvalid
 
 BODY_IDLE_SECONDS: Final = 30.0
 BODY_SECONDS_MAX: Final = 600.0
@@ -62,8 +62,9 @@ async def read_json_object(request: Request, *, what: str, max_bytes: int = JSON
     async for chunk in iter_body(request):
         body += chunk
         if len(body) > max_bytes:
-            message = f"has more than {max_bytes:,} bytes, which is the maximum here: send less"
-            raise ContentTooLarge(f"{what} {message}", errors=(FieldError(what, message),))
+            raise ContentTooLarge.for_field(
+                what, f"has more than {max_bytes:,} bytes, which is the maximum here: send less"
+            )
     if len(body) <= JSON_MAX_BYTES:
         return decode_json_object(bytes(body), what=what)
     return await asyncio.to_thread(decode_json_object, bytes(body), what=what)
@@ -73,23 +74,19 @@ def decode_json_object(data: bytes, *, what: str) -> JsonObject:
     """Decode a JSON object; `what` names it in errors. Raises as `read_json_object` does."""
     data = data.removeprefix(_BOM)
     if not data.strip():
-        raise _input_error(MalformedRequest, what, "is empty: send a JSON object")
+        raise MalformedRequest.for_field(what, "is empty: send a JSON object")
     try:
         orjson.loads(data)
     except orjson.JSONDecodeError as error:
         message = f"is not JSON: line {error.lineno}, column {error.colno}: {error.msg}: send a JSON object"
-        raise _input_error(MalformedRequest, what, message) from None
+        raise MalformedRequest.for_field(what, message) from None
     try:
         value = load_json(data, source=what)
     except ValuesInvalid as error:
         raise FormInvalid(error.message, errors=error.errors) from None
     if not isinstance(value, dict):
-        raise _input_error(FormInvalid, what, f"must be a JSON object, as in {{…}}, not a {_json_type_name(value)}")
+        raise FormInvalid.for_field(what, f"must be a JSON object, as in {{…}}, not a {_json_type_name(value)}")
     return value
-
-
-def _input_error(error_type: type[InputError], what: str, message: str) -> InputError:
-    return error_type(f"{what} {message}", errors=(FieldError(what, message),))
 
 
 def _json_type_name(value: object) -> str:

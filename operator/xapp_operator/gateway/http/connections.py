@@ -56,12 +56,10 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     _head_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start the timer of the first head."""
         super().connection_made(transport)
         self._start_head_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the timer."""
         self._cancel_head_timer()
         super().connection_lost(exc)
 
@@ -78,24 +76,20 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self._start_head_timer()
 
     def on_message_begin(self) -> None:
-        """Start the timer of the head."""
         super().on_message_begin()
         self._start_head_timer()
 
     def on_headers_complete(self) -> None:
-        """Stop the timer and serve the request."""
         self._head_bytes = 0
         self._in_body = True
         self._cancel_head_timer()
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Pass on a chunk of a body."""
         self._head_bytes = 0
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Expect the next head."""
         self._head_bytes = 0
         self._in_body = False
         super().on_message_complete()

@@ -47,7 +47,6 @@ class GatewayMiddleware:
         self._allowed_hosts = frozenset(host.lower() for host in settings.allowed_hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
         if scope["type"] == "websocket":
             await self._serve_websocket(scope, receive, send)
             return

@@ -137,7 +137,7 @@ class _PartReceiver:
         self._size += end - start
         if self._size > rule.max_bytes:
             message = f"has more than {rule.max_bytes:,} bytes, which is the maximum: send less"
-            raise ContentTooLarge(f"the part {rule.name} {message}", errors=(FieldError(rule.name, message),))
+            raise ContentTooLarge.for_field(rule.name, message, subject=f"the part {rule.name}")
         self.targets[rule.name].write(data[start:end])
 
     def _on_part_end(self) -> None:

@@ -25,7 +25,6 @@ class RequestRoute(APIRoute):
     """A documented route that calls its handler with the request."""
 
     def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:  # type: ignore[override]
-        """Return the handler itself."""
         return cast("Callable[[Request], Awaitable[Response]]", self.endpoint)
 
 
@@ -132,7 +131,9 @@ def build_openapi(app: FastAPI, *, session_cookie: str | None, schemas: Mapping[
         routes=app.routes,
     )
     components = document.setdefault("components", {})
-    components.setdefault("schemas", {}).update({"Problem": _inlined_model_schema(Problem), **schemas})
+    components.setdefault("schemas", {}).update(
+        {"Problem": inline_definitions(Problem.model_json_schema(mode="serialization")), **schemas}
+    )
     if session_cookie is not None:
         components["securitySchemes"] = {
             "bearer": {"type": "http", "scheme": "bearer", "description": "A bearer token of the cluster."},
@@ -165,10 +166,6 @@ def inline_definitions(schema: dict[str, Any]) -> dict[str, Any]:
 
     inlined_schema: dict[str, Any] = resolve(schema)
     return inlined_schema
-
-
-def _inlined_model_schema(model: type[BaseModel]) -> dict[str, Any]:
-    return inline_definitions(model.model_json_schema(mode="serialization"))
 
 
 QUERY_PROBLEMS: Final = {**UNAUTHENTICATED_PROBLEM, 400: "A parameter is unknown, repeated or invalid."}

@@ -15,8 +15,9 @@ from starlette.responses import Response
 
 from xapp_operator.common.text import quote_input
 from xapp_operator.config import Settings
+from xapp_operator.errors import MalformedRequest
 from xapp_operator.gateway.http.problems import request_path
-from xapp_operator.gateway.http.query import StrictQuery, parameter_error
+from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.gateway.http.responses import etag_response
 
 SORT_ORDERS: Final = ("asc", "desc")
@@ -50,7 +51,6 @@ class PageBounds:
 
     @property
     def is_last_page(self) -> bool:
-        """Tell whether no page follows."""
         return self.page == self.last_page
 
 
@@ -64,7 +64,7 @@ def compute_page_bounds(request: PageRequest, *, total_count: int) -> PageBounds
         return PageBounds(page=1, total_count=total_count, last_page=1, start=0, stop=total_count)
     last_page = max(1, -(-total_count // request.per_page))
     if request.page > last_page:
-        raise parameter_error(
+        raise MalformedRequest.for_field(
             "page", f"must be between 1 and {last_page} (the last page), not {quote_input(str(request.page))}"
         )
     start = (request.page - 1) * request.per_page
@@ -117,7 +117,7 @@ def parse_list_request(
     if not paginated:
         for parameter in ("page", "per_page"):
             if parameter in query.values:
-                raise parameter_error(
+                raise MalformedRequest.for_field(
                     parameter, "is not a parameter here: pagination of this list is turned off; leave it out"
                 )
     low, high = settings.min_items_per_page, settings.max_items_per_page

@@ -71,7 +71,7 @@ class StrictQuery:
             return False
         found = _BOOLEANS.get(value.lower())
         if found is None:
-            raise parameter_error(name, f"must be true or false, not {quote_input(value)}")
+            raise MalformedRequest.for_field(name, f"must be true or false, not {quote_input(value)}")
         return found
 
     def integer(self, name: str, *, default: int, low: int, high: int | None, bound: str) -> int:
@@ -80,10 +80,10 @@ class StrictQuery:
         if value is None:
             return default
         if _INTEGER.fullmatch(value) is None:
-            raise parameter_error(name, f"must be an integer {bound}, not {quote_input(value)}")
+            raise MalformedRequest.for_field(name, f"must be an integer {bound}, not {quote_input(value)}")
         number = int(value)
         if number < low or (high is not None and number > high):
-            raise parameter_error(name, f"must be {bound}, not {quote_input(value)}")
+            raise MalformedRequest.for_field(name, f"must be {bound}, not {quote_input(value)}")
         return number
 
     def seconds(self, name: str, *, high: float) -> float | None:
@@ -92,20 +92,17 @@ class StrictQuery:
         if value is None:
             return None
         if _NUMBER.fullmatch(value) is None or float(value) > high:
-            raise parameter_error(name, f"must be a number of seconds between 0 and {high:g}, not {quote_input(value)}")
+            raise MalformedRequest.for_field(
+                name, f"must be a number of seconds between 0 and {high:g}, not {quote_input(value)}"
+            )
         return float(value)
 
     def choice(self, name: str, words: Collection[str]) -> str | None:
         """Return one of `words`, or None if it is blank or missing."""
         value = self.text(name)
         if value is not None and value not in words:
-            raise parameter_error(name, f"must be one of {', '.join(words)}, not {quote_input(value)}")
+            raise MalformedRequest.for_field(name, f"must be one of {', '.join(words)}, not {quote_input(value)}")
         return value
-
-
-def parameter_error(name: str, message: str) -> MalformedRequest:
-    """Return the error for one parameter."""
-    return MalformedRequest(f"{name} {message}", errors=(FieldError(name, message),))
 
 
 def suggest_name(name: str, known: Collection[str]) -> str:

@@ -33,7 +33,6 @@ def json_response(
 
 
 def indent_json(content: bytes) -> bytes:
-    """Return compact JSON with indentation."""
     return orjson.dumps(orjson.loads(content), option=orjson.OPT_INDENT_2)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from typing import Final
 
 from starlette.responses import Response
@@ -28,15 +28,7 @@ class BaseStreamingResponse(Response, ABC):
         del self.headers["content-length"]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the response until its end, or until the client disconnects."""
-        sending = asyncio.create_task(self._send_all(send))
-        disconnecting = asyncio.create_task(wait_for_disconnect(receive))
-        try:
-            await asyncio.wait({sending, disconnecting}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            disconnecting.cancel()
-            sending.cancel()
-            await asyncio.wait({sending, disconnecting})
+        sending, _ = await run_until_one_ends(self._send_all(send), wait_for_disconnect(receive))
         if not sending.cancelled():
             sending.result()
 
@@ -53,6 +45,20 @@ class BaseStreamingResponse(Response, ABC):
 def body_message(body: bytes) -> Message:
     """Return the message for one chunk of a body; more chunks follow."""
     return {"type": "http.response.body", "body": body, "more_body": True}
+
+
+async def run_until_one_ends(
+    *work: Coroutine[object, None, object], seconds: float | None = None
+) -> list[asyncio.Task[object]]:
+    """Run coroutines until one ends or `seconds` pass, then cancel the others; return their tasks, all of them done."""
+    tasks = [asyncio.create_task(each) for each in work]
+    try:
+        await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    return tasks
 
 
 async def wait_for_disconnect(receive: Receive) -> None:

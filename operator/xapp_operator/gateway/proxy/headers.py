@@ -7,7 +7,7 @@ no cookie. Response headers that act on a whole origin are dropped, because the 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
 RawHeaders: TypeAlias = Sequence[tuple[bytes, bytes]]
@@ -27,7 +27,7 @@ _DROPPED_REQUEST_HEADERS: Final = frozenset(
         *(b"forwarded", b"x-real-ip", b"audit-id"),
     }
 )
-_DROPPED_REQUEST_PREFIXES: Final = (b"x-forwarded-", b"impersonate-", b"x-remote-")
+_DROPPED_REQUEST_PREFIXES: Final = (b"x-forwarded-", b"impersonate-", b"x-remote-", b"sec-websocket-")
 _DROPPED_RESPONSE_HEADERS: Final = frozenset(
     {
         *(b"set-cookie", b"set-cookie2", b"service-worker-allowed", b"clear-site-data"),
@@ -54,17 +54,10 @@ def forwarded_request_headers(
     headers: RawHeaders, *, host: str, client: str, scheme: str, public_host: str, prefix: str
 ) -> list[tuple[str, str]]:
     """Return the headers for the xApp. `host` is that of the Service; the other arguments become X-Forwarded-*."""
-    dropped = _HOP_BY_HOP | _DROPPED_REQUEST_HEADERS | _connection_headers(headers)
-    passed = [
-        (name.decode("ascii"), value.decode("utf-8", "replace"))
-        for name, value in headers
-        if name.lower() not in dropped
-        and not name.lower().startswith((*_DROPPED_REQUEST_PREFIXES, b"sec-websocket-"))
-        and _is_valid_header(name, value)
-    ]
+    forwarded = _end_to_end_headers(headers, without=_DROPPED_REQUEST_HEADERS, prefixes=_DROPPED_REQUEST_PREFIXES)
     return [
         ("Host", host),
-        *passed,
+        *((name.decode("ascii"), value.decode("utf-8", "replace")) for name, value in forwarded),
         ("X-Forwarded-For", client),
         ("X-Forwarded-Proto", scheme),
         ("X-Forwarded-Host", public_host),
@@ -82,22 +75,16 @@ def request_body_length(headers: RawHeaders) -> int | None:
 
 def forwarded_response_headers(headers: RawHeaders) -> list[tuple[bytes, bytes]]:
     """Return the response headers for the caller, with a sandbox that isolates the xApp's pages."""
-    dropped = _HOP_BY_HOP | _DROPPED_RESPONSE_HEADERS | _connection_headers(headers)
-    passed = [
-        (name.lower(), value)
-        for name, value in headers
-        if name.lower() not in dropped
-        and not name.lower().startswith(_DROPPED_RESPONSE_PREFIXES)
-        and _is_valid_header(name, value)
-    ]
-    return [*passed, SANDBOX_HEADER]
+    forwarded = _end_to_end_headers(headers, without=_DROPPED_RESPONSE_HEADERS, prefixes=_DROPPED_RESPONSE_PREFIXES)
+    return [*((name.lower(), value) for name, value in forwarded), SANDBOX_HEADER]
 
 
-def _connection_headers(headers: Iterable[tuple[bytes, bytes]]) -> set[bytes]:
-    return {
-        each.strip().lower() for name, value in headers if name.lower() == b"connection" for each in value.split(b",")
-    }
-
-
-def _is_valid_header(name: bytes, value: bytes) -> bool:
-    return _HEADER_NAME.fullmatch(name) is not None and _CONTROL_CHARACTER.search(value) is None
+def _end_to_end_headers(
+    headers: RawHeaders, *, without: frozenset[bytes], prefixes: tuple[bytes, ...]
+) -> Iterator[tuple[bytes, bytes]]:
+    connection = b",".join(value for name, value in headers if name.lower() == b"connection")
+    dropped = _HOP_BY_HOP | without | {each.strip().lower() for each in connection.split(b",")}
+    for name, value in headers:
+        is_dropped = name.lower() in dropped or name.lower().startswith(prefixes)
+        if not is_dropped and _HEADER_NAME.fullmatch(name) and not _CONTROL_CHARACTER.search(value):
+            yield name, value

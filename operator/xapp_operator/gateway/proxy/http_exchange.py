@@ -17,6 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from xapp_operator.errors import UpstreamUnreachable
 from xapp_operator.gateway.http.problems import redact_path
+from xapp_operator.gateway.http.streaming import run_until_one_ends
 from xapp_operator.gateway.proxy.headers import forwarded_response_headers
 from xapp_operator.gateway.proxy.location_rewriter import LocationRewriter
 from xapp_operator.gateway.proxy.upstream import UpstreamResponse, timeout_error
@@ -47,7 +48,6 @@ class RequestBody:
             self._start_receiving()
 
     async def stop(self) -> None:
-        """Stop receiving."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -143,16 +143,8 @@ class StreamingProxyResponse(Response):
         ]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the response until its end, or until the caller disconnects."""
         async with self._stack:
-            send_task = asyncio.create_task(self._send_response(send))
-            disconnect_task = asyncio.create_task(self._request_body.disconnected.wait())
-            try:
-                await asyncio.wait({send_task, disconnect_task}, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                disconnect_task.cancel()
-                send_task.cancel()
-                await asyncio.gather(send_task, return_exceptions=True)
+            send_task, _ = await run_until_one_ends(self._send_response(send), self._request_body.disconnected.wait())
             # Stopped before the final message, which the server needs to tell completion from a disconnect.
             completed = not send_task.cancelled() and send_task.exception() is None
             await self._request_body.stop()

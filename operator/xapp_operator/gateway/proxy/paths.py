@@ -63,7 +63,7 @@ def _validate_path(path: bytes) -> str:
         raise MalformedRequest("the path for the xApp starts with two slashes, like a host in a URL: use one slash")
     if not _DOT_SEGMENTS.isdisjoint(decoded.split(b"/")):
         raise MalformedRequest("the path for the xApp has a segment . or ..: write the resolved path")
-    return _percent_encode(path)
+    return percent_encode(path)
 
 
 def require_path_kept_by_api_server(path: str) -> None:
@@ -92,10 +92,6 @@ def require_no_query(query: str) -> None:
         )
 
 
-def encoded_query(query_string: bytes) -> str:
-    """Return the query as it was sent, with bytes that a URL must not contain percent-encoded."""
-    return _percent_encode(query_string)
-
-
-def _percent_encode(text: bytes) -> str:
+def percent_encode(text: bytes) -> str:
+    """Return a path or query as it was sent, with bytes that a URL must not contain percent-encoded."""
     return _NOT_VISIBLE_ASCII.sub(lambda found: b"%%%02X" % found[0][0], text).decode("ascii")

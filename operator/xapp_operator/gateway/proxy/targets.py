@@ -39,7 +39,6 @@ class ProxyTarget:
 
     @property
     def scheme(self) -> str:
-        """Return `http` or `https`."""
         return "https" if self.https else "http"
 
     @property

@@ -13,7 +13,6 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from socket import SOCK_STREAM
-from types import TracebackType
 from typing import Final, Protocol, Self
 
 import aiohttp
@@ -91,14 +90,11 @@ class Upstream:
         self._session._retry_connection = False
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *exception: object) -> None:
         if self._session is not None:
             await self._session.close()
 
     def route(self, target: ProxyTarget) -> Route:
-        """Return the route to `target`."""
         if self._connects_directly and self._find_address(target) is not None:
             return Route(target)
         path = service_path(target.namespace, target.service, target.port, https=target.https)

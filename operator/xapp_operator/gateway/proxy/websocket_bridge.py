@@ -6,7 +6,6 @@ the other. Each end answers its own pings; close codes and reasons are forwarded
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 from typing import Final
 
@@ -16,6 +15,7 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.frames import CloseCode
 
+from xapp_operator.gateway.http.streaming import run_until_one_ends
 from xapp_operator.gateway.proxy.headers import forwarded_response_headers
 
 _TOKEN_PREFIX: Final = "base64url.bearer.authorization.k8s.io."  # noqa: S105 - a prefix that Kubernetes defines
@@ -43,15 +43,10 @@ async def bridge_websockets(websocket: WebSocket, upstream: ClientConnection) ->
     """Accept the caller's WebSocket and forward messages until one side closes; then close the other."""
     try:
         await websocket.accept(subprotocol=upstream.subprotocol)
-        tasks = [asyncio.create_task(each(websocket, upstream)) for each in (_forward_to_xapp, _forward_to_caller)]
-        try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in tasks:
-                task.cancel()
-            ended = await asyncio.gather(*tasks, return_exceptions=True)
-        for error in ended:
-            if isinstance(error, Exception) and not isinstance(error, ConnectionClosed | WebSocketDisconnect):
+        tasks = await run_until_one_ends(_forward_to_xapp(websocket, upstream), _forward_to_caller(websocket, upstream))
+        for task in tasks:
+            error = None if task.cancelled() else task.exception()
+            if error is not None and not isinstance(error, ConnectionClosed | WebSocketDisconnect):
                 raise error
     finally:
         await upstream.close()

@@ -20,7 +20,7 @@ from xapp_operator.gateway.http.limits import ConcurrencyLimit
 from xapp_operator.gateway.proxy.headers import forwarded_request_headers, request_body_length
 from xapp_operator.gateway.proxy.http_exchange import RequestBody, StreamingProxyResponse, wait_for_response
 from xapp_operator.gateway.proxy.location_rewriter import LocationRewriter
-from xapp_operator.gateway.proxy.paths import ProxyPath, encoded_query
+from xapp_operator.gateway.proxy.paths import ProxyPath, percent_encode
 from xapp_operator.gateway.proxy.targets import ProxyTarget
 from xapp_operator.gateway.proxy.upstream import Upstream
 from xapp_operator.gateway.proxy.websocket_bridge import bridge_websockets, forwarded_subprotocols
@@ -66,7 +66,7 @@ class XAppProxy:
             stack.push_async_callback(request_body.stop)
             request_body.start()
             route = self.upstream.route(call.target)
-            query = encoded_query(request.scope["query_string"])
+            query = percent_encode(request.scope["query_string"])
             proxy_request = ProxyRequest(
                 method=method,
                 target=f"{call.path.path}?{query}" if query else call.path.path,
@@ -102,7 +102,7 @@ class XAppProxy:
                 host=call.target.host,
                 port=call.target.port_number,
                 path=call.path.path,
-                query=encoded_query(websocket.scope["query_string"]),
+                query=percent_encode(websocket.scope["query_string"]),
                 headers=[each for each in headers if each[0] != "Host"],
                 subprotocols=forwarded_subprotocols(websocket.scope["subprotocols"]),
             )

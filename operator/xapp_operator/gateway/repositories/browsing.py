@@ -100,7 +100,6 @@ async def search_charts(index: ChartIndex, search: str | None) -> Sequence[str]:
 
 
 def chart_json(index: ChartIndex, name: str) -> bytes:
-    """Return the record of a chart."""
     latest = index.latest(name)
     record: JsonObject = {
         "name": name,
@@ -114,7 +113,6 @@ def chart_json(index: ChartIndex, name: str) -> bytes:
 
 
 def version_json(version: ChartVersion) -> bytes:
-    """Return the record of a version."""
     digest = sha256_digits(version.digest)
     record: JsonObject = {
         "version": version.version,

@@ -35,8 +35,8 @@ from xapp_operator.gateway.http.validation import DNS_LABEL_RULE, field_errors, 
 from xapp_operator.gateway.schemas.repositories import RepositoryRequest
 from xapp_operator.kube.chart_repositories import create_chart_repository
 from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.created_objects import delete_created
 from xapp_operator.kube.resources import CHART_REPOSITORIES, SECRETS
-from xapp_operator.telemetry.logs import get_logger
 
 CREDENTIAL_FIELDS: Final = ("username", "password", "token", "caBundle")
 """Fields of the request that are stored in a Secret."""
@@ -53,8 +53,6 @@ _FIELD_RULES: Final = {
 _USER_INFO: Final = re.compile(r"[a-z]+://[^/?#]*@")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _REQUEST_FIELDS: Final = {"metadata": "name", "metadata.name": "name", "metadata.namespace": "namespace", "spec": "url"}
-
-_log = get_logger(__name__)
 
 
 def needs_secret(body: Mapping[str, object]) -> bool:
@@ -105,14 +103,14 @@ async def create_repository(caller: Caller, repository: RepositoryRequest) -> Js
         raise await _already_exists(client, repository) from None
     except NotFound:
         message = f"does not exist: create {repository.namespace}, or choose another namespace"
-        raise GatewayNotFound(f"the namespace {message}", errors=(FieldError("namespace", message),)) from None
+        raise GatewayNotFound.for_field("namespace", message, subject="the namespace") from None
     except Invalid as error:
         raise _as_request_error(error) from None
     if secret:
         try:
             await client.create(SECRETS, _secret_body(repository, secret_name, secret, owner=obj(created, "metadata")))
         except (KubeError, asyncio.CancelledError):
-            await _delete_created(client, repository, uid=text(obj(created, "metadata"), "uid"))
+            await delete_created(client, CHART_REPOSITORIES, obj(created, "metadata"))
             raise
     return created
 
@@ -130,7 +128,6 @@ async def delete_repository(client: KubeClient, *, namespace: str, name: str) ->
 
 
 def repository_not_found(namespace: str, name: str) -> GatewayNotFound:
-    """Return the error for a repository that does not exist."""
     return GatewayNotFound(
         f"there is no repository {quote_input(name)} in the namespace {quote_input(namespace)}: "
         "GET /api/repositories lists all repositories"
@@ -188,16 +185,7 @@ async def _already_exists(client: KubeClient, repository: RepositoryRequest) -> 
         pass  # deleted meanwhile, or the caller may not read it
     detail = "" if not url else " with that url" if url == repository.url else f" with another url ({url})"
     message = f"already exists in this namespace{detail}: use it, delete it first, or choose another name"
-    return AlreadyExists(f"the repository {repository.name} {message}", errors=(FieldError("name", message),))
-
-
-async def _delete_created(client: KubeClient, repository: RepositoryRequest, *, uid: str) -> None:
-    try:
-        await client.delete(CHART_REPOSITORIES, repository.name, namespace=repository.namespace, uid=uid)
-    except KubeError as error:
-        _log.warning(
-            "ChartRepository not deleted", namespace=repository.namespace, name=repository.name, error=error.message
-        )
+    return AlreadyExists.for_field("name", message, subject=f"the repository {repository.name}")
 
 
 def _as_request_error(error: Invalid) -> Invalid:

@@ -57,32 +57,31 @@ _SUCCESSES: Final = (
 )
 
 
-def _request_body(*, required: tuple[str, ...]) -> dict[str, Any]:
-    binary = {"type": "string", "format": "binary"}
-    return {
-        "required": True,
-        "content": {
-            "multipart/form-data": {
-                "schema": {
-                    "type": "object",
-                    "required": list(required),
-                    "additionalProperties": False,
-                    "properties": {
-                        FORM_PART: {"$ref": "#/components/schemas/DeploymentForm"},
-                        FILE_PART: {**binary, "description": "The chart archive (.tgz) for the method 'Upload Chart'."},
-                        VALUES_PART: {**binary, "description": "The values file (YAML)."},
-                    },
+_BINARY: Final = {"type": "string", "format": "binary"}
+_REQUEST_BODY: Final[dict[str, Any]] = {
+    "required": True,
+    "content": {
+        "multipart/form-data": {
+            "schema": {
+                "type": "object",
+                "required": [FORM_PART],
+                "additionalProperties": False,
+                "properties": {
+                    FORM_PART: {"$ref": "#/components/schemas/DeploymentForm"},
+                    FILE_PART: {**_BINARY, "description": "The chart archive (.tgz) for the method 'Upload Chart'."},
+                    VALUES_PART: {**_BINARY, "description": "The values file (YAML)."},
                 },
-                "encoding": {FORM_PART: {"contentType": "application/json"}},
-            }
-        },
-    }
+            },
+            "encoding": {FORM_PART: {"contentType": "application/json"}},
+        }
+    },
+}
 
 
 @router.post(
     "",
     summary="Deploy an xApp",
-    openapi_extra={"parameters": [*WRITE_PARAMETER_DOCS], "requestBody": _request_body(required=(FORM_PART,))},
+    openapi_extra={"parameters": [*WRITE_PARAMETER_DOCS], "requestBody": _REQUEST_BODY},
     responses=document_responses(
         *_SUCCESSES,  # type: ignore[arg-type]
         problems=_PROBLEMS,
@@ -114,7 +113,7 @@ async def deploy(request: Request) -> Response:
     summary="Upgrade an xApp in place",
     openapi_extra={
         "parameters": [*XAPP_PATH_PARAMETERS, *WRITE_PARAMETER_DOCS],
-        "requestBody": _request_body(required=(FORM_PART,)),
+        "requestBody": _REQUEST_BODY,
     },
     responses=document_responses(
         *_SUCCESSES,  # type: ignore[arg-type]

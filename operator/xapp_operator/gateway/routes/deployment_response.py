@@ -15,7 +15,7 @@ from xapp_operator.gateway.catalog.records import XAppEntry, XAppRecordStore, bu
 from xapp_operator.gateway.http.openapi import PRETTY_PARAMETER, document_parameter
 from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.gateway.http.responses import json_response
-from xapp_operator.gateway.http.streaming import wait_for_disconnect
+from xapp_operator.gateway.http.streaming import run_until_one_ends, wait_for_disconnect
 from xapp_operator.gateway.state import get_gateway
 
 WRITE_PARAMETERS: Final = ("dryRun", "wait", "pretty")
@@ -94,11 +94,7 @@ async def _wait_until_settled(
 
     check()
     unsubscribe = store.subscribe(on_change)
-    done = asyncio.create_task(settled.wait())
-    disconnected = asyncio.create_task(wait_for_disconnect(request.receive))
     try:
-        await asyncio.wait({done, disconnected}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        await run_until_one_ends(settled.wait(), wait_for_disconnect(request.receive), seconds=seconds)
     finally:
         unsubscribe()
-        done.cancel()
-        disconnected.cancel()

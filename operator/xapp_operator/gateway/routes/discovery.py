@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from fastapi import APIRouter
@@ -10,13 +11,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from xapp_operator.common.text import quote_input
+from xapp_operator.errors import MalformedRequest
+from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.gateway.catalog.label_selector import LABEL_SELECTOR_MAX, parse_label_selector
 from xapp_operator.gateway.catalog.object_store import ObjectStore
 from xapp_operator.gateway.catalog.service_store import ServiceEntry, ServiceFilters
 from xapp_operator.gateway.http.openapi import RequestRoute, document_list, document_parameter
 from xapp_operator.gateway.http.pagination import LIST_PARAMETERS, SINGLE_SORT
-from xapp_operator.gateway.http.query import StrictQuery, parameter_error
-from xapp_operator.gateway.routes.lists import StoreList, StorePage
+from xapp_operator.gateway.http.query import StrictQuery
+from xapp_operator.gateway.routes.lists import StoreList
 from xapp_operator.gateway.schemas.records import DiscoveredService, Page
 from xapp_operator.gateway.state import Gateway
 from xapp_operator.kube.resources import SERVICES
@@ -31,7 +34,7 @@ def _read_filters(query: StrictQuery) -> ServiceFilters:
     port, label = query.text("port"), query.text("label")
     if port is not None and _PORT_NAME.fullmatch(port) is None:
         rule = "must be the name (1 to 63 lower-case letters, digits and '-') or the number of a port"
-        raise parameter_error("port", f"{rule}, not {quote_input(port)}")
+        raise MalformedRequest.for_field("port", f"{rule}, not {quote_input(port)}")
     return ServiceFilters(
         namespace=query.text("namespace"),
         label=None if label is None else parse_label_selector("label", label),
@@ -41,9 +44,18 @@ def _read_filters(query: StrictQuery) -> ServiceFilters:
 
 
 def _synced_store(gateway: Gateway) -> ObjectStore[ServiceEntry]:
-    gateway.services.require_synced()
     gateway.require_synced()
-    return gateway.services.store
+    return gateway.services.synced_store()
+
+
+async def _build_records(gateway: Gateway, caller: Caller, services: Sequence[ServiceEntry]) -> list[bytes]:
+    """Return the JSON of each Service; its xApp is named only to callers who may list xApps in that namespace."""
+    xapps = [gateway.services.find_xapp(service) for service in services]
+    if any(xapps):
+        visible = await caller.allowed_namespaces("list", among=gateway.store.namespaces)
+        if visible is not None:
+            xapps = [xapp if xapp is not None and xapp.namespace in visible else None for xapp in xapps]
+    return [service.record_json_with_xapp(xapp) for service, xapp in zip(services, xapps, strict=True)]
 
 
 _LIST: Final = StoreList(
@@ -53,6 +65,7 @@ _LIST: Final = StoreList(
     sorts=SINGLE_SORT,
     read_filters=_read_filters,
     synced_store=_synced_store,
+    build_records=_build_records,
 )
 
 
@@ -77,16 +90,4 @@ _LIST: Final = StoreList(
 )
 async def list_services(request: Request) -> Response:
     """Return one page of the Services that the caller may list."""
-    page = await _LIST.select_page(request)
-    return page.response(await _records(page))
-
-
-async def _records(page: StorePage[ServiceEntry]) -> list[bytes]:
-    """Return the JSON of each Service; its xApp is named only to callers who may list xApps in that namespace."""
-    gateway = page.gateway
-    xapps = [gateway.services.find_xapp(service) for service in page.entries]
-    if any(xapps):
-        visible = await page.caller.allowed_namespaces("list", among=gateway.store.namespaces)
-        if visible is not None:
-            xapps = [xapp if xapp is not None and xapp.namespace in visible else None for xapp in xapps]
-    return [service.record_json_with_xapp(xapp) for service, xapp in zip(page.entries, xapps, strict=True)]
+    return await _LIST.page(request)

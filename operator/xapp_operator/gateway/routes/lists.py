@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -11,13 +11,7 @@ from starlette.responses import Response
 
 from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.gateway.catalog.object_store import Filters, ObjectStore, StoreEntry
-from xapp_operator.gateway.http.pagination import (
-    PageBounds,
-    PageRequest,
-    compute_page_bounds,
-    page_response,
-    parse_list_request,
-)
+from xapp_operator.gateway.http.pagination import compute_page_bounds, page_response, parse_list_request
 from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.gateway.state import Gateway, get_gateway
 from xapp_operator.kube.resources import Resource
@@ -30,6 +24,7 @@ class StoreList(Generic[E]):
     """One list: its name in `XAPP_UNPAGINATED_LISTS`, its query parameters, and the store behind it.
 
     `synced_store` returns the store or raises NotReady; `resource` is what the caller must be allowed to list.
+    `build_records` returns the JSON of each entry of a page.
     """
 
     name: str
@@ -38,9 +33,10 @@ class StoreList(Generic[E]):
     sorts: Sequence[str]
     read_filters: Callable[[StrictQuery], Filters[E]]
     synced_store: Callable[[Gateway], ObjectStore[E]]
+    build_records: Callable[[Gateway, Caller, Sequence[E]], Awaitable[Sequence[bytes]]]
 
-    async def select_page(self, request: Request) -> StorePage[E]:
-        """Return the page that a request asks for, of the objects that its caller may list.
+    async def page(self, request: Request) -> Response:
+        """Return the response with the page that a request asks for, of the objects that its caller may list.
 
         Raises:
             Unauthenticated: without a token that the cluster accepts.
@@ -59,29 +55,5 @@ class StoreList(Generic[E]):
             within = await caller.allowed_namespaces("list", among=store.namespaces, resource=self.resource)
         view = store.select(filters, sort=page_request.sort, descending=page_request.descending, within=within)
         bounds = compute_page_bounds(page_request, total_count=len(view))
-        return StorePage(
-            request=request,
-            query=query,
-            page_request=page_request,
-            bounds=bounds,
-            gateway=gateway,
-            caller=caller,
-            entries=view[bounds.start : bounds.stop],
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class StorePage(Generic[E]):
-    """One page of a list, and its request."""
-
-    request: Request
-    query: StrictQuery
-    page_request: PageRequest
-    bounds: PageBounds
-    gateway: Gateway
-    caller: Caller
-    entries: list[E]
-
-    def response(self, records: Sequence[bytes]) -> Response:
-        """Return the response; `records` is the JSON of each entry."""
-        return page_response(self.request, self.query, self.page_request, self.bounds, records)
+        records = await self.build_records(gateway, caller, view[bounds.start : bounds.stop])
+        return page_response(request, query, page_request, bounds, records)

@@ -72,16 +72,6 @@ _SERVICE_PARAMETERS: Final = (
 )
 
 
-async def forward_to_service(request: Request) -> Response:
-    """Forward a request to a port of a Service."""
-    return await _forward(request)
-
-
-async def forward_to_api(request: Request) -> Response:
-    """Forward a request to the port named http, rest or api, or to the only port."""
-    return await _forward(request)
-
-
 async def forward_websocket(websocket: WebSocket) -> None:
     """Connect the caller's WebSocket to the xApp."""
     try:
@@ -93,7 +83,8 @@ async def forward_websocket(websocket: WebSocket) -> None:
         await websocket.send_denial_response(problem_response(error, websocket))
 
 
-async def _forward(request: Request) -> Response:
+async def forward(request: Request) -> Response:
+    """Forward a request to the xApp."""
     method = request.scope.get(ORIGINAL_METHOD, request.method)
     call = await _get_proxy_call(request, verb=RBAC_VERBS[method])
     return await get_gateway(request).proxy.forward_request(request, call, method=method)
@@ -115,22 +106,23 @@ async def _get_proxy_call(connection: HTTPConnection, *, verb: str) -> ProxyCall
 
 
 def _add_routes() -> None:
-    for base, parameters, handler, what in (
-        (_SERVICE_PATH, _SERVICE_PARAMETERS, forward_to_service, "a Service of an xApp"),
-        (_API_PATH, (), forward_to_api, "the API of an xApp"),
+    for base, parameters, what, description in (
+        (_SERVICE_PATH, _SERVICE_PARAMETERS, "a Service", "Forward a request to a port of a Service."),
+        (_API_PATH, (), "the API", "Forward a request to the port named http, rest or api, or to the only port."),
     ):
         for method in _METHODS:
             router.add_api_route(
                 base + _PATH_SUFFIX,
-                handler,
+                forward,
                 methods=[method],
                 name=f"{method.lower()}_{'service' if parameters else 'api'}_of_xapp",
-                summary=f"{method} from {what}",
+                summary=f"{method} from {what} of an xApp",
+                description=description,
                 openapi_extra={"parameters": [*XAPP_PATH_PARAMETERS, *parameters, _PATH_PARAMETER]},
                 responses=_RESPONSES,
                 response_class=Response,
             )
-        router.add_api_route(base, handler, methods=_METHODS, include_in_schema=False)
+        router.add_api_route(base, forward, methods=_METHODS, include_in_schema=False)
         for path in (base, base + _PATH_SUFFIX):
             router.add_api_websocket_route(path, forward_websocket)
 

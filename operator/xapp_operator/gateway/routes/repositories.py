@@ -11,7 +11,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from xapp_operator.gateway.auth.callers import Caller
-from xapp_operator.gateway.catalog.object_store import ObjectStore
 from xapp_operator.gateway.catalog.repository_store import (
     REPOSITORY_SORTS,
     RepositoryEntry,
@@ -87,9 +86,8 @@ class _RepositoryContext:
     saved: RepositoryEntry
 
 
-def _synced_store(gateway: Gateway) -> ObjectStore[RepositoryEntry]:
-    gateway.repositories.require_synced()
-    return gateway.repositories.store
+async def _build_records(_gateway: Gateway, _caller: Caller, entries: Sequence[RepositoryEntry]) -> list[bytes]:
+    return [entry.record_json for entry in entries]
 
 
 _LIST: Final = StoreList(
@@ -98,7 +96,8 @@ _LIST: Final = StoreList(
     parameters=(*pagination.SORTED_LIST_PARAMETERS, "namespace", "search"),
     sorts=REPOSITORY_SORTS,
     read_filters=lambda query: RepositoryFilters(namespace=query.text("namespace"), search=query.text("search")),
-    synced_store=_synced_store,
+    synced_store=lambda gateway: gateway.repositories.synced_store(),
+    build_records=_build_records,
 )
 
 
@@ -117,8 +116,7 @@ _LIST: Final = StoreList(
 )
 async def list_repositories(request: Request) -> Response:
     """Return one page of the repositories that the caller may list."""
-    page = await _LIST.select_page(request)
-    return page.response([entry.record_json for entry in page.entries])
+    return await _LIST.page(request)
 
 
 @router.post(
@@ -243,7 +241,7 @@ async def _get_repository_context(request: Request, *, parameters: Sequence[str]
     caller = gateway.get_caller(request)
     await caller.require_allowed("get", namespace=namespace, resource=CHART_REPOSITORIES)
     query = StrictQuery(request.scope["query_string"]).allow_only(parameters)
-    saved = _synced_store(gateway).get(namespace, name)
+    saved = gateway.repositories.synced_store().get(namespace, name)
     if saved is None:
         raise repository_not_found(namespace, name)
     return _RepositoryContext(gateway=gateway, caller=caller, query=query, saved=saved)

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from xapp_operator.api.json import Json, JsonObject, obj, text
 from xapp_operator.config import Settings
-from xapp_operator.errors import ContentTooLarge, FieldError
+from xapp_operator.errors import ContentTooLarge
 from xapp_operator.gateway.auth.session_cookies import (
     CLEAR_COOKIE_HEADERS,
     TOKEN_MAX_BYTES,
@@ -123,11 +123,11 @@ async def _get_identity(client: KubeClient) -> JsonObject:
 def _read_token(body: JsonObject) -> str:
     token = validate_body(body, SignInRequest).token
     if len(token.encode("utf-8", "surrogatepass")) > TOKEN_MAX_BYTES:
-        message = (
+        raise ContentTooLarge.for_field(
+            "token",
             f"has more than {TOKEN_MAX_BYTES:,} bytes, the limit for a cookie: send it as Authorization: Bearer with "
-            "each request instead"
+            "each request instead",
         )
-        raise ContentTooLarge(f"token {message}", errors=(FieldError("token", message),))
     return token
 
 

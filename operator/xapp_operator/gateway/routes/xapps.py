@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import orjson
@@ -10,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from xapp_operator.api.models import HealthStatus, Phase
+from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.gateway.catalog.object_store import ObjectStore
 from xapp_operator.gateway.catalog.records import FACETS, SOURCES, XAPP_SORTS, XAppEntry, XAppFilters
 from xapp_operator.gateway.http.openapi import (
@@ -63,6 +65,10 @@ def _synced_store(gateway: Gateway) -> ObjectStore[XAppEntry]:
     return gateway.store
 
 
+async def _build_records(_gateway: Gateway, _caller: Caller, entries: Sequence[XAppEntry]) -> list[bytes]:
+    return [entry.record_json for entry in entries]
+
+
 _LIST: Final = StoreList(
     name="xapps",
     resource=XAPPS,
@@ -70,6 +76,7 @@ _LIST: Final = StoreList(
     sorts=XAPP_SORTS,
     read_filters=_read_filters,
     synced_store=_synced_store,
+    build_records=_build_records,
 )
 
 
@@ -85,8 +92,7 @@ _LIST: Final = StoreList(
 )
 async def list_xapps(request: Request) -> Response:
     """Return one page of the xApps that the caller may list."""
-    page = await _LIST.select_page(request)
-    return page.response([entry.record_json for entry in page.entries])
+    return await _LIST.page(request)
 
 
 @xapp_resource(router, "", "Show one xApp", XAppDetails, "The xApp with its conditions, history and resources.")

@@ -45,8 +45,7 @@ class ChangeStreamResponse(BaseStreamingResponse):
         self._access = _ListAccess(frozenset(), frozenset())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send changes until the listener disconnects or the stream ends."""
-        with self._feed.count_listener():
+        with self._feed.listener_limit.acquire():
             self._access = await self._review_access()
             await super().__call__(scope, receive, send)
 

@@ -16,7 +16,7 @@ from xapp_operator.api.json import Json, JsonObject, encode_json, obj
 from xapp_operator.domain.redaction import redact, secret_texts, unmask
 from xapp_operator.domain.values import merge_values, values_digest
 from xapp_operator.domain.yaml_values import MAX_DEPTH, deeper_than
-from xapp_operator.errors import AccessDenied, Conflict, ContentTooLarge, FieldError, KubeError, NotFound, XAppError
+from xapp_operator.errors import AccessDenied, Conflict, ContentTooLarge, KubeError, NotFound, XAppError
 from xapp_operator.gateway.catalog.records import SOURCE_LABELS
 from xapp_operator.gateway.deploy.deployer import Deployer
 from xapp_operator.gateway.proxy.targets import select_api_target
@@ -134,7 +134,7 @@ async def _changed_values(current: JsonObject, change: ValuesChange, *, max_byte
         values = merge_values(unmask(change(known), known))
         if len(encode_json(values)) > max_bytes:
             message = f"would have more than {max_bytes:,} bytes, the limit for values: remove some of them"
-            raise ContentTooLarge(f"the values {message}", errors=(FieldError("values", message),))
+            raise ContentTooLarge.for_field("values", message, subject="the values")
         return None if values_digest(values) == values_digest(current_values) else values
 
     return await asyncio.to_thread(apply)

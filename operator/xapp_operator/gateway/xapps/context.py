@@ -24,7 +24,6 @@ class XAppContext:
 
     @property
     def namespace(self) -> str:
-        """Return the namespace of the xApp."""
         return self.entry.namespace
 
     @property

@@ -16,7 +16,6 @@ from typing import Final
 from starlette.types import Receive, Scope, Send
 
 from xapp_operator.errors import GatewayNotFound, Invalid, MalformedRequest, NotFound, XAppError
-from xapp_operator.gateway.http.limits import ConcurrencyLimit
 from xapp_operator.gateway.http.streaming import (
     HEARTBEAT_SECONDS,
     RETRY_MILLISECONDS,
@@ -54,7 +53,6 @@ class LogPosition:
 
     @property
     def id(self) -> str:
-        """Return the id of the line's event."""
         counted = f"#{self.repeated}" if self.repeated else ""
         return f"{self.time[:-1]}.{self.nanos:09}Z{counted}"
 
@@ -136,14 +134,11 @@ class LogResponse(BaseStreamingResponse):
         self._stack = stack
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the log until it ends or the client leaves."""
         async with self._stack:
             await super().__call__(scope, receive, send)
 
 
 class TextLogResponse(LogResponse):
-    """The log as plain text."""
-
     media_type = "text/plain"
 
     async def send_body(self, send: Send) -> None:
@@ -217,13 +212,6 @@ class EventLogResponse(LogResponse):
             await asyncio.wait({pending_chunk})
             if not pending_chunk.cancelled():
                 pending_chunk.exception()  # retrieved, in case the client left first
-
-
-def log_limit() -> ConcurrencyLimit:
-    """Return the limit for the logs that are open at a time."""
-    return ConcurrencyLimit(
-        OPEN_LOGS_MAX, message=f"{OPEN_LOGS_MAX} logs are open, which is the limit: try again in a second"
-    )
 
 
 async def open_log(

@@ -14,8 +14,8 @@ from typing import Final
 from xapp_operator.api.json import JsonObject, integer, items, obj, text
 from xapp_operator.api.rules import parse_duration
 from xapp_operator.common.text import quote_input
-from xapp_operator.errors import GatewayNotFound
-from xapp_operator.gateway.http.query import StrictQuery, parameter_error
+from xapp_operator.errors import GatewayNotFound, MalformedRequest
+from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.gateway.xapps.context import XAppContext
 from xapp_operator.gateway.xapps.pods import container_names, pod_name, read_pods
 from xapp_operator.kube.pod_log_options import PodLogOptions
@@ -61,7 +61,6 @@ class LogRequest:
         )
 
     def log_options(self, container: str) -> PodLogOptions:
-        """Return the options for the API server."""
         return PodLogOptions(
             container=container,
             tail_lines=self.tail,
@@ -147,7 +146,7 @@ def _parse_since(value: str | None) -> int | str | None:
 
 
 def _invalid_since(value: str) -> Exception:
-    return parameter_error(
+    return MalformedRequest.for_field(
         "since",
         "must be a duration such as 90s, 10m or 1h30m, a number of seconds from 1 to a year, or a time such as "
         f"2026-11-20T08:00:00Z, not {quote_input(value)}",

@@ -62,7 +62,6 @@ async def read_pods(
 
 
 def pod_name(pod: JsonObject) -> str:
-    """Return the name of a pod."""
     return text(obj(pod, "metadata"), "name")
 
 

@@ -65,7 +65,6 @@ def services_with_addresses(
 
 
 def port_scheme(port: ServicePort) -> str:
-    """Return the URL scheme of a port."""
     if (port.protocol or "TCP") != "TCP":
         return (port.protocol or "").lower()
     for word in (port.app_protocol, port.name):

@@ -125,7 +125,7 @@ async def test_every_waiter_sees_a_change_and_the_close() -> None:
 def test_listeners_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feeds, "LISTENERS_MAX", 1)
     feed = ChangeFeed(XAppRecordStore(), is_synced=lambda: True)
-    with feed.count_listener(), pytest.raises(NotReady), feed.count_listener():
+    with feed.listener_limit.acquire(), pytest.raises(NotReady), feed.listener_limit.acquire():
         pass
-    with feed.count_listener():
+    with feed.listener_limit.acquire():
         pass

@@ -9,7 +9,8 @@ import pytest
 from xapp_operator.api.json import JsonObject
 from xapp_operator.config import Settings
 from xapp_operator.errors import FormInvalid, MalformedRequest
-from xapp_operator.gateway.deploy.forms import Form, decode_form, form_schema, read_namespace, validate_form
+from xapp_operator.gateway.deploy.forms import FORM_PART, Form, form_schema, read_namespace, validate_form
+from xapp_operator.gateway.http.bodies import decode_json_object
 from xapp_operator.gateway.http.validation import FIELD_ERRORS_MAX
 
 SETTINGS = Settings()
@@ -185,11 +186,11 @@ def test_an_unwatched_namespace_is_refused() -> None:
 )
 def test_what_is_no_json_object_is_refused(data: bytes, error: type[Exception]) -> None:
     with pytest.raises(error, match="xAppForm"):
-        decode_form(data)
+        decode_json_object(data, what=FORM_PART)
 
 
 def test_a_byte_order_mark_is_no_reason_to_refuse() -> None:
-    assert decode_form(b'\xef\xbb\xbf{"xAppName": "hello"}') == {"xAppName": "hello"}
+    assert decode_json_object(b'\xef\xbb\xbf{"xAppName": "hello"}', what=FORM_PART) == {"xAppName": "hello"}
 
 
 def test_the_namespace_of_a_wrong_form_is_found_for_the_check_of_rights() -> None:

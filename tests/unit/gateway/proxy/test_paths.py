@@ -7,8 +7,8 @@ import pytest
 from xapp_operator.errors import MalformedRequest
 from xapp_operator.gateway.proxy.paths import (
     PATH_MAX_BYTES,
-    encoded_query,
     parse_proxy_path,
+    percent_encode,
     require_no_query,
     require_path_kept_by_api_server,
 )
@@ -113,7 +113,7 @@ def test_an_encoded_slash_cannot_shift_the_segments(raw_path: str) -> None:
 
 def test_bytes_that_no_url_may_have_are_encoded() -> None:
     assert parse_proxy_path(f"{XAPP}/api/a é".encode(), segments=["xapps", "ran", "hello", "api"]).path == "/a%20%C3%A9"
-    assert encoded_query('q="é"&r=%2f'.encode()) == 'q="%C3%A9"&r=%2f'
+    assert percent_encode('q="é"&r=%2f'.encode()) == 'q="%C3%A9"&r=%2f'
 
 
 def test_a_path_over_the_limit_is_refused() -> None:

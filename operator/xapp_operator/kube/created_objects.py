@@ -1,0 +1,32 @@
+"""Deletes an object that a request created, when a later step of that request fails."""
+
+from __future__ import annotations
+
+from xapp_operator.api.json import JsonObject, text
+from xapp_operator.errors import KubeError
+from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.resources import Resource
+from xapp_operator.telemetry.logs import get_logger
+
+_log = get_logger(__name__)
+
+
+async def delete_created(
+    client: KubeClient, resource: Resource, created: JsonObject, *, if_unchanged: bool = False
+) -> None:
+    """Delete the created object, and no later one of the same name; a failure is only logged.
+
+    Args:
+        client: deletes it.
+        resource: the kind.
+        created: its metadata, as the API server returned them.
+        if_unchanged: keep the object if it changed since, because then something uses it.
+    """
+    name, namespace = text(created, "name"), text(created, "namespace")
+    version = text(created, "resourceVersion") if if_unchanged else None
+    try:
+        await client.delete(resource, name, namespace=namespace, uid=text(created, "uid"), resource_version=version)
+    except KubeError as error:
+        _log.warning(
+            "created object not deleted", kind=resource.kind, namespace=namespace, name=name, error=error.message
+        )
