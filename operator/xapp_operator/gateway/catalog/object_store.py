@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import chain
-from typing import Final, Generic, Protocol, Self, TypeAlias, TypeVar, overload
+from typing import Final, Generic, Protocol, Self, TypeAlias, TypeVar
 
 from cachetools import LRUCache
 from sortedcontainers import SortedList
@@ -97,8 +97,8 @@ class _SortIndex:
         return len(self.lists[0])
 
 
-class View(Sequence[E]):
-    """The entries of one request in the requested order; valid until the store changes."""
+class View(Generic[E]):
+    """The entries of one request in the requested order, read as slices; valid until the store changes."""
 
     def __init__(self, keys: Sequence[SortKey], entries: dict[str, E], *, descending: bool) -> None:
         self._keys = keys
@@ -108,15 +108,7 @@ class View(Sequence[E]):
     def __len__(self) -> int:
         return len(self._keys)
 
-    @overload
-    def __getitem__(self, at: int) -> E: ...
-
-    @overload
-    def __getitem__(self, at: slice) -> list[E]: ...
-
-    def __getitem__(self, at: int | slice) -> E | list[E]:
-        if isinstance(at, int):
-            return self._entries[self._keys[-1 - at if self._descending else at][1]]
+    def __getitem__(self, at: slice) -> list[E]:
         start, stop, _ = at.indices(len(self._keys))
         if self._descending:
             start, stop = len(self._keys) - stop, len(self._keys) - start

@@ -7,6 +7,7 @@ caller may write the XApp. The operator manages their owners and deletes those t
 from __future__ import annotations
 
 import base64
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -66,15 +67,13 @@ async def ensure_chart_secret(kube: KubeClient, chart: UploadedChart, *, namespa
         try:
             return obj(await kube.create(SECRETS, body), "metadata")
         except AlreadyExists:
-            try:
-                if await _reuse_chart_secret(kube, chart, namespace=namespace):
-                    return None
-            except (NotFound, Conflict):
-                continue
+            with suppress(NotFound, Conflict):
+                await _reuse_chart_secret(kube, chart, namespace=namespace)
+                return None
     raise Conflict(f"the Secret {chart.secret_name} keeps changing: send the request again")
 
 
-async def _reuse_chart_secret(kube: KubeClient, chart: UploadedChart, *, namespace: str) -> bool:
+async def _reuse_chart_secret(kube: KubeClient, chart: UploadedChart, *, namespace: str) -> None:
     secret = await kube.get(SECRETS, chart.secret_name, namespace=namespace)
     metadata = obj(secret, "metadata")
     stored = text(obj(secret, "data"), CHART_SECRET_KEY)
@@ -88,7 +87,7 @@ async def _reuse_chart_secret(kube: KubeClient, chart: UploadedChart, *, namespa
     owners = items(metadata, "ownerReferences")
     alive = [owner for owner in owners if await _owner_exists(kube, owner, namespace=namespace)]
     if alive and len(alive) == len(owners):
-        return True
+        return
     change: JsonObject = {
         "resourceVersion": text(metadata, "resourceVersion"),
         "ownerReferences": list[Json](alive),
@@ -96,7 +95,6 @@ async def _reuse_chart_secret(kube: KubeClient, chart: UploadedChart, *, namespa
     if not alive:
         change["annotations"] = {ANNOTATION_RELEASED_AT: datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
     await kube.patch(SECRETS, chart.secret_name, {"metadata": change}, namespace=namespace)
-    return True
 
 
 async def _owner_exists(kube: KubeClient, owner: JsonObject, *, namespace: str) -> bool:

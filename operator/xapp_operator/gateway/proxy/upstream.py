@@ -46,9 +46,6 @@ class UpstreamResponse(Protocol):
         ...
 
 
-AddressLookup = Callable[[ProxyTarget], HostPort | None]
-
-
 @dataclass(frozen=True, slots=True)
 class Route:
     """The route of a request: direct, or through the API server's proxy at `api_server_path`."""
@@ -65,7 +62,7 @@ class Upstream:
         settings: Settings,
         *,
         in_pod: bool,
-        find_address: AddressLookup = lambda target: target.address,
+        find_address: Callable[[ProxyTarget], HostPort | None] = lambda target: target.address,
         address_rule: AddressRule | None = None,
     ) -> None:
         """Prepare; `find_address` locates Services, and `address_rule` says which addresses are allowed."""

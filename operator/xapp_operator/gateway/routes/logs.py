@@ -47,8 +47,6 @@ from xapp_operator.kube.resources import EVENTS, PODS
 
 router = APIRouter(prefix="/api/xapps", tags=["xApps"], route_class=RequestRoute)
 
-EVENTS_LIST_NAME: Final = "events"
-
 _FLAG: Final = {"type": "boolean", "default": False}
 _LOG_PARAMETER_DOCS: Final = (
     document_parameter("pod", "A pod of the xApp. Default: the newest ready one, else the newest. X-Pod names it."),
@@ -99,7 +97,7 @@ _LOG_RESPONSES[200]["content"] = {"text/event-stream": {"schema": {"type": "stri
 async def events(request: Request) -> Response:
     """Return the Events about the XApp, its objects, and the objects that these created."""
     context = await get_xapp_context(request, verb="list", resource=EVENTS, parameters=pagination.LIST_PARAMETERS)
-    page_request = parse_list_request(context.query, get_gateway(request).settings, name=EVENTS_LIST_NAME)
+    page_request = parse_list_request(context.query, get_gateway(request).settings, name="events")
     xapp_events = await read_xapp_events(context)
     return list_response(
         request, context.query, page_request, xapp_events, to_json=lambda each: orjson.dumps(event_json(each))

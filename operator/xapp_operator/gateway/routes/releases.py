@@ -43,7 +43,6 @@ from xapp_operator.kube.resources import SECRETS, XAPPS
 
 router = APIRouter(prefix="/api/xapps", tags=["xApps"], route_class=RequestRoute)
 
-HISTORY_LIST_NAME: Final = "history"
 ROLLBACK_TOKEN_BYTES: Final = 4
 
 _RELEASE_PROBLEMS: Final = {404: "No such xApp, or no revision of it is deployed yet."}
@@ -66,7 +65,7 @@ async def history(request: Request) -> Response:
     only number, status and time.
     """
     context = await get_xapp_context(request, parameters=pagination.LIST_PARAMETERS)
-    page_request = parse_list_request(context.query, get_gateway(request).settings, name=HISTORY_LIST_NAME)
+    page_request = parse_list_request(context.query, get_gateway(request).settings, name="history")
     revisions = await list_revisions(context.caller.client, context.entry)
     return list_response(request, context.query, page_request, revisions, to_json=orjson.dumps)
 

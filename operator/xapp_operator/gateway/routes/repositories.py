@@ -62,9 +62,6 @@ from xapp_operator.kube.resources import CHART_REPOSITORIES, SECRETS
 
 router = APIRouter(prefix="/api/repositories", tags=["Repositories"], route_class=RequestRoute)
 
-CHARTS_LIST_NAME: Final = "charts"
-VERSIONS_LIST_NAME: Final = "versions"
-
 _REPOSITORY_PARAMETERS: Final = (
     document_parameter("namespace", "Namespace of the repository.", location="path"),
     document_parameter("name", "Name of the repository.", location="path"),
@@ -210,7 +207,7 @@ async def remove_repository(request: Request) -> Response:
 async def list_charts(request: Request) -> Response:
     """Return one page of the charts in the repository's index."""
     context = await _get_repository_context(request, parameters=(*pagination.LIST_PARAMETERS, "search"))
-    page_request = parse_list_request(context.query, context.gateway.settings, name=CHARTS_LIST_NAME)
+    page_request = parse_list_request(context.query, context.gateway.settings, name="charts")
     index = await load_index(context.caller.client, context.gateway.chart_sources, context.saved)
     names = await search_charts(index, context.query.text("search"))
     return list_response(request, context.query, page_request, names, to_json=lambda name: chart_json(index, name))
@@ -229,7 +226,7 @@ async def list_charts(request: Request) -> Response:
 async def list_versions(request: Request) -> Response:
     """Return one page of a chart's versions."""
     context = await _get_repository_context(request, parameters=pagination.LIST_PARAMETERS)
-    page_request = parse_list_request(context.query, context.gateway.settings, name=VERSIONS_LIST_NAME)
+    page_request = parse_list_request(context.query, context.gateway.settings, name="versions")
     chart = request.path_params["chart"]
     versions = await list_chart_versions(context.caller.client, context.gateway.chart_sources, context.saved, chart)
     return list_response(request, context.query, page_request, versions, to_json=version_json)

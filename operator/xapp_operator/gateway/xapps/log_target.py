@@ -129,24 +129,17 @@ def _restart_count(pod: JsonObject) -> int:
 def _parse_since(value: str | None) -> int | str | None:
     if value is None:
         return None
-    if _RFC3339.fullmatch(value):
-        # An unencoded `+` in a query string is a space.
-        try:
+    try:
+        if _RFC3339.fullmatch(value):
+            # An unencoded `+` in a query string is a space.
             at = datetime.fromisoformat(value.replace(" ", "+").upper())
             return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        except (ValueError, OverflowError):
-            raise _invalid_since(value) from None
-    try:
         seconds = float(value) if value.isascii() and value.isdigit() else parse_duration(value)
-    except ValueError:
-        raise _invalid_since(value) from None
-    if not 0 < seconds <= SINCE_MAX_SECONDS:
-        raise _invalid_since(value)
-    return math.ceil(seconds)
-
-
-def _invalid_since(value: str) -> Exception:
-    return MalformedRequest.for_field(
+        if 0 < seconds <= SINCE_MAX_SECONDS:
+            return math.ceil(seconds)
+    except (ValueError, OverflowError):
+        pass
+    raise MalformedRequest.for_field(
         "since",
         "must be a duration such as 90s, 10m or 1h30m, a number of seconds from 1 to a year, or a time such as "
         f"2026-11-20T08:00:00Z, not {quote_input(value)}",

@@ -30,7 +30,7 @@ def empty_store() -> ObjectStore[ServiceEntry]:
 
 def names(store: ObjectStore[ServiceEntry], *, within: frozenset[str] | None = None, **filters: str) -> list[str]:
     view = store.select(ServiceFilters(**filters), sort=SINGLE_SORT[0], within=within)  # type: ignore[arg-type]
-    return [f"{each.namespace}/{each.name}" for each in view]
+    return [f"{each.namespace}/{each.name}" for each in view[:]]
 
 
 def test_services_stay_in_order_through_changes() -> None:

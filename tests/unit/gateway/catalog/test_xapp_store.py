@@ -78,7 +78,7 @@ def test_every_view_equals_sorting_and_filtering_all_entries(
         reverse=descending,
     )
     view = store.select(filters, sort=sort, descending=descending, within=within)
-    assert list(view) == expected
+    assert view[:] == expected
     assert view[2:5] == expected[2:5]
     assert len(view) == len(expected)
 
@@ -97,7 +97,7 @@ def test_a_recreated_xapp_replaces_the_old_one() -> None:
     store.put(build_xapp_entry(raw_xapp("x", uid="new")))
 
     assert [
-        json.loads(one.record_json)["uid"] for one in store.select(XAppFilters(), sort="name", descending=False)
+        json.loads(one.record_json)["uid"] for one in store.select(XAppFilters(), sort="name", descending=False)[:]
     ] == ["new"]
 
 
@@ -133,9 +133,9 @@ def test_allowed_namespaces_are_in_order_whether_few_or_many() -> None:
     for few in (1, 2, 15):
         within = frozenset(f"n{at}" for at in range(few))
         view = store.select(XAppFilters(), sort="created", descending=False, within=within)
-        assert [one.sort_keys[0] for one in view] == sorted(one.sort_keys[0] for one in view)
+        assert [one.sort_keys[0] for one in view[:]] == sorted(one.sort_keys[0] for one in view[:])
         assert len(view) == 10 * few
-        assert {one.namespace for one in view} == within
+        assert {one.namespace for one in view[:]} == within
 
 
 def test_a_scan_is_reused_while_nothing_changes() -> None:

@@ -275,7 +275,7 @@ class TestStore:
         **filters: str,
     ) -> str:
         view = store.select(RepositoryFilters(**filters), sort=sort, descending=descending, within=within)
-        return "".join(json.loads(entry.record_json)["name"] for entry in view)
+        return "".join(json.loads(entry.record_json)["name"] for entry in view[:])
 
     def filled(self) -> ObjectStore[RepositoryEntry]:
         store: ObjectStore[RepositoryEntry] = ObjectStore(sorts=REPOSITORY_SORTS)
