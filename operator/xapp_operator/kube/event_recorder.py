@@ -92,13 +92,9 @@ class EventRecorder:
         await asyncio.gather(task, return_exceptions=True)
 
     def record(self, body: JsonObject, *, event_type: EventType = "Normal", reason: str, message: str) -> None:
-        """Record what happened to an object; never waits and never raises.
+        """Record what happened to the object `body`, which has apiVersion and kind; never waits and never raises.
 
-        Args:
-            body: the object, with apiVersion and kind.
-            event_type: Normal or Warning.
-            reason: one word in CamelCase.
-            message: a sentence, shortened to 1,024 characters.
+        `reason` is one word in CamelCase; `message` is a sentence, shortened to 1,024 characters.
         """
         metadata = obj(body, "metadata")
         involved_object: JsonObject = {
