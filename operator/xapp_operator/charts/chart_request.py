@@ -61,7 +61,6 @@ class Repository:
 
     @property
     def is_oci(self) -> bool:
-        """Return whether this is an OCI registry."""
         return self.url.startswith(f"{OCI}://")
 
     @property

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from xapp_operator.api.json import JsonObject, encode_json
-from xapp_operator.charts.archives.limits import ArchiveLimits
+from xapp_operator.charts.archives.archive_reader import ArchiveLimits
 
 RECORD_FORMAT: Final = 1
 """Increase it when inspections become stricter or record more, so that stored results of older ones are not used."""

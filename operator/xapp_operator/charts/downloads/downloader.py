@@ -116,27 +116,22 @@ class Downloader:
         Raises BodyTooLarge for a body of more than `max_bytes`, AddressRefused, and SourceUnavailable for other
         failures.
         """
+        start, same_origin = url, True
         try:
             async with asyncio.timeout(self._timeout):
-                return await self._get_with_redirects(
-                    url, access=access, max_bytes=max_bytes, headers=headers or {}, output=output
-                )
+                for _ in range(MAX_REDIRECTS + 1):
+                    same_origin = same_origin and origin(url) == origin(access.origin_url)
+                    response = await self._get_once(
+                        url, access, headers or {}, max_bytes, output, same_origin=same_origin
+                    )
+                    if response.status not in _REDIRECT_STATUSES:
+                        return response
+                    url = _redirect_target(response)
         except TimeoutError:
             raise SourceTimeout(
-                f"the download of {display_url(url)} took longer than {self._timeout:g} s. "
+                f"the download of {display_url(start)} took longer than {self._timeout:g} s. "
                 "If the repository is always slow, raise XAPP_FETCH_TIMEOUT_SECONDS."
             ) from None
-
-    async def _get_with_redirects(
-        self, url: URL, *, access: OriginAccess, max_bytes: int, headers: Mapping[str, str], output: IO[bytes] | None
-    ) -> DownloadResponse:
-        same_origin = True
-        for _ in range(MAX_REDIRECTS + 1):
-            same_origin = same_origin and origin(url) == origin(access.origin_url)
-            response = await self._get_once(url, access, headers, max_bytes, output, same_origin=same_origin)
-            if response.status not in _REDIRECT_STATUSES:
-                return response
-            url = _redirect_target(response)
         raise ChartSourceError(
             f"{display_url(url)} is redirect {MAX_REDIRECTS + 1}, and at most {MAX_REDIRECTS} are allowed. "
             "Use the URL that the redirects lead to.",

@@ -30,7 +30,6 @@ class GuardedResolver(AbstractResolver):
         return allowed
 
     async def close(self) -> None:
-        """Close the wrapped resolver."""
         await self._resolver.close()
 
 

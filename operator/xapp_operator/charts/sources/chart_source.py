@@ -8,7 +8,7 @@ in `charts/chart_sources.py`. The scheme must also be valid in `SCHEMES` of `cha
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from yarl import URL
@@ -40,10 +40,6 @@ class ArchiveLocation:
     index_digest: str = ""
     download: Callable[[int], Awaitable[bytes]] = field(repr=False, compare=False)
     """Returns the archive; takes the maximum size in bytes and raises BodyTooLarge beyond it."""
-
-    def with_digest(self, digest: str) -> ArchiveLocation:
-        """Return this location with the only digest that the archive may have."""
-        return replace(self, digest=digest)
 
 
 class ChartSource(Protocol):
