@@ -78,7 +78,6 @@ class ObservedRelease:
 
     @property
     def revisions(self) -> tuple[int, ...]:
-        """Return the numbers of all stored revisions."""
         return (self.revision, *(each.revision for each in self.past_revisions))
 
     @property

@@ -69,7 +69,6 @@ def assess_deployment(resource: JsonObject) -> HealthResult:
 
 
 def _rollout_shortfall(resource: JsonObject, wanted: int) -> str | None:
-    """Return what a Deployment still needs."""
     status = obj(resource, "status")
     total, updated = integer(status, "replicas"), integer(status, "updatedReplicas")
     if updated < wanted:

@@ -189,7 +189,6 @@ def _is_inside_chart(*, start: list[str], target: str) -> bool:
 
 
 def unpacked_too_large(limits: ArchiveLimits) -> ChartInvalid:
-    """Return the error for an archive that unpacks to more than its limit."""
     return archive_refused(
         f"it unpacks to more than {format_bytes(limits.unpacked_bytes)}. Remove what is not needed to "
         "install the chart."

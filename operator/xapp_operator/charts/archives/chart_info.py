@@ -44,7 +44,6 @@ class ChartInfo:
         )
 
     def to_json(self) -> bytes:
-        """Return the record for the cache."""
         record: JsonObject = {name: getattr(self, name) for name in self.__slots__}
         record["dependencies"] = list(self.dependencies)
         return encode_json({"format": RECORD_FORMAT, **record})

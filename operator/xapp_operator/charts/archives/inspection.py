@@ -79,7 +79,6 @@ def inspect_archive(archive: bytes, *, limits: ArchiveLimits) -> ChartInfo:
 
 
 def archive_too_large(limits: ArchiveLimits) -> ChartInvalid:
-    """Return the error for an archive that is larger than its limit."""
     return archive_refused(
         f"it has more than {format_bytes(limits.packed_bytes)}. Remove what is not needed to install the chart."
     )

@@ -52,7 +52,6 @@ class SocketFactory:
 
 
 def address_refused(host: str, reason: str) -> AddressRefused:
-    """Return the error for the host of a repository."""
     from_settings = " or set XAPP_ALLOW_LOOPBACK_REPOSITORIES=true" if "loopback" in reason else ""
     return AddressRefused(
         f"the host {host} is refused: it has {reason}, and a chart repository must not have one. "

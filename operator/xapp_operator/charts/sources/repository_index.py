@@ -203,7 +203,6 @@ class _IndexParser(YamlReader):
 
 
 def index_too_large(max_bytes: int) -> ChartSourceError:
-    """Return the error for an index that is larger than its limit."""
     return ChartSourceError(
         f"the index.yaml of the repository has more than {format_bytes(max_bytes)}. "
         "Raise XAPP_INDEX_MAX_BYTES or use a smaller repository.",
