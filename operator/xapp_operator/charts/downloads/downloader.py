@@ -14,7 +14,7 @@ import asyncio
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from http import HTTPStatus
 from importlib.metadata import version
 from typing import IO, Final, Self
@@ -27,9 +27,9 @@ from yarl import URL
 
 from xapp_operator.charts.downloads.guarded_connection import (
     GuardedResolver,
-    SocketFactory,
     SocketRefused,
     address_refused,
+    guarded_socket,
 )
 from xapp_operator.common.text import display_url
 from xapp_operator.domain.address_rule import AddressRule
@@ -84,7 +84,7 @@ class Downloader:
     async def __aenter__(self) -> Self:
         connector = aiohttp.TCPConnector(
             resolver=GuardedResolver(self._resolver or ThreadedResolver(), rule=self._rule),
-            socket_factory=SocketFactory(self._rule),
+            socket_factory=partial(guarded_socket, self._rule),
             limit_per_host=_CONNECTIONS_PER_HOST,
         )
         self._session = aiohttp.ClientSession(

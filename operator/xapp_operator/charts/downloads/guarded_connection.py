@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from dataclasses import dataclass
 
 from aiohttp import AddrInfoType
 from aiohttp.abc import AbstractResolver, ResolveResult
@@ -37,18 +36,12 @@ class SocketRefused(OSError):
     """The address rule does not allow a connection to this address."""
 
 
-@dataclass(frozen=True, slots=True)
-class SocketFactory:
-    """Creates the sockets of a connector, but only for addresses that the rule allows."""
-
-    rule: AddressRule
-
-    def __call__(self, addr_info: AddrInfoType) -> socket.socket:
-        """Return a socket for one result of getaddrinfo. Raises SocketRefused."""
-        family, kind, protocol, _, sockaddr = addr_info
-        if reason := self.rule.refusal_reason(str(sockaddr[0])):
-            raise SocketRefused(reason)
-        return socket.socket(family, kind, protocol)
+def guarded_socket(rule: AddressRule, addr_info: AddrInfoType) -> socket.socket:
+    """Return a socket for one result of getaddrinfo. Raises SocketRefused unless the rule allows its address."""
+    family, kind, protocol, _, sockaddr = addr_info
+    if reason := rule.refusal_reason(str(sockaddr[0])):
+        raise SocketRefused(reason)
+    return socket.socket(family, kind, protocol)
 
 
 def address_refused(host: str, reason: str) -> AddressRefused:
