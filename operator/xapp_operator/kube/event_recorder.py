@@ -67,9 +67,8 @@ class EventRecorder:
     `async with` runs it, and posts the remaining events at the end.
     """
 
-    def __init__(self, client: KubeClient, *, component: str = FIELD_MANAGER) -> None:
+    def __init__(self, client: KubeClient) -> None:
         self._client = client
-        self._component = component
         self._instance = socket.gethostname()
         self._queue: asyncio.Queue[_QueuedEvent] = asyncio.Queue(QUEUED_EVENTS_MAX)
         self._posted: TTLCache[_EventKey, _PostedEvent] = TTLCache(POSTED_EVENTS_MAX, ttl=AGGREGATION_SECONDS)
@@ -155,8 +154,8 @@ class EventRecorder:
             "count": 1,
             "firstTimestamp": queued.timestamp,
             "lastTimestamp": queued.timestamp,
-            "source": {"component": self._component},
-            "reportingComponent": self._component,
+            "source": {"component": FIELD_MANAGER},
+            "reportingComponent": FIELD_MANAGER,
             "reportingInstance": self._instance,
         }
 
