@@ -320,7 +320,6 @@ class KubeClient:
         verb: str,
         *,
         namespace: str | None = None,
-        name: str | None = None,
         subresource: str | None = None,
     ) -> bool:
         """Ask the API server whether this identity may `verb`; `namespace=None` means all namespaces."""
@@ -329,7 +328,6 @@ class KubeClient:
             resource=resource.plural,
             verb=verb,
             namespace=namespace,
-            name=name,
             subresource=subresource,
         )
         review: JsonObject = {

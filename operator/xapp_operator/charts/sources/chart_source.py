@@ -50,24 +50,20 @@ class ChartSource(Protocol):
 
         With `revalidate`, nothing cached is used. Raises ChartNotFound, which lists what exists instead.
         """
-        ...
 
     async def list_charts(self, repository: Repository, *, revalidate: bool) -> ChartIndex | None:
         """Return all charts with all their versions, or None when the source is available but cannot list charts.
 
         Stale data is never returned.
         """
-        ...
 
     async def list_versions(
         self, repository: Repository, chart: str, *, max_age: float | None, revalidate: bool
     ) -> tuple[ChartVersion, ...]:
         """Return the versions of a chart, newest first, at most `max_age` seconds old; none for an unknown chart."""
-        ...
 
     async def close(self) -> None:
         """Cancel running requests."""
-        ...
 
 
 def effective_max_age(repository: Repository, max_age: float | None, *, default: float) -> float:
