@@ -23,7 +23,7 @@ from xapp_operator.charts.archives.chart_cache import ChartCache, ChartFile
 from xapp_operator.charts.archives.chart_info import ChartInfo
 from xapp_operator.charts.archives.inspection import archive_too_large, inspect_archive
 from xapp_operator.charts.chart_request import OCI, ChartRequest, Repository, parse_digest
-from xapp_operator.charts.downloads.downloader import BodyTooLarge, Downloader
+from xapp_operator.charts.downloader import BodyTooLarge, Downloader
 from xapp_operator.charts.sources.chart_source import MISSING_CHART_RECHECK_SECONDS, ArchiveLocation, ChartSource
 from xapp_operator.charts.sources.http_repository import HttpRepositories
 from xapp_operator.charts.sources.oci_registry import OciRegistries

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.support.properties import must_occur, occurred
 from tests.unit.charts.http_site import StaticResolver
-from xapp_operator.charts.downloads.guarded_connection import GuardedResolver, SocketRefused, guarded_socket
+from xapp_operator.charts.downloader import GuardedResolver, SocketRefused, guarded_socket
 from xapp_operator.domain.address_rule import AddressRule
 from xapp_operator.errors import AddressRefused
 

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from yarl import URL
 
 from xapp_operator.charts.chart_request import ChartRequest, Repository
-from xapp_operator.charts.downloads.downloader import OriginAccess
+from xapp_operator.charts.downloader import OriginAccess
 from xapp_operator.charts.sources.repository_index import ChartIndex, ChartVersion
 from xapp_operator.common.text import display_url, format_list, quote_input
 from xapp_operator.errors import ChartNotFound, VersionNotFound

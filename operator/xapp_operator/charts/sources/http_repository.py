@@ -15,7 +15,7 @@ from typing import Final
 from yarl import URL
 
 from xapp_operator.charts.chart_request import OCI, ChartRequest, Repository, parse_repository_url
-from xapp_operator.charts.downloads.downloader import (
+from xapp_operator.charts.downloader import (
     NOT_FOUND_STATUSES,
     BodyTooLarge,
     Downloader,

@@ -18,7 +18,7 @@ from yarl import URL
 
 from xapp_operator.api.json import Json, JsonObject, integer, items, obj, text
 from xapp_operator.charts.chart_request import OCI, ChartRequest, Repository
-from xapp_operator.charts.downloads.downloader import (
+from xapp_operator.charts.downloader import (
     BodyTooLarge,
     Downloader,
     DownloadResponse,

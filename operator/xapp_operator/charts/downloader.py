@@ -1,6 +1,6 @@
 """The HTTP client for charts, indexes and manifests; every download goes through it and follows the same rules.
 
-- Each socket checks its address (`guarded_connection`), also after a redirect.
+- Each socket checks its address (`guarded_socket`), also after a redirect.
 - Credentials and a disabled certificate check apply to one origin (scheme, host, port). They end at the first redirect
   that leaves it.
 - The body is counted while it arrives, whatever Content-Length states, and one timeout covers the whole download with
@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,17 +21,12 @@ from importlib.metadata import version
 from typing import IO, Final, Self
 
 import aiohttp
-from aiohttp.abc import AbstractResolver
+from aiohttp import AddrInfoType
+from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.resolver import ThreadedResolver
 from multidict import CIMultiDictProxy
 from yarl import URL
 
-from xapp_operator.charts.downloads.guarded_connection import (
-    GuardedResolver,
-    SocketRefused,
-    address_refused,
-    guarded_socket,
-)
 from xapp_operator.common.text import display_url
 from xapp_operator.domain.address_rule import AddressRule
 from xapp_operator.errors import AddressRefused, ChartNotFound, ChartSourceError, SourceTimeout, SourceUnavailable
@@ -68,6 +64,39 @@ class DownloadResponse:
     url: URL
     headers: CIMultiDictProxy[str]
     body: bytes
+
+
+class GuardedResolver(AbstractResolver):
+    """Resolves names with another resolver and returns only the addresses that the rule allows."""
+
+    def __init__(self, resolver: AbstractResolver, *, rule: AddressRule) -> None:
+        self._resolver = resolver
+        self._rule = rule
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """Return the allowed addresses of a name. Raises AddressRefused when the name has only other addresses."""
+        resolved = await self._resolver.resolve(host, port, family)
+        allowed = [one for one in resolved if self._rule.refusal_reason(one["host"]) is None]
+        if resolved and not allowed:
+            raise _address_refused(host, self._rule.refusal_reason(resolved[0]["host"]) or "")
+        return allowed
+
+    async def close(self) -> None:
+        await self._resolver.close()
+
+
+class SocketRefused(OSError):
+    """The address rule does not allow a connection to this address."""
+
+
+def guarded_socket(rule: AddressRule, addr_info: AddrInfoType) -> socket.socket:
+    """Return a socket for one result of getaddrinfo. Raises SocketRefused unless the rule allows its address."""
+    family, kind, protocol, _, sockaddr = addr_info
+    if reason := rule.refusal_reason(str(sockaddr[0])):
+        raise SocketRefused(reason)
+    return socket.socket(family, kind, protocol)
 
 
 class Downloader:
@@ -242,7 +271,7 @@ def _tls_context(ca_bundle: str) -> ssl.SSLContext:
 def _download_error(url: URL, error: Exception) -> ChartSourceError:
     where = display_url(url)
     if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, SocketRefused):
-        return address_refused(url.host or "", str(error.os_error))
+        return _address_refused(url.host or "", str(error.os_error))
     if isinstance(error, aiohttp.InvalidURL):
         return AddressRefused(f"{where} is not a valid URL. Correct it.")
     if isinstance(error, aiohttp.ClientConnectorDNSError):
@@ -258,3 +287,11 @@ def _download_error(url: URL, error: Exception) -> ChartSourceError:
     else:
         problem = "the server does not respond with valid HTTP. Check host and port"
     return SourceUnavailable(f"{where} is not available: {problem}. This may be temporary.")
+
+
+def _address_refused(host: str, reason: str) -> AddressRefused:
+    from_settings = " or set XAPP_ALLOW_LOOPBACK_REPOSITORIES=true" if "loopback" in reason else ""
+    return AddressRefused(
+        f"the host {host} is refused: it has {reason}, and a chart repository must not have one. "
+        f"Use a repository with another address{from_settings}."
+    )
