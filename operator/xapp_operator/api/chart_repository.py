@@ -7,10 +7,9 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
-from xapp_operator.api.base_model import Model
 from xapp_operator.api.models import Condition, Metadata
 from xapp_operator.api.rules import CelRule, cel_rules, duration_rule, parse_duration
-from xapp_operator.api.spec_parts import URL_RULES, ObjectName
+from xapp_operator.api.spec_parts import URL_RULES, Model, ObjectName
 
 DEFAULT_INTERVAL = "5m"
 

@@ -67,12 +67,10 @@ class ConditionSet:
         )
 
     def remove(self, *kinds: str) -> None:
-        """Remove the conditions of these types."""
         for kind in kinds:
             self._by_type.pop(kind, None)
 
     def get(self, kind: str) -> Condition | None:
-        """Return condition `kind`, or None."""
         return self._by_type.get(kind)
 
     def to_list(self) -> list[Condition]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import cast
 
-from xapp_operator.api.base_model import Model
 from xapp_operator.api.chart_repository import ChartRepository
 from xapp_operator.api.json import Json, JsonObject, obj
 from xapp_operator.api.models import RELEASE_NAME_MAX, RELEASE_NAME_PATTERN, XAPP_NAME_MAX, XApp
@@ -22,6 +21,7 @@ from xapp_operator.api.names import (
     XAPP_PLURAL,
 )
 from xapp_operator.api.rules import VALIDATIONS_KEY, CelRule, cel_literal
+from xapp_operator.api.spec_parts import Model
 
 _RELEASE_NAME_EXPRESSION = "(has({0}.spec.releaseName) ? {0}.spec.releaseName : {0}.metadata.name)"
 _XAPP_RULES = (

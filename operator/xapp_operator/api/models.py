@@ -9,7 +9,6 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from xapp_operator.api.base_model import Model, UnvalidatedObject
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.rules import CelRule, cel_rules, duration_rule, parse_duration, pattern_rule
 from xapp_operator.api.spec_parts import (
@@ -18,6 +17,9 @@ from xapp_operator.api.spec_parts import (
     Dependency,
     DriftDetection,
     HelmTestPolicy,
+    Model,
+    ObjectName,
+    UnvalidatedObject,
     UpgradePolicy,
     ValuesRef,
 )
@@ -35,12 +37,12 @@ MESSAGE_MAX = 1024
 DEFAULT_TIMEOUT = "5m"
 DEFAULT_MAX_HISTORY = 5
 
-_IMMUTABLE_MESSAGE = "is part of the xApp's identity and cannot be changed: create a new XApp instead"
 _IDENTITY_RULE = pattern_rule("[A-Za-z0-9]", "must contain at least one letter or digit (a-z, 0-9)")
 
 
 def _immutable(field: str) -> CelRule:
-    return CelRule("self == oldSelf", f"{field} {_IMMUTABLE_MESSAGE}")
+    message = f"{field} is part of the xApp's identity and cannot be changed: create a new XApp instead"
+    return CelRule("self == oldSelf", message)
 
 
 class Phase(StrEnum):
@@ -90,20 +92,14 @@ class XAppSpec(Model):
 
     model_config = ConfigDict(json_schema_extra=cel_rules(*_presence_rules()))
 
-    x_app_name: Annotated[str, _IDENTITY_RULE, _immutable("xAppName")] = Field(
-        description="Name of the xApp. Part of its identity: cannot be changed.",
-        min_length=1,
-        max_length=253,
+    x_app_name: Annotated[ObjectName, _IDENTITY_RULE, _immutable("xAppName")] = Field(
+        description="Name of the xApp. Part of its identity: cannot be changed."
     )
-    organization: Annotated[str, _IDENTITY_RULE, _immutable("organization")] = Field(
-        description="Organization that provides the xApp. Part of its identity: cannot be changed.",
-        min_length=1,
-        max_length=253,
+    organization: Annotated[ObjectName, _IDENTITY_RULE, _immutable("organization")] = Field(
+        description="Organization that provides the xApp. Part of its identity: cannot be changed."
     )
-    team: Annotated[str, _IDENTITY_RULE, _immutable("team")] = Field(
-        description="Team inside the organization. Part of the xApp's identity: cannot be changed.",
-        min_length=1,
-        max_length=253,
+    team: Annotated[ObjectName, _IDENTITY_RULE, _immutable("team")] = Field(
+        description="Team inside the organization. Part of the xApp's identity: cannot be changed."
     )
     version: Annotated[
         str, pattern_rule(r"^[0-9]+(\.[0-9]+)*$", "must be dotted numeric, such as 0.2.1 (no letters, no v)")
@@ -112,13 +108,8 @@ class XAppSpec(Model):
         "unless chartVersion says otherwise.",
         min_length=1,
         max_length=63,
-        json_schema_extra=cel_rules(
-            CelRule(
-                "self.matches('^[0-9]+(\\\\.[0-9]+)*$')", "must be dotted numeric, such as 0.2.1 (no letters, no v)"
-            )
-        ),
     )
-    owner: str = Field(description="Person or group that is responsible for this xApp.", min_length=1, max_length=253)
+    owner: ObjectName = Field(description="Person or group that is responsible for this xApp.")
     method: Literal["Remote Chart Repository", "Upload Chart"] = Field(
         description="Where the chart comes from: 'Remote Chart Repository' needs chartName, url and repoName; "
         "'Upload Chart' needs archive, which the gateway fills from an uploaded file."
@@ -128,11 +119,8 @@ class XAppSpec(Model):
         min_length=1,
         max_length=63,
     )
-    chart_name: str | None = Field(
-        None,
-        description="Chart in the repository. Required with 'Remote Chart Repository', forbidden otherwise.",
-        min_length=1,
-        max_length=253,
+    chart_name: ObjectName | None = Field(
+        None, description="Chart in the repository. Required with 'Remote Chart Repository', forbidden otherwise."
     )
     url: Annotated[str | None, *URL_RULES] = Field(
         None,
@@ -153,11 +141,8 @@ class XAppSpec(Model):
         "'Remote Chart Repository', forbidden otherwise.",
         max_length=63,
     )
-    chart_version: str | None = Field(
-        None,
-        description="Version of the chart: exact (0.2.1) or a range ('>=0.2 <1', '~1.4', '^2'). Default: version.",
-        min_length=1,
-        max_length=253,
+    chart_version: ObjectName | None = Field(
+        None, description="Version of the chart: exact (0.2.1) or a range ('>=0.2 <1', '~1.4', '^2'). Default: version."
     )
     archive: ArchiveSource | None = Field(
         None, description="Where the uploaded chart is. Required with 'Upload Chart', forbidden otherwise."
@@ -183,8 +168,8 @@ class XAppSpec(Model):
         min_length=1,
         max_length=RELEASE_NAME_MAX,
     )
-    service_account_name: str | None = Field(
-        None, description="Service account in this namespace that Helm impersonates.", min_length=1, max_length=253
+    service_account_name: ObjectName | None = Field(
+        None, description="Service account in this namespace that Helm impersonates."
     )
     adopt: bool = Field(
         False,  # noqa: FBT003

@@ -1,13 +1,32 @@
-"""The objects inside `spec` of the custom resources, and the rules that several of their fields share."""
+"""The base of the models, camelCase in JSON and frozen in memory, and the objects inside `spec` of the resources."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SkipValidation, WithJsonSchema
+from pydantic.alias_generators import to_camel
 
-from xapp_operator.api.base_model import Model
+from xapp_operator.api.json import JsonObject
 from xapp_operator.api.rules import CelRule, cel_rules, pattern_rule
+
+if TYPE_CHECKING:
+    UnvalidatedObject = JsonObject
+else:  # the API server has validated values; doing it again would take milliseconds for 300 KB
+    UnvalidatedObject = Annotated[
+        dict,
+        SkipValidation,
+        WithJsonSchema({"type": "object", "x-kubernetes-preserve-unknown-fields": True}),
+    ]
+
+
+class Model(BaseModel):
+    """Base of every part of a custom resource. Unknown fields are ignored: the API server refuses or prunes them."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, frozen=True, extra="ignore", arbitrary_types_allowed=True
+    )
+
 
 URL_RULES = (
     pattern_rule("^(https?|oci)://[^/?#]+", "must begin with http://, https:// or oci:// and name a host"),

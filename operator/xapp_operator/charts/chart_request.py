@@ -19,8 +19,6 @@ SCHEMES: Final = ("http", "https", OCI)
 
 @dataclass(frozen=True, slots=True)
 class BasicCredentials:
-    """A user name and a password."""
-
     username: str
     password: str = field(repr=False)
 
@@ -32,8 +30,6 @@ class BasicCredentials:
 
 @dataclass(frozen=True, slots=True)
 class TokenCredentials:
-    """A bearer token."""
-
     token: str = field(repr=False)
 
     @property
@@ -61,7 +57,6 @@ class Repository:
 
     @property
     def is_oci(self) -> bool:
-        """Return whether this is an OCI registry."""
         return self.url.startswith(f"{OCI}://")
 
     @property

@@ -12,18 +12,18 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
 from aiohttp.abc import AbstractResolver
 from cachetools import LRUCache
 
+from xapp_operator.charts.archives.archive_reader import ArchiveLimits
 from xapp_operator.charts.archives.chart_cache import ChartCache, ChartFile
 from xapp_operator.charts.archives.chart_info import ChartInfo
 from xapp_operator.charts.archives.inspection import archive_too_large, inspect_archive
-from xapp_operator.charts.archives.limits import ArchiveLimits
 from xapp_operator.charts.chart_request import OCI, ChartRequest, Repository, parse_digest
-from xapp_operator.charts.downloads.downloader import BodyTooLarge, Downloader
+from xapp_operator.charts.downloader import BodyTooLarge, Downloader
 from xapp_operator.charts.sources.chart_source import MISSING_CHART_RECHECK_SECONDS, ArchiveLocation, ChartSource
 from xapp_operator.charts.sources.http_repository import HttpRepositories
 from xapp_operator.charts.sources.oci_registry import OciRegistries
@@ -125,7 +125,7 @@ class ChartSources:
         Raises ChartSourceError and its subclasses, DigestMismatch, ChartInvalid.
         """
         file = await asyncio.to_thread(self._cache.open, chart.digest, source=chart.location.cache_source)
-        return file or await self._download_once(chart.request.repository, chart.location.with_digest(chart.digest))
+        return file or await self._download_once(chart.request.repository, replace(chart.location, digest=chart.digest))
 
     async def store_archive(
         self, data: bytes, *, expected_digest: str | None = None, source: str | None = None

@@ -55,12 +55,10 @@ class SemanticVersion:
 
     @property
     def numbers(self) -> tuple[int, int, int]:
-        """Return major, minor and patch."""
         return self.key[:3]
 
     @property
     def is_pre_release(self) -> bool:
-        """Return whether the version has a pre-release part."""
         return self.key[3] == _PRE_RELEASE
 
 
@@ -162,7 +160,6 @@ class VersionRange:
     _parts: tuple[tuple[_Comparison, ...], ...] = field(repr=False)
 
     def allows(self, version: SemanticVersion) -> bool:
-        """Return whether `version` satisfies the range."""
         for part in self._parts:
             names_pre_release = any(comparison.version.is_pre_release for comparison in part)
             if version.is_pre_release and not names_pre_release:

@@ -61,7 +61,6 @@ class ObjectCondition:
 
 
 def find_condition(resource: Json, kind: str) -> ObjectCondition | None:
-    """Return the condition of type `kind`, or None."""
     for each in items(obj(resource, "status"), "conditions"):
         if text(each, "type") == kind:
             return ObjectCondition(

@@ -78,7 +78,6 @@ class ObservedRelease:
 
     @property
     def revisions(self) -> tuple[int, ...]:
-        """Return the numbers of all stored revisions."""
         return (self.revision, *(each.revision for each in self.past_revisions))
 
     @property
@@ -98,7 +97,6 @@ class LabelState:
     repair_at: float = 0.0  # not to be written earlier (seconds since the epoch)
 
     def repair_due(self, now: float) -> bool:
-        """Return whether labels should be written at `now`."""
         return (self.missing or self.outdated) and now >= self.repair_at
 
 
@@ -174,12 +172,10 @@ class PlanInput:
 
     @property
     def release(self) -> ObservedRelease | None:
-        """Return the observed release."""
         return self.observed.release
 
     @property
     def owned(self) -> bool:
-        """Return whether this XApp owns the release."""
         return self.release is not None and self.release.owner == self.name
 
     @property

@@ -15,7 +15,6 @@ from xapp_operator.api.json import JsonObject, integer, items, obj, text
 from xapp_operator.api.models import HealthStatus
 from xapp_operator.common.text import shorten_line
 from xapp_operator.domain.containers import CRASH_LOOP, CREATING_REASONS, INIT_CONTAINER, Container, containers_of
-from xapp_operator.domain.event_times import last_seen
 from xapp_operator.domain.health_result import (
     HEALTHY,
     RESOURCE_MESSAGE_MAX,
@@ -188,6 +187,13 @@ def _waiting_problem(container: Container, *, subject: str) -> _PodProblem:
 
 def _with_detail(first: str, second: str) -> str:
     return f"{first}: {shorten_line(second, _DETAIL_MAX)}" if second else first
+
+
+def last_seen(event: JsonObject) -> str:
+    """Return when an Event (core/v1 or events.k8s.io) last happened: RFC 3339 text in UTC, empty if unknown."""
+    series = text(obj(event, "series"), "lastObservedTime")
+    times = (series, text(event, "lastTimestamp"), text(event, "eventTime"), text(event, "firstTimestamp"))
+    return next((each for each in times if each), text(obj(event, "metadata"), "creationTimestamp"))
 
 
 def _event_message(events: Iterable[JsonObject], metadata: JsonObject, reasons: tuple[str, ...]) -> str:

@@ -11,7 +11,7 @@ import base64
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final
+from typing import Final, cast
 from urllib.parse import quote
 
 from xapp_operator.api.json import Json, JsonObject
@@ -82,7 +82,7 @@ def unmask(new: JsonObject, old: JsonObject) -> JsonObject:
     Raises ValuesInvalid with each path at which a mask stands for no known value.
     """
     unmatched: list[str] = []
-    result = _unmask_object(new, old, redact(old), path="values", unmatched=unmatched)
+    result = cast("JsonObject", _unmask(new, old, redact(old), path="values", unmatched=unmatched))
     if unmatched:
         message = f"{MASK} does not stand for a known value here: give the value itself"
         raise ValuesInvalid(
@@ -172,11 +172,9 @@ def _redact(value: Json, *, secret: bool, reference: bool = False) -> Json:
         return [_redact(member, secret=secret, reference=reference) for member in value]
     if value is None or isinstance(value, bool) or value == "":
         return value
-    return MASK if secret or (isinstance(value, str) and _contains_secret(value)) else value
-
-
-def _contains_secret(text: str) -> bool:
-    return bool(_CREDENTIALS_IN_URL.search(text) or _PEM_PRIVATE_KEY.search(text))
+    if isinstance(value, str):
+        secret = secret or bool(_CREDENTIALS_IN_URL.search(value) or _PEM_PRIVATE_KEY.search(value))
+    return MASK if secret else value
 
 
 def _unmask(new: Json, old: Json, redacted: Json, *, path: str, unmatched: list[str]) -> Json:
@@ -189,21 +187,15 @@ def _unmask(new: Json, old: Json, redacted: Json, *, path: str, unmatched: list[
     if isinstance(new, dict):
         below = old if isinstance(old, dict) else {}
         shown = redacted if isinstance(redacted, dict) else {}
-        return _unmask_object(new, below, shown, path=path, unmatched=unmatched)
+        return {
+            key: _unmask(member, below.get(key), shown.get(key), path=f"{path}.{key}", unmatched=unmatched)
+            for key, member in new.items()
+        }
     if isinstance(new, list):
         below_list = old if isinstance(old, list) else []
         shown_list = redacted if isinstance(redacted, list) else []
         return _unmask_list(new, below_list, shown_list, path=path, unmatched=unmatched)
     return new
-
-
-def _unmask_object(
-    new: JsonObject, old: JsonObject, redacted: JsonObject, *, path: str, unmatched: list[str]
-) -> JsonObject:
-    return {
-        key: _unmask(member, old.get(key), redacted.get(key), path=f"{path}.{key}", unmatched=unmatched)
-        for key, member in new.items()
-    }
 
 
 def _unmask_list(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 
 from xapp_operator.api.json import JsonObject, integer, items, obj, text
 from xapp_operator.api.models import HealthStatus
@@ -187,9 +187,7 @@ def _assess_namespace(resource: JsonObject) -> HealthResult:
     return progressing("is being deleted") if text(obj(resource, "status"), "phase") == "Terminating" else HEALTHY
 
 
-_HealthRule: TypeAlias = Callable[[JsonObject], HealthResult]
-
-_HEALTH_RULES: Final[dict[tuple[str, str], _HealthRule]] = {
+_HEALTH_RULES: Final[dict[tuple[str, str], Callable[[JsonObject], HealthResult]]] = {
     ("", "Pod"): pod_health.assess_pod,
     ("", "PersistentVolumeClaim"): _assess_volume_claim,
     ("", "Service"): _assess_service,

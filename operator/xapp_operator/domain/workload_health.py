@@ -23,6 +23,8 @@ from xapp_operator.domain.health_result import (
 SPEC_NOT_OBSERVED: Final = progressing("its controller has not seen the newest spec yet")
 
 _ROLLED_OUT: Final = "NewReplicaSetAvailable"
+_READY: Final = ("readyReplicas", "ready")
+_AVAILABLE: Final = ("availableReplicas", "available")
 _SCALED_TO_ZERO: Final = healthy("is scaled to zero")
 _PAUSED: Final = healthy("its rollout is paused")
 _SUSPENDED: Final = healthy("is suspended")
@@ -57,7 +59,8 @@ def assess_deployment(resource: JsonObject) -> HealthResult:
         return degraded(f"{shortfall}: {rollout.explanation}" if shortfall else rollout.explanation)
     if shortfall:
         was_rolled_out = rollout is not None and rollout.reason == _ROLLED_OUT
-        if was_rolled_out and available and available.is_false and not _ready_replicas(resource):
+        none_ready = not integer(obj(resource, "status"), "readyReplicas")
+        if was_rolled_out and available and available.is_false and none_ready:
             return degraded(shortfall)
         return progressing(f"{shortfall}, and the rollout is paused" if paused else shortfall)
     if available and not available.is_true:
@@ -65,12 +68,7 @@ def assess_deployment(resource: JsonObject) -> HealthResult:
     return _PAUSED if paused else HEALTHY if wanted else _SCALED_TO_ZERO
 
 
-def _ready_replicas(resource: JsonObject) -> int:
-    return integer(obj(resource, "status"), "readyReplicas")
-
-
 def _rollout_shortfall(resource: JsonObject, wanted: int) -> str | None:
-    """Return what a Deployment still needs."""
     status = obj(resource, "status")
     total, updated = integer(status, "replicas"), integer(status, "updatedReplicas")
     if updated < wanted:
@@ -79,14 +77,13 @@ def _rollout_shortfall(resource: JsonObject, wanted: int) -> str | None:
         return f"{total - updated} old replicas are still there"
     if total > wanted:
         return f"{total - wanted} surplus replicas are still there"
-    return _unready_replicas(status, wanted)
+    return _first_shortfall(status, wanted, "replicas", _READY, _AVAILABLE)
 
 
-def _unready_replicas(status: JsonObject, wanted: int) -> str | None:
-    for key, word in (("readyReplicas", "ready"), ("availableReplicas", "available")):
-        if integer(status, key) < wanted:
-            return f"{integer(status, key)} of {wanted} replicas {word}"
-    return None
+def _first_shortfall(status: JsonObject, wanted: int, noun: str, *counts: tuple[str, str]) -> str | None:
+    """Return the first of `counts` (field of the status, adjective) that is less than `wanted`."""
+    short = ((integer(status, key), word) for key, word in counts if integer(status, key) < wanted)
+    return next((f"{count} of {wanted} {noun} {word}" for count, word in short), None)
 
 
 def assess_replica_set(resource: JsonObject) -> HealthResult:
@@ -100,10 +97,8 @@ def assess_replica_set(resource: JsonObject) -> HealthResult:
     total = integer(status, "replicas")
     if total > wanted:
         return progressing(f"{total - wanted} surplus replicas are still there")
-    if total < wanted:
-        return progressing(f"{total} of {wanted} replicas created")
-    unready = _unready_replicas(status, wanted)
-    return progressing(unready) if unready else HEALTHY
+    shortfall = _first_shortfall(status, wanted, "replicas", ("replicas", "created"), _READY, _AVAILABLE)
+    return progressing(shortfall) if shortfall else HEALTHY
 
 
 def _replica_failure(resource: JsonObject) -> HealthResult | None:
@@ -117,13 +112,10 @@ def assess_stateful_set(resource: JsonObject) -> HealthResult:
         return SPEC_NOT_OBSERVED
     spec, status = obj(resource, "spec"), obj(resource, "status")
     wanted = integer(spec, "replicas", default=1)
+    counts = [("replicas", "created"), _READY] + ([_AVAILABLE] if integer(spec, "minReadySeconds") else [])
+    if shortfall := _first_shortfall(status, wanted, "replicas", *counts):
+        return progressing(shortfall)
     total = integer(status, "replicas")
-    if total < wanted:
-        return progressing(f"{total} of {wanted} replicas created")
-    if integer(status, "readyReplicas") < wanted:
-        return progressing(f"{integer(status, 'readyReplicas')} of {wanted} replicas ready")
-    if integer(spec, "minReadySeconds") and integer(status, "availableReplicas") < wanted:
-        return progressing(f"{integer(status, 'availableReplicas')} of {wanted} replicas available")
     if total > wanted:
         return progressing(f"{total - wanted} surplus replicas are still there")
     return _assess_update_revision(resource, wanted) if wanted else _SCALED_TO_ZERO
@@ -148,11 +140,10 @@ def assess_daemon_set(resource: JsonObject) -> HealthResult:
         return SPEC_NOT_OBSERVED
     wanted = integer(status, "desiredNumberScheduled")
     on_delete = text(obj(obj(resource, "spec"), "updateStrategy"), "type") == "OnDelete"
-    counts = [("currentNumberScheduled", "scheduled"), ("updatedNumberScheduled", "updated")]
-    counts += [("numberReady", "ready"), ("numberAvailable", "available")]
-    for key, word in counts:
-        if integer(status, key) < wanted and not (on_delete and word == "updated"):
-            return progressing(f"{integer(status, key)} of {wanted} pods {word}")
+    updated = [] if on_delete else [("updatedNumberScheduled", "updated")]
+    counts = [("currentNumberScheduled", "scheduled"), *updated, ("numberReady", "ready")]
+    if shortfall := _first_shortfall(status, wanted, "pods", *counts, ("numberAvailable", "available")):
+        return progressing(shortfall)
     return HEALTHY if wanted else healthy("no node matches it")
 
 

@@ -8,28 +8,26 @@ from __future__ import annotations
 
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from contextlib import aclosing, asynccontextmanager
-from typing import Final, Self
+from contextlib import asynccontextmanager
+from typing import Final, Self, Unpack, cast
 
 from xapp_operator.api.json import Json, JsonObject, encode_json, obj, text
 from xapp_operator.config import Settings
 from xapp_operator.kube.api_errors import FIRST_ERROR_STATUS, error_from_response
 from xapp_operator.kube.credentials import ClusterCredentials
 from xapp_operator.kube.discovery import Discovery
-from xapp_operator.kube.pod_log_options import PodLogOptions
 from xapp_operator.kube.request_encoding import (
     JSON_HEADERS,
     MERGE_PATCH_HEADERS,
     METADATA_HEADERS,
     METADATA_LIST_HEADERS,
+    ListOptions,
     ListResult,
-    access_review,
+    PodLogOptions,
     decode_list,
     decode_object,
-    delete_options,
     drop_none,
     target_namespace,
-    watch_params,
     write_params,
 )
 from xapp_operator.kube.resources import PODS, SELF_SUBJECT_ACCESS_REVIEWS, Resource
@@ -39,7 +37,6 @@ from xapp_operator.kube.transport import (
     OWN_IDENTITY,
     ApiRequest,
     ApiResponse,
-    ApiStream,
     ApiTransport,
     RequestIdentity,
 )
@@ -117,27 +114,11 @@ class KubeClient:
         path = resource.path(namespace=namespace, name=name)
         return await self._request_object("GET", path, headers=METADATA_HEADERS if metadata_only else {})
 
-    async def list(
-        self,
-        resource: Resource,
-        *,
-        namespace: str | None = None,
-        label_selector: str | None = None,
-        field_selector: str | None = None,
-        metadata_only: bool = False,
-        limit: int = PAGE_SIZE,
-    ) -> ListResult:
+    async def list(self, resource: Resource, **options: Unpack[ListOptions]) -> ListResult:
         """Return a consistent list of all objects of a namespace, or of all namespaces, read in pages of `limit`."""
         found: list[JsonObject] = []
         version = ""
-        async for page in self.list_pages(
-            resource,
-            namespace=namespace,
-            label_selector=label_selector,
-            field_selector=field_selector,
-            metadata_only=metadata_only,
-            limit=limit,
-        ):
+        async for page in self.list_pages(resource, **options):
             found += page.items
             version = page.resource_version
         return ListResult(items=found, resource_version=version)
@@ -240,7 +221,9 @@ class KubeClient:
             Conflict: when `uid` or `resource_version` does not match.
         """
         path = resource.path(namespace=namespace, name=name)
-        options = delete_options(uid=uid, resource_version=resource_version)
+        options: JsonObject = {"apiVersion": "v1", "kind": "DeleteOptions"}
+        if preconditions := drop_none(uid=uid, resourceVersion=resource_version):
+            options["preconditions"] = cast("JsonObject", preconditions)
         return await self._request_object("DELETE", path, headers=JSON_HEADERS, body=options)
 
     async def watch(
@@ -272,26 +255,30 @@ class KubeClient:
             Invalid: when the server does not support `initial_events`.
         """
         server_timeout = timeout_seconds or random.randint(*WATCH_SECONDS_RANGE)  # noqa: S311 - jitter
-        params = watch_params(
-            label_selector=label_selector,
-            resource_version=resource_version,
-            initial_events=initial_events,
-            timeout_seconds=server_timeout,
+        params = drop_none(
+            watch="true",
+            allowWatchBookmarks="true",
+            timeoutSeconds=str(server_timeout),
+            labelSelector=label_selector,
+            resourceVersion=resource_version,
+            sendInitialEvents="true" if initial_events else None,
+            resourceVersionMatch="NotOlderThan" if initial_events else None,
         )
         request = ApiRequest(
             "GET", resource.path(namespace=namespace), params=params, headers=METADATA_HEADERS if metadata_only else {}
         )
         read_timeout = server_timeout + WATCH_SILENCE_MARGIN_SECONDS
-        async with self._transport.stream(request, identity=self._identity, read_timeout=read_timeout) as stream:
+        async with self._transport.stream(request, identity=self._identity, read_timeout=read_timeout) as chunks:
             if on_open:
                 on_open()
-            async with aclosing(stream.chunks()) as chunks:
-                async for event in read_watch_events(chunks):
-                    yield event
+            async for event in read_watch_events(chunks):
+                yield event
 
     @asynccontextmanager
-    async def stream_log(self, pod: str, options: PodLogOptions, *, namespace: str) -> AsyncIterator[ApiStream]:
-        """Stream the log of a container; a followed log ends with its container.
+    async def stream_log(
+        self, pod: str, options: PodLogOptions, *, namespace: str
+    ) -> AsyncIterator[AsyncGenerator[bytes]]:
+        """Give the log of a container as it arrives; a followed log ends with its container.
 
         Raises:
             NotFound: when the pod does not exist.
@@ -301,8 +288,8 @@ class KubeClient:
         path = PODS.path(namespace=namespace, name=pod, subresource="log")
         request = ApiRequest("GET", path, params=options.query_params(), headers={"Accept": "*/*"})
         read_timeout = None if options.follow else CALL_TIMEOUT_SECONDS
-        async with self._transport.stream(request, identity=self._identity, read_timeout=read_timeout) as stream:
-            yield stream
+        async with self._transport.stream(request, identity=self._identity, read_timeout=read_timeout) as chunks:
+            yield chunks
 
     async def request_bytes(
         self,
@@ -333,11 +320,21 @@ class KubeClient:
         verb: str,
         *,
         namespace: str | None = None,
-        name: str | None = None,
         subresource: str | None = None,
     ) -> bool:
         """Ask the API server whether this identity may `verb`; `namespace=None` means all namespaces."""
-        review = access_review(resource, verb, namespace=namespace, name=name, subresource=subresource)
+        attributes = drop_none(
+            group=resource.group,
+            resource=resource.plural,
+            verb=verb,
+            namespace=namespace,
+            subresource=subresource,
+        )
+        review: JsonObject = {
+            "apiVersion": SELF_SUBJECT_ACCESS_REVIEWS.api_version,
+            "kind": SELF_SUBJECT_ACCESS_REVIEWS.kind,
+            "spec": {"resourceAttributes": cast("JsonObject", attributes)},
+        }
         reviewed = await self.create(SELF_SUBJECT_ACCESS_REVIEWS, review)
         return obj(reviewed, "status").get("allowed") is True
 

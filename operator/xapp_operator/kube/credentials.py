@@ -68,7 +68,6 @@ class TlsConfig:
     anonymous_context: ssl.SSLContext | None = field(default=None, compare=False)
 
     def context(self, *, own_credentials: bool) -> ssl.SSLContext | None:
-        """Return the context for requests with or without our own credentials."""
         return self.authenticated_context if own_credentials else self.anonymous_context
 
 

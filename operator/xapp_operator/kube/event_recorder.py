@@ -67,9 +67,8 @@ class EventRecorder:
     `async with` runs it, and posts the remaining events at the end.
     """
 
-    def __init__(self, client: KubeClient, *, component: str = FIELD_MANAGER) -> None:
+    def __init__(self, client: KubeClient) -> None:
         self._client = client
-        self._component = component
         self._instance = socket.gethostname()
         self._queue: asyncio.Queue[_QueuedEvent] = asyncio.Queue(QUEUED_EVENTS_MAX)
         self._posted: TTLCache[_EventKey, _PostedEvent] = TTLCache(POSTED_EVENTS_MAX, ttl=AGGREGATION_SECONDS)
@@ -92,13 +91,9 @@ class EventRecorder:
         await asyncio.gather(task, return_exceptions=True)
 
     def record(self, body: JsonObject, *, event_type: EventType = "Normal", reason: str, message: str) -> None:
-        """Record what happened to an object; never waits and never raises.
+        """Record what happened to the object `body`, which has apiVersion and kind; never waits and never raises.
 
-        Args:
-            body: the object, with apiVersion and kind.
-            event_type: Normal or Warning.
-            reason: one word in CamelCase.
-            message: a sentence, shortened to 1,024 characters.
+        `reason` is one word in CamelCase; `message` is a sentence, shortened to 1,024 characters.
         """
         metadata = obj(body, "metadata")
         involved_object: JsonObject = {
@@ -159,8 +154,8 @@ class EventRecorder:
             "count": 1,
             "firstTimestamp": queued.timestamp,
             "lastTimestamp": queued.timestamp,
-            "source": {"component": self._component},
-            "reportingComponent": self._component,
+            "source": {"component": FIELD_MANAGER},
+            "reportingComponent": FIELD_MANAGER,
             "reportingInstance": self._instance,
         }
 

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 import random
+import secrets
+import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final, Self
 
 from xapp_operator.api.json import JsonObject, integer, obj, text
 from xapp_operator.common.text import quote_input
 from xapp_operator.errors import AlreadyExists, Conflict, KubeError, NotFound
 from xapp_operator.kube.client import KubeClient
-from xapp_operator.kube.lease_identity import is_dead, process_identity
 from xapp_operator.kube.resources import LEASES
 from xapp_operator.telemetry.logs import get_logger
 
@@ -29,6 +32,10 @@ LOST_FRACTION: Final = 2 / 3
 RETRY_FRACTION: Final = 1 / 15
 ACQUIRE_RETRY_MAX_SECONDS: Final = 2.0
 RELEASE_TIMEOUT_SECONDS: Final = 3.0
+PROC_DIRECTORY: Final = Path("/proc")
+_STATE_FIELD: Final = 0
+_START_TICKS_FIELD: Final = 19
+_ENDED_STATES: Final = frozenset("ZXx")
 
 _log = get_logger(__name__)
 
@@ -59,15 +66,10 @@ class LeaderElector:
         on_lost: Callable[[], None],
         identity: str | None = None,
     ) -> None:
-        """Prepare a candidate.
+        """Prepare a candidate for the Lease `name` in `namespace`, which must exist.
 
-        Args:
-            client: writes the Lease with its identity.
-            namespace: of the Lease; must exist.
-            name: of the Lease.
-            lease_seconds: a leader that has not renewed for so long may be replaced.
-            on_lost: called once in the event loop when this candidate loses the lead without releasing it.
-            identity: by default `lease_identity.process_identity()`.
+        A leader that has not renewed for `lease_seconds` may be replaced. `on_lost` is called once in the event loop,
+        when this candidate loses the lead without releasing it.
         """
         self._client = client
         self._namespace = namespace
@@ -246,3 +248,43 @@ class LeaderElector:
 def _micro_time_now() -> str:
     # The format is MicroTime of meta/v1.
     return datetime.now(tz=UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def process_identity() -> str:
+    """Return `<hostname>/<pid>/<process start ticks>/<machine>`.
+
+    `machine` is the boot id and the PID namespace. Only where both match does a PID mean the same process: two pods may
+    share a hostname, and in a pod the process may have PID 1.
+    """
+    stat = _process_stat(os.getpid())
+    machine = _machine_id()
+    if stat is None or machine is None:
+        return f"{socket.gethostname()}/{os.getpid()}/{secrets.token_hex(8)}"
+    return f"{socket.gethostname()}/{os.getpid()}/{stat[_START_TICKS_FIELD]}/{machine}"
+
+
+def is_dead(identity: str) -> bool:
+    """Return whether the process of that identity ran here and has ended; False when this is unknown."""
+    parts = identity.split("/")
+    machine = _machine_id()
+    if machine is None or parts[3:] != [machine] or not parts[1].isdecimal():
+        return False
+    stat = _process_stat(int(parts[1]))
+    return stat is None or stat[_START_TICKS_FIELD] != parts[2] or stat[_STATE_FIELD] in _ENDED_STATES
+
+
+def _machine_id() -> str | None:
+    try:
+        boot = (PROC_DIRECTORY / "sys/kernel/random/boot_id").read_text().strip()
+        namespace = (PROC_DIRECTORY / "self/ns/pid").stat().st_ino
+    except OSError:
+        return None
+    return f"{boot}.{namespace}"
+
+
+def _process_stat(pid: int) -> list[str] | None:
+    # proc(5): the second field, the command in parentheses, may contain anything; we read what follows it.
+    try:
+        return (PROC_DIRECTORY / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return None

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from typing import Protocol
+from typing import Protocol, Unpack
 
 from xapp_operator.api.json import JsonObject, obj
 from xapp_operator.errors import NotFound
-from xapp_operator.kube.client import PAGE_SIZE
 from xapp_operator.kube.discovery import Discovery
-from xapp_operator.kube.request_encoding import ListResult
+from xapp_operator.kube.request_encoding import ListOptions, ListResult
 from xapp_operator.kube.resources import NAMESPACES, Resource
 
 
@@ -21,16 +20,7 @@ class KubeReader(Protocol):
     ) -> JsonObject:
         """Return one object. Raises NotFound when it does not exist."""
 
-    def list_pages(
-        self,
-        resource: Resource,
-        *,
-        namespace: str | None = None,
-        label_selector: str | None = None,
-        field_selector: str | None = None,
-        metadata_only: bool = False,
-        limit: int = PAGE_SIZE,
-    ) -> AsyncGenerator[ListResult]:
+    def list_pages(self, resource: Resource, **options: Unpack[ListOptions]) -> AsyncGenerator[ListResult]:
         """Yield the pages of a list."""
 
     async def server_version(self) -> str:

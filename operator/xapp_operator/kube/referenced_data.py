@@ -80,7 +80,7 @@ async def read_archive(client: KubeReader, archive: ArchiveSource | None, *, nam
     """
     kind, reference = archive_reference(archive)
     body = await _get_archive_object(client, kind, reference, namespace=namespace)
-    is_upload = kind == "Secret" and is_upload_secret(body)
+    is_upload = kind == "Secret" and text(body, "type") == CHART_SECRET_TYPE and body.get("immutable") is True
     return StoredArchive(
         data=_decode_archive(body, kind, reference),
         upload_uid=text(obj(body, "metadata"), "uid") if is_upload else None,
@@ -98,11 +98,6 @@ async def read_uploaded_archive(client: KubeReader, archive: ArchiveSource, *, n
         return None
     body = await _get_archive_object(client, kind, reference, namespace=namespace)
     return _decode_archive(body, kind, reference) if text(body, "type") == CHART_SECRET_TYPE else None
-
-
-def is_upload_secret(body: JsonObject) -> bool:
-    """Return whether a Secret was made by the gateway from an upload."""
-    return text(body, "type") == CHART_SECRET_TYPE and body.get("immutable") is True
 
 
 async def _get_archive_object(client: KubeReader, kind: str, reference: KeyRef, *, namespace: str) -> JsonObject:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, TypeAlias, cast
+from typing import Final, TypeAlias, TypedDict
 
 import orjson
 
@@ -11,7 +11,7 @@ from xapp_operator.api.json import JsonObject, items, obj, text
 from xapp_operator.api.names import FIELD_MANAGER
 from xapp_operator.domain import bounded_json
 from xapp_operator.errors import ApiUnavailable
-from xapp_operator.kube.resources import SELF_SUBJECT_ACCESS_REVIEWS, Resource
+from xapp_operator.kube.resources import Resource
 
 Headers: TypeAlias = dict[str, str]
 
@@ -36,6 +36,16 @@ def decode_object(body: bytes) -> JsonObject:
     return decoded
 
 
+class ListOptions(TypedDict, total=False):
+    """Which objects to list, and how: `namespace` None means all; `limit` is the size of a page."""
+
+    namespace: str | None
+    label_selector: str | None
+    field_selector: str | None
+    metadata_only: bool
+    limit: int
+
+
 @dataclass(frozen=True, slots=True)
 class ListResult:
     """A whole list or one page of it; a watch can continue from `resource_version`."""
@@ -58,7 +68,6 @@ def decode_list(body: JsonObject, *, resource: Resource | None) -> ListResult:
 
 
 def drop_none(**params: str | None) -> dict[str, str]:
-    """Return the parameters that are not None."""
     return {key: value for key, value in params.items() if value is not None}
 
 
@@ -78,47 +87,29 @@ def target_namespace(resource: Resource, body: JsonObject, namespace: str | None
     return found
 
 
-def watch_params(
-    *,
-    label_selector: str | None,
-    resource_version: str | None,
-    initial_events: bool,
-    timeout_seconds: int,
-) -> dict[str, str]:
-    """Return the query of a watch; with `initial_events` as a streaming list (KEP-3157)."""
-    return drop_none(
-        watch="true",
-        allowWatchBookmarks="true",
-        timeoutSeconds=str(timeout_seconds),
-        labelSelector=label_selector,
-        resourceVersion=resource_version,
-        sendInitialEvents="true" if initial_events else None,
-        resourceVersionMatch="NotOlderThan" if initial_events else None,
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodLogOptions:
+    """Which part of the log of `container` to read; None means no limit.
 
+    `since_seconds` is relative to now, `since_time` is RFC 3339 (fractions of a second are ignored). `previous` selects
+    the container before the last restart. With `timestamps`, each line starts with its time.
+    """
 
-def delete_options(*, uid: str | None, resource_version: str | None) -> JsonObject:
-    """Return the DeleteOptions (meta/v1) with these preconditions."""
-    options: JsonObject = {"apiVersion": "v1", "kind": "DeleteOptions"}
-    if preconditions := drop_none(uid=uid, resourceVersion=resource_version):
-        options["preconditions"] = cast("JsonObject", preconditions)
-    return options
+    container: str
+    tail_lines: int | None = None
+    since_seconds: int | None = None
+    since_time: str | None = None
+    previous: bool = False
+    follow: bool = False
+    timestamps: bool = False
+    limit_bytes: int | None = None
 
-
-def access_review(
-    resource: Resource, verb: str, *, namespace: str | None, name: str | None, subresource: str | None
-) -> JsonObject:
-    """Return a SelfSubjectAccessReview."""
-    attributes = drop_none(
-        group=resource.group,
-        resource=resource.plural,
-        verb=verb,
-        namespace=namespace,
-        name=name,
-        subresource=subresource,
-    )
-    return {
-        "apiVersion": SELF_SUBJECT_ACCESS_REVIEWS.api_version,
-        "kind": SELF_SUBJECT_ACCESS_REVIEWS.kind,
-        "spec": {"resourceAttributes": cast("JsonObject", attributes)},
-    }
+    def query_params(self) -> dict[str, str]:
+        flags = {"previous": self.previous, "follow": self.follow, "timestamps": self.timestamps}
+        numbers = {"tailLines": self.tail_lines, "sinceSeconds": self.since_seconds, "limitBytes": self.limit_bytes}
+        return drop_none(
+            container=self.container,
+            sinceTime=self.since_time,
+            **{name: "true" for name, on in flags.items() if on},
+            **{name: str(number) for name, number in numbers.items() if number is not None},
+        )

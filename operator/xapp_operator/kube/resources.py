@@ -30,7 +30,6 @@ class Resource:
 
     @property
     def api_version(self) -> str:
-        """Return the `apiVersion` of its objects."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
@@ -85,7 +84,6 @@ PODS: Final = Resource("", "v1", "pods", "Pod")
 PVCS: Final = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 SECRETS: Final = Resource("", "v1", "secrets", "Secret")
 SERVICES: Final = Resource("", "v1", "services", "Service")
-SERVICEACCOUNTS: Final = Resource("", "v1", "serviceaccounts", "ServiceAccount")
 
 DAEMONSETS: Final = Resource("apps", "v1", "daemonsets", "DaemonSet")
 DEPLOYMENTS: Final = Resource("apps", "v1", "deployments", "Deployment")
@@ -98,11 +96,6 @@ PDBS: Final = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBud
 INGRESSES: Final = Resource("networking.k8s.io", "v1", "ingresses", "Ingress")
 LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 
-CRDS: Final = Resource(
-    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
-)
-CLUSTER_ROLES: Final = Resource("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", namespaced=False)
-ROLES: Final = Resource("rbac.authorization.k8s.io", "v1", "roles", "Role")
 SELF_SUBJECT_ACCESS_REVIEWS: Final = Resource(
     "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False
 )

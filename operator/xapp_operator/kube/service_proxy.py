@@ -144,7 +144,7 @@ async def remove_bytes(chunks: AsyncIterable[bytes], removed: bytes) -> AsyncGen
     async for chunk in chunks:
         held = (held + chunk).replace(removed, b"")
         held_size = next(
-            (size for size in range(min(len(removed) - 1, len(held)), 0, -1) if _ends_with_prefix(held, removed, size)),
+            (size for size in range(min(len(removed) - 1, len(held)), 0, -1) if held.endswith(removed[:size])),
             0,
         )
         ready, held = held[: len(held) - held_size], held[len(held) - held_size :]
@@ -152,10 +152,6 @@ async def remove_bytes(chunks: AsyncIterable[bytes], removed: bytes) -> AsyncGen
             yield ready
     if held:
         yield held
-
-
-def _ends_with_prefix(held: bytes, removed: bytes, size: int) -> bool:
-    return held.endswith(removed[:size])
 
 
 def _remove_added_headers(

@@ -79,7 +79,9 @@ class StatusWriter:
         resource, known = _RESOURCE_BY_KIND[text(body, "kind")]
         latest = self._latest_known(body)
         attempt = 1
-        while patch := merge_patch(latest.status, _merge_unknown_fields(latest.status, new_status, known=known)):
+        while patch := merge_patch(
+            latest.status, {key: value for key, value in latest.status.items() if key not in known} | new_status
+        ):
             try:
                 return await self._patch_status(resource, latest, patch)
             except Conflict:
@@ -108,10 +110,6 @@ class StatusWriter:
         read = _KnownStatus.from_object(body)
         written = self._recent_writes.get(read.uid)
         return written if written and int(written.version) > int(read.version) else read
-
-
-def _merge_unknown_fields(current: JsonObject, new_status: JsonObject, *, known: frozenset[str]) -> JsonObject:
-    return {key: value for key, value in current.items() if key not in known} | new_status
 
 
 def merge_patch(old: JsonObject, new: JsonObject) -> JsonObject:

@@ -13,7 +13,7 @@ import random
 import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from ssl import SSLContext
@@ -74,7 +74,6 @@ class RequestIdentity:
 
     @property
     def uses_own_credentials(self) -> bool:
-        """Return whether the request carries our own credentials."""
         return self.token is None
 
 
@@ -106,25 +105,6 @@ class ApiResponse:
         """Return the Retry-After header in seconds, if the server sent one."""
         value = self.headers.get("Retry-After", "")
         return float(value) if value.isdecimal() else None
-
-
-class ApiStream:
-    """A response with a status below 400 whose body is streamed."""
-
-    def __init__(self, response: aiohttp.ClientResponse) -> None:
-        self._response = response
-
-    async def chunks(self) -> AsyncGenerator[bytes]:
-        """Yield the body as it arrives.
-
-        Raises:
-            ApiUnavailable: when the connection breaks, or is silent for longer than the read timeout.
-        """
-        try:
-            async for chunk in self._response.content.iter_any():
-                yield chunk
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise connection_error(error) from error
 
 
 class ApiTransport:
@@ -178,14 +158,14 @@ class ApiTransport:
     @asynccontextmanager
     async def stream(
         self, request: ApiRequest, *, identity: RequestIdentity, read_timeout: float | None
-    ) -> AsyncIterator[ApiStream]:
-        """Send `request` and give its response as a stream.
+    ) -> AsyncIterator[AsyncGenerator[bytes]]:
+        """Send `request` and give the chunks of its response as they arrive.
 
         `read_timeout` is the longest allowed pause in seconds; None allows any pause.
 
         Raises:
             KubeError: for a status of 400 or more.
-            ApiUnavailable: when there is no response.
+            ApiUnavailable: when there is no response. The chunks raise it too, when the connection breaks or pauses.
         """
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=read_timeout)
         for is_last in (False, True):
@@ -200,7 +180,8 @@ class ApiTransport:
                 if response.status >= FIRST_ERROR_STATUS:
                     raise error_from_response(response.status, await _read_error_body(response), path=request.path)
                 try:
-                    yield ApiStream(response)
+                    async with aclosing(_read_chunks(response)) as chunks:
+                        yield chunks
                 finally:
                     response.close()
                 return
@@ -311,6 +292,14 @@ def _retry_delay(request: ApiRequest, response: ApiResponse) -> float | None:
     if not repeatable or response.retry_after is None:
         return None
     return min(response.retry_after, RETRY_AFTER_MAX_SECONDS) + random.uniform(0, RETRY_FIRST_SECONDS)  # noqa: S311
+
+
+async def _read_chunks(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes]:
+    try:
+        async for chunk in response.content.iter_any():
+            yield chunk
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        raise connection_error(error) from error
 
 
 async def _read_error_body(response: aiohttp.ClientResponse) -> bytes:

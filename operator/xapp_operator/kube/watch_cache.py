@@ -119,7 +119,6 @@ class WatchCache(Generic[T]):
         await self.stop()
 
     def start(self) -> None:
-        """Start to list and watch."""
         if self._tasks:
             raise RuntimeError("this cache was already started")
         self._tasks = [
@@ -165,7 +164,6 @@ class WatchCache(Generic[T]):
         return next((scope.failure for scope in self._scopes if scope.failure), None)
 
     def get(self, *, namespace: str = "", name: str) -> T | None:
-        """Return the value of one object."""
         entry = self._entries.get(ObjectKey(namespace, name))
         return entry.value if entry else None
 

@@ -39,31 +39,6 @@ class WatchEvent:
         return text(obj(obj(self.object, "metadata"), "annotations"), INITIAL_EVENTS_END_ANNOTATION) == "true"
 
 
-class LineSplitter:
-    """Splits a stream of bytes into lines of any length and copies each byte at most twice."""
-
-    def __init__(self) -> None:
-        self._pending: list[bytes] = []
-        self._size = 0
-
-    def feed(self, chunk: bytes) -> list[bytes]:
-        """Return the lines that `chunk` completes, without their ends; the rest waits for the next chunk.
-
-        Raises:
-            ApiUnavailable: for a line over `LINE_MAX_BYTES`, which no API server sends.
-        """
-        *complete, unfinished = chunk.split(b"\n")
-        if complete and self._pending:
-            complete[0] = b"".join((*self._pending, complete[0]))
-            self._pending, self._size = [], 0
-        if unfinished:
-            self._pending.append(unfinished)
-            self._size += len(unfinished)
-        if self._size > LINE_MAX_BYTES:
-            raise ApiUnavailable(f"the Kubernetes API sent a watch event of more than {LINE_MAX_BYTES} bytes")
-        return [line for line in complete if line]
-
-
 def parse_watch_event(line: bytes) -> WatchEvent:
     """Return the event in one line of a watch.
 
@@ -83,12 +58,25 @@ def parse_watch_event(line: bytes) -> WatchEvent:
 
 
 async def read_watch_events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[WatchEvent]:
-    """Yield the events in the body of a watch. An incomplete last line is dropped: the next watch starts before it.
+    """Yield the events in the body of a watch, and copy each byte of a line at most twice.
+
+    An incomplete last line is dropped: the next watch starts before it.
 
     Raises:
+        ApiUnavailable: for a line over `LINE_MAX_BYTES`, which no API server sends.
         KubeError: as `parse_watch_event` does.
     """
-    lines = LineSplitter()
+    pending: list[bytes] = []
+    size = 0
     async for chunk in chunks:
-        for line in lines.feed(chunk):
+        *complete, unfinished = chunk.split(b"\n")
+        if complete and pending:
+            complete[0] = b"".join((*pending, complete[0]))
+            pending, size = [], 0
+        if unfinished:
+            pending.append(unfinished)
+            size += len(unfinished)
+        if size > LINE_MAX_BYTES:
+            raise ApiUnavailable(f"the Kubernetes API sent a watch event of more than {LINE_MAX_BYTES} bytes")
+        for line in filter(None, complete):
             yield parse_watch_event(line)

@@ -13,9 +13,9 @@ from typing import Final
 from xapp_operator.api.chart_repository import ChartRepository
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.models import XApp
+from xapp_operator.charts.chart_repositories import create_chart_repository, load_repository
 from xapp_operator.charts.chart_request import Repository
 from xapp_operator.charts.chart_sources import ChartSources
-from xapp_operator.charts.repository_loader import load_repository
 from xapp_operator.errors import (
     AlreadyExists,
     ChartSourceError,
@@ -24,7 +24,6 @@ from xapp_operator.errors import (
     SourceUnavailable,
     XAppError,
 )
-from xapp_operator.kube.chart_repositories import create_chart_repository
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import CHART_REPOSITORIES
 from xapp_operator.kube.status_writer import StatusWriter

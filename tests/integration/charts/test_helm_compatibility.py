@@ -13,8 +13,8 @@ from tests.integration.charts.conftest import Helm
 from tests.support.chart_server import ChartServer
 from tests.support.charts import chart_archive
 from tests.unit.charts.tar_archives import chart_with, header, member
+from xapp_operator.charts.archives.archive_reader import ArchiveLimits
 from xapp_operator.charts.archives.inspection import inspect_archive
-from xapp_operator.charts.archives.limits import ArchiveLimits
 from xapp_operator.charts.versions import parse_range
 from xapp_operator.config import MIB
 from xapp_operator.errors import ChartInvalid, FormInvalid

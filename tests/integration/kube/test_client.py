@@ -19,16 +19,17 @@ from xapp_operator.errors import AccessDenied, AlreadyExists, Conflict, Invalid,
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import (
     CONFIGMAPS,
-    CRDS,
     NAMESPACES,
     SECRETS,
     SELF_SUBJECT_REVIEWS,
-    SERVICEACCOUNTS,
     XAPPS,
     Resource,
 )
 
 pytestmark = pytest.mark.integration
+
+SERVICEACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
+CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)
 
 REVIEW: JsonObject = {"apiVersion": SELF_SUBJECT_REVIEWS.api_version, "kind": SELF_SUBJECT_REVIEWS.kind}
 

@@ -19,8 +19,7 @@ from xapp_operator.api.json import JsonObject, integer, obj, text
 from xapp_operator.config import Settings
 from xapp_operator.errors import AccessDenied, KubeError
 from xapp_operator.kube.client import KubeClient
-from xapp_operator.kube.leader_election import LeaderElector
-from xapp_operator.kube.lease_identity import process_identity
+from xapp_operator.kube.leader_election import LeaderElector, process_identity
 from xapp_operator.kube.resources import LEASES
 
 pytestmark = pytest.mark.integration

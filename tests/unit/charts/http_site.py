@@ -15,7 +15,7 @@ from aiohttp.test_utils import TestServer
 from multidict import CIMultiDictProxy
 from yarl import URL
 
-from xapp_operator.charts.downloads.downloader import Downloader
+from xapp_operator.charts.downloader import Downloader
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

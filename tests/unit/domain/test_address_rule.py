@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.support.properties import must_occur, occurred
 from tests.unit.charts.http_site import StaticResolver
-from xapp_operator.charts.downloads.guarded_connection import GuardedResolver, SocketFactory, SocketRefused
+from xapp_operator.charts.downloader import GuardedResolver, SocketRefused, guarded_socket
 from xapp_operator.domain.address_rule import AddressRule
 from xapp_operator.errors import AddressRefused
 
@@ -85,4 +85,4 @@ async def test_a_name_with_no_allowed_address_is_refused() -> None:
 
 def test_no_socket_is_made_to_a_refused_address() -> None:
     with pytest.raises(SocketRefused, match="link-local"):
-        SocketFactory(RULE)((socket.AF_INET, socket.SOCK_STREAM, 0, "", ("169.254.1.1", 80)))
+        guarded_socket(RULE, (socket.AF_INET, socket.SOCK_STREAM, 0, "", ("169.254.1.1", 80)))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from xapp_operator.errors import Invalid
-from xapp_operator.kube.resources import CRDS, NAMESPACES, PODS, SECRETS, XAPPS, Resource
+from xapp_operator.kube.resources import NAMESPACES, PODS, SECRETS, XAPPS, Resource
+
+CLUSTER_ROLES = Resource("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", namespaced=False)
 
 
 @pytest.mark.parametrize(
@@ -17,7 +19,7 @@ from xapp_operator.kube.resources import CRDS, NAMESPACES, PODS, SECRETS, XAPPS,
         (XAPPS, "ric", "a", "status", "/apis/xapp-operator.io/v1alpha1/namespaces/ric/xapps/a/status"),
         (NAMESPACES, None, "ric", None, "/api/v1/namespaces/ric"),
         (NAMESPACES, "ignored", "ric", None, "/api/v1/namespaces/ric"),
-        (CRDS, None, None, None, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"),
+        (CLUSTER_ROLES, None, None, None, "/apis/rbac.authorization.k8s.io/v1/clusterroles"),
         (SECRETS, "ric", "system:x y", None, "/api/v1/namespaces/ric/secrets/system%3Ax%20y"),
     ],
 )

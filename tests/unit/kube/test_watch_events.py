@@ -3,39 +3,48 @@
 from __future__ import annotations
 
 import re
+from collections.abc import AsyncIterator
+from itertools import accumulate, pairwise
 
 import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from xapp_operator.api.json import text
 from xapp_operator.errors import ApiUnavailable, KubeError, WatchExpired
-from xapp_operator.kube.watch_events import LINE_MAX_BYTES, LineSplitter, parse_watch_event
+from xapp_operator.kube.watch_events import LINE_MAX_BYTES, parse_watch_event, read_watch_events
 
 
-@given(lines=st.lists(st.binary(min_size=1).filter(lambda line: b"\n" not in line)), sizes=st.lists(st.integers(1, 9)))
-def test_lines_come_out_whole_however_they_are_cut(lines: list[bytes], sizes: list[int]) -> None:
-    stream = b"".join(line + b"\n" for line in lines)
-    splitter, found, start = LineSplitter(), [], 0
-    for size in [*sizes, len(stream) + 1]:
-        found += splitter.feed(stream[start : start + size])
-        start += size
-    assert found == lines
+async def read_names(*chunks: bytes) -> list[str]:
+    async def arrive() -> AsyncIterator[bytes]:
+        for chunk in chunks:
+            yield chunk
+
+    return [text(event.object, "name") async for event in read_watch_events(arrive())]
 
 
-def test_a_line_of_several_megabytes_in_small_pieces_comes_out_whole() -> None:
-    line = b"x" * 3_000_000
-    splitter = LineSplitter()
-    pieces = [line[start : start + 16_384] for start in range(0, len(line), 16_384)]
-    assert [found for piece in pieces for found in splitter.feed(piece)] == []
-    assert splitter.feed(b"\nnext") == [line]
+def event_line(name: str) -> bytes:
+    return orjson.dumps({"type": "ADDED", "object": {"name": name}}) + b"\n"
 
 
-def test_a_line_without_end_is_refused() -> None:
-    splitter = LineSplitter()
-    splitter.feed(b"x" * LINE_MAX_BYTES)
+@given(names=st.lists(st.text()), sizes=st.lists(st.integers(1, 9)))
+async def test_events_come_out_whole_however_their_lines_are_cut(names: list[str], sizes: list[int]) -> None:
+    stream = b"\n".join(map(event_line, names))
+    ends = [0, *accumulate(sizes), len(stream)]
+    assert await read_names(*(stream[start:end] for start, end in pairwise(ends))) == names
+
+
+async def test_a_line_of_several_megabytes_in_small_pieces_comes_out_whole() -> None:
+    name = "x" * 3_000_000
+    stream = event_line(name) + event_line("next")[:-1]
+    assert await read_names(*(stream[start : start + 16_384] for start in range(0, len(stream), 16_384))) == [name]
+
+
+async def test_a_line_without_end_is_refused() -> None:
+    assert await read_names(b"x" * LINE_MAX_BYTES) == []
     with pytest.raises(ApiUnavailable, match=str(LINE_MAX_BYTES)):
-        splitter.feed(b"x")
+        await read_names(b"x" * LINE_MAX_BYTES, b"x")
 
 
 def test_an_event_has_its_type_and_object() -> None:

@@ -12,12 +12,12 @@ import io
 import re
 import zlib
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Self
 
-from xapp_operator.charts.archives.limits import ArchiveLimits
 from xapp_operator.charts.archives.tar_reader import InvalidTar, TarEntry, TarEntryKind, TarReader
 from xapp_operator.common.bounded_stream import BoundedStream
 from xapp_operator.common.text import format_bytes, quote_input
+from xapp_operator.config import Settings
 from xapp_operator.errors import ChartInvalid
 
 CHART_YAML: Final = "Chart.yaml"
@@ -34,6 +34,26 @@ _PARSED_FILES: Final = re.compile(
 )
 _DRIVE_LETTER: Final = re.compile(r"[a-zA-Z]:")
 _PACK_HINT: Final = "Pack the chart with 'helm package'."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveLimits:
+    """Limits of an archive, which are settings. `unpacked_bytes` and `max_files` include nested archives."""
+
+    packed_bytes: int
+    unpacked_bytes: int
+    max_files: int
+    document_bytes: int
+    """Of each file that is parsed: Chart.yaml, values.yaml, values.schema.json, requirements.yaml."""
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> Self:
+        return cls(
+            packed_bytes=settings.chart_max_bytes,
+            unpacked_bytes=settings.chart_max_unpacked_bytes,
+            max_files=settings.chart_max_files,
+            document_bytes=settings.values_max_bytes,
+        )
 
 
 @dataclass(slots=True)
@@ -169,7 +189,6 @@ def _is_inside_chart(*, start: list[str], target: str) -> bool:
 
 
 def unpacked_too_large(limits: ArchiveLimits) -> ChartInvalid:
-    """Return the error for an archive that unpacks to more than its limit."""
     return archive_refused(
         f"it unpacks to more than {format_bytes(limits.unpacked_bytes)}. Remove what is not needed to "
         "install the chart."

@@ -28,9 +28,9 @@ from typing import Final
 
 from cachetools import LRUCache
 
+from xapp_operator.charts.archives.archive_reader import ArchiveLimits
 from xapp_operator.charts.archives.chart_info import ChartInfo
 from xapp_operator.charts.archives.inspection import inspect_archive
-from xapp_operator.charts.archives.limits import ArchiveLimits
 from xapp_operator.errors import ChartInvalid
 
 _INFO_BYTES_IN_MEMORY: Final = 8 * 1024 * 1024  # of their JSON; decoded they take some times as much
@@ -147,7 +147,8 @@ class ChartCache:
 
     def _write_info(self, info: ChartInfo) -> None:
         record = info.to_json()
-        self._write_atomically(self._info_path(info.digest), record)
+        with self._temporary_file(record) as temporary:
+            temporary.replace(self._info_path(info.digest))
         self._cache_info(info, len(record))
 
     def _cache_info(self, info: ChartInfo, size: int) -> None:
@@ -257,10 +258,6 @@ class ChartCache:
             yield _try_exclusive_lock(descriptor) and self._is_current(digest, descriptor)
         finally:
             os.close(descriptor)
-
-    def _write_atomically(self, path: Path, content: bytes) -> None:
-        with self._temporary_file(content) as temporary:
-            temporary.replace(path)
 
     @contextlib.contextmanager
     def _temporary_file(self, content: bytes) -> Iterator[Path]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from xapp_operator.api.json import JsonObject, encode_json
-from xapp_operator.charts.archives.limits import ArchiveLimits
+from xapp_operator.charts.archives.archive_reader import ArchiveLimits
 
 RECORD_FORMAT: Final = 1
 """Increase it when inspections become stricter or record more, so that stored results of older ones are not used."""
@@ -44,7 +44,6 @@ class ChartInfo:
         )
 
     def to_json(self) -> bytes:
-        """Return the record for the cache."""
         record: JsonObject = {name: getattr(self, name) for name in self.__slots__}
         record["dependencies"] = list(self.dependencies)
         return encode_json({"format": RECORD_FORMAT, **record})

@@ -7,6 +7,7 @@ chart that contains its dependencies. The result depends on the bytes only, so i
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from dataclasses import dataclass
 from typing import Final
@@ -18,12 +19,11 @@ from xapp_operator.charts.archives.archive_reader import (
     VALUES_SCHEMA,
     VALUES_YAML,
     ArchiveBudget,
+    ArchiveLimits,
     archive_refused,
     read_chart_files,
 )
 from xapp_operator.charts.archives.chart_info import ChartInfo
-from xapp_operator.charts.archives.limits import ArchiveLimits
-from xapp_operator.charts.archives.schema_refs import read_schema
 from xapp_operator.charts.versions import parse_version
 from xapp_operator.common.text import format_bytes, format_list, quote_input
 from xapp_operator.domain.yaml_values import load_values
@@ -33,6 +33,10 @@ MAX_SUBCHART_DEPTH: Final = 10
 """How deep subcharts may be nested."""
 
 _ALIAS_PATTERN: Final = re.compile("[a-zA-Z0-9_-]+")
+_REFERENCE_KEYS: Final = frozenset(("$ref", "$dynamicRef", "$recursiveRef"))
+_KNOWN_DRAFT: Final = re.compile(
+    r"https?://json-schema\.org/(?:schema|draft-0[467]/schema|draft/(?:2019-09|2020-12)/schema)#?"
+)
 
 ChartFiles = dict[str, bytes | None]
 
@@ -75,7 +79,6 @@ def inspect_archive(archive: bytes, *, limits: ArchiveLimits) -> ChartInfo:
 
 
 def archive_too_large(limits: ArchiveLimits) -> ChartInvalid:
-    """Return the error for an archive that is larger than its limit."""
     return archive_refused(
         f"it has more than {format_bytes(limits.packed_bytes)}. Remove what is not needed to install the chart."
     )
@@ -189,10 +192,37 @@ def _read_values_schema(content: bytes | None, *, prefix: str) -> tuple[JsonObje
     if not content:
         return None, False
     try:
-        schema, external_refs = read_schema(content)
+        schema, external_refs = _decode_schema(content)
     except (ValueError, RecursionError):
         raise archive_refused(f"{quote_input(prefix + VALUES_SCHEMA)} is not JSON. Correct it.") from None
     return (schema if isinstance(schema, dict) else None), external_refs
+
+
+def _decode_schema(data: bytes) -> tuple[Json, bool]:
+    """Return the decoded schema, and whether anything in it refers to another document.
+
+    Helm fetches what a `$ref` in values.schema.json names, over HTTP or from its own disk, and also a `$schema` that is
+    not a published draft. A chart from a third party must not trigger this, so Helm then runs without the schemas.
+    Every member of an object counts, even one that a duplicate key hides: parsers differ in which one they keep.
+    Raises ValueError when the data is not JSON, RecursionError when it is nested too deeply.
+    """
+    has_external_refs = False
+
+    def pairs(members: list[tuple[str, Json]]) -> JsonObject:
+        nonlocal has_external_refs
+        has_external_refs = has_external_refs or any(_is_external(key, value) for key, value in members)
+        return dict(members)
+
+    schema: Json = json.loads(data.decode("utf-8-sig"), object_pairs_hook=pairs)
+    return schema, has_external_refs
+
+
+def _is_external(key: str, value: Json) -> bool:
+    if not isinstance(value, str):
+        return False
+    if key in _REFERENCE_KEYS:
+        return not value.startswith("#")
+    return key == "$schema" and not _KNOWN_DRAFT.fullmatch(value)
 
 
 def _load_yaml(content: bytes, *, path: str, limits: ArchiveLimits) -> JsonObject:

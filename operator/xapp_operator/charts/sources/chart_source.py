@@ -8,13 +8,13 @@ in `charts/chart_sources.py`. The scheme must also be valid in `SCHEMES` of `cha
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from yarl import URL
 
 from xapp_operator.charts.chart_request import ChartRequest, Repository
-from xapp_operator.charts.downloads.downloader import OriginAccess
+from xapp_operator.charts.downloader import OriginAccess
 from xapp_operator.charts.sources.repository_index import ChartIndex, ChartVersion
 from xapp_operator.common.text import display_url, format_list, quote_input
 from xapp_operator.errors import ChartNotFound, VersionNotFound
@@ -41,10 +41,6 @@ class ArchiveLocation:
     download: Callable[[int], Awaitable[bytes]] = field(repr=False, compare=False)
     """Returns the archive; takes the maximum size in bytes and raises BodyTooLarge beyond it."""
 
-    def with_digest(self, digest: str) -> ArchiveLocation:
-        """Return this location with the only digest that the archive may have."""
-        return replace(self, digest=digest)
-
 
 class ChartSource(Protocol):
     """A kind of repository. All methods raise ChartSourceError and its subclasses."""
@@ -54,24 +50,20 @@ class ChartSource(Protocol):
 
         With `revalidate`, nothing cached is used. Raises ChartNotFound, which lists what exists instead.
         """
-        ...
 
     async def list_charts(self, repository: Repository, *, revalidate: bool) -> ChartIndex | None:
         """Return all charts with all their versions, or None when the source is available but cannot list charts.
 
         Stale data is never returned.
         """
-        ...
 
     async def list_versions(
         self, repository: Repository, chart: str, *, max_age: float | None, revalidate: bool
     ) -> tuple[ChartVersion, ...]:
         """Return the versions of a chart, newest first, at most `max_age` seconds old; none for an unknown chart."""
-        ...
 
     async def close(self) -> None:
         """Cancel running requests."""
-        ...
 
 
 def effective_max_age(repository: Repository, max_age: float | None, *, default: float) -> float:

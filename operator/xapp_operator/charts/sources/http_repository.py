@@ -15,7 +15,7 @@ from typing import Final
 from yarl import URL
 
 from xapp_operator.charts.chart_request import OCI, ChartRequest, Repository, parse_repository_url
-from xapp_operator.charts.downloads.downloader import (
+from xapp_operator.charts.downloader import (
     NOT_FOUND_STATUSES,
     BodyTooLarge,
     Downloader,
@@ -80,7 +80,6 @@ class HttpRepositories:
         self._parse_slot = asyncio.Semaphore(1)  # parsing takes a whole core: two at once would only share it
 
     async def find(self, request: ChartRequest, *, revalidate: bool) -> ArchiveLocation:
-        """Return the location of the newest allowed version (see ChartSource)."""
         index = await self.get_index(request.repository, revalidate=revalidate)
         entry = _select_version(index, request)
         if entry is None and not revalidate:
@@ -97,7 +96,6 @@ class HttpRepositories:
     async def list_versions(
         self, repository: Repository, chart: str, *, max_age: float | None, revalidate: bool
     ) -> tuple[ChartVersion, ...]:
-        """Return the versions of a chart (see ChartSource)."""
         index = await self.get_index(repository, max_age=max_age, revalidate=revalidate, stale_ok=False)
         return index.versions(chart)
 
@@ -178,7 +176,6 @@ class HttpRepositories:
         return replace(self._registries.locate(layer), version=entry.version)
 
     async def close(self) -> None:
-        """Cancel running requests."""
         await self._indexes.close()
 
 

@@ -18,7 +18,7 @@ from yarl import URL
 
 from xapp_operator.api.json import Json, JsonObject, integer, items, obj, text
 from xapp_operator.charts.chart_request import OCI, ChartRequest, Repository
-from xapp_operator.charts.downloads.downloader import (
+from xapp_operator.charts.downloader import (
     BodyTooLarge,
     Downloader,
     DownloadResponse,
@@ -104,7 +104,6 @@ class OciRegistries:
         self._tags: RefreshingCache[OciReference, tuple[str, ...]] = RefreshingCache(capacity=_MAX_CACHED, clock=clock)
 
     async def find(self, request: ChartRequest, *, revalidate: bool) -> ArchiveLocation:
-        """Return the location of the newest allowed version (see ChartSource)."""
         max_age = self._max_age(request.repository, None)
         layer = await self._find_layer(request, Freshness(max_age, revalidate=revalidate))
         if layer is None and not revalidate:
@@ -153,7 +152,6 @@ class OciRegistries:
         )
 
     def locate(self, layer: ChartLayer) -> ArchiveLocation:
-        """Return the location of a layer."""
         reference = layer.reference
         url = reference.url("blobs", f"sha256:{layer.digest}")
 
@@ -269,7 +267,6 @@ class OciRegistries:
             raise _not_a_registry(url) from None
 
     async def close(self) -> None:
-        """Cancel running requests."""
         await self._layers.close()
         await self._tags.close()
 

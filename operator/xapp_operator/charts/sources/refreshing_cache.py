@@ -109,5 +109,4 @@ class RefreshingCache(Generic[K, T]):
         return value
 
     async def close(self) -> None:
-        """Cancel running loads."""
         await self._single_flight.close()

@@ -27,7 +27,7 @@ from yarl import URL
 
 from xapp_operator.api.json import Json, integer, text
 from xapp_operator.charts.chart_request import BasicCredentials, Repository, TokenCredentials, parse_repository_url
-from xapp_operator.charts.downloads.downloader import (
+from xapp_operator.charts.downloader import (
     BodyTooLarge,
     Downloader,
     DownloadResponse,

@@ -28,7 +28,9 @@ from xapp_operator.errors import ChartSourceError
 MAX_NAME_LENGTH: Final = 253  # of spec.chartName
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"
-_KEPT_KEYS: Final = frozenset(("version", "appVersion", "description", "icon", "created", "digest"))
+_FIELD_BY_KEY: Final = {"appVersion": "app_version"} | {
+    key: key for key in ("version", "description", "icon", "created", "digest")
+}
 _NULL_SCALARS: Final = frozenset(("", "~", "null", "Null", "NULL"))
 _CHUNK_BYTES: Final = 64 * 1024
 
@@ -161,23 +163,15 @@ class _IndexParser(YamlReader):
         return tuple(entry for _, entry in found)
 
     def _version(self) -> ChartVersion:
-        texts: dict[str, str] = {}
+        fields = {"version": "", "url": ""}
         for key, value in self._mapping_items():
             if key == "urls" and isinstance(value, SequenceStartEvent):
-                texts["url"] = self._first_text()
-            elif key in _KEPT_KEYS and isinstance(value, ScalarEvent):
-                texts[key] = self._text(value)
+                fields["url"] = self._first_text()
+            elif key in _FIELD_BY_KEY and isinstance(value, ScalarEvent):
+                fields[_FIELD_BY_KEY[key]] = self._text(value)
             else:
                 self.skip(value)
-        return ChartVersion(
-            version=texts.get("version", ""),
-            url=texts.get("url", ""),
-            digest=texts.get("digest", ""),
-            app_version=texts.get("appVersion", ""),
-            description=texts.get("description", ""),
-            icon=texts.get("icon", ""),
-            created=texts.get("created", ""),
-        )
+        return ChartVersion(**fields)
 
     def _mapping_items(self) -> Iterator[tuple[str, Event]]:
         for key in self.members():
@@ -209,7 +203,6 @@ class _IndexParser(YamlReader):
 
 
 def index_too_large(max_bytes: int) -> ChartSourceError:
-    """Return the error for an index that is larger than its limit."""
     return ChartSourceError(
         f"the index.yaml of the repository has more than {format_bytes(max_bytes)}. "
         "Raise XAPP_INDEX_MAX_BYTES or use a smaller repository.",

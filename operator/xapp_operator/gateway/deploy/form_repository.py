@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from xapp_operator.api.chart_repository import ChartRepository
 from xapp_operator.api.json import JsonObject, obj
+from xapp_operator.charts.chart_repositories import create_chart_repository, load_repository
 from xapp_operator.charts.chart_request import Repository
-from xapp_operator.charts.repository_loader import load_repository
 from xapp_operator.errors import AlreadyExists, ChartSourceError, FieldError, FormInvalid, IdentityConflict, NotFound
 from xapp_operator.gateway.deploy.forms import FORM_PART, Form
-from xapp_operator.kube.chart_repositories import create_chart_repository
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import CHART_REPOSITORIES
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from xapp_operator.api.json import JsonObject
+from xapp_operator.charts.archives.archive_reader import ArchiveLimits
 from xapp_operator.charts.archives.inspection import inspect_archive
-from xapp_operator.charts.archives.limits import ArchiveLimits
 from xapp_operator.config import Settings
 from xapp_operator.domain.redaction import unmask
 from xapp_operator.domain.yaml_values import load_values

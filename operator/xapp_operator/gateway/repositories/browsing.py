@@ -16,9 +16,9 @@ from typing import Final
 import orjson
 
 from xapp_operator.api.json import JsonObject
+from xapp_operator.charts.chart_repositories import load_repository
 from xapp_operator.charts.chart_request import sha256_digits
 from xapp_operator.charts.chart_sources import ChartSources
-from xapp_operator.charts.repository_loader import load_repository
 from xapp_operator.charts.sources.repository_index import ChartIndex, ChartVersion
 from xapp_operator.common.text import quote_input, shorten
 from xapp_operator.errors import AddressRefused, ChartNotFound, ChartSourceError, GatewayNotFound, SourceUnavailable

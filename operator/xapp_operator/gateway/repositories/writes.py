@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.names import API_VERSION, REPOSITORY_KIND
+from xapp_operator.charts.chart_repositories import create_chart_repository
 from xapp_operator.charts.chart_request import parse_repository_url
 from xapp_operator.common.text import quote_input
 from xapp_operator.config import Settings
@@ -33,7 +34,6 @@ from xapp_operator.errors import (
 from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.gateway.http.validation import DNS_LABEL_RULE, field_errors, form_invalid, namespace_errors
 from xapp_operator.gateway.schemas.repositories import RepositoryRequest
-from xapp_operator.kube.chart_repositories import create_chart_repository
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.created_objects import delete_created
 from xapp_operator.kube.resources import CHART_REPOSITORIES, SECRETS

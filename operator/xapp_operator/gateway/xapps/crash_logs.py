@@ -6,7 +6,6 @@ An application may write anything into its log, so log lines never go into statu
 from __future__ import annotations
 
 import asyncio
-from contextlib import aclosing
 from typing import Final, TypeAlias
 
 from xapp_operator.api.json import JsonObject, text
@@ -14,7 +13,7 @@ from xapp_operator.domain.containers import Container, containers_of
 from xapp_operator.errors import KubeError
 from xapp_operator.gateway.xapps.context import XAppContext
 from xapp_operator.gateway.xapps.pods import pod_name
-from xapp_operator.kube.pod_log_options import PodLogOptions
+from xapp_operator.kube.request_encoding import PodLogOptions
 from xapp_operator.kube.resources import PODS
 
 CRASHED_CONTAINERS_MAX: Final = 3
@@ -51,11 +50,8 @@ async def _read_log_tail(context: XAppContext, pod: str, container: str) -> str:
     options = PodLogOptions(container=container, tail_lines=CRASH_LOG_LINES, limit_bytes=CRASH_LOG_MAX_BYTES)
     tail = b""
     try:
-        async with (
-            context.caller.client.stream_log(pod, options, namespace=context.namespace) as log,
-            aclosing(log.chunks()) as chunks,
-        ):
-            async for chunk in chunks:
+        async with context.caller.client.stream_log(pod, options, namespace=context.namespace) as log:
+            async for chunk in log:
                 tail += chunk
     except KubeError:
         return ""  # no log, or none yet

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -23,8 +23,7 @@ from xapp_operator.gateway.http.streaming import (
     body_message,
 )
 from xapp_operator.kube.client import KubeClient
-from xapp_operator.kube.pod_log_options import PodLogOptions
-from xapp_operator.kube.transport import ApiStream
+from xapp_operator.kube.request_encoding import PodLogOptions
 
 TEXT_MAX_SECONDS: Final = 300.0
 POLL_SECONDS: Final = 1.0
@@ -128,9 +127,9 @@ class LogEventEncoder:
 class LogResponse(BaseStreamingResponse):
     """A response whose body is an open log; opening it first lets an error become a problem response."""
 
-    def __init__(self, stream: ApiStream, stack: AsyncExitStack, *, headers: Mapping[str, str]) -> None:
+    def __init__(self, log: AsyncGenerator[bytes], stack: AsyncExitStack, *, headers: Mapping[str, str]) -> None:
         super().__init__(headers=headers)
-        self.log = stream
+        self.log = log
         self._stack = stack
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -144,7 +143,7 @@ class TextLogResponse(LogResponse):
     async def send_body(self, send: Send) -> None:
         """Send the log to its end, for at most TEXT_MAX_SECONDS."""
         async with asyncio.timeout(TEXT_MAX_SECONDS):
-            async for chunk in self.log.chunks():
+            async for chunk in self.log:
                 await send(body_message(chunk))
 
 
@@ -155,7 +154,7 @@ class EventLogResponse(LogResponse):
 
     def __init__(
         self,
-        stream: ApiStream,
+        log: AsyncGenerator[bytes],
         stack: AsyncExitStack,
         *,
         headers: Mapping[str, str],
@@ -163,7 +162,7 @@ class EventLogResponse(LogResponse):
         may_continue: Callable[[], Awaitable[bool]],
         is_closing: Callable[[], bool],
     ) -> None:
-        super().__init__(stream, stack, headers=headers)
+        super().__init__(log, stack, headers=headers)
         self._encoder = LogEventEncoder(after)
         self._may_continue = may_continue
         self._is_closing = is_closing
@@ -171,16 +170,16 @@ class EventLogResponse(LogResponse):
     async def send_body(self, send: Send) -> None:
         """Send lines and heartbeats until the container ends or the client loses the right to read."""
         await send(body_message(f"retry: {RETRY_MILLISECONDS}\n\n".encode()))
-        async with aclosing(self.log.chunks()) as chunks, aclosing(self._events(chunks)) as events:
+        async with aclosing(self._events()) as events:
             try:
                 async for each in events:
                     await send(body_message(each))
             except XAppError:
                 return  # no end event: the client reconnects and resumes
 
-    async def _events(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+    async def _events(self) -> AsyncGenerator[bytes]:
         async def next_chunk() -> bytes | None:
-            return await anext(chunks, None)
+            return await anext(self.log, None)
 
         clock = asyncio.get_running_loop().time
         sent_at = checked_at = clock()
@@ -216,7 +215,7 @@ class EventLogResponse(LogResponse):
 
 async def open_log(
     client: KubeClient, pod: str, options: PodLogOptions, *, namespace: str, stack: AsyncExitStack
-) -> ApiStream:
+) -> AsyncGenerator[bytes]:
     """Open the log of a container; `stack` closes it.
 
     Raises:

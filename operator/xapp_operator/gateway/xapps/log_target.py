@@ -18,7 +18,7 @@ from xapp_operator.errors import GatewayNotFound, MalformedRequest
 from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.gateway.xapps.context import XAppContext
 from xapp_operator.gateway.xapps.pods import container_names, pod_name, read_pods
-from xapp_operator.kube.pod_log_options import PodLogOptions
+from xapp_operator.kube.request_encoding import PodLogOptions
 
 LOG_PARAMETERS: Final = ("pod", "container", "tail", "since", "previous", "follow")
 TAIL_DEFAULT: Final = 500

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from tests.support.charts import chart_archive, tar_gz
 from tests.support.properties import must_occur, occurred
 from tests.unit.charts.tar_archives import CHART_YAML, chart_with, header, member, packed
+from xapp_operator.charts.archives.archive_reader import ArchiveLimits
 from xapp_operator.charts.archives.chart_info import ChartInfo
 from xapp_operator.charts.archives.inspection import MAX_SUBCHART_DEPTH, inspect_archive
-from xapp_operator.charts.archives.limits import ArchiveLimits
 from xapp_operator.config import MIB
 from xapp_operator.errors import ChartInvalid
 

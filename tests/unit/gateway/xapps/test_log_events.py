@@ -16,7 +16,7 @@ from xapp_operator.gateway.xapps.log_responses import (
     resume_options,
 )
 from xapp_operator.gateway.xapps.log_target import LogRequest
-from xapp_operator.kube.pod_log_options import PodLogOptions
+from xapp_operator.kube.request_encoding import PodLogOptions
 
 AT = "2026-11-20T08:00:00"
 ONE = f"{AT}.1Z one\n".encode()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
@@ -21,8 +21,7 @@ from xapp_operator.gateway.xapps.log_responses import (
     open_log,
 )
 from xapp_operator.kube.client import KubeClient
-from xapp_operator.kube.pod_log_options import PodLogOptions
-from xapp_operator.kube.transport import ApiStream
+from xapp_operator.kube.request_encoding import PodLogOptions
 
 __all__ = ["connect"]
 
@@ -72,7 +71,7 @@ async def serve(connect: Connect, write: Write, *, gone: asyncio.Event | None = 
     return await connect(handler)
 
 
-async def log(client: KubeClient, stack: AsyncExitStack, *, follow: bool) -> ApiStream:
+async def log(client: KubeClient, stack: AsyncExitStack, *, follow: bool) -> AsyncGenerator[bytes]:
     options = PodLogOptions(container="main", follow=follow)
     return await open_log(client, "web", options, namespace="ran", stack=stack)
 

@@ -1,6 +1,6 @@
 """The HTTP client for charts, indexes and manifests; every download goes through it and follows the same rules.
 
-- Each socket checks its address (`guarded_connection`), also after a redirect.
+- Each socket checks its address (`guarded_socket`), also after a redirect.
 - Credentials and a disabled certificate check apply to one origin (scheme, host, port). They end at the first redirect
   that leaves it.
 - The body is counted while it arrives, whatever Content-Length states, and one timeout covers the whole download with
@@ -11,26 +11,22 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from http import HTTPStatus
 from importlib.metadata import version
 from typing import IO, Final, Self
 
 import aiohttp
-from aiohttp.abc import AbstractResolver
+from aiohttp import AddrInfoType
+from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.resolver import ThreadedResolver
 from multidict import CIMultiDictProxy
 from yarl import URL
 
-from xapp_operator.charts.downloads.guarded_connection import (
-    GuardedResolver,
-    SocketFactory,
-    SocketRefused,
-    address_refused,
-)
 from xapp_operator.common.text import display_url
 from xapp_operator.domain.address_rule import AddressRule
 from xapp_operator.errors import AddressRefused, ChartNotFound, ChartSourceError, SourceTimeout, SourceUnavailable
@@ -70,6 +66,39 @@ class DownloadResponse:
     body: bytes
 
 
+class GuardedResolver(AbstractResolver):
+    """Resolves names with another resolver and returns only the addresses that the rule allows."""
+
+    def __init__(self, resolver: AbstractResolver, *, rule: AddressRule) -> None:
+        self._resolver = resolver
+        self._rule = rule
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """Return the allowed addresses of a name. Raises AddressRefused when the name has only other addresses."""
+        resolved = await self._resolver.resolve(host, port, family)
+        allowed = [one for one in resolved if self._rule.refusal_reason(one["host"]) is None]
+        if resolved and not allowed:
+            raise _address_refused(host, self._rule.refusal_reason(resolved[0]["host"]) or "")
+        return allowed
+
+    async def close(self) -> None:
+        await self._resolver.close()
+
+
+class SocketRefused(OSError):
+    """The address rule does not allow a connection to this address."""
+
+
+def guarded_socket(rule: AddressRule, addr_info: AddrInfoType) -> socket.socket:
+    """Return a socket for one result of getaddrinfo. Raises SocketRefused unless the rule allows its address."""
+    family, kind, protocol, _, sockaddr = addr_info
+    if reason := rule.refusal_reason(str(sockaddr[0])):
+        raise SocketRefused(reason)
+    return socket.socket(family, kind, protocol)
+
+
 class Downloader:
     """Downloads over one HTTP session; used with `async with`."""
 
@@ -84,7 +113,7 @@ class Downloader:
     async def __aenter__(self) -> Self:
         connector = aiohttp.TCPConnector(
             resolver=GuardedResolver(self._resolver or ThreadedResolver(), rule=self._rule),
-            socket_factory=SocketFactory(self._rule),
+            socket_factory=partial(guarded_socket, self._rule),
             limit_per_host=_CONNECTIONS_PER_HOST,
         )
         self._session = aiohttp.ClientSession(
@@ -116,27 +145,22 @@ class Downloader:
         Raises BodyTooLarge for a body of more than `max_bytes`, AddressRefused, and SourceUnavailable for other
         failures.
         """
+        start, same_origin = url, True
         try:
             async with asyncio.timeout(self._timeout):
-                return await self._get_with_redirects(
-                    url, access=access, max_bytes=max_bytes, headers=headers or {}, output=output
-                )
+                for _ in range(MAX_REDIRECTS + 1):
+                    same_origin = same_origin and origin(url) == origin(access.origin_url)
+                    response = await self._get_once(
+                        url, access, headers or {}, max_bytes, output, same_origin=same_origin
+                    )
+                    if response.status not in _REDIRECT_STATUSES:
+                        return response
+                    url = _redirect_target(response)
         except TimeoutError:
             raise SourceTimeout(
-                f"the download of {display_url(url)} took longer than {self._timeout:g} s. "
+                f"the download of {display_url(start)} took longer than {self._timeout:g} s. "
                 "If the repository is always slow, raise XAPP_FETCH_TIMEOUT_SECONDS."
             ) from None
-
-    async def _get_with_redirects(
-        self, url: URL, *, access: OriginAccess, max_bytes: int, headers: Mapping[str, str], output: IO[bytes] | None
-    ) -> DownloadResponse:
-        same_origin = True
-        for _ in range(MAX_REDIRECTS + 1):
-            same_origin = same_origin and origin(url) == origin(access.origin_url)
-            response = await self._get_once(url, access, headers, max_bytes, output, same_origin=same_origin)
-            if response.status not in _REDIRECT_STATUSES:
-                return response
-            url = _redirect_target(response)
         raise ChartSourceError(
             f"{display_url(url)} is redirect {MAX_REDIRECTS + 1}, and at most {MAX_REDIRECTS} are allowed. "
             "Use the URL that the redirects lead to.",
@@ -247,7 +271,7 @@ def _tls_context(ca_bundle: str) -> ssl.SSLContext:
 def _download_error(url: URL, error: Exception) -> ChartSourceError:
     where = display_url(url)
     if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, SocketRefused):
-        return address_refused(url.host or "", str(error.os_error))
+        return _address_refused(url.host or "", str(error.os_error))
     if isinstance(error, aiohttp.InvalidURL):
         return AddressRefused(f"{where} is not a valid URL. Correct it.")
     if isinstance(error, aiohttp.ClientConnectorDNSError):
@@ -263,3 +287,11 @@ def _download_error(url: URL, error: Exception) -> ChartSourceError:
     else:
         problem = "the server does not respond with valid HTTP. Check host and port"
     return SourceUnavailable(f"{where} is not available: {problem}. This may be temporary.")
+
+
+def _address_refused(host: str, reason: str) -> AddressRefused:
+    from_settings = " or set XAPP_ALLOW_LOOPBACK_REPOSITORIES=true" if "loopback" in reason else ""
+    return AddressRefused(
+        f"the host {host} is refused: it has {reason}, and a chart repository must not have one. "
+        f"Use a repository with another address{from_settings}."
+    )

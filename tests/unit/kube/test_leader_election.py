@@ -10,11 +10,11 @@ from collections.abc import Iterator
 import pytest
 
 from tests.localcluster.waiting import wait_until
-from xapp_operator.kube.lease_identity import is_dead, process_identity
+from xapp_operator.kube.leader_election import is_dead, process_identity
 
 _SAY_WHO = """
 import sys
-from xapp_operator.kube.lease_identity import process_identity
+from xapp_operator.kube.leader_election import process_identity
 print(process_identity(), flush=True)
 sys.stdin.read()
 """

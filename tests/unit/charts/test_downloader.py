@@ -14,7 +14,7 @@ from yarl import URL
 
 from tests.localcluster.pki import Authority
 from tests.unit.charts.http_site import Reply, StaticResolver, WebServer, downloader, redirect
-from xapp_operator.charts.downloads.downloader import (
+from xapp_operator.charts.downloader import (
     MAX_REDIRECTS,
     BodyTooLarge,
     Downloader,

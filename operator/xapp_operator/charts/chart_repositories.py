@@ -1,4 +1,7 @@
-"""Loads a ChartRepository with its credentials and CA bundle, as operator and gateway need it for downloads."""
+"""Creates ChartRepositories, and loads them with their credentials and CA bundle for downloads.
+
+The operator acts as itself, the gateway as its caller.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,12 @@ import base64
 import binascii
 
 from xapp_operator.api.chart_repository import ChartRepositorySpec
-from xapp_operator.api.json import obj, text
+from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.api.names import API_VERSION, REPOSITORY_KIND
 from xapp_operator.charts.chart_request import BasicCredentials, Repository, RepositoryCredentials, TokenCredentials
 from xapp_operator.errors import ChartSourceError, NotFound
 from xapp_operator.kube.client import KubeClient
-from xapp_operator.kube.resources import SECRETS
+from xapp_operator.kube.resources import CHART_REPOSITORIES, SECRETS
 
 
 async def load_repository(client: KubeClient, spec: ChartRepositorySpec, *, namespace: str) -> Repository:
@@ -37,6 +41,22 @@ async def load_repository(client: KubeClient, spec: ChartRepositorySpec, *, name
         insecure_skip_tls_verify=spec.insecure_skip_tls_verify,
         interval_seconds=spec.interval_seconds,
     )
+
+
+async def create_chart_repository(client: KubeClient, spec: JsonObject, *, namespace: str, name: str) -> JsonObject:
+    """Create a ChartRepository with `spec` and return it as stored.
+
+    Raises:
+        AlreadyExists: when there is one of that name.
+        KubeError: when the cluster refuses it.
+    """
+    body: JsonObject = {
+        "apiVersion": API_VERSION,
+        "kind": REPOSITORY_KIND,
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": spec,
+    }
+    return await client.create(CHART_REPOSITORIES, body)
 
 
 async def _read_secret(client: KubeClient, name: str, *, namespace: str) -> dict[str, str]:
