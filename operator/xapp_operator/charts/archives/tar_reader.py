@@ -83,7 +83,7 @@ class TarReader:
         self._padding = 0
 
     def __iter__(self) -> Iterator[TarEntry]:
-        """Yield every entry up to the end mark. Raises TarDamaged."""
+        """Yield every entry up to the end mark. Raises InvalidTar."""
         extension = _ExtendedHeader()
         while (block := self._read_header_block()) is not None:
             size, flag = _parse_number(block[124:136]), block[156:157]
