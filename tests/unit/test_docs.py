@@ -30,6 +30,12 @@ def test_links_point_to_existing_files(document: str) -> None:
 
 
 @pytest.mark.parametrize("document", documents())
+def test_python_files_exist(document: str) -> None:
+    named = re.findall(r"`([\w./-]+\.py)`", (ROOT / document).read_text())
+    assert [path for path in named if not ((ROOT / path).exists() or (PACKAGE / path).exists())] == []
+
+
+@pytest.mark.parametrize("document", documents())
 def test_make_targets_exist(document: str) -> None:
     targets = set(re.findall(r"`make ([a-z-]+)|^make ([a-z-]+)", (ROOT / document).read_text(), flags=re.MULTILINE))
     named = {first or second for first, second in targets}
