@@ -10,6 +10,7 @@ from xapp_operator.config import Settings
 from xapp_operator.label_sets import LabelSet
 
 ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "operator" / "xapp_operator"
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 MAKEFILE = (ROOT / "Makefile").read_text()
 MACHINE_DEPENDENT_SETTINGS = {"XAPP_CACHE_DIR"}
@@ -26,6 +27,12 @@ def test_links_point_to_existing_files(document: str) -> None:
     links = re.findall(r"\]\(([^)#\s]+)", path.read_text())
     missing = [link for link in links if "://" not in link and not (path.parent / link).exists()]
     assert missing == []
+
+
+@pytest.mark.parametrize("document", documents())
+def test_python_files_exist(document: str) -> None:
+    named = re.findall(r"`([\w./-]+\.py)`", (ROOT / document).read_text())
+    assert [path for path in named if not ((ROOT / path).exists() or (PACKAGE / path).exists())] == []
 
 
 @pytest.mark.parametrize("document", documents())
@@ -50,12 +57,14 @@ def test_the_table_of_settings_is_that_of_the_code() -> None:
     assert dict(rows) == expected
 
 
-def test_the_table_to_change_something_names_files_that_exist() -> None:
-    text = (ROOT / "ARCHITECTURE.md").read_text()
-    table = text.partition("| to change …")[2].partition("\n\n")[0]
-    named = [each for each in re.findall(r"`([^`]+)`", table) if not each.startswith("make ")]
-    assert named
-    assert [path for path in named if not list(ROOT.glob(path))] == []
+def test_the_tables_to_change_something_name_files_that_exist() -> None:
+    tables = (ROOT / "ARCHITECTURE.md").read_text().split("| to change … |")[1:]
+    assert tables
+    for table in tables:
+        cells = [row.strip("| ").split(" | ")[-1] for row in table.partition("\n\n")[0].splitlines()]
+        named = [each for cell in cells for each in re.findall(r"`([^`]+)`", cell) if not each.startswith("make ")]
+        assert named
+        assert [path for path in named if not any([*ROOT.glob(path), *PACKAGE.glob(path)])] == []
 
 
 @pytest.mark.parametrize("name", ["requirements.lock", "requirements-dev.lock"])

@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field
 
 from xapp_operator.api.models import Condition, Metadata
 from xapp_operator.api.rules import CelRule, cel_rules, duration_rule, parse_duration
-from xapp_operator.api.spec_parts import URL_RULES, Model, ObjectName
+from xapp_operator.api.spec_parts import REPOSITORY_PREFIXES_TEXT, URL_RULES, Model, ObjectName
 
 DEFAULT_INTERVAL = "5m"
 
@@ -39,7 +39,7 @@ class ChartRepositorySpec(Model):
     )
 
     url: Annotated[str, *URL_RULES] = Field(
-        description="Address of the repository: http://, https:// or oci://.",
+        description=f"Address of the repository: {REPOSITORY_PREFIXES_TEXT}.",
         min_length=1,
         max_length=2048,
     )

@@ -12,6 +12,7 @@ from pydantic import ConfigDict, Field
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.rules import CelRule, cel_rules, duration_rule, parse_duration, pattern_rule
 from xapp_operator.api.spec_parts import (
+    REPOSITORY_PREFIXES_TEXT,
     URL_RULES,
     ArchiveSource,
     Dependency,
@@ -124,7 +125,7 @@ class XAppSpec(Model):
     )
     url: Annotated[str | None, *URL_RULES] = Field(
         None,
-        description="Address of the chart repository: http://, https:// or oci://. Required with 'Remote Chart "
+        description=f"Address of the chart repository: {REPOSITORY_PREFIXES_TEXT}. Required with 'Remote Chart "
         "Repository', forbidden otherwise.",
         min_length=1,
         max_length=2048,

@@ -23,6 +23,8 @@ LABEL_ORGANIZATION: Final = f"{GROUP}/organization"
 LABEL_TEAM: Final = f"{GROUP}/team"
 LABEL_VERSION: Final = f"{GROUP}/version"
 LABEL_COMPONENT: Final = f"{GROUP}/component"
+REGISTRATION_LABELS: Final = (LABEL_XAPP, LABEL_ORGANIZATION, LABEL_TEAM, LABEL_VERSION)
+"""The labels on every object of a release. Services have LABEL_COMPONENT too."""
 LABEL_CHART_DIGEST: Final = f"{GROUP}/chart-digest"
 LABEL_VALUES_DIGEST: Final = f"{GROUP}/values-digest"
 LABEL_ATTEMPT: Final = f"{GROUP}/attempt"

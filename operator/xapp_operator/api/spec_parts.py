@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation, WithJsonSchema
 from pydantic.alias_generators import to_camel
@@ -28,8 +28,18 @@ class Model(BaseModel):
     )
 
 
+REPOSITORY_SCHEMES: Final = ("http", "https", "oci")
+"""The schemes of repository URLs. `charts.chart_sources` has a source for each."""
+REPOSITORY_SCHEMES_PATTERN: Final = "^(" + "|".join(REPOSITORY_SCHEMES) + ")://"
+REPOSITORY_PREFIXES_TEXT: Final = (
+    ", ".join(f"{scheme}://" for scheme in REPOSITORY_SCHEMES[:-1]) + f" or {REPOSITORY_SCHEMES[-1]}://"
+)
+
+RepositoryType: TypeAlias = Literal["http", "oci"]
+"""The kinds of repositories: the schemes, without https."""
+
 URL_RULES = (
-    pattern_rule("^(https?|oci)://[^/?#]+", "must begin with http://, https:// or oci:// and name a host"),
+    pattern_rule(f"{REPOSITORY_SCHEMES_PATTERN}[^/?#]+", f"must begin with {REPOSITORY_PREFIXES_TEXT} and name a host"),
     pattern_rule("^[!-~]+$", "must have no spaces and only printable ASCII characters"),
     CelRule(
         "isURL(self) && url(self).getHostname() != '' && (url(self).getPort() == '' "

@@ -9,12 +9,12 @@ from typing import Final, TypeAlias
 
 from yarl import URL
 
+from xapp_operator.api.spec_parts import REPOSITORY_PREFIXES_TEXT, REPOSITORY_SCHEMES
 from xapp_operator.common.text import display_url, quote_input
 from xapp_operator.errors import AddressRefused, DigestMismatch
 
 OCI: Final = "oci"
 _DIGEST_PATTERN: Final = re.compile("(?:sha256:)?([0-9a-f]{64})")
-SCHEMES: Final = ("http", "https", OCI)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +84,9 @@ def parse_repository_url(text: str) -> URL:
         host, _ = url.host, url.port
     except ValueError:
         raise AddressRefused(f"{quote_input(text)} is not a URL. Use a URL like https://charts.example.com.") from None
-    if url.scheme not in SCHEMES or not host:
+    if url.scheme not in REPOSITORY_SCHEMES or not host:
         raise AddressRefused(
-            f"{quote_input(display_url(url))} is refused: it must start with http://, https:// or oci://."
+            f"{quote_input(display_url(url))} is refused: it must start with {REPOSITORY_PREFIXES_TEXT}."
         )
     if url.user is not None or url.password is not None:
         raise AddressRefused(

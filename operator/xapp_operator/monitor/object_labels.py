@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from sys import intern
 from typing import Final, TypeAlias
 
@@ -17,8 +18,8 @@ from xapp_operator.api.names import (
     LABEL_COMPONENT,
     LABEL_ORGANIZATION,
     LABEL_TEAM,
-    LABEL_VERSION,
     LABEL_XAPP,
+    REGISTRATION_LABELS,
 )
 from xapp_operator.label_sets import LabelSet
 
@@ -35,8 +36,9 @@ ReleaseKey: TypeAlias = tuple[str, str]  # (namespace, name of the release, or o
 class ObjectLabels:
     """The labels and annotations of an object that concern xApps; empty where it has none.
 
-    `name` is the xApp's name by the first label set that has it, `release` that of Helm's annotation. `xapp` and the
-    next four are the operator's own labels, the last two its annotations with the original texts.
+    `name` is the xApp's name by the first label set that has it, `release` that of Helm's annotation. The last four are
+    the operator's own: the values of REGISTRATION_LABELS, the component label, and the annotations with the original
+    texts.
     """
 
     name: str
@@ -44,23 +46,20 @@ class ObjectLabels:
     component: str
     chart: str
     app_version: str
-    xapp: str
-    organization: str
-    team: str
-    version: str
+    registration_values: tuple[str, ...]
     xapp_component: str
     organization_annotation: str
     team_annotation: str
 
     def has_labels(self, labels: Mapping[str, str], *, component: bool) -> bool:
         """Return whether the object has the operator's `labels`, and with `component` any component label."""
-        found = {
-            LABEL_XAPP: self.xapp,
-            LABEL_ORGANIZATION: self.organization,
-            LABEL_TEAM: self.team,
-            LABEL_VERSION: self.version,
-        }
-        return labels.items() <= found.items() and (not component or self.xapp_component != "")
+        return all(self.registration_label(label) == value for label, value in labels.items()) and (
+            not component or self.xapp_component != ""
+        )
+
+    def registration_label(self, label: str) -> str:
+        """Return the value of one of REGISTRATION_LABELS."""
+        return self.registration_values[REGISTRATION_LABELS.index(label)]
 
 
 def read_labels(metadata: JsonObject, sets: Iterable[LabelSet]) -> ObjectLabels:
@@ -68,21 +67,27 @@ def read_labels(metadata: JsonObject, sets: Iterable[LabelSet]) -> ObjectLabels:
     labels, annotations = obj(metadata, "labels"), obj(metadata, "annotations")
     release = text(annotations, HELM_RELEASE_NAME) if text(annotations, HELM_RELEASE_NAMESPACE) else ""
     matching_sets = [each for each in sets if matches(labels, each)]
-    values = (
-        next((found for each in matching_sets if each.name and (found := text(labels, each.name))), ""),
-        release,
-        next((found for each in matching_sets if each.component and (found := text(labels, each.component))), ""),
-        text(labels, CHART_LABEL),
-        text(labels, APP_VERSION_LABEL),
-        text(labels, LABEL_XAPP),
-        text(labels, LABEL_ORGANIZATION),
-        text(labels, LABEL_TEAM),
-        text(labels, LABEL_VERSION),
-        text(labels, LABEL_COMPONENT),
-        text(annotations, LABEL_ORGANIZATION),
-        text(annotations, LABEL_TEAM),
+    name = next((found for each in matching_sets if each.name and (found := text(labels, each.name))), "")
+    component = next(
+        (found for each in matching_sets if each.component and (found := text(labels, each.component))), ""
     )
-    return ObjectLabels(*map(intern, values))
+    return ObjectLabels(
+        name=intern(name),
+        release=intern(release),
+        component=intern(component),
+        chart=intern(text(labels, CHART_LABEL)),
+        app_version=intern(text(labels, APP_VERSION_LABEL)),
+        registration_values=_shared(tuple(intern(text(labels, label)) for label in REGISTRATION_LABELS)),
+        xapp_component=intern(text(labels, LABEL_COMPONENT)),
+        organization_annotation=intern(text(annotations, LABEL_ORGANIZATION)),
+        team_annotation=intern(text(annotations, LABEL_TEAM)),
+    )
+
+
+@lru_cache(maxsize=4096)
+def _shared(values: tuple[str, ...]) -> tuple[str, ...]:
+    """Return one tuple for all equal ones: the objects of an xApp have the same labels."""
+    return values
 
 
 def has_labels(body: JsonObject, labels: Mapping[str, str], *, component: bool) -> bool:

@@ -75,7 +75,7 @@ class MissingLabels:
 
 
 def predefined_labels(xapp: XApp) -> dict[str, str]:
-    """Return the labels that every object of the release has.
+    """Return a value for each of REGISTRATION_LABELS.
 
     Organization and team are sanitised; the name and a dotted numeric version are valid label values as they are.
     """

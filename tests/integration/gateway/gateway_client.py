@@ -16,7 +16,7 @@ DEPLOYMENT: Final = "/api/deployment/xapp"
 UPLOAD_METHOD: Final = "Upload Chart"
 REMOTE_METHOD: Final = "Remote Chart Repository"
 XAPP_NAME: Final = "acme-ran-hello"
-"""The composed name of what `Desk.form` describes."""
+"""The composed name of what `GatewayClient.form` describes."""
 
 
 @dataclass(frozen=True, slots=True)

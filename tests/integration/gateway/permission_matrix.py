@@ -84,7 +84,6 @@ ACCESS_RULES: Final[dict[RouteKey, PermissionRow]] = {
         VIEWER_OR_EDITOR, (404,), path=ABSENT | {"chart": "c"}
     ),
     RouteKey("GET", "/api/discovery/services"): PermissionRow(ANY_ACCOUNT, (200,)),
-    RouteKey("GET", "/api/discovery/services"): PermissionRow(ANY_ACCOUNT, (200,)),
     RouteKey("GET", "/api/session"): PermissionRow(ANY_ACCOUNT, (200,)),
     RouteKey("DELETE", "/api/session"): PermissionRow(ANY_ACCOUNT, (204,)),
     RouteKey("GET", "/api/stream"): PermissionRow(ANY_ACCOUNT, (200,)),

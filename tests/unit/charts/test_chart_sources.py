@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import yaml
@@ -14,6 +15,7 @@ from aiohttp import web
 from tests.support.charts import chart_archive
 from tests.unit.charts.clock import Clock
 from tests.unit.charts.http_site import Reply, WebServer
+from xapp_operator.api.spec_parts import REPOSITORY_SCHEMES, RepositoryType
 from xapp_operator.charts.chart_request import BasicCredentials, ChartRequest, Repository
 from xapp_operator.charts.chart_sources import ChartSources
 from xapp_operator.config import MIB, Settings
@@ -53,6 +55,18 @@ class Charts(WebServer):
     def request(self, chart: str = "hello", version: str = "0.1.0", **repository: object) -> ChartRequest:
         known = {"url": str(self.url("")), **repository}
         return ChartRequest(repository=Repository(**known), chart=chart, version=version)  # type: ignore[arg-type]
+
+
+def test_every_scheme_of_the_api_has_a_type() -> None:
+    assert set(get_args(RepositoryType)) == set(REPOSITORY_SCHEMES) - {"https"}
+
+
+@pytest.mark.parametrize("scheme", REPOSITORY_SCHEMES)
+async def test_every_scheme_of_the_api_has_a_source(open_sources: Open, scheme: str) -> None:
+    request = ChartRequest(repository=Repository(url=f"{scheme}://127.0.0.1:1"), chart="hello", version="0.1.0")
+    async with open_sources(fetch_timeout_seconds=10.0) as sources:
+        with pytest.raises(SourceUnavailable):
+            await sources.resolve(request)
 
 
 @pytest.fixture

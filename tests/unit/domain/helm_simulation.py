@@ -51,7 +51,7 @@ DONE = {StepResult.SUCCEEDS, StepResult.KILLED_LATE}
 
 @dataclass
 class ReconcilerModel:
-    """One XApp, its release, and the fates of the steps to come; when those are used up, `finally_` is every fate."""
+    """One XApp, its release, and the results of the next steps; after those, every step has `default_result`."""
 
     desired: Digests
     step_results: list[StepResult]

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from tests.unit.reconcile.xapps import xapp
+from xapp_operator.api.json import JsonObject
+from xapp_operator.api.names import REGISTRATION_LABELS
 from xapp_operator.domain.backoff import Backoff
-from xapp_operator.reconcile.labels import RESET_SECONDS, LabelBackoff
+from xapp_operator.monitor.object_labels import has_labels
+from xapp_operator.reconcile.labels import RESET_SECONDS, LabelBackoff, predefined_labels
 
 KEY = ("ric", "hello")
 
@@ -49,3 +53,16 @@ def test_xapps_have_delays_of_their_own_until_they_are_forgotten() -> None:
     assert backoff.next_repair_at(("ric", "other")) == 0
     backoff.forget(KEY)
     assert backoff.next_repair_at(KEY) == 0
+
+
+def test_every_registration_label_has_a_value_and_is_seen_on_objects() -> None:
+    labels = predefined_labels(xapp())
+    assert tuple(labels) == REGISTRATION_LABELS
+    assert has_labels(labelled(labels), labels, component=False)
+    for missing in labels:
+        others = {label: value for label, value in labels.items() if label != missing}
+        assert not has_labels(labelled(others), labels, component=False)
+
+
+def labelled(labels: dict[str, str]) -> JsonObject:
+    return {"metadata": {"labels": {**labels}}}

@@ -1,8 +1,8 @@
 """The interface of a kind of chart source, and what its implementations share.
 
 To add a kind of source, write a module with a class that implements ChartSource, and register it under its URL scheme
-in `charts/chart_sources.py`. The scheme must also be valid in `SCHEMES` of `charts/chart_request.py` and in the API
-(`spec.url` in `api/models.py`).
+in `charts/chart_sources.py`. Add the scheme to REPOSITORY_SCHEMES and RepositoryType in `api/spec_parts.py`, and run
+`make crds`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ArchiveLocation:
     """
 
     source_type: str
-    """`http` or `oci`, for metrics."""
+    """The kind of repository, for metrics."""
     version: str
     url: URL
     digest: str | None

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from xapp_operator.api.conditions import READY, STALLED
 from xapp_operator.api.json import Json, JsonObject, integer, items, obj, pack_json, text
-from xapp_operator.api.models import METHOD_UPLOAD, HealthStatus, Phase
+from xapp_operator.api.models import METHOD_UPLOAD, HealthStatus, Phase, XAppSpec
 from xapp_operator.gateway.catalog.object_store import ObjectStore, SortKey, SortValue
 from xapp_operator.gateway.schemas.records import (
     ChartModel,
@@ -49,6 +49,8 @@ def _field_names(model: type[BaseModel]) -> tuple[str, ...]:
 
 _RECORD_FIELDS: Final = _field_names(XAppRecord)
 _RECORD_FIELD_SET: Final = frozenset(_RECORD_FIELDS)
+_SPEC_FIELDS: Final = tuple(field for field in _field_names(XAppSpec) if field in _RECORD_FIELD_SET)
+"""The fields that a record takes from `spec` as they are."""
 _RELEASE_FIELDS: Final = _field_names(ReleaseModel)
 _CHART_FIELDS: Final = _field_names(ChartModel)
 _SERVICE_FIELDS: Final = _field_names(ServiceModel)
@@ -98,15 +100,10 @@ def build_xapp_entry(xapp: JsonObject) -> XAppEntry:
     ready_condition = _find_condition(conditions, READY)
     upload = spec.get("method") == METHOD_UPLOAD
     record: JsonObject = {
+        **_select(spec, _SPEC_FIELDS),
         "name": text(metadata, "name"),
         "namespace": text(metadata, "namespace"),
         "uid": text(metadata, "uid"),
-        "xAppName": spec.get("xAppName"),
-        "organization": spec.get("organization"),
-        "team": spec.get("team"),
-        "version": spec.get("version"),
-        "owner": spec.get("owner"),
-        "method": spec.get("method"),
         "source": SOURCE_XAPP,
         "phase": Phase.UNINSTALLING.value if deleting else text(status, "phase", Phase.PENDING.value),
         "ready": is_current and not deleting and ready_condition.get("status") == "True",

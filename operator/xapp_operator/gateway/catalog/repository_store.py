@@ -47,7 +47,7 @@ def build_repository_entry(raw: JsonObject) -> RepositoryEntry:
         "name": name,
         "namespace": namespace,
         "url": spec.url,
-        "type": OCI if spec.url.startswith(f"{OCI}://") else "http",
+        "type": spec.url.partition("://")[0].replace("https", "http"),
         "charts": status.get("charts"),
         "lastFetched": status.get("lastFetched"),
         "ready": observed and text(condition, "status") == "True" and "deletionTimestamp" not in metadata,

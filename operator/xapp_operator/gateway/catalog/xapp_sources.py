@@ -14,6 +14,7 @@ import orjson
 
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.models import SERVICES_MAX, HealthStatus, Phase
+from xapp_operator.api.names import LABEL_ORGANIZATION, LABEL_TEAM, LABEL_VERSION
 from xapp_operator.config import Settings
 from xapp_operator.gateway.catalog.records import SOURCE_LABELS, XAppEntry, XAppRecordStore, build_entry
 from xapp_operator.kube.client import KubeClient
@@ -149,15 +150,18 @@ def build_label_entry(registration: Registration) -> XAppEntry:
     """Return the entry of an xApp that is known only by its labels."""
     objects, health = registration.objects, registration.health
     chart, chart_version = _parse_chart_label(registration.first_value(lambda labels: labels.chart))
-    organization = registration.first_value(lambda labels: labels.organization_annotation or labels.organization)
+    organization = registration.first_value(
+        lambda labels: labels.organization_annotation or labels.registration_label(LABEL_ORGANIZATION)
+    )
+    team = registration.first_value(lambda labels: labels.team_annotation or labels.registration_label(LABEL_TEAM))
     record: JsonObject = {
         "name": registration.release,
         "namespace": registration.namespace,
         "uid": f"{registration.namespace}/{registration.release}",
         "xAppName": registration.first_value(lambda labels: labels.name) or registration.release,
         "organization": organization or None,
-        "team": registration.first_value(lambda labels: labels.team_annotation or labels.team) or None,
-        "version": registration.first_value(lambda labels: labels.version) or chart_version,
+        "team": team or None,
+        "version": registration.first_value(lambda labels: labels.registration_label(LABEL_VERSION)) or chart_version,
         "source": SOURCE_LABELS,
         "phase": _phase_from_objects(objects, health.status).value,
         "ready": health.status is HealthStatus.HEALTHY,

@@ -2,13 +2,15 @@
 
 uvicorn bounds neither with its httptools protocol, and has no setting for it: anyone who can connect could fill the
 memory with a head that never ends, or keep idle connections open. So this is a subclass of that protocol. It relies on
-the attributes `cycle`, `transport`, `loop` and `timeout_keep_alive_task`; `test_connections` fails if an upgrade of
+the attributes `cycle`, `transport`, `loop` and `timeout_keep_alive_task`, and overrides `send_400_response`;
+`test_connections` fails if an upgrade of
 uvicorn changes them. Bodies are bounded where they are read (`bodies`, `proxy`).
 """
 
 from __future__ import annotations
 
 import asyncio
+from http import HTTPStatus
 from typing import Final
 
 import orjson
@@ -22,29 +24,36 @@ HEAD_MAX_BYTES: Final = 64 * 1024
 HEAD_SECONDS: Final = 30.0
 """Time for a whole head, from the first byte of a request or from the opening of the connection."""
 
-_DETAIL: Final = (
-    f"the request line and the headers have more than {HEAD_MAX_BYTES:,} bytes, which is the maximum: send a shorter "
-    "query, or fewer or smaller cookies and headers"
-)
-_PROBLEM: Final = orjson.dumps(
-    {
-        "type": "about:blank",
-        "title": "Request Header Fields Too Large",
-        "status": 431,
-        "detail": _DETAIL,
-        "instance": None,
-        "errors": [],
+
+def _raw_problem(status: HTTPStatus, detail: str) -> bytes:
+    """Return a whole response, for a request that never became one and so has no path."""
+    body = orjson.dumps(
+        {
+            "type": "about:blank",
+            "title": status.phrase,
+            "status": status,
+            "detail": detail,
+            "instance": None,
+            "errors": [],
+        }
+    )
+    headers = {
+        "Content-Type": PROBLEM_MEDIA_TYPE,
+        "Content-Length": str(len(body)),
+        "Connection": "close",
+        **PROBLEM_HEADERS,
     }
+    head = [f"HTTP/1.1 {status.value} {status.phrase}", *(f"{name}: {value}" for name, value in headers.items())]
+    return "\r\n".join([*head, "\r\n"]).encode() + body
+
+
+_NOT_HTTP_RESPONSE: Final = _raw_problem(
+    HTTPStatus.BAD_REQUEST, "this is not a valid HTTP/1.1 request: correct its request line and headers"
 )
-_HEADERS: Final = {
-    "Content-Type": PROBLEM_MEDIA_TYPE,
-    "Content-Length": str(len(_PROBLEM)),
-    "Connection": "close",
-    **PROBLEM_HEADERS,
-}
-_HEAD_TOO_LARGE_RESPONSE: Final = b"HTTP/1.1 431 Request Header Fields Too Large\r\n%b\r\n%b" % (
-    "".join(f"{name}: {value}\r\n" for name, value in _HEADERS.items()).encode(),
-    _PROBLEM,
+_HEAD_TOO_LARGE_RESPONSE: Final = _raw_problem(
+    HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
+    f"the request line and the headers have more than {HEAD_MAX_BYTES:,} bytes, which is the maximum: send a shorter "
+    "query, or fewer or smaller cookies and headers",
 )
 
 
@@ -74,6 +83,11 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         elif not self._in_body and self._is_idle() and self.timeout_keep_alive_task is None:
             # Empty lines before a request have stopped the keep-alive timer, but have not begun a request.
             self._start_head_timer()
+
+    def send_400_response(self, msg: str) -> None:
+        """Reject what is not HTTP."""
+        self.transport.write(_NOT_HTTP_RESPONSE)
+        self.transport.close()
 
     def on_message_begin(self) -> None:
         super().on_message_begin()

@@ -17,7 +17,15 @@ from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 
-from xapp_operator.errors import ContentTooLarge, FieldError, NotReady, Unauthenticated, XAppError
+from xapp_operator.errors import (
+    ContentTooLarge,
+    FieldError,
+    GatewayNotFound,
+    NotFound,
+    NotReady,
+    Unauthenticated,
+    XAppError,
+)
 from xapp_operator.gateway.http.responses import json_response, wants_pretty
 from xapp_operator.telemetry.logs import get_logger
 
@@ -28,7 +36,7 @@ RETRY_AFTER_SECONDS: Final = 1
 UNAUTHENTICATED_HEADERS: Final = "xapp_operator.unauthenticated_headers"
 """Key of a request's scope: the headers that a 401 has besides its own, as a dictionary."""
 
-_CAMEL_CASE_BOUNDARY: Final = re.compile(r"(?<!^)(?=[A-Z])")
+_CAMEL_CASE_BOUNDARY: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _log = get_logger(__name__)
 
 
@@ -82,7 +90,9 @@ def internal_error_response(error: BaseException, request: HTTPConnection) -> Re
 
 
 def problem_type(error_type: type[XAppError]) -> str:
-    """Return the `type` of a problem: a URN that names the class of the error."""
+    """Return the `type` of a problem: a URN that names the class of the error. `docs/api.md` lists all of them."""
+    if error_type is GatewayNotFound:
+        error_type = NotFound  # it makes no difference to a client whether the gateway or the cluster found nothing
     return PROBLEM_TYPE_PREFIX + _CAMEL_CASE_BOUNDARY.sub("-", error_type.__name__).lower()
 
 

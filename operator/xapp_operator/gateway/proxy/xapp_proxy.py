@@ -57,7 +57,7 @@ class XAppProxy:
         Raises:
             UpstreamUnreachable, UpstreamTimeout: when the xApp does not answer.
             KubeError, MalformedRequest: when the API server refuses the request or would change it.
-            TooManyAtOnce: when the limit is reached.
+            TooManyConcurrentRequests: when the limit is reached.
         """
         async with AsyncExitStack() as stack:
             stack.enter_context(self._slots.acquire())
@@ -94,7 +94,7 @@ class XAppProxy:
 
         Raises:
             InvalidStatus: when the xApp refuses the handshake.
-            UpstreamUnreachable, KubeError, MalformedRequest, TooManyAtOnce: as `forward_request`.
+            UpstreamUnreachable, KubeError, MalformedRequest, TooManyConcurrentRequests: as `forward_request`.
         """
         with self._slots.acquire():
             headers = self._request_headers(websocket, call, length=None)

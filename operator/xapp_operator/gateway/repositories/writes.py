@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.names import API_VERSION, REPOSITORY_KIND
+from xapp_operator.api.spec_parts import REPOSITORY_PREFIXES_TEXT
 from xapp_operator.charts.chart_repositories import create_chart_repository
 from xapp_operator.charts.chart_request import parse_repository_url
 from xapp_operator.common.text import quote_input
@@ -47,7 +48,7 @@ SECRET_SUFFIX_BYTES: Final = 4
 _FIELD_RULES: Final = {
     "name": DNS_LABEL_RULE,
     "namespace": DNS_LABEL_RULE,
-    "url": "must start with http://, https:// or oci://, name a host, and have only visible ASCII characters",
+    "url": f"must start with {REPOSITORY_PREFIXES_TEXT}, name a host, and have only visible ASCII characters",
     "token": "must have only visible ASCII characters, without spaces and line breaks",
 }
 _USER_INFO: Final = re.compile(r"[a-z]+://[^/?#]*@")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from xapp_operator.api.spec_parts import REPOSITORY_PREFIXES_TEXT, REPOSITORY_SCHEMES_PATTERN, RepositoryType
 from xapp_operator.gateway.schemas.records import ResponseModel
 
 CREDENTIAL_MAX = 8192
@@ -24,8 +24,8 @@ class RepositoryRequest(BaseModel):
     namespace: str = Field(max_length=63, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")
     url: str = Field(
         max_length=2048,
-        pattern=r"^(https?|oci)://[!-~]+$",
-        description="http://, https:// or oci://, without credentials.",
+        pattern=f"{REPOSITORY_SCHEMES_PATTERN}[!-~]+$",
+        description=f"{REPOSITORY_PREFIXES_TEXT}, without credentials.",
     )
     username: str | None = Field(None, min_length=1, max_length=CREDENTIAL_MAX, description="Requires password.")
     password: str | None = Field(None, min_length=1, max_length=CREDENTIAL_MAX, description="Requires username.")
@@ -52,7 +52,7 @@ class RepositoryRecord(ResponseModel):
     name: str
     namespace: str
     url: str
-    type: Literal["http", "oci"]
+    type: RepositoryType
     charts: int | None = Field(description="Charts in its index, as of lastFetched; null for oci.")
     last_fetched: datetime | None = Field(description="When the operator last fetched it.")
     ready: bool = Field(description="The operator has fetched it with its current settings.")

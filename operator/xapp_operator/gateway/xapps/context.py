@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from xapp_operator.api.names import LABEL_XAPP
 from xapp_operator.common.text import quote_input
 from xapp_operator.errors import GatewayNotFound, NoXAppResource
 from xapp_operator.gateway.auth.callers import Caller
@@ -59,7 +60,7 @@ def labels_only_error(registry: XAppRegistry, entry: XAppEntry) -> NoXAppResourc
             "installed it, or remove it and deploy its chart"
         )
     # After its XApp was deleted with the policy Orphan, a release can be adopted only under the same name.
-    former_xapp = registration.first_value(lambda labels: labels.xapp) if registration is not None else ""
+    former_xapp = registration.first_value(lambda labels: labels.registration_label(LABEL_XAPP)) if registration else ""
     named = f"named {former_xapp} " if former_xapp else ""
     return NoXAppResource(
         f"{subject}to adopt it, create an XApp {named}in this namespace with releaseName: {entry.release} and "
