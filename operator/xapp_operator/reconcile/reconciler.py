@@ -34,18 +34,16 @@ from xapp_operator.domain.actions import (
 from xapp_operator.domain.backoff import Backoff
 from xapp_operator.domain.plan import plan
 from xapp_operator.domain.plan_input import AttemptOutcome, PlanInput
-from xapp_operator.errors import AccessDenied, NotFound, XAppError
+from xapp_operator.errors import AccessDenied, KubeError, NotFound, XAppError
 from xapp_operator.reconcile.observe import Observation, Observer
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.status_draft import StatusDraft, start_attempt, utc
 from xapp_operator.reconcile.status_rendering import render_status
-from xapp_operator.reconcile.verbs.adopt import adopt
+from xapp_operator.reconcile.verbs.adopt_unlock import adopt, unlock
 from xapp_operator.reconcile.verbs.deploy import deploy
 from xapp_operator.reconcile.verbs.repair_labels import repair_labels
 from xapp_operator.reconcile.verbs.rollback import reject_rollback, rollback
-from xapp_operator.reconcile.verbs.save_repository import save_repository
 from xapp_operator.reconcile.verbs.uninstall import cleanup_orphans, uninstall
-from xapp_operator.reconcile.verbs.unlock import unlock
 from xapp_operator.reconcile.work_queue import NamespacedName
 from xapp_operator.telemetry.logs import get_logger
 
@@ -233,7 +231,7 @@ class Reconciler:
             case RejectRollback():
                 reject_rollback(action, request, context)
             case SaveRepository():
-                await save_repository(request, context)
+                await self._save_repository(request)
             case UpdateArchiveOwners():
                 await context.chart_secret_owners.update(request.xapp, observation.archive_owner_changes)
             case RepairLabels():
@@ -271,6 +269,15 @@ class Reconciler:
                 await uninstall(action, request, context, attempt)
         ended = request.draft.attempt
         return _METRIC_OUTCOMES.get(ended.outcome, "succeeded") if ended is not None else "succeeded"
+
+    async def _save_repository(self, request: ReconcileRequest) -> None:
+        """Create the ChartRepository; a permanent error becomes the error of the chart's source."""
+        try:
+            await self._context.repositories.save_repository(request.xapp)
+        except KubeError as error:
+            if not error.permanent:
+                raise
+            request.draft = replace(request.draft, repository_error=error)
 
     async def _finish(self, decision: Wait | Nothing, request: ReconcileRequest, observation: Observation) -> None:
         """Report the decision, and choose when to reconcile again."""

@@ -29,7 +29,7 @@ from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import CHART_REPOSITORIES
 from xapp_operator.kube.status_writer import StatusWriter
 from xapp_operator.reconcile.impersonation import Impersonation
-from xapp_operator.reconcile.repository_status import render_repository_status
+from xapp_operator.reconcile.status_rendering import render_repository_status
 from xapp_operator.reconcile.work_queue import NamespacedName, WorkQueue
 from xapp_operator.telemetry.logs import get_logger
 
