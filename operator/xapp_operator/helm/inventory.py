@@ -10,7 +10,6 @@ from xapp_operator.api.json import JsonObject, items, obj, text
 from xapp_operator.errors import HelmError
 from xapp_operator.helm.manifest import load_documents
 
-RESOURCE_POLICY: Final = "helm.sh/resource-policy"
 OBJECTS_MAX: Final = 10_000
 LIST_ITEMS_MAX: Final = 100_000  # aliases can multiply even empty lists
 
@@ -20,15 +19,13 @@ class ObjectRef:
     """One object of a release.
 
     `namespace` is empty if the manifest names none: then it is that of the release, or the kind is cluster-scoped.
-    `kept_on_uninstall` is `helm.sh/resource-policy: keep`. `expires` means that Kubernetes deletes the object when it
-    has finished (`ttlSecondsAfterFinished` of a Job).
+    `expires` means that Kubernetes deletes the object when it has finished (`ttlSecondsAfterFinished` of a Job).
     """
 
     api_version: str
     kind: str
     namespace: str
     name: str
-    kept_on_uninstall: bool = False
     expires: bool = False
 
 
@@ -84,12 +81,10 @@ def _reference(document: JsonObject) -> ObjectRef | None:
     kind, name = text(document, "kind"), text(metadata, "name")
     if not kind or not name:
         return None
-    policy = text(obj(metadata, "annotations"), RESOURCE_POLICY)
     return ObjectRef(
         api_version=text(document, "apiVersion"),
         kind=kind,
         namespace=text(metadata, "namespace"),
         name=name,
-        kept_on_uninstall=policy.strip().lower() == "keep",
         expires="ttlSecondsAfterFinished" in obj(document, "spec"),
     )

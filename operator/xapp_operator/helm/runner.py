@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import re
 import shutil
 import signal
@@ -18,13 +20,13 @@ from xapp_operator.errors import ChartInvalid, HelmError, HelmTimeout, XAppError
 from xapp_operator.helm.arguments import environment
 from xapp_operator.helm.bounded_process import Command, ProcessLimits, ProcessResult, run_process
 from xapp_operator.helm.error_rules import error_from_stderr
-from xapp_operator.helm.kubeconfig import absolute_paths, write_pod_kubeconfig
 from xapp_operator.helm.workspace import Workspace
 from xapp_operator.telemetry.logs import get_logger
 from xapp_operator.telemetry.metrics import METRICS
 
 OUTPUT_MAX_BYTES: Final = 16 * MIB
 CPU_SECONDS: Final = 60  # a normal call needs less than one
+SERVICE_ACCOUNT_FOLDER: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 _GO_RUNTIME_CRASH: Final = re.compile(r"^(?:fatal error: |SIG[A-Z]+: |runtime: )", re.MULTILINE)
 
@@ -148,9 +150,29 @@ def find_helm(name: str) -> Path:
     return Path(program).absolute()
 
 
+def write_pod_kubeconfig(path: Path, *, server: str, account_folder: str = SERVICE_ACCOUNT_FOLDER) -> None:
+    """Write the kubeconfig of a pod for the API server at `server`; `account_folder` has its token and CA.
+
+    A pod needs one too: with the in-cluster configuration, the Kubernetes client library ignores `--kube-as-user`
+    (client-go, `clientcmd.inClusterClientConfig`), so helm would act as the operator. The file names the mounted token
+    by its path and contains no secret.
+    """
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "pod",
+        "contexts": [{"name": "pod", "context": {"cluster": "pod", "user": "pod"}}],
+        "clusters": [
+            {"name": "pod", "cluster": {"server": server, "certificate-authority": f"{account_folder}/ca.crt"}}
+        ],
+        "users": [{"name": "pod", "user": {"tokenFile": f"{account_folder}/token"}}],
+    }
+    path.write_text(json.dumps(content))
+
+
 def _resolve_kubeconfig(kubeconfig: str | None, server: str | None, folder: Path) -> str | None:
-    if kubeconfig is not None:
-        return absolute_paths(kubeconfig)
+    if kubeconfig is not None:  # one path or several, made absolute because helm runs in another folder
+        return os.pathsep.join(str(Path(path).expanduser().absolute()) for path in kubeconfig.split(os.pathsep) if path)
     if server is None:
         return None
     path = folder / "kubeconfig"

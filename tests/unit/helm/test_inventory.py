@@ -49,15 +49,6 @@ def test_a_kind_that_only_sounds_like_a_list_is_an_object() -> None:
     assert [one.kind for one in manifest_inventory(manifest)] == ["AllowList"]
 
 
-@pytest.mark.parametrize(("policy", "kept"), [("keep", True), (" Keep ", True), ("delete", False), ("", False)])
-def test_the_resource_policy_is_noted_as_helm_reads_it(policy: str, *, kept: bool) -> None:
-    manifest = (
-        "apiVersion: v1\nkind: ConfigMap\n"
-        f"metadata: {{name: a, annotations: {{helm.sh/resource-policy: '{policy}'}}}}\n"
-    )
-    assert manifest_inventory(manifest)[0].kept_on_uninstall is kept
-
-
 def test_odd_scalars_are_texts() -> None:
     manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: 2026-13-45}\ndata: {a: 0o99, b: 1e9999, c: =, d: ~}\n"
     assert manifest_inventory(manifest)[0].name == "2026-13-45"
