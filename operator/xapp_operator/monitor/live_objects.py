@@ -165,8 +165,7 @@ def _live_service(body: JsonObject) -> LiveService:
 
 
 def _live_ingress(body: JsonObject) -> LiveIngress:
-    spec = obj(body, "spec")
-    return LiveIngress(backends=tuple(_ingress_backends(spec)), addresses=_load_balancer_addresses(body))
+    return LiveIngress(tuple(_ingress_backends(obj(body, "spec"))), _load_balancer_addresses(body))
 
 
 def _ingress_backends(spec: JsonObject) -> Iterator[IngressBackend]:

@@ -163,9 +163,10 @@ class XAppMonitor:
             )
             for resource, body in bodies
         )
-        self._strays[owner] = {live.key: live for live in strays}
-        if not self._strays[owner]:
-            del self._strays[owner]
+        if found := {live.key: live for live in strays}:
+            self._strays[owner] = found
+        else:
+            self._strays.pop(owner, None)
 
     async def update_object(self, resource: Resource, body: JsonObject) -> None:
         """Store an object as a write has just returned it, and watch its kind from now on if it has a status.

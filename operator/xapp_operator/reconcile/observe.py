@@ -111,7 +111,11 @@ class Observer:
                 missing_labels = await find_missing_labels(
                     xapp, client=context.impersonation.client_for(xapp), monitor=context.monitor
                 )
-                labels = self._label_state(xapp, draft, release, missing_labels)
+                labels = LabelState(
+                    missing=bool(missing_labels.objects),
+                    outdated=key in context.incompletely_labelled or draft.labelled_revision != release.revision,
+                    repair_at=context.label_backoff.next_repair_at(key),
+                )
         changes = context.inputs.archive_owner_changes(xapp) if isinstance(desired, Digests) else ArchiveOwnerChanges()
         return Observation(
             state=ObservedState(
@@ -204,16 +208,6 @@ class Observer:
                 }
             )
             for info in sorted(stored, key=lambda info: -info.revision)
-        )
-
-    def _label_state(
-        self, xapp: XApp, draft: StatusDraft, release: ObservedRelease, missing: MissingLabels
-    ) -> LabelState:
-        incomplete = xapp.key in self._context.incompletely_labelled
-        return LabelState(
-            missing=bool(missing.objects),
-            outdated=incomplete or draft.labelled_revision != release.revision,
-            repair_at=self._context.label_backoff.next_repair_at(xapp.key),
         )
 
     def _unready_dependencies(self, xapp: XApp) -> tuple[str, ...]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
-from types import TracebackType
 from typing import Final, Self
 
 from xapp_operator.api.json import JsonObject, obj, text
@@ -109,9 +108,7 @@ class OperatorRuntime:
         ]
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
 
     def update_xapp(self, body: JsonObject) -> None:

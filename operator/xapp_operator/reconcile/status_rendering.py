@@ -23,7 +23,7 @@ from xapp_operator.api.models import (
 )
 from xapp_operator.common.text import shorten
 from xapp_operator.domain.actions import Nothing, Wait
-from xapp_operator.domain.plan_input import Attempt, AttemptOutcome
+from xapp_operator.domain.plan_input import AttemptOutcome
 from xapp_operator.errors import XAppError
 from xapp_operator.monitor.xapp_monitor import MonitorReport
 from xapp_operator.reconcile.status_draft import StatusDraft, attempt_to_status, utc
@@ -152,7 +152,9 @@ def _set_settled(conditions: ConditionSet, decision: Nothing, draft: StatusDraft
         message = f"{describe_release(draft)} is deployed and healthy"
         if decision.note:
             message = f"{message}; {decision.note}"
-        conditions.set(READY, status=True, reason=_success_reason(draft.attempt), message=message)
+        action = draft.attempt.action if draft.attempt else "Install"
+        reason = SUCCESS_REASONS.get(action, Reason.INSTALL_SUCCEEDED)
+        conditions.set(READY, status=True, reason=reason, message=message)
         return Phase.DEPLOYED
     if live.status is HealthStatus.DEGRADED:
         conditions.remove(RECONCILING)
@@ -161,7 +163,3 @@ def _set_settled(conditions: ConditionSet, decision: Nothing, draft: StatusDraft
     conditions.set(READY, status=False, reason=Reason.PROGRESSING, message=live.message)
     conditions.set(RECONCILING, status=True, reason=Reason.PROGRESSING, message=live.message)
     return Phase.DEPLOYING
-
-
-def _success_reason(attempt: Attempt | None) -> str:
-    return SUCCESS_REASONS.get(attempt.action if attempt else "", Reason.INSTALL_SUCCEEDED)
