@@ -63,7 +63,6 @@ class ReleaseRecord:
 
 
 def release_secret_name(release: str, revision: int) -> str:
-    """Return the name of the Secret that records `revision` of `release`."""
     return f"{HELM_SECRET_PREFIX}{release}.v{revision}"
 
 

@@ -101,7 +101,6 @@ class XAppMonitor:
         await asyncio.gather(*(cache.wait_synced(timeout_seconds=SYNC_SECONDS) for cache in self._caches.values()))
 
     async def stop(self) -> None:
-        """End every watch."""
         if self._recheck is not None:
             self._recheck.cancel()
         await asyncio.gather(*(cache.stop() for cache in self._caches.values()))
@@ -131,11 +130,9 @@ class XAppMonitor:
         )
 
     def has_inventory(self, owner: OwnerKey) -> bool:
-        """Return whether the inventory of `owner` is known."""
         return owner in self._expected
 
     def forget_inventory(self, owner: OwnerKey) -> None:
-        """Forget what the release of `owner` consisted of."""
         self._expected.pop(owner, None)
         self._strays.pop(owner, None)
 

@@ -76,11 +76,7 @@ class Observer:
         self._context = context
 
     async def observe(self, xapp: XApp, draft: StatusDraft) -> Observation:
-        """Return the facts about `xapp`.
-
-        Args:
-            xapp: the XApp.
-            draft: what this reconcile has found out so far.
+        """Return the facts about `xapp`; `draft` is what this reconcile has found out so far.
 
         Raises:
             KubeError: when the cluster does not answer a question that cannot be left open.

@@ -97,7 +97,6 @@ class Reconciler:
         return True
 
     def forget(self, key: NamespacedName, uid: str) -> None:
-        """Forget an XApp that no longer exists."""
         context = self._context
         self.forget_removed(uid)
         self._failures.pop(key, None)
@@ -219,7 +218,6 @@ class Reconciler:
             )
 
     async def _run_action(self, action: Action, request: ReconcileRequest, observation: Observation) -> str:
-        """Execute `action` and return its outcome for the metrics."""
         context = self._context
         match action:
             case Install() | Upgrade() | Rollback() | Uninstall():
@@ -346,7 +344,6 @@ class Reconciler:
                 context.queue.add(dependent)
 
     def _is_outdated(self, planned: Metadata) -> bool:
-        """Return whether the XApp has changed since it was planned for."""
         cached = self._context.xapps.get((planned.namespace, planned.name))
         if cached is None or cached.uid != planned.uid:
             return True

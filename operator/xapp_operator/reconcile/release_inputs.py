@@ -89,16 +89,13 @@ class ReleaseInputsResolver:
         self._digests: dict[NamespacedName, tuple[Hashable, Digests]] = {}  # with what they were resolved from
 
     def forget(self, key: NamespacedName) -> None:
-        """Forget what is cached of an XApp."""
         self._archives.pop(key, None)
         self._digests.pop(key, None)
 
     async def resolve_digests(self, xapp: XApp, *, revalidate: bool = False) -> Digests:
         """Return the digests of the chart and the values that `xapp` asks for now.
 
-        Args:
-            xapp: the XApp.
-            revalidate: ask the repository whether its index has changed, however old the cached one is.
+        With `revalidate`, ask the repository whether its index has changed, however old the cached one is.
 
         Raises:
             XAppError: when chart or values are not available.

@@ -51,12 +51,10 @@ class ReleaseWatch:
         self._cache.subscribe(self._on_event)
 
     async def start(self) -> None:
-        """Start the watch and wait for the first list."""
         self._cache.start()
         await self._cache.wait_synced(timeout_seconds=SYNC_SECONDS)
 
     async def stop(self) -> None:
-        """Stop the watch."""
         await self._cache.stop()
 
     @property
@@ -69,17 +67,13 @@ class ReleaseWatch:
         return self._index.revisions((namespace, name))
 
     def get_revision(self, namespace: str, name: str, number: int) -> RevisionInfo | None:
-        """Return one revision."""
         return next((info for info in self.revisions(namespace, name) if info.revision == number), None)
 
     def get_release(self, namespace: str, name: str, *, attempt: Attempt | None) -> ObservedRelease | None:
         """Return the release as input of `plan`, or None when there is none.
 
-        Args:
-            namespace: of the release.
-            name: of the release.
-            attempt: the last attempt of its XApp. A rollback copies the labels of the revision that it returns to, so
-                only the recorded attempt shows that the operator started it.
+        `attempt` is the last one of its XApp. A rollback copies the labels of the revision that it returns to, so only
+        the recorded attempt shows that the operator started it.
         """
         revisions = self.revisions(namespace, name)
         if not revisions:

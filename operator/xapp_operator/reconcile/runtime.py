@@ -127,7 +127,6 @@ class OperatorRuntime:
         self._queue.add(key)
 
     def delete_xapp(self, body: JsonObject) -> None:
-        """Forget an XApp that no longer exists."""
         key, uid = _key_and_uid(body)
         if self._xapps.remove(key, uid):
             self._reconciler.forget(key, uid)

@@ -76,11 +76,9 @@ def render_repository_status(
 ) -> JsonObject:
     """Return the whole status of a ChartRepository as JSON.
 
-    Args:
-        repository: the ChartRepository with its stored status.
-        charts: the number of charts in the index; None for a registry, which has no index.
-        error: why the index could not be read; then the stored number of charts and time of the last fetch stay.
-        now: seconds since the epoch.
+    `charts` is the number of charts in the index, or None for a registry, which has no index. `error` tells why the
+    index could not be read; then the stored number of charts and time of the last fetch stay. `now` is seconds since
+    the epoch.
     """
     stored = repository.status
     conditions = ConditionSet(stored.conditions or (), generation=repository.metadata.generation, now=utc(now))

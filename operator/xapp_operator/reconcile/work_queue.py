@@ -42,7 +42,6 @@ class WorkQueue:
             self._delayed[key] = loop.call_at(at, self._add_delayed, key)
 
     def cancel_delayed(self, key: NamespacedName) -> None:
-        """Cancel the delayed add of `key`."""
         if key in self._delayed:
             self._delayed.pop(key).cancel()
 

@@ -74,11 +74,9 @@ class Metrics:
         self._with_labels(self._reconciles, action=action, outcome=outcome).observe(seconds)
 
     def set_queue_depth(self, *, depth: int) -> None:
-        """Set how many XApps wait."""
         self._queue.set(depth)
 
     def set_leading(self, *, leading: bool) -> None:
-        """Set whether this process is the leader."""
         self._leader.set(leading)
 
     def set_xapps_by_phase(self, by_phase: Mapping[str, int]) -> None:
@@ -88,7 +86,6 @@ class Metrics:
             self._with_labels(self._phases, phase=phase).inc(count)
 
     def record_helm(self, *, command: str, outcome: str, seconds: float) -> None:
-        """Record one helm process."""
         self._with_labels(self._helm, command=command, outcome=outcome).observe(seconds)
 
     def record_chart_fetch(self, *, source: str, outcome: str) -> None:
@@ -96,7 +93,6 @@ class Metrics:
         self._with_labels(self._fetches, source=source, outcome=outcome).inc()
 
     def record_watch_restart(self, *, resource: str) -> None:
-        """Count one restart of a watch."""
         self._with_labels(self._watch_restarts, resource=resource).inc()
 
     def record_request(self, *, method: str, route: str, status: int, seconds: float) -> None:
@@ -104,7 +100,6 @@ class Metrics:
         self._with_labels(self._requests, method=method, route=route, status=str(status)).observe(seconds)
 
     def render(self) -> bytes:
-        """Return all metrics in the format of CONTENT_TYPE."""
         return generate_latest(self.registry)
 
     def _with_labels(self, metric: _Metric, **labels: str) -> _Metric:
