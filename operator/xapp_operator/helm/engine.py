@@ -132,7 +132,7 @@ class HelmEngine:
         outcome = await self._runner.run(call)
         if outcome.exit_code > 0 and is_release_not_found(outcome.stderr):
             return ()
-        self._raise_on_failure(call, outcome)
+        self._runner.raise_on_failure(call, outcome)
         return tuple(f"{one['kind']}/{one['name']}" for one in _UNVERIFIED_RESOURCE.finditer(_stdout_text(outcome)))
 
     async def test(self, request: TestRequest) -> None:
@@ -188,13 +188,8 @@ class HelmEngine:
 
     async def _run_checked(self, call: HelmCall) -> ProcessResult:
         outcome = await self._runner.run(call)
-        self._raise_on_failure(call, outcome)
+        self._runner.raise_on_failure(call, outcome)
         return outcome
-
-    def _raise_on_failure(self, call: HelmCall, outcome: ProcessResult) -> None:
-        error = self._runner.error_of(call, outcome)
-        if error is not None:
-            raise error
 
     def _parse_render_output(self, request: TemplateRequest, call: HelmCall, outcome: ProcessResult) -> RenderResult:
         found_warnings = parse_warnings(outcome.stderr)
@@ -204,7 +199,7 @@ class HelmEngine:
             stop_reason = template_stop_reason(outcome.stderr, secrets=secret_texts(request.values))
             if stop_reason is not None:
                 return RenderResult(manifest="", notes="", warnings=(*found_warnings, stop_reason))
-        self._raise_on_failure(call, outcome)
+        self._runner.raise_on_failure(call, outcome)
         return RenderResult(manifest=_stdout_text(outcome), notes="", warnings=found_warnings)
 
 

@@ -16,7 +16,7 @@ from xapp_operator.api.json import JsonObject
 from xapp_operator.config import MIB, Settings
 from xapp_operator.domain.redaction import secret_texts
 from xapp_operator.domain.yaml_values import dump_values
-from xapp_operator.errors import ChartInvalid, HelmError, HelmTimeout, XAppError
+from xapp_operator.errors import ChartInvalid, HelmError, HelmTimeout
 from xapp_operator.helm.arguments import environment
 from xapp_operator.helm.bounded_process import Command, ProcessLimits, ProcessResult, run_process
 from xapp_operator.helm.error_rules import error_from_stderr
@@ -88,28 +88,28 @@ class HelmRunner:
         )
         return outcome
 
-    def error_of(self, call: HelmCall, outcome: ProcessResult) -> XAppError | None:
-        """Return the error that `outcome` means, or None."""
+    def raise_on_failure(self, call: HelmCall, outcome: ProcessResult) -> None:
+        """Raise the XAppError that `outcome` means, if any."""
         if outcome.timed_out:
-            return HelmTimeout(
+            raise HelmTimeout(
                 f"helm {call.command} did not finish within {call.timeout_seconds:g} s and was ended: raise the timeout"
             )
         if outcome.exit_code == 0:
-            return None
+            return
         if outcome.exit_code == -signal.SIGKILL and outcome.duration_seconds >= call.cpu_seconds:
-            return ChartInvalid(
+            raise ChartInvalid(
                 f"the chart needs more than {call.cpu_seconds} s of processor time: simplify its templates"
             )
         if _GO_RUNTIME_CRASH.search(outcome.stderr):
-            return ChartInvalid(
+            raise ChartInvalid(
                 f"the chart needs more than the {self._memory // MIB} MiB of memory that helm may use: simplify its "
                 "templates, or raise XAPP_HELM_MEMORY"
             )
         if outcome.exit_code < 0:
-            return HelmError(
+            raise HelmError(
                 f"helm {call.command} was killed by signal {-outcome.exit_code}: check the memory of the machine"
             )
-        return error_from_stderr(
+        raise error_from_stderr(
             outcome.stderr, chart=call.chart_name, secrets=call.secrets | secret_texts(call.values or {})
         )
 

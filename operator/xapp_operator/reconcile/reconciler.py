@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import time
 from collections import Counter
@@ -89,12 +90,10 @@ class Reconciler:
     async def wait_removed(self, uid: str, *, seconds: float) -> bool:
         """Return whether nothing is left to remove, waiting at most `seconds` for it."""
         event = self._removed.setdefault(uid, asyncio.Event())
-        try:
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await event.wait()
-        except TimeoutError:
-            return False
-        return True
+        return event.is_set()
 
     def forget(self, key: NamespacedName, uid: str) -> None:
         context = self._context
