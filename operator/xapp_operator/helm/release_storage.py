@@ -19,8 +19,7 @@ from xapp_operator.api.json import Json, JsonObject, integer, obj, text
 from xapp_operator.api.names import HELM_SECRET_PREFIX
 from xapp_operator.config import MIB
 from xapp_operator.errors import HelmError
-from xapp_operator.helm.inventory import manifest_objects
-from xapp_operator.helm.manifest import split_documents
+from xapp_operator.helm.manifest import manifest_objects, split_documents
 
 RELEASE_BYTES_MAX: Final = 32 * MIB
 JSON_VALUES_MAX: Final = 500_000

@@ -25,8 +25,7 @@ from xapp_operator.domain.plan_input import (
 )
 from xapp_operator.domain.values import values_digest
 from xapp_operator.errors import HelmError, InputError, KubeError, SourceUnavailable, XAppError
-from xapp_operator.helm.inventory import manifest_inventory
-from xapp_operator.helm.manifest import load_documents, split_documents
+from xapp_operator.helm.manifest import load_documents, manifest_inventory, split_documents
 from xapp_operator.helm.requests import TemplateRequest
 from xapp_operator.kube.reader import is_namespace_terminating
 from xapp_operator.monitor.root_cause import find_root_cause

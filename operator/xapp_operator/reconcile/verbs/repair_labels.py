@@ -16,7 +16,7 @@ from xapp_operator.api.json import JsonObject
 from xapp_operator.api.names import LABEL_COMPONENT
 from xapp_operator.domain.actions import RepairLabels
 from xapp_operator.errors import AccessDenied, NotFound
-from xapp_operator.helm.inventory import ObjectRef, manifest_inventory
+from xapp_operator.helm.manifest import ObjectRef, manifest_inventory
 from xapp_operator.kube.resources import SERVICES
 from xapp_operator.monitor.xapp_monitor import UnlabelledObject
 from xapp_operator.reconcile.labels import original_text_annotations, predefined_labels

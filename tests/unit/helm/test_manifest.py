@@ -3,7 +3,7 @@
 import pytest
 
 from xapp_operator.errors import HelmError
-from xapp_operator.helm.inventory import ObjectRef, manifest_inventory
+from xapp_operator.helm.manifest import ObjectRef, manifest_inventory
 
 
 def test_objects_are_listed_in_order_and_once() -> None:
