@@ -5,6 +5,7 @@ Charts and versions are in the index cache of `charts`.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -163,19 +164,12 @@ class RepositoryReconciler:
             if not isinstance(failure, ChartSourceError) and not failure.permanent:
                 raise
             error = failure
-        await self._write_status(cached, charts=charts, error=error, now=now)
-        return cached.model.spec.interval_seconds
-
-    async def _write_status(
-        self, cached: _CachedRepository, *, charts: int | None, error: XAppError | None, now: float
-    ) -> None:
         status = render_repository_status(cached.model, charts=charts, error=error, now=now)
-        try:
+        with contextlib.suppress(NotFound):
             written = await self._status_writer.write(cached.raw, status)
-        except NotFound:
-            return
-        if written is not None and cached.model.key in self._cached:
-            self._cached[cached.model.key] = _CachedRepository(written, ChartRepository.model_validate(written))
+            if written is not None and key in self._cached:
+                self._cached[key] = _CachedRepository(written, ChartRepository.model_validate(written))
+        return cached.model.spec.interval_seconds
 
     async def _load(self, key: NamespacedName, model: ChartRepository) -> Repository:
         loaded = self._loaded.get(key)
