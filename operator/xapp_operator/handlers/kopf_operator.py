@@ -7,10 +7,8 @@ rescue a stuck deletion.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, cast
 
 import kopf
@@ -18,7 +16,6 @@ import kopf
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.names import FIELD_MANAGER, FINALIZER, GROUP, REPOSITORY_PLURAL, VERSION, XAPP_PLURAL
 from xapp_operator.config import Settings
-from xapp_operator.handlers.diffbase_storage import ConstantDiffBaseStorage
 from xapp_operator.reconcile.runtime import OperatorRuntime
 
 DELETE_WAIT_SECONDS: Final = 5.0
@@ -29,6 +26,24 @@ INACTIVITY_TIMEOUT_SECONDS: Final = 90.0
 CONNECT_TIMEOUT_SECONDS: Final = 10.0
 REQUEST_TIMEOUT_SECONDS: Final = 30.0
 EXIT_TIMEOUT_SECONDS: Final = 0.5
+
+
+class _ConstantDiffBaseStorage(kopf.DiffBaseStorage):
+    """A storage in which every object looks unchanged since it was last handled.
+
+    kopf's own annotation holds the whole spec and breaks at 256 KiB of annotations. The operator is level-triggered and
+    needs no differences, so the stored essence is a constant. kopf then sees neither creations nor updates to handle
+    and writes no annotation; events and deletions still come.
+    """
+
+    def build(self, *, body: kopf.Body, extra_fields: Iterable[Any] | None = None) -> kopf.BodyEssence:
+        return kopf.BodyEssence()
+
+    def fetch(self, *, body: kopf.Body) -> kopf.BodyEssence | None:
+        return kopf.BodyEssence()
+
+    def store(self, *, body: kopf.Body, patch: kopf.Patch, essence: kopf.BodyEssence) -> None:
+        pass
 
 
 def build_registry(runtime: OperatorRuntime, *, on_started: Callable[[], None]) -> kopf.OperatorRegistry:
@@ -42,7 +57,16 @@ def build_registry(runtime: OperatorRuntime, *, on_started: Callable[[], None]) 
 
     @kopf.on.login(registry=registry)
     async def login(**_: Any) -> kopf.ConnectionInfo:
-        return await _connection_info(runtime)
+        ours = await runtime.kube.credentials.connection()
+        return kopf.ConnectionInfo(
+            server=ours.server,
+            token=ours.token,
+            ca_data=ours.ca_data,
+            certificate_data=ours.certificate_data,
+            private_key_data=ours.private_key_data,
+            insecure=ours.insecure,
+            proxy_url=ours.proxy,
+        )
 
     @kopf.on.event(GROUP, VERSION, XAPP_PLURAL, registry=registry)
     async def xapp_event(event: kopf.RawEvent, **_: Any) -> None:
@@ -64,29 +88,18 @@ def build_registry(runtime: OperatorRuntime, *, on_started: Callable[[], None]) 
     return registry
 
 
-async def run_operator(
-    runtime: OperatorRuntime, settings: Settings, *, stop: asyncio.Event, on_started: Callable[[], None]
-) -> None:
-    """Run kopf on the current loop until `stop` is set.
+async def run_operator(runtime: OperatorRuntime, settings: Settings, *, on_started: Callable[[], None]) -> None:
+    """Run kopf on the current loop until it is cancelled.
 
-    kopf is cancelled, because its own stop waits 5 s for every task that was started while it ran, ours too.
+    Its own stop would wait 5 s for every task that was started while it ran, ours too.
     """
     _quiet_kopf_logs()
-    operator = asyncio.create_task(
-        kopf.operator(
-            registry=build_registry(runtime, on_started=on_started),
-            standalone=True,
-            clusterwide=not settings.namespaces,
-            namespaces=cast("Sequence[str]", settings.namespaces),
-        )
+    await kopf.operator(
+        registry=build_registry(runtime, on_started=on_started),
+        standalone=True,
+        clusterwide=not settings.namespaces,
+        namespaces=cast("Sequence[str]", settings.namespaces),
     )
-    stopping = asyncio.create_task(stop.wait())
-    await asyncio.wait({operator, stopping}, return_when=asyncio.FIRST_COMPLETED)
-    stopping.cancel()
-    if not operator.done():
-        operator.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await operator
 
 
 def _quiet_kopf_logs() -> None:
@@ -97,7 +110,7 @@ def _quiet_kopf_logs() -> None:
 
 def _configure_kopf(settings: kopf.OperatorSettings) -> None:
     settings.persistence.finalizer = FINALIZER
-    settings.persistence.diffbase_storage = ConstantDiffBaseStorage()
+    settings.persistence.diffbase_storage = _ConstantDiffBaseStorage()
     settings.persistence.progress_storage = kopf.AnnotationsProgressStorage(prefix=GROUP)
     settings.posting.enabled = False
     settings.posting.reporting_component = FIELD_MANAGER
@@ -109,16 +122,3 @@ def _configure_kopf(settings: kopf.OperatorSettings) -> None:
     settings.networking.connect_timeout = CONNECT_TIMEOUT_SECONDS
     settings.scanning.disabled = True
     settings.queueing.exit_timeout = EXIT_TIMEOUT_SECONDS
-
-
-async def _connection_info(runtime: OperatorRuntime) -> kopf.ConnectionInfo:
-    ours = await runtime.kube.credentials.connection()
-    return kopf.ConnectionInfo(
-        server=ours.server,
-        token=ours.token,
-        ca_data=ours.ca_data,
-        certificate_data=ours.certificate_data,
-        private_key_data=ours.private_key_data,
-        insecure=ours.insecure,
-        proxy_url=ours.proxy,
-    )

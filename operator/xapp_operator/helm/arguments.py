@@ -18,7 +18,6 @@ Each flag was tried with helm 4.3.1:
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Literal
 
@@ -38,8 +37,7 @@ _APPLY_FLAGS: Final = ("--server-side=true", "--force-conflicts")
 
 
 def install(request: ReleaseRequest) -> tuple[str, ...]:
-    flags = ("--replace",) if request.replace else ()
-    return ("install", *flags, *_deploy_arguments(request))
+    return ("install", *_flag_if(request.replace, "--replace"), *_deploy_arguments(request))
 
 
 def upgrade(request: ReleaseRequest) -> tuple[str, ...]:
@@ -67,7 +65,6 @@ def rollback(request: RollbackRequest) -> tuple[str, ...]:
         *_APPLY_FLAGS,
         "--wait=hookOnly",
         f"--history-max={request.history_max}",
-        *_flag_if(request.no_hooks, "--no-hooks"),
         "--",
         request.name,
         str(request.revision),
@@ -106,13 +103,8 @@ def render_notes(request: TemplateRequest) -> tuple[str, ...]:
 
     It has neither `--kube-version` nor `--api-versions`, so only the notes count.
     """
-    return (
-        "install",
-        f"--namespace={request.namespace}",
-        "--dry-run=client",
-        "--output=json",
-        *_chart_arguments(request),
-    )
+    flags = (f"--namespace={request.namespace}", "--dry-run=client", "--output=json")
+    return ("install", *flags, *_chart_arguments(request))
 
 
 def environment(*, working_folder: Path, discovery_cache: Path, kubeconfig: str, memory_bytes: int) -> dict[str, str]:
@@ -142,14 +134,14 @@ def environment(*, working_folder: Path, discovery_cache: Path, kubeconfig: str,
 
 
 def _deploy_arguments(request: ReleaseRequest) -> tuple[str, ...]:
+    labels = ",".join(f"{key}={value}" for key, value in sorted(request.labels.items()))
     return (
         *_common_flags(request),
         *_APPLY_FLAGS,
         "--disable-openapi-validation",
         "--wait=hookOnly",
-        *_labels_flag(request.labels),
+        *_flag_if(bool(labels), f"--labels={labels}"),
         *_flag_if(request.take_ownership, "--take-ownership"),
-        *_flag_if(request.no_hooks, "--no-hooks"),
         "--output=json",
         *_chart_arguments(request),
     )
@@ -167,10 +159,6 @@ def _common_flags(request: ReleaseOperation) -> tuple[str, ...]:
 
 def _impersonation_flag(user: str | None) -> tuple[str, ...]:
     return () if user is None else (f"--kube-as-user={user}",)
-
-
-def _labels_flag(labels: Mapping[str, str]) -> tuple[str, ...]:
-    return (f"--labels={','.join(f'{key}={value}' for key, value in sorted(labels.items()))}",) if labels else ()
 
 
 def _flag_if(condition: bool, flag: str) -> tuple[str, ...]:  # noqa: FBT001 - reads as a sentence

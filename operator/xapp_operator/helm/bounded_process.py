@@ -12,8 +12,9 @@ import os
 import resource
 import signal
 import time
+from asyncio import StreamReader
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -135,15 +136,11 @@ async def _communicate(process: Process, *, stdin: bytes | None, output: _Output
             await process.stdin.drain()
         process.stdin.close()
 
-    async def read_stdout() -> None:
-        while process.stdout is not None and (chunk := await process.stdout.read(READ_BYTES)):
-            output.add_stdout(chunk)
+    async def read(stream: StreamReader | None, add: Callable[[bytes], None]) -> None:
+        while stream is not None and (chunk := await stream.read(READ_BYTES)):
+            add(chunk)
 
-    async def read_stderr() -> None:
-        while process.stderr is not None and (chunk := await process.stderr.read(READ_BYTES)):
-            output.add_stderr(chunk)
-
-    await asyncio.gather(feed(), read_stdout(), read_stderr())
+    await asyncio.gather(feed(), read(process.stdout, output.add_stdout), read(process.stderr, output.add_stderr))
     return await process.wait()
 
 

@@ -30,7 +30,6 @@ from xapp_operator.helm.requests import (
     TemplateRequest,
     TestRequest,
     UninstallRequest,
-    UninstallResult,
 )
 from xapp_operator.helm.runner import OUTPUT_MAX_BYTES, HelmCall, HelmRunner, find_helm
 from xapp_operator.helm.stderr import parse_warnings
@@ -40,7 +39,8 @@ TEMPLATE_CPU_SECONDS: Final = 20
 TIMEOUT_MARGIN_SECONDS: Final = 5.0  # after helm's own timeout, whose message names the hook
 QUERY_TIMEOUT_SECONDS: Final = 30.0
 
-_KEPT_RESOURCE: Final = re.compile(r"^\[(?P<kind>[^\]]+)\] (?P<name>[^:\n]+)(?P<reason>:.*)?$", re.MULTILINE)
+# Without a reason after the name, helm left the object on purpose (resource policy, or owned by another release).
+_UNVERIFIED_RESOURCE: Final = re.compile(r"^\[(?P<kind>[^\]]+)\] (?P<name>[^:\n]+):", re.MULTILINE)
 
 
 class HelmEngine:
@@ -119,10 +119,11 @@ class HelmEngine:
         await self._run_checked(_release_call(arguments.rollback(request), request))
         return await self._get_release(request)
 
-    async def uninstall(self, request: UninstallRequest) -> UninstallResult:
+    async def uninstall(self, request: UninstallRequest) -> tuple[str, ...]:
         """Remove a release with its history; a release that does not exist is no error.
 
-        Returns when the deletes are accepted. When it is interrupted, helm leaves the release `uninstalling`.
+        Returns when the deletes are accepted, with the objects (`Kind/name`) that helm left because it could not read
+        them. When it is interrupted, helm leaves the release `uninstalling`.
 
         Raises:
             XAppError: as `install`.
@@ -130,14 +131,9 @@ class HelmEngine:
         call = _release_call(arguments.uninstall(request), request)
         outcome = await self._runner.run(call)
         if outcome.exit_code > 0 and is_release_not_found(outcome.stderr):
-            return UninstallResult(found=False)
-        self._raise_on_failure(call, outcome)
-        kept_resources = list(_KEPT_RESOURCE.finditer(_stdout_text(outcome)))
-        return UninstallResult(
-            found=True,
-            kept=tuple(f"{one['kind']}/{one['name']}" for one in kept_resources if not one["reason"]),
-            unverified=tuple(f"{one['kind']}/{one['name']}" for one in kept_resources if one["reason"]),
-        )
+            return ()
+        self._runner.raise_on_failure(call, outcome)
+        return tuple(f"{one['kind']}/{one['name']}" for one in _UNVERIFIED_RESOURCE.finditer(_stdout_text(outcome)))
 
     async def test(self, request: TestRequest) -> None:
         """Run the test hooks of a release.
@@ -192,13 +188,8 @@ class HelmEngine:
 
     async def _run_checked(self, call: HelmCall) -> ProcessResult:
         outcome = await self._runner.run(call)
-        self._raise_on_failure(call, outcome)
+        self._runner.raise_on_failure(call, outcome)
         return outcome
-
-    def _raise_on_failure(self, call: HelmCall, outcome: ProcessResult) -> None:
-        error = self._runner.error_of(call, outcome)
-        if error is not None:
-            raise error
 
     def _parse_render_output(self, request: TemplateRequest, call: HelmCall, outcome: ProcessResult) -> RenderResult:
         found_warnings = parse_warnings(outcome.stderr)
@@ -208,7 +199,7 @@ class HelmEngine:
             stop_reason = template_stop_reason(outcome.stderr, secrets=secret_texts(request.values))
             if stop_reason is not None:
                 return RenderResult(manifest="", notes="", warnings=(*found_warnings, stop_reason))
-        self._raise_on_failure(call, outcome)
+        self._runner.raise_on_failure(call, outcome)
         return RenderResult(manifest=_stdout_text(outcome), notes="", warnings=found_warnings)
 
 
@@ -219,7 +210,7 @@ def _release_call(command: tuple[str, ...], request: ReleaseOperation) -> HelmCa
         timeout_seconds=request.timeout + TIMEOUT_MARGIN_SECONDS,
     )
     if isinstance(request, ReleaseRequest):
-        return replace(call, values=request.values, chart_name=request.chart_name, secrets=request.secrets)
+        return replace(call, values=request.values, secrets=request.secrets)
     return call
 
 
@@ -266,7 +257,6 @@ def _release_result(release: JsonObject) -> ReleaseResult:
         app_version=text(metadata, "appVersion"),
         last_deployed=text(info, "last_deployed"),
         first_deployed=text(info, "first_deployed"),
-        notes=text(info, "notes"),
     )
 
 

@@ -55,7 +55,6 @@ def error_from_stderr(stderr: str, *, chart: str = "", secrets: Iterable[str] = 
 
 
 def is_release_not_found(stderr: str) -> bool:
-    """Return whether helm says that there is no such release."""
     return _RELEASE_NOT_FOUND.search(error_text(stderr)) is not None
 
 

@@ -66,9 +66,9 @@ class _ScalarBuilder(TreeBuilder[_Scalar]):
 class MaskedDocument:
     """One masked document; `name` identifies it, as in `apps/v1 Deployment default/web`."""
 
-    name: str
     text: str
-    is_hook: bool
+    name: str = ""
+    is_hook: bool = False
 
 
 def mask_manifest(manifest: str, *, secrets: Iterable[str] = ()) -> str:
@@ -89,16 +89,16 @@ def mask_documents(manifest: str, *, make_mask: MaskFactory = lambda _: MASK) ->
         try:
             yield _mask_document(ended, make_mask)
         except (YAMLError, YamlRefused):
-            yield MaskedDocument(name="", text=WITHHELD, is_hook=False)
+            yield MaskedDocument(WITHHELD)
 
 
 def _mask_document(source: str, make_mask: MaskFactory) -> MaskedDocument:
     roots = [root for _, root in _ScalarBuilder(source, depth_max=DEPTH_MAX, nodes_max=NODES_MAX).roots()]
     if not roots:  # comments only
-        return MaskedDocument(name="", text=source, is_hook=False)
+        return MaskedDocument(source)
     root = roots[0]
     if not isinstance(root, dict) or len(roots) > 1:  # Helm would not apply it
-        return MaskedDocument(name="", text=WITHHELD, is_hook=False)
+        return MaskedDocument(WITHHELD)
     values = {key: _values_of(member) for key, member in root.items()}
     metadata = obj(values, "metadata")
     place = "/".join(filter(None, (text(metadata, "namespace"), text(metadata, "name"))))

@@ -39,42 +39,15 @@ class RevisionInfo:
     resource_version: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReleaseState:
-    """All revisions of one release, oldest first; the newest decides the state of the release."""
-
-    namespace: str
-    name: str
-    revisions: tuple[RevisionInfo, ...]
-
-    @property
-    def latest(self) -> RevisionInfo:
-        return self.revisions[-1]
-
-    def revisions_to_prune(self, keep: int) -> tuple[RevisionInfo, ...]:
-        """Return the old revisions beyond the newest `keep`, never the newest and never a deployed one.
-
-        Upgrades prune by themselves (`--history-max`). `install --replace` does not, so an install that keeps failing
-        would fill the namespace.
-        """
-        older = self.revisions[: -max(keep, 1)]
-        return tuple(revision for revision in older if revision.status != "deployed")
-
-
 class ReleaseIndex:
     """Releases by (namespace, name)."""
 
     def __init__(self) -> None:
         self._revisions: dict[ReleaseKey, dict[int, RevisionInfo]] = {}
 
-    def get(self, namespace: str, name: str) -> ReleaseState | None:
-        """Return the state of a release, or None if there is no such release."""
-        revisions = self._revisions.get((namespace, name))
-        if not revisions:
-            return None
-        return ReleaseState(
-            namespace=namespace, name=name, revisions=tuple(revisions[one] for one in sorted(revisions))
-        )
+    def revisions(self, key: ReleaseKey) -> tuple[RevisionInfo, ...]:
+        """Return the revisions of a release, oldest first; the newest decides the state of the release."""
+        return tuple(info for _, info in sorted(self._revisions.get(key, {}).items()))
 
     def put_revision(self, key: ReleaseKey, info: RevisionInfo) -> None:
         """Add a new or changed revision, unless a newer state of it is known."""
@@ -91,6 +64,15 @@ class ReleaseIndex:
             del revisions[revision]
         if not revisions:
             self._revisions.pop(key, None)
+
+
+def revisions_to_prune(revisions: tuple[RevisionInfo, ...], *, keep: int) -> tuple[RevisionInfo, ...]:
+    """Return the old ones of a release's `revisions` beyond the newest `keep`, never the newest or a deployed one.
+
+    Upgrades prune by themselves (`--history-max`). `install --replace` does not, so an install that keeps failing would
+    fill the namespace.
+    """
+    return tuple(info for info in revisions[: -max(keep, 1)] if info.status != "deployed")
 
 
 def parse_revision(secret: JsonObject) -> tuple[ReleaseKey, RevisionInfo] | None:

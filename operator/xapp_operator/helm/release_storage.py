@@ -19,8 +19,7 @@ from xapp_operator.api.json import Json, JsonObject, integer, obj, text
 from xapp_operator.api.names import HELM_SECRET_PREFIX
 from xapp_operator.config import MIB
 from xapp_operator.errors import HelmError
-from xapp_operator.helm.inventory import manifest_objects
-from xapp_operator.helm.manifest import split_documents
+from xapp_operator.helm.manifest import manifest_objects, split_documents
 
 RELEASE_BYTES_MAX: Final = 32 * MIB
 JSON_VALUES_MAX: Final = 500_000
@@ -34,7 +33,6 @@ _GZIP_MAGIC: Final = b"\x1f\x8b\x08"
 _GZIP_WINDOW: Final = 31  # zlib's number for a gzip header and the largest window
 _JSON_STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)  # linear time for any bytes
 _QUOTES_MAX: Final = 4 * JSON_VALUES_MAX  # a key and a value each
-_SYSTEM_LABELS: Final = frozenset({"name", "owner", "status", "version", "createdAt", "modifiedAt"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,14 +48,8 @@ class ChartMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseRecord:
-    """One revision of a release.
+    """One revision of a release. Times are RFC 3339. `config` has the values that the user gave."""
 
-    Times are RFC 3339. `config` has the values that the user gave. `rollback_revision` is the revision that a rollback
-    copied, else 0. `labels` are those that Helm did not set itself.
-    """
-
-    name: str
-    namespace: str
     revision: int
     status: str
     description: str
@@ -67,12 +59,9 @@ class ReleaseRecord:
     notes: str
     first_deployed: str
     last_deployed: str
-    rollback_revision: int
-    labels: dict[str, str]
 
 
 def release_secret_name(release: str, revision: int) -> str:
-    """Return the name of the Secret that records `revision` of `release`."""
     return f"{HELM_SECRET_PREFIX}{release}.v{revision}"
 
 
@@ -92,8 +81,6 @@ def decode_release(secret: JsonObject) -> ReleaseRecord:
     info, chart = obj(payload, "info"), obj(payload, "chart")
     metadata = obj(chart, "metadata")
     return ReleaseRecord(
-        name=text(payload, "name"),
-        namespace=text(payload, "namespace"),
         revision=integer(payload, "version"),
         status=text(info, "status"),
         description=text(info, "description"),
@@ -109,12 +96,6 @@ def decode_release(secret: JsonObject) -> ReleaseRecord:
         notes=text(info, "notes"),
         first_deployed=text(info, "first_deployed"),
         last_deployed=text(info, "last_deployed"),
-        rollback_revision=integer(info, "rollback_revision"),
-        labels={
-            key: value
-            for key, value in obj(obj(secret, "metadata"), "labels").items()
-            if isinstance(value, str) and key not in _SYSTEM_LABELS
-        },
     )
 
 
@@ -147,16 +128,16 @@ def remove_unserved_kinds(secret: JsonObject, *, served: frozenset[tuple[str, st
         HelmError: as `decode_release`.
     """
     payload = _decode_payload(secret)
-    manifest = text(payload, "manifest")
-    served_documents = [document for document in split_documents(manifest) if _all_served(document, served)]
-    if len(served_documents) == len(split_documents(manifest)):
+    documents = split_documents(text(payload, "manifest"))
+    served_documents = [
+        document
+        for document in documents
+        if all((text(one, "apiVersion"), text(one, "kind")) in served for one in manifest_objects(document))
+    ]
+    if len(served_documents) == len(documents):
         return None
     payload["manifest"] = "".join(f"---{document}" for document in served_documents)
     return _with_payload(secret, payload, status=text(obj(payload, "info"), "status"))
-
-
-def _all_served(document: str, served: frozenset[tuple[str, str]]) -> bool:
-    return all((text(one, "apiVersion"), text(one, "kind")) in served for one in manifest_objects(document))
 
 
 def _with_payload(secret: JsonObject, payload: JsonObject, *, status: str) -> JsonObject:

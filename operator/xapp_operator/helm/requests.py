@@ -34,9 +34,8 @@ class ReleaseRequest(ReleaseOperation):
 
     `labels` go onto the release Secret and last through upgrades. `replace` and `take_ownership` are `--replace` and
     `--take-ownership`. `skip_schema` is for charts whose schema refers to other documents, which helm would fetch.
-    `history_max` applies to upgrades only: Helm has no such limit for an install. `chart_name` lets errors of
-    subcharts name the right path of the values. `secrets` are texts that errors must not contain, besides the values
-    whose keys say that they are secret.
+    `history_max` applies to upgrades only: Helm has no such limit for an install. `secrets` are texts that errors must
+    not contain, besides the values whose keys say that they are secret.
     """
 
     chart: Path
@@ -45,9 +44,7 @@ class ReleaseRequest(ReleaseOperation):
     replace: bool = False
     take_ownership: bool = False
     skip_schema: bool = False
-    no_hooks: bool = False
     history_max: int = DEFAULT_HISTORY_MAX
-    chart_name: str = ""
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
 
 
@@ -63,7 +60,6 @@ class RollbackRequest(ReleaseOperation):
     """The return of one release to `revision`, which becomes a new revision."""
 
     revision: int
-    no_hooks: bool = False
     history_max: int = DEFAULT_HISTORY_MAX
 
 
@@ -79,7 +75,8 @@ class TemplateRequest:
     """A rendering of a chart without a cluster.
 
     `kube_version` (`v1.36.3`) and `api_versions` (`apps/v1`, `apps/v1/Deployment`) describe the cluster to render for.
-    `notes` renders NOTES.txt too, which takes a second helm process. `timeout` is in seconds.
+    `notes` renders NOTES.txt too, which takes a second helm process. `timeout` is in seconds. `chart_name` lets
+    errors of subcharts name the right path of the values.
     """
 
     name: str
@@ -97,7 +94,7 @@ class TemplateRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseResult:
-    """A release after an operation. Times are RFC 3339; `first_deployed` and `notes` are empty if helm omits them."""
+    """A release after an operation. Times are RFC 3339; `first_deployed` is empty if helm omits it."""
 
     revision: int
     status: str
@@ -107,20 +104,6 @@ class ReleaseResult:
     app_version: str
     last_deployed: str
     first_deployed: str = ""
-    notes: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UninstallResult:
-    """The result of an uninstall; `found` is False if there was no such release.
-
-    `kept` are the objects that helm left on purpose (resource policy, or owned by another release), and `unverified`
-    those that it left because it could not read them, each as `Kind/name`.
-    """
-
-    found: bool
-    kept: tuple[str, ...] = ()
-    unverified: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

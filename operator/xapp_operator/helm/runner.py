@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import re
 import shutil
 import signal
@@ -14,17 +16,17 @@ from xapp_operator.api.json import JsonObject
 from xapp_operator.config import MIB, Settings
 from xapp_operator.domain.redaction import secret_texts
 from xapp_operator.domain.yaml_values import dump_values
-from xapp_operator.errors import ChartInvalid, HelmError, HelmTimeout, XAppError
+from xapp_operator.errors import ChartInvalid, HelmError, HelmTimeout
 from xapp_operator.helm.arguments import environment
 from xapp_operator.helm.bounded_process import Command, ProcessLimits, ProcessResult, run_process
 from xapp_operator.helm.error_rules import error_from_stderr
-from xapp_operator.helm.kubeconfig import absolute_paths, write_pod_kubeconfig
 from xapp_operator.helm.workspace import Workspace
 from xapp_operator.telemetry.logs import get_logger
 from xapp_operator.telemetry.metrics import METRICS
 
 OUTPUT_MAX_BYTES: Final = 16 * MIB
 CPU_SECONDS: Final = 60  # a normal call needs less than one
+SERVICE_ACCOUNT_FOLDER: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 _GO_RUNTIME_CRASH: Final = re.compile(r"^(?:fatal error: |SIG[A-Z]+: |runtime: )", re.MULTILINE)
 
@@ -86,28 +88,28 @@ class HelmRunner:
         )
         return outcome
 
-    def error_of(self, call: HelmCall, outcome: ProcessResult) -> XAppError | None:
-        """Return the error that `outcome` means, or None."""
+    def raise_on_failure(self, call: HelmCall, outcome: ProcessResult) -> None:
+        """Raise the XAppError that `outcome` means, if any."""
         if outcome.timed_out:
-            return HelmTimeout(
+            raise HelmTimeout(
                 f"helm {call.command} did not finish within {call.timeout_seconds:g} s and was ended: raise the timeout"
             )
         if outcome.exit_code == 0:
-            return None
+            return
         if outcome.exit_code == -signal.SIGKILL and outcome.duration_seconds >= call.cpu_seconds:
-            return ChartInvalid(
+            raise ChartInvalid(
                 f"the chart needs more than {call.cpu_seconds} s of processor time: simplify its templates"
             )
         if _GO_RUNTIME_CRASH.search(outcome.stderr):
-            return ChartInvalid(
+            raise ChartInvalid(
                 f"the chart needs more than the {self._memory // MIB} MiB of memory that helm may use: simplify its "
                 "templates, or raise XAPP_HELM_MEMORY"
             )
         if outcome.exit_code < 0:
-            return HelmError(
+            raise HelmError(
                 f"helm {call.command} was killed by signal {-outcome.exit_code}: check the memory of the machine"
             )
-        return error_from_stderr(
+        raise error_from_stderr(
             outcome.stderr, chart=call.chart_name, secrets=call.secrets | secret_texts(call.values or {})
         )
 
@@ -148,9 +150,29 @@ def find_helm(name: str) -> Path:
     return Path(program).absolute()
 
 
+def write_pod_kubeconfig(path: Path, *, server: str, account_folder: str = SERVICE_ACCOUNT_FOLDER) -> None:
+    """Write the kubeconfig of a pod for the API server at `server`; `account_folder` has its token and CA.
+
+    A pod needs one too: with the in-cluster configuration, the Kubernetes client library ignores `--kube-as-user`
+    (client-go, `clientcmd.inClusterClientConfig`), so helm would act as the operator. The file names the mounted token
+    by its path and contains no secret.
+    """
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "pod",
+        "contexts": [{"name": "pod", "context": {"cluster": "pod", "user": "pod"}}],
+        "clusters": [
+            {"name": "pod", "cluster": {"server": server, "certificate-authority": f"{account_folder}/ca.crt"}}
+        ],
+        "users": [{"name": "pod", "user": {"tokenFile": f"{account_folder}/token"}}],
+    }
+    path.write_text(json.dumps(content))
+
+
 def _resolve_kubeconfig(kubeconfig: str | None, server: str | None, folder: Path) -> str | None:
-    if kubeconfig is not None:
-        return absolute_paths(kubeconfig)
+    if kubeconfig is not None:  # one path or several, made absolute because helm runs in another folder
+        return os.pathsep.join(str(Path(path).expanduser().absolute()) for path in kubeconfig.split(os.pathsep) if path)
     if server is None:
         return None
     path = folder / "kubeconfig"

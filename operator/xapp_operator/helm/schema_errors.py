@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Final
 
 from xapp_operator.errors import ChartInvalid, FieldError, ValuesInvalid, XAppError
@@ -92,7 +93,7 @@ def _violation_errors(entries: Sequence[_Violation], prefix: str) -> Iterator[Fi
         if entry.text in _GROUP_MESSAGES:
             continue
         if entry.text in _ALTERNATIVE_MESSAGES:
-            inner = _nested_violations(entries, position, entry.indent)
+            inner = _nested_violations(entries[position:], entry.indent)
             position += len(inner)
             alternatives = dict.fromkeys(_without_value(one.text) for one in inner if one.text not in _GROUP_MESSAGES)
             yield FieldError(
@@ -102,11 +103,8 @@ def _violation_errors(entries: Sequence[_Violation], prefix: str) -> Iterator[Fi
         yield from _field_errors_of(entry, prefix)
 
 
-def _nested_violations(entries: Sequence[_Violation], start: int, indent: int) -> Sequence[_Violation]:
-    end = start
-    while end < len(entries) and entries[end].indent > indent:
-        end += 1
-    return entries[start:end]
+def _nested_violations(entries: Sequence[_Violation], indent: int) -> Sequence[_Violation]:
+    return list(takewhile(lambda entry: entry.indent > indent, entries))
 
 
 def _field_errors_of(entry: _Violation, prefix: str) -> Iterator[FieldError]:

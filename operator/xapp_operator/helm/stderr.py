@@ -58,7 +58,6 @@ def presentable_message(message: str, *, secrets: Iterable[str] = ()) -> str:
 
 
 def unescape_go_string(text: str) -> str:
-    """Return the content of a Go-quoted string."""
     named = {"n": "\n", "t": "\t", "r": "\r"}
     return _GO_ESCAPE.sub(lambda match: named.get(match.group(1), match.group(1)), text)
 

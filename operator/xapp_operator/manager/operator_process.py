@@ -75,7 +75,7 @@ async def _run(settings: Settings) -> int:
             return 0
         probe.set_leading(runtime)
         # kopf installs signal handlers of its own at its start: replace them.
-        await run_operator(runtime, settings, stop=stop, on_started=install_signal_handlers)
+        await _run_unless_stopped(stop, run_operator(runtime, settings, on_started=install_signal_handlers))
     return EXIT_LEADERSHIP_LOST if lost.is_set() else 0
 
 
@@ -99,20 +99,20 @@ async def _wait_for_crds(kube: KubeClient, settings: Settings) -> None:
         await asyncio.sleep(CRD_POLL_SECONDS)
 
 
-async def _run_unless_stopped(stop: asyncio.Event, start: Coroutine[Any, Any, object]) -> bool:
-    """Await `start`, but cancel it when `stop` is set first; return whether it finished."""
-    starting = asyncio.ensure_future(start)
+async def _run_unless_stopped(stop: asyncio.Event, step: Coroutine[Any, Any, object]) -> bool:
+    """Await `step`, but cancel it when `stop` is set first; return whether it finished."""
+    running = asyncio.ensure_future(step)
     stopping = asyncio.ensure_future(stop.wait())
     try:
-        await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        if starting.done():
-            starting.result()
+        await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if running.done():
+            running.result()
             return True
         return False
     finally:
-        for task in (starting, stopping):
+        for task in (running, stopping):
             task.cancel()
-        await asyncio.gather(starting, stopping, return_exceptions=True)
+        await asyncio.gather(running, stopping, return_exceptions=True)
 
 
 def _require_helm_identity(settings: Settings) -> None:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import time
-from types import TracebackType
 from typing import Final, Self
 
 from aiohttp import web
@@ -46,9 +45,7 @@ class ProbeServer:
         await web.TCPSite(self._runner, self._settings.probe_host, self._settings.probe_port).start()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._runner.cleanup()
 
     async def _healthz(self, _: web.Request) -> web.Response:

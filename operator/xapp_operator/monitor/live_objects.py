@@ -6,7 +6,7 @@ Tens of thousands of objects are stored, so each takes a few hundred bytes: port
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from sys import intern
 from typing import Final, TypeAlias
 
@@ -92,7 +92,6 @@ class LiveObject:
 
     @property
     def key(self) -> LiveObjectKey:
-        """Return kind, namespace and name."""
         return self.health.kind, self.health.namespace or "", self.health.name
 
 
@@ -112,18 +111,12 @@ def xapp_live_object(body: JsonObject, *, kind: str) -> LiveObject | None:
 def to_live_object(body: JsonObject, *, kind: str, owner: OwnerKey, labels: ObjectLabels) -> LiveObject:
     """Return the object; `kind` is an argument because objects that are read as metadata do not have it."""
     metadata = obj(body, "metadata")
-    verdict = assess(body)
+    health = assess(body)
     created = text(metadata, "creationTimestamp")
     written = (text(each, "time") for each in items(metadata, "managedFields") if not text(each, "subresource"))
     return LiveObject(
         owner=owner,
-        health=ResourceHealth(
-            kind=intern(kind),
-            name=verdict.name,
-            namespace=intern(verdict.namespace),
-            status=verdict.status,
-            message=verdict.message,
-        ),
+        health=replace(health, kind=intern(kind), namespace=intern(health.namespace)),
         labels=labels,
         service=_live_service(body) if kind == "Service" else None,
         ingress=_live_ingress(body) if kind == "Ingress" else None,
@@ -140,7 +133,6 @@ def is_standalone(resource: Resource, body: JsonObject) -> bool:
 
 
 def service_status(body: JsonObject) -> JsonObject:
-    """Return the ServiceStatus of a Service."""
     spec = obj(body, "spec")
     ports: list[Json] = [
         {name: port.get(name) for name in ("name", "port", "targetPort", "nodePort", "protocol", "appProtocol")}
@@ -165,8 +157,7 @@ def _live_service(body: JsonObject) -> LiveService:
 
 
 def _live_ingress(body: JsonObject) -> LiveIngress:
-    spec = obj(body, "spec")
-    return LiveIngress(backends=tuple(_ingress_backends(spec)), addresses=_load_balancer_addresses(body))
+    return LiveIngress(tuple(_ingress_backends(obj(body, "spec"))), _load_balancer_addresses(body))
 
 
 def _ingress_backends(spec: JsonObject) -> Iterator[IngressBackend]:

@@ -109,7 +109,6 @@ def release_key_of(metadata: JsonObject, object_labels: ObjectLabels) -> Release
 
 
 def matches(labels: JsonObject, label_set: LabelSet) -> bool:
-    """Return whether `labels` match the selector of a set."""
     return all(key in labels and value in (None, labels[key]) for key, value in label_set.required_labels)
 
 

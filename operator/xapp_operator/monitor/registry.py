@@ -65,7 +65,6 @@ class Registration:
 
     @property
     def health(self) -> HealthResult:
-        """Return the health of all objects together."""
         return overall_health(live.health for live in self.objects)
 
     def first_value(self, select: Callable[[ObjectLabels], str]) -> str:
@@ -121,7 +120,6 @@ class XAppRegistry:
         return tuple(self._placed[key] for key in sorted(keys))
 
     def get(self, namespace: str, release: str) -> Registration | None:
-        """Return one xApp by its labels, or None when it has no objects."""
         found = self.objects(namespace, release)
         return Registration(namespace, release, found) if found else None
 

@@ -19,7 +19,7 @@ from xapp_operator.api.names import LABEL_AGGREGATE_TO_MONITOR, LABEL_XAPP
 from xapp_operator.config import Settings
 from xapp_operator.domain.resource_health import ResourceHealth, missing_resource, overall_health
 from xapp_operator.errors import NotFound, NotReady, XAppError
-from xapp_operator.helm.inventory import ObjectRef
+from xapp_operator.helm.manifest import ObjectRef
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import SERVICES, Resource
 from xapp_operator.kube.watch_cache import ChangeType, WatchCache
@@ -101,7 +101,6 @@ class XAppMonitor:
         await asyncio.gather(*(cache.wait_synced(timeout_seconds=SYNC_SECONDS) for cache in self._caches.values()))
 
     async def stop(self) -> None:
-        """End every watch."""
         if self._recheck is not None:
             self._recheck.cancel()
         await asyncio.gather(*(cache.stop() for cache in self._caches.values()))
@@ -131,11 +130,9 @@ class XAppMonitor:
         )
 
     def has_inventory(self, owner: OwnerKey) -> bool:
-        """Return whether the inventory of `owner` is known."""
         return owner in self._expected
 
     def forget_inventory(self, owner: OwnerKey) -> None:
-        """Forget what the release of `owner` consisted of."""
         self._expected.pop(owner, None)
         self._strays.pop(owner, None)
 
@@ -163,9 +160,10 @@ class XAppMonitor:
             )
             for resource, body in bodies
         )
-        self._strays[owner] = {live.key: live for live in strays}
-        if not self._strays[owner]:
-            del self._strays[owner]
+        if found := {live.key: live for live in strays}:
+            self._strays[owner] = found
+        else:
+            self._strays.pop(owner, None)
 
     async def update_object(self, resource: Resource, body: JsonObject) -> None:
         """Store an object as a write has just returned it, and watch its kind from now on if it has a status.

@@ -34,7 +34,6 @@ class Impersonation:
         return self._user(xapp.metadata.namespace, xapp.spec.service_account_name)
 
     def client_for(self, xapp: XApp) -> KubeClient:
-        """Return a client with the identity of `xapp`."""
         return self._client(self.user_for(xapp))
 
     def client_for_namespace(self, namespace: str) -> KubeClient:

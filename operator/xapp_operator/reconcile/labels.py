@@ -50,7 +50,6 @@ class LabelBackoff:
         self._repairs: dict[NamespacedName, _LastRepair] = {}
 
     def next_repair_at(self, key: NamespacedName) -> float:
-        """Return the earliest time of the next repair."""
         last = self._repairs.get(key)
         return last.repaired_at + last.delay if last is not None else 0.0
 
@@ -62,7 +61,6 @@ class LabelBackoff:
         self._repairs[key] = _LastRepair(count, now, self._backoff.delay(count))
 
     def forget(self, key: NamespacedName) -> None:
-        """Forget an XApp."""
         self._repairs.pop(key, None)
 
 

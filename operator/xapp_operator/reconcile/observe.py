@@ -11,7 +11,9 @@ import time
 from dataclasses import dataclass, replace
 from typing import Final
 
+from xapp_operator.api.json import obj, text
 from xapp_operator.api.models import HealthStatus, ReleaseStatus, RevisionStatus, XApp
+from xapp_operator.api.names import HELM_HOOK
 from xapp_operator.domain.plan_input import (
     DEPLOYED,
     AnnotationRequests,
@@ -21,15 +23,17 @@ from xapp_operator.domain.plan_input import (
     ObservedRelease,
     ObservedState,
 )
-from xapp_operator.errors import KubeError, SourceUnavailable, XAppError
-from xapp_operator.helm.inventory import manifest_inventory
+from xapp_operator.domain.values import values_digest
+from xapp_operator.errors import HelmError, InputError, KubeError, SourceUnavailable, XAppError
+from xapp_operator.helm.manifest import load_documents, manifest_inventory, split_documents
+from xapp_operator.helm.requests import TemplateRequest
 from xapp_operator.kube.reader import is_namespace_terminating
 from xapp_operator.monitor.root_cause import find_root_cause
 from xapp_operator.monitor.xapp_monitor import MonitorReport
-from xapp_operator.reconcile.adoption import matches_desired_state
 from xapp_operator.reconcile.labels import MissingLabels, find_missing_labels
 from xapp_operator.reconcile.reconcile_context import ObserverContext
 from xapp_operator.reconcile.referenced_objects import ArchiveOwnerChanges
+from xapp_operator.reconcile.release_inputs import DIGEST_LENGTH
 from xapp_operator.reconcile.release_watch import read_release_record
 from xapp_operator.reconcile.repository_reconciler import RepositoryNotSaved
 from xapp_operator.reconcile.status_draft import RequestField, StatusDraft, is_unhandled, requested_value
@@ -71,11 +75,7 @@ class Observer:
         self._context = context
 
     async def observe(self, xapp: XApp, draft: StatusDraft) -> Observation:
-        """Return the facts about `xapp`.
-
-        Args:
-            xapp: the XApp.
-            draft: what this reconcile has found out so far.
+        """Return the facts about `xapp`; `draft` is what this reconcile has found out so far.
 
         Raises:
             KubeError: when the cluster does not answer a question that cannot be left open.
@@ -92,7 +92,7 @@ class Observer:
         if (
             release is not None
             and isinstance(desired, Digests)
-            and await matches_desired_state(xapp, draft, context, release, desired)
+            and await _matches_desired_state(xapp, draft, context, release, desired)
         ):
             release = replace(release, digests=desired)
         release_status, history = draft.release, draft.history
@@ -106,7 +106,11 @@ class Observer:
                 missing_labels = await find_missing_labels(
                     xapp, client=context.impersonation.client_for(xapp), monitor=context.monitor
                 )
-                labels = self._label_state(xapp, draft, release, missing_labels)
+                labels = LabelState(
+                    missing=bool(missing_labels.objects),
+                    outdated=key in context.incompletely_labelled or draft.labelled_revision != release.revision,
+                    repair_at=context.label_backoff.next_repair_at(key),
+                )
         changes = context.inputs.archive_owner_changes(xapp) if isinstance(desired, Digests) else ArchiveOwnerChanges()
         return Observation(
             state=ObservedState(
@@ -201,16 +205,6 @@ class Observer:
             for info in sorted(stored, key=lambda info: -info.revision)
         )
 
-    def _label_state(
-        self, xapp: XApp, draft: StatusDraft, release: ObservedRelease, missing: MissingLabels
-    ) -> LabelState:
-        incomplete = xapp.key in self._context.incompletely_labelled
-        return LabelState(
-            missing=bool(missing.objects),
-            outdated=incomplete or draft.labelled_revision != release.revision,
-            repair_at=self._context.label_backoff.next_repair_at(xapp.key),
-        )
-
     def _unready_dependencies(self, xapp: XApp) -> tuple[str, ...]:
         names = (dependency.name for dependency in xapp.spec.depends_on or ())
         return tuple(name for name in names if not self._is_dependency_ready(xapp.metadata.namespace, name))
@@ -251,3 +245,63 @@ def _is_recent_step(draft: StatusDraft, status: HealthStatus) -> bool:
     if attempt is None or status is HealthStatus.DEGRADED or attempt.outcome is not AttemptOutcome.RELEASED:
         return False
     return time.time() - attempt.last_at < POD_GRACE_SECONDS
+
+
+async def _matches_desired_state(
+    xapp: XApp, draft: StatusDraft, context: ObserverContext, release: ObservedRelease, desired: Digests
+) -> bool:
+    """Return whether `release`, which a person made, came from the desired chart and values, so that it can be adopted.
+
+    Helm stores no chart archive. So what the chart renders now with the values of the release is compared with the
+    stored manifest. A chart that renders differently each time (random passwords, `lookup`) does not match, and is
+    upgraded.
+
+    Raises:
+        KubeError: when the release record, or what the cluster serves, cannot be read.
+    """
+    already_attempted = draft.attempt is not None and draft.attempt.digests == desired
+    if release.owner is not None or release.status != DEPLOYED or not xapp.spec.adopt or already_attempted:
+        return False
+    client, namespace = context.impersonation.client_for(xapp), xapp.metadata.namespace
+    try:
+        record = await read_release_record(client, namespace, xapp.release_name, release.revision)
+        if values_digest(record.config)[:DIGEST_LENGTH] != desired.values:
+            return False
+        inputs = await context.inputs.load(xapp)
+        info = inputs.chart.info
+        if inputs.digests != desired or (record.chart.name, record.chart.version) != (info.name, info.version):
+            return False
+        version, api_versions = await asyncio.gather(
+            context.kube.server_version(), context.kube.discovery.api_versions()
+        )
+        rendered = await context.helm.template(
+            TemplateRequest(
+                name=xapp.release_name,
+                namespace=namespace,
+                chart=inputs.chart.path,
+                values=record.config,
+                kube_version=version,
+                api_versions=api_versions,
+                skip_schema=True,
+                upgrade=record.revision > 1,
+                chart_name=info.name,
+            )
+        )
+        return await asyncio.to_thread(_same_manifest, record.manifest, rendered.manifest)
+    except (InputError, HelmError):
+        return False  # the upgrade reports what is wrong
+
+
+def _same_manifest(stored: str, rendered: str) -> bool:
+    """Return whether a release's manifest is what was rendered, which has hooks and definitions of kinds besides."""
+    stored_documents, rendered_documents = (
+        {document.strip() for document in split_documents(manifest)} for manifest in (stored, rendered)
+    )
+    return stored_documents <= rendered_documents and all(map(_is_hook_or_crd, rendered_documents - stored_documents))
+
+
+def _is_hook_or_crd(document: str) -> bool:
+    return all(
+        text(one, "kind") == "CustomResourceDefinition" or HELM_HOOK in obj(obj(one, "metadata"), "annotations")
+        for one in load_documents(document)
+    )

@@ -80,10 +80,8 @@ class ReconcileRequest:
 
     @property
     def key(self) -> NamespacedName:
-        """Return (namespace, name)."""
         return self.xapp.key
 
     @property
     def namespace(self) -> str:
-        """Return the namespace of the XApp and its release."""
         return self.xapp.metadata.namespace

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import time
 from collections import Counter
@@ -34,18 +35,16 @@ from xapp_operator.domain.actions import (
 from xapp_operator.domain.backoff import Backoff
 from xapp_operator.domain.plan import plan
 from xapp_operator.domain.plan_input import AttemptOutcome, PlanInput
-from xapp_operator.errors import AccessDenied, NotFound, XAppError
+from xapp_operator.errors import AccessDenied, KubeError, NotFound, XAppError
 from xapp_operator.reconcile.observe import Observation, Observer
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.status_draft import StatusDraft, start_attempt, utc
 from xapp_operator.reconcile.status_rendering import render_status
-from xapp_operator.reconcile.verbs.adopt import adopt
+from xapp_operator.reconcile.verbs.adopt_unlock import adopt, unlock
 from xapp_operator.reconcile.verbs.deploy import deploy
 from xapp_operator.reconcile.verbs.repair_labels import repair_labels
 from xapp_operator.reconcile.verbs.rollback import reject_rollback, rollback
-from xapp_operator.reconcile.verbs.save_repository import save_repository
 from xapp_operator.reconcile.verbs.uninstall import cleanup_orphans, uninstall
-from xapp_operator.reconcile.verbs.unlock import unlock
 from xapp_operator.reconcile.work_queue import NamespacedName
 from xapp_operator.telemetry.logs import get_logger
 
@@ -91,15 +90,12 @@ class Reconciler:
     async def wait_removed(self, uid: str, *, seconds: float) -> bool:
         """Return whether nothing is left to remove, waiting at most `seconds` for it."""
         event = self._removed.setdefault(uid, asyncio.Event())
-        try:
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await event.wait()
-        except TimeoutError:
-            return False
-        return True
+        return event.is_set()
 
     def forget(self, key: NamespacedName, uid: str) -> None:
-        """Forget an XApp that no longer exists."""
         context = self._context
         self.forget_removed(uid)
         self._failures.pop(key, None)
@@ -221,7 +217,6 @@ class Reconciler:
             )
 
     async def _run_action(self, action: Action, request: ReconcileRequest, observation: Observation) -> str:
-        """Execute `action` and return its outcome for the metrics."""
         context = self._context
         match action:
             case Install() | Upgrade() | Rollback() | Uninstall():
@@ -233,7 +228,7 @@ class Reconciler:
             case RejectRollback():
                 reject_rollback(action, request, context)
             case SaveRepository():
-                await save_repository(request, context)
+                await self._save_repository(request)
             case UpdateArchiveOwners():
                 await context.chart_secret_owners.update(request.xapp, observation.archive_owner_changes)
             case RepairLabels():
@@ -271,6 +266,15 @@ class Reconciler:
                 await uninstall(action, request, context, attempt)
         ended = request.draft.attempt
         return _METRIC_OUTCOMES.get(ended.outcome, "succeeded") if ended is not None else "succeeded"
+
+    async def _save_repository(self, request: ReconcileRequest) -> None:
+        """Create the ChartRepository; a permanent error becomes the error of the chart's source."""
+        try:
+            await self._context.repositories.save_repository(request.xapp)
+        except KubeError as error:
+            if not error.permanent:
+                raise
+            request.draft = replace(request.draft, repository_error=error)
 
     async def _finish(self, decision: Wait | Nothing, request: ReconcileRequest, observation: Observation) -> None:
         """Report the decision, and choose when to reconcile again."""
@@ -339,7 +343,6 @@ class Reconciler:
                 context.queue.add(dependent)
 
     def _is_outdated(self, planned: Metadata) -> bool:
-        """Return whether the XApp has changed since it was planned for."""
         cached = self._context.xapps.get((planned.namespace, planned.name))
         if cached is None or cached.uid != planned.uid:
             return True

@@ -59,7 +59,6 @@ class ArchiveOwnerChanges:
     remove: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        """Return whether there is anything to change."""
         return self.add is not None or bool(self.remove)
 
 
@@ -86,14 +85,12 @@ class ReferencedObjects:
         self._config_maps.subscribe(lambda _change, key, _found: on_change("ConfigMap", key.namespace, key.name))
 
     async def start(self) -> None:
-        """Start the watches and wait for the first lists."""
         caches = (self._secrets, self._config_maps)
         for cache in caches:
             cache.start()
         await asyncio.gather(*(cache.wait_synced(timeout_seconds=SYNC_SECONDS) for cache in caches))
 
     async def stop(self) -> None:
-        """Stop the watches."""
         await asyncio.gather(self._secrets.stop(), self._config_maps.stop())
 
     @property
@@ -102,7 +99,6 @@ class ReferencedObjects:
         return min(self._secrets.last_contact, self._config_maps.last_contact)
 
     def resource_version(self, kind: str, namespace: str, name: str) -> str | None:
-        """Return the resourceVersion of an object, or None when there is none."""
         found = (self._secrets if kind == "Secret" else self._config_maps).get(namespace=namespace, name=name)
         return found.resource_version if found else None
 

@@ -6,6 +6,7 @@ values themselves are loaded only for a helm step.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -48,14 +49,6 @@ class ReleaseInputs:
 
 
 @dataclass(frozen=True, slots=True)
-class _DigestsCacheKey:
-    uid: str
-    generation: int
-    chart_digest: str
-    values_versions: tuple[str | None, ...]  # of the objects in valuesFrom
-
-
-@dataclass(frozen=True, slots=True)
 class _ArchiveLocation:
     """Where an uploaded chart is, which version of that object it is, and the digest that the spec expects."""
 
@@ -93,19 +86,16 @@ class ReleaseInputsResolver:
         self._impersonation = impersonation
         self._advertise_address = advertise_address
         self._archives: dict[NamespacedName, _KnownArchive] = {}
-        self._digests: dict[NamespacedName, tuple[_DigestsCacheKey, Digests]] = {}
+        self._digests: dict[NamespacedName, tuple[Hashable, Digests]] = {}  # with what they were resolved from
 
     def forget(self, key: NamespacedName) -> None:
-        """Forget what is cached of an XApp."""
         self._archives.pop(key, None)
         self._digests.pop(key, None)
 
     async def resolve_digests(self, xapp: XApp, *, revalidate: bool = False) -> Digests:
         """Return the digests of the chart and the values that `xapp` asks for now.
 
-        Args:
-            xapp: the XApp.
-            revalidate: ask the repository whether its index has changed, however old the cached one is.
+        With `revalidate`, ask the repository whether its index has changed, however old the cached one is.
 
         Raises:
             XAppError: when chart or values are not available.
@@ -116,7 +106,7 @@ class ReleaseInputsResolver:
             self._references.resource_version(source.kind, xapp.metadata.namespace, source.name)
             for source in xapp.spec.values_from or ()
         )
-        cache_key = _DigestsCacheKey(xapp.metadata.uid, xapp.metadata.generation, chart_digest, versions)
+        cache_key = (xapp.metadata.uid, xapp.metadata.generation, chart_digest, versions)
         cached = self._digests.get(xapp.key)
         if cached is not None and cached[0] == cache_key:
             return cached[1]

@@ -14,7 +14,14 @@ from typing import Final
 from xapp_operator.config import Settings
 from xapp_operator.domain.plan_input import ROLLBACK, Attempt, AttemptOutcome, Digests, ObservedRelease, PastRevision
 from xapp_operator.errors import NotFound
-from xapp_operator.helm.release_index import RELEASE_SELECTOR, ReleaseIndex, ReleaseKey, RevisionInfo, parse_revision
+from xapp_operator.helm.release_index import (
+    RELEASE_SELECTOR,
+    ReleaseIndex,
+    ReleaseKey,
+    RevisionInfo,
+    parse_revision,
+    revisions_to_prune,
+)
 from xapp_operator.helm.release_storage import ReleaseRecord, decode_release, release_secret_name
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.reader import KubeReader
@@ -44,12 +51,10 @@ class ReleaseWatch:
         self._cache.subscribe(self._on_event)
 
     async def start(self) -> None:
-        """Start the watch and wait for the first list."""
         self._cache.start()
         await self._cache.wait_synced(timeout_seconds=SYNC_SECONDS)
 
     async def stop(self) -> None:
-        """Stop the watch."""
         await self._cache.stop()
 
     @property
@@ -59,21 +64,16 @@ class ReleaseWatch:
 
     def revisions(self, namespace: str, name: str) -> tuple[RevisionInfo, ...]:
         """Return the revisions of a release, oldest first."""
-        state = self._index.get(namespace, name)
-        return state.revisions if state else ()
+        return self._index.revisions((namespace, name))
 
     def get_revision(self, namespace: str, name: str, number: int) -> RevisionInfo | None:
-        """Return one revision."""
         return next((info for info in self.revisions(namespace, name) if info.revision == number), None)
 
     def get_release(self, namespace: str, name: str, *, attempt: Attempt | None) -> ObservedRelease | None:
         """Return the release as input of `plan`, or None when there is none.
 
-        Args:
-            namespace: of the release.
-            name: of the release.
-            attempt: the last attempt of its XApp. A rollback copies the labels of the revision that it returns to, so
-                only the recorded attempt shows that the operator started it.
+        `attempt` is the last one of its XApp. A rollback copies the labels of the revision that it returns to, so only
+        the recorded attempt shows that the operator started it.
         """
         revisions = self.revisions(namespace, name)
         if not revisions:
@@ -117,8 +117,7 @@ class ReleaseWatch:
 
     async def delete_failed_surplus(self, kube: KubeClient, namespace: str, name: str, *, max_revisions: int) -> None:
         """Delete revisions beyond the newest `max_revisions` that never were deployed; failed installs leave them."""
-        state = self._index.get(namespace, name)
-        for info in state.revisions_to_prune(max_revisions) if state else ():
+        for info in revisions_to_prune(self.revisions(namespace, name), keep=max_revisions):
             with contextlib.suppress(NotFound):
                 await kube.delete(
                     SECRETS, release_secret_name(name, info.revision), namespace=namespace, uid=info.secret_uid

@@ -5,6 +5,7 @@ Charts and versions are in the index cache of `charts`.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import CHART_REPOSITORIES
 from xapp_operator.kube.status_writer import StatusWriter
 from xapp_operator.reconcile.impersonation import Impersonation
-from xapp_operator.reconcile.repository_status import render_repository_status
+from xapp_operator.reconcile.status_rendering import render_repository_status
 from xapp_operator.reconcile.work_queue import NamespacedName, WorkQueue
 from xapp_operator.telemetry.logs import get_logger
 
@@ -162,19 +163,12 @@ class RepositoryReconciler:
             if not isinstance(failure, ChartSourceError) and not failure.permanent:
                 raise
             error = failure
-        await self._write_status(cached, charts=charts, error=error, now=now)
-        return cached.model.spec.interval_seconds
-
-    async def _write_status(
-        self, cached: _CachedRepository, *, charts: int | None, error: XAppError | None, now: float
-    ) -> None:
         status = render_repository_status(cached.model, charts=charts, error=error, now=now)
-        try:
+        with contextlib.suppress(NotFound):
             written = await self._status_writer.write(cached.raw, status)
-        except NotFound:
-            return
-        if written is not None and cached.model.key in self._cached:
-            self._cached[cached.model.key] = _CachedRepository(written, ChartRepository.model_validate(written))
+            if written is not None and key in self._cached:
+                self._cached[key] = _CachedRepository(written, ChartRepository.model_validate(written))
+        return cached.model.spec.interval_seconds
 
     async def _load(self, key: NamespacedName, model: ChartRepository) -> Repository:
         loaded = self._loaded.get(key)

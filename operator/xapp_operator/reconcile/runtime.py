@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
-from types import TracebackType
 from typing import Final, Self
 
 from xapp_operator.api.json import JsonObject, obj, text
@@ -109,9 +108,7 @@ class OperatorRuntime:
         ]
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
 
     def update_xapp(self, body: JsonObject) -> None:
@@ -130,7 +127,6 @@ class OperatorRuntime:
         self._queue.add(key)
 
     def delete_xapp(self, body: JsonObject) -> None:
-        """Forget an XApp that no longer exists."""
         key, uid = _key_and_uid(body)
         if self._xapps.remove(key, uid):
             self._reconciler.forget(key, uid)

@@ -46,7 +46,6 @@ class StatusDraft:
 
     @classmethod
     def from_status(cls, xapp: XApp) -> StatusDraft:
-        """Return a draft that starts from the stored status."""
         status, release = xapp.status, xapp.status.release or ReleaseStatus()
         generation_observed = status.observed_generation == xapp.metadata.generation
         return cls(
@@ -100,7 +99,6 @@ def attempt_from_status(last: LastAttempt | None) -> Attempt | None:
 
 
 def attempt_to_status(attempt: Attempt | None) -> LastAttempt | None:
-    """Return `attempt` as a status stores it."""
     if attempt is None:
         return None
     failed = attempt.outcome in (AttemptOutcome.FAILED, AttemptOutcome.UNHEALTHY)

@@ -1,4 +1,4 @@
-"""Renders the status of an XApp from a decision and a draft: phase, conditions, release, health. Pure.
+"""Renders the status of XApps (phase, conditions, release, health) and of ChartRepositories. Pure.
 
 Conditions follow kstatus: Reconciling and Stalled are there only while True. Ready's message always has the root cause.
 """
@@ -8,14 +8,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import cast
 
-from xapp_operator.api.conditions import (
-    READY,
-    RECONCILING,
-    RELEASED,
-    STALLED,
-    ConditionSet,
-    Reason,
-)
+from xapp_operator.api.chart_repository import ChartRepository, ChartRepositoryStatus
+from xapp_operator.api.conditions import READY, RECONCILING, RELEASED, STALLED, ConditionSet, Reason
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.models import (
     MESSAGE_MAX,
@@ -29,9 +23,10 @@ from xapp_operator.api.models import (
 )
 from xapp_operator.common.text import shorten
 from xapp_operator.domain.actions import Nothing, Wait
-from xapp_operator.domain.plan_input import Attempt, AttemptOutcome
+from xapp_operator.domain.plan_input import AttemptOutcome
+from xapp_operator.errors import XAppError
 from xapp_operator.monitor.xapp_monitor import MonitorReport
-from xapp_operator.reconcile.status_draft import StatusDraft, attempt_to_status
+from xapp_operator.reconcile.status_draft import StatusDraft, attempt_to_status, utc
 
 SUCCESS_REASONS = {
     "Install": Reason.INSTALL_SUCCEEDED,
@@ -72,6 +67,34 @@ def render_status(
         last_attempt=attempt_to_status(draft.attempt),
         held_revision=draft.held_revision,
         handled=draft.handled if draft.handled.model_fields_set else None,
+    )
+    return cast("JsonObject", status.model_dump(mode="json", by_alias=True, exclude_none=True))
+
+
+def render_repository_status(
+    repository: ChartRepository, *, charts: int | None, error: XAppError | None, now: float
+) -> JsonObject:
+    """Return the whole status of a ChartRepository as JSON.
+
+    `charts` is the number of charts in the index, or None for a registry, which has no index. `error` tells why the
+    index could not be read; then the stored number of charts and time of the last fetch stay. `now` is seconds since
+    the epoch.
+    """
+    stored = repository.status
+    conditions = ConditionSet(stored.conditions or (), generation=repository.metadata.generation, now=utc(now))
+    conditions.remove(RECONCILING, STALLED)
+    if error is None:
+        message = "a registry has no index" if charts is None else f"the index lists {charts} charts"
+        conditions.set(READY, status=True, reason="Fetched", message=message)
+    else:
+        reason = error.reason or Reason.CHART_PULL_FAILED
+        conditions.set(READY, status=False, reason=reason, message=error.message)
+        conditions.set(STALLED if error.permanent else RECONCILING, status=True, reason=reason, message=error.message)
+    status = ChartRepositoryStatus(
+        observed_generation=repository.metadata.generation,
+        charts=charts if error is None else stored.charts,
+        last_fetched=utc(now) if error is None else stored.last_fetched,
+        conditions=conditions.to_list(),
     )
     return cast("JsonObject", status.model_dump(mode="json", by_alias=True, exclude_none=True))
 
@@ -127,7 +150,9 @@ def _set_settled(conditions: ConditionSet, decision: Nothing, draft: StatusDraft
         message = f"{describe_release(draft)} is deployed and healthy"
         if decision.note:
             message = f"{message}; {decision.note}"
-        conditions.set(READY, status=True, reason=_success_reason(draft.attempt), message=message)
+        action = draft.attempt.action if draft.attempt else "Install"
+        reason = SUCCESS_REASONS.get(action, Reason.INSTALL_SUCCEEDED)
+        conditions.set(READY, status=True, reason=reason, message=message)
         return Phase.DEPLOYED
     if live.status is HealthStatus.DEGRADED:
         conditions.remove(RECONCILING)
@@ -136,7 +161,3 @@ def _set_settled(conditions: ConditionSet, decision: Nothing, draft: StatusDraft
     conditions.set(READY, status=False, reason=Reason.PROGRESSING, message=live.message)
     conditions.set(RECONCILING, status=True, reason=Reason.PROGRESSING, message=live.message)
     return Phase.DEPLOYING
-
-
-def _success_reason(attempt: Attempt | None) -> str:
-    return SUCCESS_REASONS.get(attempt.action if attempt else "", Reason.INSTALL_SUCCEEDED)

@@ -31,7 +31,6 @@ class CachedXApp:
     data: bytes
 
     def parse(self) -> tuple[JsonObject, XApp]:
-        """Return the resource as JSON and as a model."""
         raw = cast("JsonObject", orjson.loads(self.data))
         return raw, XApp.model_validate(raw)
 
@@ -44,7 +43,6 @@ class XAppCache:
         self._referrers: dict[tuple[str, str, str], set[NamespacedName]] = {}  # (namespace, kind, name)
 
     def get(self, key: NamespacedName) -> CachedXApp | None:
-        """Return the XApp with that key."""
         return self._entries.get(key)
 
     def put(self, raw: JsonObject) -> CachedXApp:

@@ -24,7 +24,6 @@ class RunningSteps:
         self._interrupted: set[NamespacedName] = set()
 
     def is_running(self, key: NamespacedName) -> bool:
-        """Return whether a helm step runs for the XApp."""
         return key in self._tasks
 
     def interrupt(self, key: NamespacedName) -> None:
@@ -94,13 +93,11 @@ class DeferredResolver(Generic[T]):
         return call.task.result()
 
     def cancel(self, key: NamespacedName) -> None:
-        """Cancel the operation for `key`, if one runs."""
         call = self._pending.pop(key, None)
         if call is not None:
             call.task.cancel()
 
     async def stop(self) -> None:
-        """Cancel all operations and wait until they have ended."""
         tasks = [call.task for call in self._pending.values()]
         for key in list(self._pending):
             self.cancel(key)

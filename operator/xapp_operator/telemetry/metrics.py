@@ -6,11 +6,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from prometheus_client.metrics import MetricWrapperBase
 
 CONTENT_TYPE: Final = CONTENT_TYPE_PLAIN_0_0_4
 MAX_LABEL_VALUES: Final = 64
@@ -19,13 +21,15 @@ OTHER_LABEL: Final = "other"
 _OPERATION_BUCKETS: Final = (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 300)
 _REQUEST_BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5)
 
+_Metric = TypeVar("_Metric", bound=MetricWrapperBase)
+
 
 class Metrics:
     """The metrics of one process."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._seen: dict[str, set[str]] = {}
+        self._seen: defaultdict[str, set[str]] = defaultdict(set)
         ProcessCollector(registry=self.registry)
         registry = self.registry
         self._reconciles = Histogram(
@@ -67,58 +71,45 @@ class Metrics:
 
     def record_reconcile(self, *, action: str, outcome: str, seconds: float) -> None:
         """Record one action on an XApp, such as `install` or `repair_labels`, or `none`."""
-        self._reconciles.labels(self._bounded_label("action", action), self._bounded_label("outcome", outcome)).observe(
-            seconds
-        )
+        self._with_labels(self._reconciles, action=action, outcome=outcome).observe(seconds)
 
     def set_queue_depth(self, *, depth: int) -> None:
-        """Set how many XApps wait."""
         self._queue.set(depth)
 
     def set_leading(self, *, leading: bool) -> None:
-        """Set whether this process is the leader."""
         self._leader.set(leading)
 
     def set_xapps_by_phase(self, by_phase: Mapping[str, int]) -> None:
         """Set how many XApps are in each phase; a phase left out has none."""
         self._phases.clear()
         for phase, count in by_phase.items():
-            self._phases.labels(self._bounded_label("phase", phase)).inc(count)
+            self._with_labels(self._phases, phase=phase).inc(count)
 
     def record_helm(self, *, command: str, outcome: str, seconds: float) -> None:
-        """Record one helm process."""
-        self._helm.labels(self._bounded_label("command", command), self._bounded_label("outcome", outcome)).observe(
-            seconds
-        )
+        self._with_labels(self._helm, command=command, outcome=outcome).observe(seconds)
 
     def record_chart_fetch(self, *, source: str, outcome: str) -> None:
         """Count one request for a chart or an index."""
-        self._fetches.labels(self._bounded_label("source", source), self._bounded_label("outcome", outcome)).inc()
+        self._with_labels(self._fetches, source=source, outcome=outcome).inc()
 
     def record_watch_restart(self, *, resource: str) -> None:
-        """Count one restart of a watch."""
-        self._watch_restarts.labels(self._bounded_label("resource", resource)).inc()
+        self._with_labels(self._watch_restarts, resource=resource).inc()
 
     def record_request(self, *, method: str, route: str, status: int, seconds: float) -> None:
         """Record one HTTP request; `route` is the template of the path, never the path."""
-        labels = (
-            self._bounded_label("method", method),
-            self._bounded_label("route", route),
-            self._bounded_label("status", str(status)),
-        )
-        self._requests.labels(*labels).observe(seconds)
+        self._with_labels(self._requests, method=method, route=route, status=str(status)).observe(seconds)
 
     def render(self) -> bytes:
-        """Return all metrics in the format of CONTENT_TYPE."""
         return generate_latest(self.registry)
 
-    def _bounded_label(self, name: str, value: str) -> str:
-        seen = self._seen.setdefault(name, set())
-        if value not in seen:
-            if len(seen) >= MAX_LABEL_VALUES:
-                return OTHER_LABEL
-            seen.add(value)
-        return value
+    def _with_labels(self, metric: _Metric, **labels: str) -> _Metric:
+        for name, value in labels.items():
+            seen = self._seen[name]
+            if value not in seen and len(seen) >= MAX_LABEL_VALUES:
+                labels[name] = OTHER_LABEL
+            else:
+                seen.add(value)
+        return metric.labels(**labels)
 
 
 METRICS: Final = Metrics()

@@ -12,7 +12,7 @@ from tests.integration.helm.conftest import SIMPLE, HelmNamespace, MakeChart, ho
 from xapp_operator.config import Settings
 from xapp_operator.errors import AccessDenied, ApiUnavailable, HelmError
 from xapp_operator.helm.engine import HelmEngine
-from xapp_operator.helm.kubeconfig import write_pod_kubeconfig
+from xapp_operator.helm.runner import write_pod_kubeconfig
 
 pytestmark = pytest.mark.integration
 
@@ -35,7 +35,8 @@ async def test_a_user_with_the_rights_installs_upgrades_rolls_back_and_uninstall
     await engine.install(helm_namespace.release_request(user=user))
     await engine.upgrade(helm_namespace.release_request(user=user))
     assert (await engine.rollback(helm_namespace.rollback_request(1, user=user))).revision == 3
-    assert (await engine.uninstall(helm_namespace.uninstall_request(user=user))).found
+    assert await engine.uninstall(helm_namespace.uninstall_request(user=user)) == ()
+    assert helm_namespace.revision_statuses() == {}
 
 
 async def test_a_missing_right_to_delete_is_named_at_uninstall(
@@ -52,10 +53,10 @@ async def test_objects_that_may_not_be_read_at_uninstall_are_told(
     engine: HelmEngine, helm_namespace: HelmNamespace
 ) -> None:
     await engine.install(helm_namespace.release_request())
-    result = await engine.uninstall(
+    unverified = await engine.uninstall(
         helm_namespace.uninstall_request(user=helm_namespace.create_account("deployer", "*:secrets"))
     )
-    assert result.unverified == ("ConfigMap/hello",)
+    assert unverified == ("ConfigMap/hello",)
 
 
 async def test_no_right_to_the_release_records_is_not_taken_for_no_release(

@@ -55,7 +55,6 @@ def test_options_of_a_request_become_flags() -> None:
             replace=True,
             take_ownership=True,
             skip_schema=True,
-            no_hooks=True,
         )
     )
     assert {
@@ -63,7 +62,6 @@ def test_options_of_a_request_become_flags() -> None:
         "--replace",
         "--take-ownership",
         "--skip-schema-validation",
-        "--no-hooks",
     } <= set(command)
 
 

@@ -1,7 +1,7 @@
 """The index of releases, fed with metadata only."""
 
 from xapp_operator.api.json import JsonObject
-from xapp_operator.helm.release_index import ReleaseIndex, ReleaseKey, RevisionInfo, parse_revision
+from xapp_operator.helm.release_index import ReleaseIndex, ReleaseKey, RevisionInfo, parse_revision, revisions_to_prune
 
 
 def record(revision: int, *, status: str = "deployed", name: str = "hello", **labels: str) -> JsonObject:
@@ -43,19 +43,17 @@ def remove(index: ReleaseIndex, secret: JsonObject) -> None:
 
 def test_the_newest_revision_decides_whatever_the_order_of_arrival() -> None:
     index = index_of(record(10), record(2, status="superseded"), record(9, status="superseded"))
-    state = index.get("ric", "hello")
-    assert state is not None
-    assert [one.revision for one in state.revisions] == [2, 9, 10]
-    assert state.latest.status == "deployed"
+    revisions = index.revisions(("ric", "hello"))
+    assert [one.revision for one in revisions] == [2, 9, 10]
+    assert revisions[-1].status == "deployed"
 
 
 def test_labels_of_this_operator_are_known() -> None:
     secret = record(1, xapp="acme", chart_digest="c" * 40, values_digest="v" * 40, attempt="a1")
     assert parsed(secret)[0] == ("ric", "hello")
     index = index_of(secret)
-    state = index.get("ric", "hello")
-    assert state is not None
-    latest = state.latest
+    revisions = index.revisions(("ric", "hello"))
+    latest = revisions[-1]
     assert (latest.xapp, latest.chart_digest, latest.values_digest) == ("acme", "c" * 40, "v" * 40)
     assert (latest.attempt, latest.modified, latest.created) == ("a1", 1795222586, 0)
     assert (latest.secret_uid, latest.resource_version) == ("uid-1", "101")
@@ -64,17 +62,16 @@ def test_labels_of_this_operator_are_known() -> None:
 def test_a_changed_secret_replaces_what_was_known() -> None:
     index = index_of(record(1, status="pending-install"))
     index.put_revision(*parsed(record(1, status="failed")))
-    state = index.get("ric", "hello")
-    assert state is not None
-    assert [one.status for one in state.revisions] == ["failed"]
+    revisions = index.revisions(("ric", "hello"))
+    assert [one.status for one in revisions] == ["failed"]
 
 
 def test_a_release_without_secrets_is_gone() -> None:
     index = index_of(record(1), record(2))
     remove(index, record(1))
-    assert index.get("ric", "hello") is not None
+    assert index.revisions(("ric", "hello"))
     remove(index, record(2))
-    assert index.get("ric", "hello") is None
+    assert not index.revisions(("ric", "hello"))
     remove(index, record(2))
 
 
@@ -85,26 +82,22 @@ def test_other_secrets_are_none_of_its_business() -> None:
 def test_names_of_other_releases_are_not_mixed_up() -> None:
     index = index_of(record(1, name="a"), record(1, name="a.v1"))
     for name in ("a", "a.v1"):
-        state = index.get("ric", name)
-        assert state is not None
-        assert [one.revision for one in state.revisions] == [1]
+        revisions = index.revisions(("ric", name))
+        assert [one.revision for one in revisions] == [1]
 
 
 def test_surplus_revisions_are_the_oldest_but_never_a_deployed_one() -> None:
     index = index_of(record(1), *(record(n, status="failed") for n in range(2, 8)))
-    state = index.get("ric", "hello")
-    assert state is not None
-    assert [one.revision for one in state.revisions_to_prune(3)] == [2, 3, 4]
-    assert state.revisions_to_prune(50) == ()
-    assert 7 not in [one.revision for one in state.revisions_to_prune(0)]
+    revisions = index.revisions(("ric", "hello"))
+    assert [one.revision for one in revisions_to_prune(revisions, keep=3)] == [2, 3, 4]
+    assert revisions_to_prune(revisions, keep=50) == ()
+    assert 7 not in [one.revision for one in revisions_to_prune(revisions, keep=0)]
 
 
 def test_equal_texts_are_stored_once() -> None:
     index = index_of(*(record(n, name=f"r{n}", chart_digest="c" * 40) for n in range(1, 3)))
-    one, other = (index.get("ric", name) for name in ("r1", "r2"))
-    assert one is not None
-    assert other is not None
-    assert one.latest.chart_digest is other.latest.chart_digest
+    (one,), (other,) = (index.revisions(("ric", name)) for name in ("r1", "r2"))
+    assert one.chart_digest is other.chart_digest
 
 
 def test_what_is_heard_late_changes_nothing() -> None:
@@ -113,9 +106,8 @@ def test_what_is_heard_late_changes_nothing() -> None:
     index = index_of(again)
     index.put_revision(*parsed(record(1, status="uninstalling")))
     remove(index, record(1))
-    state = index.get("ric", "hello")
-    assert state is not None
-    assert (state.latest.secret_uid, state.latest.status) == ("uid-again", "deployed")
+    revisions = index.revisions(("ric", "hello"))
+    assert (revisions[-1].secret_uid, revisions[-1].status) == ("uid-again", "deployed")
 
 
 def _metadata(secret: JsonObject) -> JsonObject:

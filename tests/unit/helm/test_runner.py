@@ -116,13 +116,13 @@ async def test_only_a_call_that_needs_the_cluster_is_told_where_it_is(
 def test_each_way_to_end_has_its_error(
     runner: HelmRunner, outcome: ProcessResult, kind: type[Exception], part: str
 ) -> None:
-    error = runner.error_of(call(), outcome)
-    assert type(error) is kind
-    assert part in error.message
+    with pytest.raises(kind, match=part) as caught:
+        runner.raise_on_failure(call(), outcome)
+    assert caught.type is kind
 
 
 def test_success_is_no_error(runner: HelmRunner) -> None:
-    assert runner.error_of(call(), ended(0)) is None
+    runner.raise_on_failure(call(), ended(0))
 
 
 def test_values_do_not_show_when_a_call_is_printed() -> None:

@@ -14,7 +14,7 @@ from tests.unit.monitor.objects import NAMESPACE, OURS, LabelledObjects, labelle
 from xapp_operator.api.json import Json, JsonObject
 from xapp_operator.api.models import HealthStatus
 from xapp_operator.config import Settings
-from xapp_operator.helm.inventory import ObjectRef
+from xapp_operator.helm.manifest import ObjectRef
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import Resource
 from xapp_operator.monitor import xapp_monitor

@@ -14,7 +14,7 @@ from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.event_recorder import EventRecorder
 from xapp_operator.kube.status_writer import StatusWriter
-from xapp_operator.reconcile import adoption, labels, observe, release_inputs
+from xapp_operator.reconcile import labels, observe, release_inputs
 from xapp_operator.reconcile.reconcile_context import ObserverContext
 from xapp_operator.reconcile.status_draft import StatusDraft
 
@@ -39,7 +39,7 @@ def test_dependencies_of_the_observer_have_no_writing_methods(name: str) -> None
     assert not returned & {each.__name__ for each in WRITING_CLASSES}
 
 
-@pytest.mark.parametrize("module", [observe, adoption, labels, release_inputs])
+@pytest.mark.parametrize("module", [observe, labels, release_inputs])
 def test_modules_of_the_observer_import_no_writing_class(module: object) -> None:
     assert inspect.ismodule(module)
     tree = ast.parse(inspect.getsource(module))

@@ -26,7 +26,7 @@ from xapp_operator.gateway.xapps.crash_logs import CrashLogs, read_crash_logs
 from xapp_operator.gateway.xapps.events import event_json, read_xapp_events
 from xapp_operator.gateway.xapps.pods import read_pods
 from xapp_operator.gateway.xapps.release_records import get_deployed_release
-from xapp_operator.helm.inventory import ObjectRef, manifest_inventory
+from xapp_operator.helm.manifest import ObjectRef, manifest_inventory
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import EVENTS, PODS, SECRETS
 from xapp_operator.monitor.live_objects import LiveObject

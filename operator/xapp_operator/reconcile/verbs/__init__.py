@@ -1,1 +1,1 @@
-"""One module per action of the plan; each states its precondition and what it changes in the draft."""
+"""The actions of the plan; each module states the precondition and what it changes in the draft."""

@@ -16,9 +16,8 @@ from xapp_operator.api.json import JsonObject
 from xapp_operator.api.names import LABEL_COMPONENT
 from xapp_operator.domain.actions import RepairLabels
 from xapp_operator.errors import AccessDenied, NotFound
-from xapp_operator.helm.inventory import ObjectRef, manifest_inventory
-from xapp_operator.kube.client import KubeClient
-from xapp_operator.kube.resources import SERVICES, Resource
+from xapp_operator.helm.manifest import ObjectRef, manifest_inventory
+from xapp_operator.kube.resources import SERVICES
 from xapp_operator.monitor.xapp_monitor import UnlabelledObject
 from xapp_operator.reconcile.labels import original_text_annotations, predefined_labels
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
@@ -38,12 +37,16 @@ async def label_release(request: ReconcileRequest, context: ReconcilerContext, m
     """
     references = await asyncio.to_thread(manifest_inventory, manifest)
     context.monitor.set_inventory(request.key, references)
-    client = context.impersonation.client_for(request.xapp)
     limit = asyncio.Semaphore(MAX_PARALLEL_PATCHES)
 
-    async def patch(reference: ObjectRef) -> None:
+    async def patch(ref: ObjectRef) -> None:
         async with limit:
-            await _label_reference(request, context, client, reference)
+            try:
+                resource = await context.kube.discovery.resource_for(api_version=ref.api_version, kind=ref.kind)
+            except NotFound:
+                return  # the kind was removed from the cluster, and its objects with it
+            namespace = (ref.namespace or request.namespace) if resource.namespaced else None
+            await _patch_labels(request, context, UnlabelledObject(resource, namespace, ref.name))
 
     context.incompletely_labelled.add(request.key)
     for error in await asyncio.gather(*map(patch, references), return_exceptions=True):
@@ -70,41 +73,22 @@ async def repair_labels(
             record = await read_release_record(context.kube, request.namespace, request.xapp.release_name, revision)
             await label_release(request, context, record.manifest, revision=revision)
         else:
-            client = context.impersonation.client_for(request.xapp)
             for each in objects:
-                await _patch_labels(request, context, client, each.resource, each.name, namespace=each.namespace)
+                await _patch_labels(request, context, each)
             _log.info("labels repaired", namespace=request.namespace, name=request.key[1], objects=len(objects))
     except AccessDenied as error:
         context.events.record(request.raw, event_type="Warning", reason=Reason.ACCESS_DENIED, message=error.message)
     context.label_backoff.record_repair(request.key, now=time.time())
 
 
-async def _label_reference(
-    request: ReconcileRequest, context: ReconcilerContext, client: KubeClient, reference: ObjectRef
-) -> None:
-    try:
-        resource = await context.kube.discovery.resource_for(api_version=reference.api_version, kind=reference.kind)
-    except NotFound:
-        return  # the kind was removed from the cluster, and its objects with it
-    namespace = (reference.namespace or request.namespace) if resource.namespaced else None
-    await _patch_labels(request, context, client, resource, reference.name, namespace=namespace)
-
-
-async def _patch_labels(
-    request: ReconcileRequest,
-    context: ReconcilerContext,
-    client: KubeClient,
-    resource: Resource,
-    name: str,
-    *,
-    namespace: str | None,
-) -> None:
+async def _patch_labels(request: ReconcileRequest, context: ReconcilerContext, found: UnlabelledObject) -> None:
     labels = predefined_labels(request.xapp)
-    if resource == SERVICES:
-        labels[LABEL_COMPONENT] = name
+    if found.resource == SERVICES:
+        labels[LABEL_COMPONENT] = found.name
     metadata: JsonObject = {"labels": {**labels}, "annotations": {**original_text_annotations(request.xapp)}}
+    client = context.impersonation.client_for(request.xapp)
     try:
-        labelled = await client.patch(resource, name, {"metadata": metadata}, namespace=namespace)
+        labelled = await client.patch(found.resource, found.name, {"metadata": metadata}, namespace=found.namespace)
     except NotFound:
         return  # already deleted, as objects with a time to live are
-    await context.monitor.update_object(resource, labelled)
+    await context.monitor.update_object(found.resource, labelled)

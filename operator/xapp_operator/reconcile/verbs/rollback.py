@@ -27,13 +27,7 @@ async def rollback(
 ) -> None:
     """Run `helm rollback` to `action.revision` and record how it ended; a failure is recorded, not raised.
 
-    Args:
-        action: the revision, and whether it is held.
-        request: the XApp.
-        context: the dependencies.
-        attempt: the rollback itself.
-        undone_attempt: the attempt that is rolled back.
-        root_cause: why the revision that is rolled back is not healthy.
+    `undone_attempt` is the attempt that is rolled back, and `root_cause` tells why its revision is not healthy.
     """
     helm_request = RollbackRequest(
         name=request.xapp.release_name,
@@ -68,7 +62,6 @@ def reject_rollback(action: RejectRollback, request: ReconcileRequest, context: 
 
 
 def _rolled_back_attempt(attempt: Attempt, revision: int, root_cause: str) -> Attempt:
-    """Return the upgrade as permanently failed and rolled back."""
     advice = f"rolled back to revision {revision}; change spec, chart or values, or set the annotation retry-at"
     if attempt.outcome is AttemptOutcome.FAILED:
         return replace(attempt, permanent=True, message=f"{attempt.message}; {advice}")

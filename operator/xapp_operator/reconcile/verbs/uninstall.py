@@ -16,7 +16,7 @@ from xapp_operator.domain.actions import Uninstall
 from xapp_operator.domain.plan_input import Attempt, AttemptOutcome
 from xapp_operator.errors import AccessDenied, KindNotServed, NotFound
 from xapp_operator.helm.release_storage import release_secret_name, remove_unserved_kinds
-from xapp_operator.helm.requests import UninstallRequest, UninstallResult
+from xapp_operator.helm.requests import UninstallRequest
 from xapp_operator.kube.reader import is_namespace_terminating
 from xapp_operator.kube.resources import SECRETS
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
@@ -33,12 +33,14 @@ async def uninstall(action: Uninstall, request: ReconcileRequest, context: Recon
         timeout=request.xapp.spec.timeout_seconds,
         no_hooks=not action.hooks,
     )
-    attempt, result = await run_step(request, context, attempt, _uninstall_served_kinds(request, context, helm_request))
-    if result is not None:
+    attempt, unverified = await run_step(
+        request, context, attempt, _uninstall_served_kinds(request, context, helm_request)
+    )
+    if unverified is not None:
         attempt = replace(attempt, outcome=AttemptOutcome.SUCCEEDED)
         request.draft = replace(request.draft, release=ReleaseStatus())
-        if result.unverified:
-            objects = ", ".join(result.unverified)
+        if unverified:
+            objects = ", ".join(unverified)
             message = f"helm could not verify that these objects are deleted; check them yourself: {objects}"
             context.events.record(request.raw, event_type="Warning", reason="LeftBehind", message=message)
     request.draft = replace(request.draft, attempt=attempt)
@@ -84,7 +86,7 @@ async def cleanup_orphans(request: ReconcileRequest, context: ReconcilerContext)
 
 async def _uninstall_served_kinds(
     request: ReconcileRequest, context: ReconcilerContext, helm_request: UninstallRequest
-) -> UninstallResult:
+) -> tuple[str, ...]:
     try:
         return await context.helm.uninstall(helm_request)
     except KindNotServed:

@@ -3,7 +3,7 @@
 import pytest
 
 from xapp_operator.errors import HelmError
-from xapp_operator.helm.inventory import ObjectRef, manifest_inventory
+from xapp_operator.helm.manifest import ObjectRef, manifest_inventory
 
 
 def test_objects_are_listed_in_order_and_once() -> None:
@@ -47,15 +47,6 @@ items:
 def test_a_kind_that_only_sounds_like_a_list_is_an_object() -> None:
     manifest = "apiVersion: example.com/v1\nkind: AllowList\nmetadata: {name: x}\n"
     assert [one.kind for one in manifest_inventory(manifest)] == ["AllowList"]
-
-
-@pytest.mark.parametrize(("policy", "kept"), [("keep", True), (" Keep ", True), ("delete", False), ("", False)])
-def test_the_resource_policy_is_noted_as_helm_reads_it(policy: str, *, kept: bool) -> None:
-    manifest = (
-        "apiVersion: v1\nkind: ConfigMap\n"
-        f"metadata: {{name: a, annotations: {{helm.sh/resource-policy: '{policy}'}}}}\n"
-    )
-    assert manifest_inventory(manifest)[0].kept_on_uninstall is kept
 
 
 def test_odd_scalars_are_texts() -> None:

@@ -1,18 +1,24 @@
-"""Adopt: a person made the release from the desired chart and values, so the XApp only becomes its owner.
+"""Adopt and Unlock: they change the newest release record, and helm does not run.
 
-Only labels change: those of the newest release record here, those of the objects by RepairLabels. Draft: an attempt as
-after an install, so that unhealthy objects are reported and never rolled back.
+Adopt: a person made the release from the desired chart and values, so the XApp only becomes its owner. Only labels
+change: those of the record here, those of the objects by RepairLabels. Draft: an attempt as after an install, so that
+unhealthy objects are reported and never rolled back.
+
+Unlock: the newest revision is pending, and no helm process works on it any more. Helm reads the status in the payload
+of the release Secret and finds the Secret by its label, so both change together. Draft: `unlocked`, which Released
+reports.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
 from dataclasses import replace
 
 from xapp_operator.api.json import obj
-from xapp_operator.domain.actions import Adopt
+from xapp_operator.domain.actions import Adopt, Unlock
 from xapp_operator.domain.plan_input import INSTALL, AttemptOutcome
-from xapp_operator.helm.release_storage import release_secret_name
+from xapp_operator.helm.release_storage import release_secret_name, unlock_release
 from xapp_operator.kube.resources import SECRETS
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.status_draft import start_attempt
@@ -39,3 +45,21 @@ async def adopt(action: Adopt, request: ReconcileRequest, context: ReconcilerCon
         message=f"revision {action.revision} of {name}, made by a person from this chart and these values, is adopted",
     )
     await context.release_watch.refresh(request.namespace, name)
+
+
+async def unlock(action: Unlock, request: ReconcileRequest, context: ReconcilerContext) -> None:
+    """Mark the pending revision as failed.
+
+    Raises:
+        Conflict: when the Secret changed meanwhile; the next reconcile observes it again.
+    """
+    client, release = context.impersonation.client_for(request.xapp), request.xapp.release_name
+    secret = await client.get(SECRETS, release_secret_name(release, action.revision), namespace=request.namespace)
+    await client.replace(SECRETS, await asyncio.to_thread(unlock_release, secret), namespace=request.namespace)
+    request.draft = replace(request.draft, unlocked=True)
+    context.events.record(
+        request.raw,
+        reason="Unlocked",
+        message=f"a helm process that no longer runs left revision {action.revision} pending; it is marked as failed",
+    )
+    await context.release_watch.refresh(request.namespace, release)
