@@ -71,6 +71,11 @@ class UpdateArchiveOwners:
 
 
 @dataclass(frozen=True, slots=True)
+class DeleteOrphans:
+    """Delete the cluster-scoped objects of a release whose record went away with its namespace."""
+
+
+@dataclass(frozen=True, slots=True)
 class RepairLabels:
     """Put the registration labels back where they are missing; with `all_objects` on every object of the release."""
 
@@ -95,5 +100,7 @@ class Nothing:
 
 
 HelmAction: TypeAlias = "Install | Upgrade | Rollback | Uninstall"
-PlainAction: TypeAlias = "Adopt | Unlock | RejectRollback | SaveRepository | UpdateArchiveOwners | RepairLabels"
+PlainAction: TypeAlias = (
+    "Adopt | Unlock | RejectRollback | SaveRepository | UpdateArchiveOwners | DeleteOrphans | RepairLabels"
+)
 Action: TypeAlias = "HelmAction | PlainAction | Wait | Nothing"

@@ -5,8 +5,8 @@ remedy ever uninstalls a release that once was deployed. The reconciler writes n
 
     situation                                                   action
     deleting, the release is the XApp's own                     Uninstall (without hooks in a terminating namespace)
+    deleting with the namespace, the release record is gone     DeleteOrphans
     spec.suspend                                                Wait
-    other chart Secrets have the XApp as owner than the used    UpdateArchiveOwners
     a helm process works on the release                         Wait
     pending-*, no helm process works on it any more             Unlock
     uninstalling, left behind                                   Uninstall without hooks
@@ -20,8 +20,10 @@ remedy ever uninstalls a release that once was deployed. The reconciler writes n
     deployed from other digests, failed after a good revision   Upgrade
     deployed by a person from the same digests, with adopt      Adopt
     deployed from the same digests                              Wait until healthy, then Nothing
-    one of the last lines says Wait or Nothing, and objects     RepairLabels, with back-off
-    of the deployed release lack labels
+    Wait or Nothing, and objects of the deployed release        RepairLabels, with back-off
+    lack labels
+    Wait or Nothing, and the XApp does not own exactly the      UpdateArchiveOwners
+    chart Secret that it uses
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from xapp_operator.api.models import HealthStatus
 from xapp_operator.domain.actions import (
     Action,
     Adopt,
+    DeleteOrphans,
     Install,
     Nothing,
     RejectRollback,
@@ -71,7 +74,9 @@ def plan(inputs: PlanInput) -> Action:
     """Return what to do next about one XApp."""
     effective = _without_cleared_attempt(inputs)
     action = _plan_with_last_known_digests(effective) or _first_match(effective)
-    return (_plan_label_repair(effective) or action) if isinstance(action, Wait | Nothing) else action
+    if not isinstance(action, Wait | Nothing):
+        return action
+    return _plan_label_repair(effective) or _plan_archive_owners(effective) or action
 
 
 def _plan_with_last_known_digests(inputs: PlanInput) -> Action | None:
@@ -117,7 +122,11 @@ def _plan_deletion(inputs: PlanInput) -> Action | None:
     if inputs.observed.helm_running:
         return Wait(Reason.PROGRESSING, "waiting for the running helm process to end")
     release = inputs.release
-    if inputs.spec.deletion_policy == "Orphan" or release is None or not inputs.owned:
+    if inputs.spec.deletion_policy == "Orphan":
+        return Nothing()
+    if release is None and inputs.observed.namespace_terminating and not inputs.observed.orphans_deleted:
+        return DeleteOrphans()
+    if release is None or not inputs.owned:
         return Nothing()
     hooks = release.status != UNINSTALLING and not inputs.observed.namespace_terminating
     return _backoff_wait(inputs, UNINSTALL, Reason.UNINSTALL_FAILED) or Uninstall(hooks=hooks)
@@ -128,7 +137,8 @@ def _plan_suspended(inputs: PlanInput) -> Action | None:
 
 
 def _plan_archive_owners(inputs: PlanInput) -> Action | None:
-    return UpdateArchiveOwners() if inputs.observed.archive_owners_differ else None
+    settled = not inputs.deleting and not inputs.spec.suspend
+    return UpdateArchiveOwners() if settled and inputs.observed.archive_owners_differ else None
 
 
 def _plan_while_helm_runs(inputs: PlanInput) -> Action | None:
@@ -346,7 +356,6 @@ def _plan_label_repair(inputs: PlanInput) -> Action | None:
 _PLAN_RULES: tuple[Callable[[PlanInput], Action | None], ...] = (
     _plan_deletion,
     _plan_suspended,
-    _plan_archive_owners,
     _plan_while_helm_runs,
     _plan_pending,
     _plan_uninstalling,

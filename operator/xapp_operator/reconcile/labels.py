@@ -19,6 +19,7 @@ from xapp_operator.api.names import (
 )
 from xapp_operator.domain.backoff import Backoff
 from xapp_operator.domain.naming import label_value
+from xapp_operator.domain.plan_input import LabelState
 from xapp_operator.errors import AccessDenied, NotFound
 from xapp_operator.kube.reader import KubeReader
 from xapp_operator.kube.resources import SERVICES
@@ -42,7 +43,7 @@ class _LastRepair:
 class LabelBackoff:
     """Delays repeated repairs, because another controller may keep removing the labels.
 
-    Times are seconds since the epoch.
+    Times are monotonic seconds, so that a clock that is set back delays nothing.
     """
 
     def __init__(self, backoff: Backoff) -> None:
@@ -70,6 +71,24 @@ class MissingLabels:
 
     objects: tuple[UnlabelledObject, ...] = ()
     error: AccessDenied | None = None
+
+
+def label_state(
+    missing: MissingLabels, *, outdated: bool, incomplete: bool, seconds_until_repair: float, now: float
+) -> LabelState:
+    """Return the label facts for `plan`.
+
+    Args:
+        missing: the objects without labels.
+        outdated: the labels were not written since the revision or the spec changed.
+        incomplete: the last attempt to write them on all objects failed.
+        seconds_until_repair: what is left of the back-off between repairs.
+        now: seconds since the epoch.
+    """
+    if outdated and not incomplete:
+        return LabelState(missing=bool(missing.objects), outdated=True)  # a new version is no repeated repair
+    repair_at = now + seconds_until_repair if seconds_until_repair > 0 else 0.0
+    return LabelState(missing=bool(missing.objects), outdated=incomplete, repair_at=repair_at)
 
 
 def predefined_labels(xapp: XApp) -> dict[str, str]:

@@ -30,7 +30,7 @@ from xapp_operator.helm.requests import TemplateRequest
 from xapp_operator.kube.reader import is_namespace_terminating
 from xapp_operator.monitor.root_cause import find_root_cause
 from xapp_operator.monitor.xapp_monitor import MonitorReport
-from xapp_operator.reconcile.labels import MissingLabels, find_missing_labels
+from xapp_operator.reconcile.labels import MissingLabels, find_missing_labels, label_state
 from xapp_operator.reconcile.reconcile_context import ObserverContext
 from xapp_operator.reconcile.referenced_objects import ArchiveOwnerChanges
 from xapp_operator.reconcile.release_inputs import DIGEST_LENGTH
@@ -106,12 +106,16 @@ class Observer:
                 missing_labels = await find_missing_labels(
                     xapp, client=context.impersonation.client_for(xapp), monitor=context.monitor
                 )
-                labels = LabelState(
-                    missing=bool(missing_labels.objects),
-                    outdated=key in context.incompletely_labelled or draft.labelled_revision != release.revision,
-                    repair_at=context.label_backoff.next_repair_at(key),
+                labels = label_state(
+                    missing_labels,
+                    outdated=draft.labelled_revision != release.revision,
+                    incomplete=key in context.incompletely_labelled,
+                    seconds_until_repair=context.label_backoff.next_repair_at(key) - time.monotonic(),
+                    now=time.time(),
                 )
-        changes = context.inputs.archive_owner_changes(xapp) if isinstance(desired, Digests) else ArchiveOwnerChanges()
+        changes = ArchiveOwnerChanges()
+        if desired is not None:
+            changes = context.inputs.archive_owner_changes(xapp, resolved=isinstance(desired, Digests))
         return Observation(
             state=ObservedState(
                 release=release,
@@ -120,6 +124,7 @@ class Observer:
                 unready_dependencies=self._unready_dependencies(xapp),
                 repository_missing=desired_state.repository_missing,
                 archive_owners_differ=bool(changes),
+                orphans_deleted=draft.orphans_deleted,
                 labels=labels,
             ),
             desired=desired,

@@ -19,6 +19,7 @@ from xapp_operator.api.names import FINALIZER
 from xapp_operator.domain.actions import (
     Action,
     Adopt,
+    DeleteOrphans,
     HelmAction,
     Install,
     Nothing,
@@ -44,7 +45,7 @@ from xapp_operator.reconcile.verbs.adopt_unlock import adopt, unlock
 from xapp_operator.reconcile.verbs.deploy import deploy
 from xapp_operator.reconcile.verbs.repair_labels import repair_labels
 from xapp_operator.reconcile.verbs.rollback import reject_rollback, rollback
-from xapp_operator.reconcile.verbs.uninstall import cleanup_orphans, uninstall
+from xapp_operator.reconcile.verbs.uninstall import delete_orphans, uninstall
 from xapp_operator.reconcile.work_queue import NamespacedName
 from xapp_operator.telemetry.logs import get_logger
 
@@ -231,6 +232,8 @@ class Reconciler:
                 await self._save_repository(request)
             case UpdateArchiveOwners():
                 await context.chart_secret_owners.update(request.xapp, observation.archive_owner_changes)
+            case DeleteOrphans():
+                await delete_orphans(request, context)
             case RepairLabels():
                 await repair_labels(action, request, context, observation.missing_labels.objects)
             case Wait() | Nothing():
@@ -283,9 +286,6 @@ class Reconciler:
             message = observation.missing_labels.error.message
             context.events.record(request.raw, event_type="Warning", reason=Reason.ACCESS_DENIED, message=message)
         if xapp.metadata.deletion_timestamp is not None and isinstance(decision, Nothing):
-            state = observation.state
-            if state.namespace_terminating and state.release is None and xapp.spec.deletion_policy != "Orphan":
-                await cleanup_orphans(request, context)
             self._removed.setdefault(xapp.metadata.uid, asyncio.Event()).set()
             return
         attempt, health, now = request.draft.attempt, observation.live.status, time.time()

@@ -11,6 +11,7 @@ nobody has owned for an hour are deleted.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -108,9 +109,12 @@ class ReferencedObjects:
         info = found.chart_secret if found else None
         return info.uid if info is not None and owner in info.owner_uids else None
 
-    def owned_chart_secrets(self, owner: str) -> tuple[str, ...]:
-        """Return the names of the chart Secrets that the XApp with uid `owner` owns, sorted."""
-        return tuple(sorted(key.name for key in self._owned.get(owner, ())))
+    def owned_chart_secrets(self, owner: str, *, namespace: str) -> tuple[str, ...]:
+        """Return the names of the chart Secrets in `namespace` that the XApp with uid `owner` owns, sorted.
+
+        Owner references in other namespaces mean nothing: anyone can write them into a Secret of their own.
+        """
+        return tuple(sorted(key.name for key in self._owned.get(owner, ()) if key.namespace == namespace))
 
     def store_written(self, secret: JsonObject) -> None:
         """Take over a Secret as a write has returned it, without waiting for its watch event."""
@@ -152,15 +156,13 @@ class ChartSecretOwners:
     async def update(self, xapp: XApp, changes: ArchiveOwnerChanges) -> None:
         """Add `xapp` to the owners of one chart Secret and remove it from those of others.
 
-        Raises:
-            Conflict: when somebody else changed a Secret at the same time.
-            NotFound: when a Secret has just been deleted.
+        A Secret that somebody else has just changed or deleted is left as it is: its event brings the XApp back.
         """
+        added = () if changes.add is None else (changes.add,)
         async with self._lock:
-            if changes.add is not None:
-                await self._set_owner(xapp, changes.add, owns=True)
-            for name in changes.remove:
-                await self._set_owner(xapp, name, owns=False)
+            for name in (*added, *changes.remove):
+                with contextlib.suppress(NotFound, Conflict):
+                    await self._set_owner(xapp, name, owns=name in added)
 
     async def delete_unowned(self) -> None:
         """Delete the chart Secrets that nobody has owned for an hour."""

@@ -141,14 +141,22 @@ class ReleaseInputsResolver:
             ),
         )
 
-    def archive_owner_changes(self, xapp: XApp) -> ArchiveOwnerChanges:
-        """Return which chart Secrets should gain or lose `xapp` as an owner, now that its chart is resolved."""
-        owned = self._references.owned_chart_secrets(xapp.metadata.uid)
+    def archive_owner_changes(self, xapp: XApp, *, resolved: bool) -> ArchiveOwnerChanges:
+        """Return which chart Secrets should gain or lose `xapp` as an owner.
+
+        An uploaded chart is owned as soon as it has been read, so that it is kept while the values are not available.
+        Others are left only when chart and values are `resolved`.
+        """
+        namespace, archive = xapp.metadata.namespace, xapp.spec.archive
+        owned = self._references.owned_chart_secrets(xapp.metadata.uid, namespace=namespace)
         known = None if xapp.spec.method == METHOD_REMOTE else self._archives.get(xapp.key)
-        used = known.location.name if known is not None and known.location.kind == "Secret" else None
+        referenced = archive.secret_ref.name if archive is not None and archive.secret_ref is not None else None
+        is_used = known is not None and known.location.kind == "Secret" and known.location.name == referenced
+        exists = referenced is not None and self._references.resource_version("Secret", namespace, referenced)
+        add = is_used and known is not None and known.is_upload and referenced not in owned and exists
         return ArchiveOwnerChanges(
-            add=used if known is not None and known.is_upload and used not in owned else None,
-            remove=tuple(name for name in owned if name != used),
+            add=referenced if add else None,
+            remove=tuple(name for name in owned if not (is_used and name == referenced)) if resolved else (),
         )
 
     def _advertise_layer(self, chart: ChartInfo, address: str) -> JsonObject:

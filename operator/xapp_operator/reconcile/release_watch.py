@@ -7,20 +7,17 @@ the state before the step.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Callable
 from typing import Final
 
 from xapp_operator.config import Settings
 from xapp_operator.domain.plan_input import ROLLBACK, Attempt, AttemptOutcome, Digests, ObservedRelease, PastRevision
-from xapp_operator.errors import NotFound
 from xapp_operator.helm.release_index import (
     RELEASE_SELECTOR,
     ReleaseIndex,
     ReleaseKey,
     RevisionInfo,
     parse_revision,
-    revisions_to_prune,
 )
 from xapp_operator.helm.release_storage import ReleaseRecord, decode_release, release_secret_name
 from xapp_operator.kube.client import KubeClient
@@ -114,14 +111,6 @@ class ReleaseWatch:
                 self._index.remove_revision((namespace, name), info.revision)
         for key, info in found:
             self._index.put_revision(key, info)
-
-    async def delete_failed_surplus(self, kube: KubeClient, namespace: str, name: str, *, max_revisions: int) -> None:
-        """Delete revisions beyond the newest `max_revisions` that never were deployed; failed installs leave them."""
-        for info in revisions_to_prune(self.revisions(namespace, name), keep=max_revisions):
-            with contextlib.suppress(NotFound):
-                await kube.delete(
-                    SECRETS, release_secret_name(name, info.revision), namespace=namespace, uid=info.secret_uid
-                )
 
     def forget(self, namespace: str, name: str) -> None:
         """Forget a release that cannot be uninstalled any more, because its namespace is being deleted."""

@@ -42,6 +42,7 @@ class StatusDraft:
     handled: HandledAnnotations
     labelled_revision: int | None  # not stored: the revision that has the registration labels of this generation
     unlocked: bool = False  # not stored: this reconcile unlocked the release
+    orphans_deleted: bool = False  # not stored: this reconcile deleted what the release left behind
     repository_error: XAppError | None = None  # not stored: why the ChartRepository could not be created
 
     @classmethod

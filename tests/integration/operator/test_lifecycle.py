@@ -70,6 +70,20 @@ def test_archive_in_a_configmap_is_installed(xapps: XAppClient, tmp_path: Any) -
     xapps.wait_ready("hello")
 
 
+def test_uploaded_chart_is_owned_while_its_values_are_missing(xapps: XAppClient) -> None:
+    manifest = xapps.uploaded_manifest("hello", workload_chart())
+    manifest["spec"]["valuesFrom"] = [{"kind": "ConfigMap", "name": "later", "key": "values.yaml"}]
+    xapps.apply(manifest)
+    chart = manifest["spec"]["archive"]["secretRef"]["name"]
+    xapps.wait_until(
+        lambda: (xapps.get("secret", chart) or {"metadata": {}})["metadata"].get("ownerReferences"),
+        what="the chart Secret to have an owner",
+    )
+    assert xapps.get("deployment", "hello") is None
+    xapps.kubectl("create", "configmap", "later", "--from-literal=values.yaml=greeting: later")
+    xapps.wait_ready("hello")
+
+
 def test_change_of_values_is_an_upgrade(xapps: XAppClient) -> None:
     manifest = xapps.uploaded_manifest("hello", workload_chart(), values={"greeting": "one", "extra": {"old": "x"}})
     xapps.apply(manifest)

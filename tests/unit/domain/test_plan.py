@@ -309,7 +309,7 @@ def test_rules_answer_in_their_order() -> None:
     changes: list[tuple[dict[str, Any], Action]] = [
         ({}, wait(Reason.PROGRESSING)),
         ({"deleting": False}, wait(Reason.SUSPENDED)),
-        ({"spec": spec()}, UpdateArchiveOwners()),
+        ({"spec": spec()}, UpdateArchiveOwners()),  # beside the Wait for helm
         ({"observed": ObservedState(release("pending-upgrade"), helm_running=True)}, wait(Reason.PROGRESSING)),
         ({"observed": ObservedState(release("pending-upgrade"), unready_dependencies=("b",))}, Unlock(2)),
         ({"observed": ObservedState(release("uninstalling"), unready_dependencies=("b",))}, Uninstall(hooks=False)),

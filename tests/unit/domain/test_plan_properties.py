@@ -15,6 +15,7 @@ from tests.unit.domain.plan_inputs import GENERATION, NAME, NOW, OLD, OTHER, TIM
 from xapp_operator.api.models import HealthStatus
 from xapp_operator.domain.actions import (
     Adopt,
+    DeleteOrphans,
     Install,
     Nothing,
     RejectRollback,
@@ -218,7 +219,9 @@ rollback_requests = with_release(
 @examples(6)
 @given(plan_inputs)
 def test_every_situation_has_an_answer(now: PlanInput) -> None:
-    actions = Install | Upgrade | Adopt | Rollback | RejectRollback | Uninstall | Unlock | Wait | Nothing
+    actions = (
+        Install | Upgrade | Adopt | Rollback | RejectRollback | Uninstall | DeleteOrphans | Unlock | Wait | Nothing
+    )
 
     assert isinstance(plan(now), actions)
 

@@ -21,6 +21,7 @@ from xapp_operator.api.conditions import Reason
 from xapp_operator.api.models import HealthStatus
 from xapp_operator.domain.actions import (
     Action,
+    DeleteOrphans,
     Install,
     Nothing,
     RejectRollback,
@@ -42,7 +43,7 @@ from xapp_operator.domain.plan_input import (
     PastRevision,
     PlanInput,
 )
-from xapp_operator.errors import ChartNotFound, SourceUnavailable
+from xapp_operator.errors import ChartNotFound, SourceUnavailable, ValuesNotFound
 
 DEPLOYED_ALREADY = release(earlier=DEPLOYED_BEFORE)
 HELD_OLD = release(revision=3, digests=OLD, earlier=DEPLOYED_BEFORE)
@@ -172,7 +173,28 @@ DIFFERENT_OWNERS = {"archive_owners_differ": True}
 NOT_SAVED = {"repository_missing": True}
 
 SOURCES = [
-    case("owners-before-the-install", plan_input(observed=DIFFERENT_OWNERS), UpdateArchiveOwners()),
+    case("install-before-owners", plan_input(observed=DIFFERENT_OWNERS), Install()),
+    case("unlock-before-owners", plan_input(release("pending-upgrade"), observed=DIFFERENT_OWNERS), Unlock(2)),
+    case(
+        "rollback-before-owners",
+        plan_input(
+            release(earlier=DEPLOYED_BEFORE), requests=AnnotationRequests(rollback_to=1), observed=DIFFERENT_OWNERS
+        ),
+        Rollback(1, hold=True),
+    ),
+    case(
+        "owners-while-values-are-missing",
+        plan_input(desired=ValuesNotFound("no such ConfigMap"), observed=DIFFERENT_OWNERS),
+        UpdateArchiveOwners(),
+    ),
+    case("orphans-of-a-terminating-namespace", plan_input(deleting=True, terminating=True), DeleteOrphans()),
+    case(
+        "orphans-deleted-once",
+        plan_input(deleting=True, terminating=True, observed={"orphans_deleted": True}),
+        Nothing(),
+    ),
+    case("orphans-stay-with-orphan", plan_input(deleting=True, wanted=spec(orphan=True), terminating=True), Nothing()),
+    case("no-orphans-in-a-namespace-that-stays", plan_input(deleting=True), Nothing()),
     case("owners-of-a-settled-release", plan_input(release(), observed=DIFFERENT_OWNERS), UpdateArchiveOwners()),
     case(
         "owners-beside-a-foreign-release",

@@ -6,8 +6,11 @@ from tests.unit.reconcile.xapps import xapp
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.names import REGISTRATION_LABELS
 from xapp_operator.domain.backoff import Backoff
+from xapp_operator.domain.plan_input import LabelState
+from xapp_operator.kube.resources import SERVICES
 from xapp_operator.monitor.object_labels import has_labels
-from xapp_operator.reconcile.labels import RESET_SECONDS, LabelBackoff, predefined_labels
+from xapp_operator.monitor.xapp_monitor import UnlabelledObject
+from xapp_operator.reconcile.labels import RESET_SECONDS, LabelBackoff, MissingLabels, label_state, predefined_labels
 
 KEY = ("ric", "hello")
 
@@ -66,3 +69,28 @@ def test_every_registration_label_has_a_value_and_is_seen_on_objects() -> None:
 
 def labelled(labels: dict[str, str]) -> JsonObject:
     return {"metadata": {"labels": {**labels}}}
+
+
+UNLABELLED = MissingLabels((UnlabelledObject(SERVICES, "ric", "hello"),))
+
+
+def state(*, outdated: bool = False, incomplete: bool = False, seconds_until_repair: float = 0.0) -> LabelState:
+    return label_state(
+        UNLABELLED, outdated=outdated, incomplete=incomplete, seconds_until_repair=seconds_until_repair, now=1000
+    )
+
+
+def test_a_new_version_is_labelled_without_back_off() -> None:
+    assert state(outdated=True, seconds_until_repair=60).repair_due(1000)
+
+
+def test_missing_labels_wait_for_the_back_off() -> None:
+    assert not state(seconds_until_repair=60).repair_due(1059)
+    assert state(seconds_until_repair=60).repair_due(1060)
+    assert state().repair_due(1000)
+
+
+def test_labelling_that_failed_is_repeated_with_back_off() -> None:
+    repeated = state(outdated=True, incomplete=True, seconds_until_repair=60)
+    assert repeated.outdated
+    assert not repeated.repair_due(1059)

@@ -47,6 +47,8 @@ class Setup:
         name = request.path.rpartition("/")[2]
         if "/secrets/" not in request.path:
             return await self.server.handle(request)
+        if ("ns", name) not in self.server.of("secrets", NOT_HELM).objects:
+            return web.json_response({"kind": "Status", "code": 404, "reason": "NotFound"}, status=404)
         if request.method == "PATCH":
             change = (await request.json())["metadata"]
             metadata = {**self.secret(name)["metadata"], **change}
@@ -70,26 +72,41 @@ async def test_owned_chart_secrets_follow_the_owner_references(setup: Setup) -> 
     await setup.put(SECOND, US)
     await setup.put("not-a-chart", US)
     await eventually(lambda: ("Secret", "ns", "not-a-chart") in setup.changed, what="all three")
-    assert setup.references.owned_chart_secrets("u1") == (FIRST, SECOND)
-    assert setup.references.owned_chart_secrets("u2") == (FIRST,)
+    assert setup.references.owned_chart_secrets("u1", namespace="ns") == (FIRST, SECOND)
+    assert setup.references.owned_chart_secrets("u2", namespace="ns") == (FIRST,)
     await setup.put(FIRST, OTHER)
     await setup.server.of("secrets", NOT_HELM).delete(SECOND, namespace="ns")
-    await eventually(lambda: setup.references.owned_chart_secrets("u1") == (), what="both to be left")
-    assert setup.references.owned_chart_secrets("u2") == (FIRST,)
+    await eventually(lambda: setup.references.owned_chart_secrets("u1", namespace="ns") == (), what="both to be left")
+    assert setup.references.owned_chart_secrets("u2", namespace="ns") == (FIRST,)
 
 
 async def test_a_change_of_owners_is_known_at_once_and_keeps_other_owners(setup: Setup) -> None:
     await setup.put(FIRST, OTHER)
     await setup.put(SECOND, US)
-    await eventually(lambda: setup.references.owned_chart_secrets("u1") == (SECOND,), what="the second")
+    await eventually(lambda: setup.references.owned_chart_secrets("u1", namespace="ns") == (SECOND,), what="the second")
     await setup.owners.update(xapp(), ArchiveOwnerChanges(add=FIRST, remove=(SECOND,)))
-    assert setup.references.owned_chart_secrets("u1") == (FIRST,)
+    assert setup.references.owned_chart_secrets("u1", namespace="ns") == (FIRST,)
     assert setup.secret(FIRST)["metadata"]["ownerReferences"] == [OTHER, US]
     assert setup.secret(FIRST)["metadata"]["annotations"]["xapp-operator.io/released-at"] is None
     assert setup.secret(SECOND)["metadata"]["ownerReferences"] == []
     assert setup.secret(SECOND)["metadata"]["annotations"]["xapp-operator.io/released-at"]
     await setup.owners.update(xapp(), ArchiveOwnerChanges(add=FIRST))
     assert setup.secret(FIRST)["metadata"]["ownerReferences"] == [OTHER, US]
+
+
+async def test_owner_references_in_another_namespace_do_not_count(setup: Setup) -> None:
+    await setup.put(FIRST, US, namespace="hostile")
+    await setup.put(SECOND, US)
+    await eventually(lambda: setup.references.owned_chart_secrets("u1", namespace="ns") == (SECOND,), what="ours")
+    await eventually(lambda: ("Secret", "hostile", FIRST) in setup.changed, what="theirs")
+    assert setup.references.owned_chart_secrets("u1", namespace="ns") == (SECOND,)
+
+
+async def test_a_chart_secret_that_was_just_deleted_stops_nothing(setup: Setup) -> None:
+    await setup.put(SECOND)
+    await eventually(lambda: ("Secret", "ns", SECOND) in setup.changed, what="the second")
+    await setup.owners.update(xapp(), ArchiveOwnerChanges(add=SECOND, remove=(FIRST,)))
+    assert setup.secret(SECOND)["metadata"]["ownerReferences"] == [US]
 
 
 async def test_unowned_is_what_nobody_has_owned_for_an_hour(setup: Setup) -> None:

@@ -7,6 +7,7 @@ revision after a good one. Draft: attempt, release, labelled revision.
 
 from __future__ import annotations
 
+import contextlib
 import time
 import uuid
 from collections.abc import Coroutine
@@ -17,8 +18,11 @@ from xapp_operator.api.models import ReleaseStatus
 from xapp_operator.api.names import LABEL_ATTEMPT, LABEL_CHART_DIGEST, LABEL_VALUES_DIGEST, LABEL_XAPP
 from xapp_operator.domain.actions import Install, Upgrade
 from xapp_operator.domain.plan_input import Attempt, AttemptOutcome, Digests
-from xapp_operator.errors import XAppError
+from xapp_operator.errors import NotFound, XAppError
+from xapp_operator.helm.release_index import revisions_to_prune
+from xapp_operator.helm.release_storage import release_secret_name
 from xapp_operator.helm.requests import ReleaseRequest, ReleaseResult
+from xapp_operator.kube.resources import SECRETS
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.release_inputs import ReleaseInputs
 from xapp_operator.reconcile.status_rendering import FAILURE_REASONS, SUCCESS_REASONS, describe_release
@@ -49,8 +53,18 @@ async def deploy(
     name = request.xapp.release_name
     await context.release_watch.refresh(request.namespace, name)
     if attempt.outcome is AttemptOutcome.FAILED:
-        client, max_history = context.impersonation.client_for(request.xapp), request.xapp.spec.max_history
-        await context.release_watch.delete_failed_surplus(client, request.namespace, name, max_revisions=max_history)
+        await _delete_failed_surplus(request, context)
+
+
+async def _delete_failed_surplus(request: ReconcileRequest, context: ReconcilerContext) -> None:
+    """Delete revisions beyond spec.maxHistory that never were deployed; failed installs leave them."""
+    client = context.impersonation.client_for(request.xapp)
+    namespace, name = request.namespace, request.xapp.release_name
+    stored = context.release_watch.revisions(namespace, name)
+    for info in revisions_to_prune(stored, keep=request.xapp.spec.max_history):
+        with contextlib.suppress(NotFound):
+            secret = release_secret_name(name, info.revision)
+            await client.delete(SECRETS, secret, namespace=namespace, uid=info.secret_uid)
 
 
 async def run_step(

@@ -78,7 +78,7 @@ async def repair_labels(
             _log.info("labels repaired", namespace=request.namespace, name=request.key[1], objects=len(objects))
     except AccessDenied as error:
         context.events.record(request.raw, event_type="Warning", reason=Reason.ACCESS_DENIED, message=error.message)
-    context.label_backoff.record_repair(request.key, now=time.time())
+    context.label_backoff.record_repair(request.key, now=time.monotonic())
 
 
 async def _patch_labels(request: ReconcileRequest, context: ReconcilerContext, found: UnlabelledObject) -> None:

@@ -53,7 +53,7 @@ async def uninstall(action: Uninstall, request: ReconcileRequest, context: Recon
         await context.release_watch.refresh(request.namespace, name)
 
 
-async def cleanup_orphans(request: ReconcileRequest, context: ReconcilerContext) -> None:
+async def delete_orphans(request: ReconcileRequest, context: ReconcilerContext) -> None:
     """Delete the cluster-scoped objects of a release whose record is gone, because its namespace is being deleted.
 
     Kubernetes deletes what is in the namespace. The others are found by the operator's label and Helm's annotations,
@@ -82,6 +82,7 @@ async def cleanup_orphans(request: ReconcileRequest, context: ReconcilerContext)
             denied = denied or error
     if denied is not None:
         context.events.record(request.raw, event_type="Warning", reason="LeftBehind", message=denied.message)
+    request.draft = replace(request.draft, orphans_deleted=True)
 
 
 async def _uninstall_served_kinds(
