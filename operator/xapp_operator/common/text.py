@@ -1,9 +1,10 @@
-"""Text for messages: quoted, shortened, printable, and without the parts of a URL that may hold secrets."""
+"""Text for messages: quoted, shortened, printable, without the parts of a URL that may hold secrets; and times."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import Final
 
 from yarl import URL
@@ -11,6 +12,8 @@ from yarl import URL
 QUOTED_INPUT_MAX: Final = 80
 """Characters of untrusted text that a message shows."""
 LISTED_ITEMS_MAX: Final = 10
+RFC3339_FORMAT: Final = "%Y-%m-%dT%H:%M:%SZ"
+"""As Kubernetes writes `metav1.Time`: in UTC, with whole seconds."""
 
 
 def shorten(text: str, limit: int) -> str:
@@ -43,6 +46,11 @@ def display_url(url: URL) -> str:
 def format_bytes(size: int) -> str:
     """Return a size in bytes for people, such as `1,048,576 bytes`."""
     return f"{size:,} byte{'' if size == 1 else 's'}"
+
+
+def rfc3339(time: datetime) -> str:
+    """Return an aware time in UTC, rounded down to a second, such as `2026-11-20T08:00:00Z`."""
+    return time.astimezone(UTC).strftime(RFC3339_FORMAT)
 
 
 def format_list(items: Iterable[str], *, total: int) -> str:

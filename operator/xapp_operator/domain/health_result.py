@@ -39,7 +39,7 @@ def degraded(message: str) -> HealthResult:
 class ObjectCondition:
     """One condition of an object; `generation` is 0 when the condition has none."""
 
-    kind: str
+    type: str
     status: str
     reason: str
     message: str
@@ -57,14 +57,14 @@ class ObjectCondition:
     def explanation(self) -> str:
         """Return its reason and message, or its type and status if it has neither."""
         explanation = ": ".join(part for part in (self.reason, self.message) if part)
-        return explanation or f"{self.kind} is {self.status or 'Unknown'}"
+        return explanation or f"{self.type} is {self.status or 'Unknown'}"
 
 
-def find_condition(resource: Json, kind: str) -> ObjectCondition | None:
+def find_condition(resource: Json, condition_type: str) -> ObjectCondition | None:
     for each in items(obj(resource, "status"), "conditions"):
-        if text(each, "type") == kind:
+        if text(each, "type") == condition_type:
             return ObjectCondition(
-                kind=kind,
+                type=condition_type,
                 status=text(each, "status"),
                 reason=text(each, "reason"),
                 message=text(each, "message"),
@@ -73,7 +73,7 @@ def find_condition(resource: Json, kind: str) -> ObjectCondition | None:
     return None
 
 
-def true_condition(resource: Json, *kinds: str) -> ObjectCondition | None:
-    """Return the condition of the first of `kinds` whose status is True, or None."""
-    found = (find_condition(resource, kind) for kind in kinds)
+def true_condition(resource: Json, *types: str) -> ObjectCondition | None:
+    """Return the condition of the first of `types` whose status is True, or None."""
+    found = (find_condition(resource, each) for each in types)
     return next((each for each in found if each and each.is_true), None)

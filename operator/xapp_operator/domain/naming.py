@@ -1,4 +1,4 @@
-"""The name of an xApp, composed of its identity, and texts as label values. Pure."""
+"""The name of an xApp, composed of its identity, the name of a chart Secret, and texts as label values. Pure."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ LABEL_VALUE_MAX: Final = 63
 
 _PREFIX_LENGTH: Final = 40
 _HASH_DIGITS: Final = 12
+_CHART_SECRET_DIGITS: Final = 16
+_CHART_SECRET_NAME: Final = re.compile(rf"chart-[0-9a-f]{{{_CHART_SECRET_DIGITS}}}")
 _ASCII_LOWER: Final = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _NON_ALPHANUMERIC: Final = re.compile(r"[^a-z0-9]+")
 
@@ -51,6 +53,16 @@ def composed_name(organization: str, team: str, xapp_name: str) -> str:
     if len(full_name) <= RELEASE_NAME_MAX:
         return full_name
     return f"{full_name[:_PREFIX_LENGTH]}-{hashlib.sha256(full_name.encode()).hexdigest()[:_HASH_DIGITS]}"
+
+
+def chart_secret_name(digest: str) -> str:
+    """Return the name of the Secret with the uploaded chart that has this sha256 (hex digits)."""
+    return f"chart-{digest[:_CHART_SECRET_DIGITS]}"
+
+
+def is_chart_secret_name(name: str) -> bool:
+    """Return whether `name` is the name of a Secret with an uploaded chart."""
+    return _CHART_SECRET_NAME.fullmatch(name) is not None
 
 
 def label_value(text: str) -> str:

@@ -124,7 +124,7 @@ def _assess_volume_claim(resource: JsonObject) -> HealthResult:
         return degraded("its volume is lost")
     if phase == "Bound":  # a claim that is being resized can be used
         found = true_condition(resource, *_RESIZE_CONDITIONS)
-        return healthy(f"{found.kind}: {found.message or found.reason}".rstrip(": ")) if found else HEALTHY
+        return healthy(f"{found.type}: {found.message or found.reason}".rstrip(": ")) if found else HEALTHY
     node = text(obj(obj(resource, "metadata"), "annotations"), _SELECTED_NODE)
     return progressing("no volume is bound to it yet" + (f", one is being created for node {node}" if node else ""))
 

@@ -57,15 +57,15 @@ def build_registry(runtime: OperatorRuntime, *, on_started: Callable[[], None]) 
 
     @kopf.on.login(registry=registry)
     async def login(**_: Any) -> kopf.ConnectionInfo:
-        ours = await runtime.kube.credentials.connection()
+        connection = await runtime.kube.credentials.connection()
         return kopf.ConnectionInfo(
-            server=ours.server,
-            token=ours.token,
-            ca_data=ours.ca_data,
-            certificate_data=ours.certificate_data,
-            private_key_data=ours.private_key_data,
-            insecure=ours.insecure,
-            proxy_url=ours.proxy,
+            server=connection.server,
+            token=connection.token,
+            ca_data=connection.ca_data,
+            certificate_data=connection.certificate_data,
+            private_key_data=connection.private_key_data,
+            insecure=connection.insecure,
+            proxy_url=connection.proxy,
         )
 
     @kopf.on.event(GROUP, VERSION, XAPP_PLURAL, registry=registry)

@@ -79,6 +79,7 @@ class ClusterCredentials:
     ) -> None:
         self._configuration = configuration
         self._refresh = refresh
+        # Not a SingleFlight: a caller that has waited refreshes again only if the last refresh is too old.
         self._lock = asyncio.Lock()
         self._refreshed_at = -math.inf
         self._refresh_due_at = time.monotonic() + first_refresh
@@ -154,6 +155,7 @@ async def _from_kubeconfig(path: str) -> ClusterCredentials:
         loader = await loaders.load_kube_config(  # type: ignore[no-untyped-call]
             config_file=path, client_configuration=configuration, persist_config=False
         )
+        is_renewable = _is_renewable(path)
     except Exception as error:
         # The loader raises TypeError, KeyError, YAML and OS errors, whose texts contain paths and file contents.
         raise KubeError(
@@ -168,9 +170,6 @@ async def _from_kubeconfig(path: str) -> ClusterCredentials:
             "the kubeconfig has no credentials: its user has no token and no certificate, or its plugin failed",
             permanent=True,
         )
-    # The loader has no public attribute for the kind of credentials.
-    user = getattr(loader, "_user", None)
-    is_renewable = user is not None and any(key in user for key in _RENEWABLE)
 
     def next_refresh() -> float:
         expiry = getattr(loader, "exec_plugin_expiry", None)
@@ -187,6 +186,14 @@ async def _from_kubeconfig(path: str) -> ClusterCredentials:
         return next_refresh()
 
     return ClusterCredentials(configuration, refresh=refresh, first_refresh=next_refresh(), kubeconfig_path=path)
+
+
+def _is_renewable(path: str) -> bool:
+    """Return whether the credentials of the kubeconfig's current user can be renewed by loading them again."""
+    config = kube_config.KubeConfigMerger(path).config  # type: ignore[no-untyped-call]
+    context = config["contexts"].get_with_name(config["current-context"])["context"]
+    named = config["users"].get_with_name(context["user"], safe=True) if "user" in context else None
+    return named is not None and any(key in (named["user"] or ()) for key in _RENEWABLE)
 
 
 def _from_pod() -> ClusterCredentials:

@@ -17,7 +17,7 @@ from cachetools import TTLCache
 
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.names import FIELD_MANAGER
-from xapp_operator.common.text import shorten
+from xapp_operator.common.text import rfc3339, shorten
 from xapp_operator.errors import KubeError, NotFound
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import EVENTS
@@ -106,7 +106,7 @@ class EventRecorder:
         }
         key = _EventKey(text(metadata, "uid"), event_type, reason, shorten(message, MESSAGE_MAX_CHARACTERS))
         try:
-            self._queue.put_nowait(_QueuedEvent(key, involved_object, _now()))
+            self._queue.put_nowait(_QueuedEvent(key, involved_object, rfc3339(datetime.now(UTC))))
         except asyncio.QueueFull:
             _log.warning("event dropped, queue full", reason=reason, name=text(metadata, "name"))
 
@@ -158,7 +158,3 @@ class EventRecorder:
             "reportingComponent": FIELD_MANAGER,
             "reportingInstance": self._instance,
         }
-
-
-def _now() -> str:
-    return datetime.now(tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -79,7 +79,7 @@ class XAppRegistry:
         """Prepare the watches; `on_change` gets the release of every object that was added, changed or deleted."""
         self._sets: tuple[LabelSet, ...] = (OPERATOR_LABEL_SET, *settings.label_sets)
         self._on_change = on_change
-        self._placed: dict[LiveObjectKey, LiveObject] = {}
+        self._objects_by_key: dict[LiveObjectKey, LiveObject] = {}
         self._releases: dict[ReleaseKey, tuple[LiveObjectKey, ...]] = {}
         self._caches = {
             resource: tuple(
@@ -117,7 +117,7 @@ class XAppRegistry:
     def objects(self, namespace: str, release: str) -> tuple[LiveObject, ...]:
         """Return the objects of one release, sorted by kind, namespace and name."""
         keys = self._releases.get((namespace, release), ())
-        return tuple(self._placed[key] for key in sorted(keys))
+        return tuple(self._objects_by_key[key] for key in sorted(keys))
 
     def get(self, namespace: str, release: str) -> Registration | None:
         found = self.objects(namespace, release)
@@ -136,31 +136,31 @@ class XAppRegistry:
 
     def _to_live_object(self, resource: Resource, body: JsonObject) -> LiveObject | None:
         metadata = obj(body, "metadata")
-        mark = read_labels(metadata, self._sets)
-        release = release_key_of(metadata, mark)
+        labels = read_labels(metadata, self._sets)
+        release = release_key_of(metadata, labels)
         if release is None or not is_standalone(resource, body):
             return None
-        return to_live_object(body, kind=resource.kind, owner=release, labels=mark)
+        return to_live_object(body, kind=resource.kind, owner=release, labels=labels)
 
     def _on_event(self, resource: Resource, change: ChangeType, key: ObjectKey, live: LiveObject) -> None:
         now: LiveObject | None = live
         if change == "DELETED":  # or it only stopped matching this selector: another set may still match it
             others = (cache.get(namespace=key.namespace, name=key.name) for cache in self._caches[resource])
             now = next((other for other in others if other is not None), None)
-        before = self._placed.get(live.key)
+        before = self._objects_by_key.get(live.key)
         if before is not None and (now is None or before.owner != now.owner):
             self._remove(before)
         if now is not None:
             at = now.key
-            if at not in self._placed:
+            if at not in self._objects_by_key:
                 self._releases[now.owner] = (*self._releases.get(now.owner, ()), at)
-            self._placed[at] = now
+            self._objects_by_key[at] = now
         for owner in {each.owner: None for each in (before, now) if each is not None}:
             if before != now or (before and now and before.changed_at != now.changed_at):
                 self._on_change(owner)
 
     def _remove(self, live: LiveObject) -> None:
-        del self._placed[live.key]
+        del self._objects_by_key[live.key]
         left = tuple(key for key in self._releases[live.owner] if key != live.key)
         if left:
             self._releases[live.owner] = left

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -85,7 +85,7 @@ class XAppMonitor:
         self._caches: dict[str, WatchCache[LiveObject]] = {}
         self._by_owner: dict[OwnerKey, dict[LiveObjectKey, LiveObject]] = {}
         self._expected: dict[OwnerKey, tuple[_ExpectedObject, ...]] = {}
-        self._strays: dict[OwnerKey, dict[LiveObjectKey, LiveObject]] = {}
+        self._unlabelled_objects: dict[OwnerKey, dict[LiveObjectKey, LiveObject]] = {}
         self._kinds: dict[tuple[str, str], Resource] = {}
         self._refused: dict[tuple[str, str], Resource] = {}
         self._recheck: asyncio.Task[None] | None = None
@@ -134,7 +134,7 @@ class XAppMonitor:
 
     def forget_inventory(self, owner: OwnerKey) -> None:
         self._expected.pop(owner, None)
-        self._strays.pop(owner, None)
+        self._unlabelled_objects.pop(owner, None)
 
     def find_unlabelled(self, owner: OwnerKey, labels: Mapping[str, str]) -> list[UnlabelledObject]:
         """Return the objects of watched kinds of the release of `owner` on which no watch shows `labels`.
@@ -154,25 +154,24 @@ class XAppMonitor:
 
     def set_unlabelled(self, owner: OwnerKey, bodies: Iterable[tuple[Resource, JsonObject]]) -> None:
         """Store the objects of `owner` that lack the labels; until the next call they count for its health."""
-        strays = (
+        unlabelled = (
             to_live_object(
                 body, kind=resource.kind, owner=owner, labels=read_labels(obj(body, "metadata"), (OPERATOR_LABEL_SET,))
             )
             for resource, body in bodies
         )
-        if found := {live.key: live for live in strays}:
-            self._strays[owner] = found
+        if found := {live.key: live for live in unlabelled}:
+            self._unlabelled_objects[owner] = found
         else:
-            self._strays.pop(owner, None)
+            self._unlabelled_objects.pop(owner, None)
 
     async def update_object(self, resource: Resource, body: JsonObject) -> None:
         """Store an object as a write has just returned it, and watch its kind from now on if it has a status.
 
         Objects of kinds that are not watched are not stored: nothing would ever update them.
         """
-        has_status = "status" in body
-        if _is_custom_group(resource.group) or has_status:
-            await self._watch_kind(replace(resource, has_status=resource.has_status or has_status))
+        if _is_custom_group(resource.group) or "status" in body:
+            await self._watch_kind(resource)
         cache = self._caches.get(resource.group_resource)
         if cache is not None:
             cache.store_written(body)
@@ -189,8 +188,6 @@ class XAppMonitor:
 
     async def _watch_kind(self, resource: Resource) -> None:
         kind = resource.group, resource.kind
-        if kind in self._refused and resource.has_status:
-            self._refused[kind] = resource
         if kind in self._kinds or kind in self._refused:
             return
         if not await self._may_watch(resource):
@@ -226,35 +223,36 @@ class XAppMonitor:
 
     def report(self, owner: OwnerKey) -> MonitorReport:
         """Return the state of the objects of `owner`."""
-        known = self._strays.get(owner, {}) | self._by_owner.get(owner, {})
+        known = self._unlabelled_objects.get(owner, {}) | self._by_owner.get(owner, {})
         expected = self._expected.get(owner)
         if expected is None:
             expected = tuple(_ExpectedObject(key) for key in known)
         found = [known.get(each.key) or known.get(_cluster_scoped_key(each.key)) for each in expected]
-        judged = [
+        results = [
             live.health if live else self._health_of_absent(each) for each, live in zip(expected, found, strict=True)
         ]
-        health = overall_health(judged)
-        ours = {each.key for each in expected}
+        health = overall_health(results)
+        expected_keys = {each.key for each in expected}
         services = (
             live.service.status
             for key, live in sorted(known.items())
-            if live.service is not None and (key[1] == owner[0] or key in ours)
+            if live.service is not None and (key[1] == owner[0] or key in expected_keys)
         )
-        ailing = {live.key: live for live in found if live and live.health.status is not HealthStatus.HEALTHY}
+        unhealthy = {live.key: live for live in found if live and live.health.status is not HealthStatus.HEALTHY}
         return MonitorReport(
             status=health.status,
             message=health.message,
-            total=len(judged),
-            ready=sum(verdict.status is HealthStatus.HEALTHY for verdict in judged),
+            total=len(results),
+            ready=sum(result.status is HealthStatus.HEALTHY for result in results),
             services=tuple(services),
-            unhealthy=tuple(ailing[key] for key in sorted(ailing)),
+            unhealthy=tuple(unhealthy[key] for key in sorted(unhealthy)),
         )
 
     def _health_of_absent(self, expected: _ExpectedObject) -> ResourceHealth:
         """Return the health of an object that no watch shows.
 
-        Kinds that have no status are healthy by kstatus once they exist, and helm has made sure of that.
+        The built-in kinds that are not watched have no conditions, so kstatus calls their objects healthy when they
+        exist, and helm created them. Objects of custom kinds may have conditions, even without a status subresource.
         """
         kind, namespace, name = expected.key
         group = expected.group or ""
@@ -267,11 +265,10 @@ class XAppMonitor:
             else:
                 message = f"its health is unknown: {watched.group_resource} could not be listed yet"
         elif refused is not None and _is_custom_group(group):
-            if refused.has_status:
-                message = (
-                    f"its health is unknown: the operator may not list and watch {refused.group_resource}. Grant that "
-                    f'with a ClusterRole labelled {LABEL_AGGREGATE_TO_MONITOR}: "true"'
-                )
+            message = (
+                f"its health is unknown: the operator may not list and watch {refused.group_resource}. Grant that "
+                f'with a ClusterRole labelled {LABEL_AGGREGATE_TO_MONITOR}: "true"'
+            )
         elif _is_custom_group(group):
             message = "its health is unknown: the cluster does not serve its kind, or it is not watched yet"
         status = HealthStatus.UNKNOWN if message else HealthStatus.HEALTHY

@@ -29,7 +29,7 @@ from xapp_operator.reconcile.xapp_tasks import DeferredResolver, RunningSteps
 from xapp_operator.telemetry.metrics import Metrics
 
 
-class ChartRenderer(Protocol):
+class TemplateRenderer(Protocol):
     """Renders a chart offline; `HelmEngine` does."""
 
     async def template(self, request: TemplateRequest) -> RenderResult:
@@ -42,7 +42,7 @@ class ObserverContext:
 
     kube: KubeReader
     impersonation: ReaderImpersonation
-    helm: ChartRenderer
+    helm: TemplateRenderer
     inputs: ReleaseInputsResolver
     resolver: DeferredResolver[Digests]
     monitor: XAppMonitor

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -21,7 +20,9 @@ from typing import Final
 from xapp_operator.api.json import Json, JsonObject, items, obj, text
 from xapp_operator.api.models import XApp
 from xapp_operator.api.names import ANNOTATION_RELEASED_AT, API_VERSION, CHART_SECRET_TYPE, XAPP_KIND
+from xapp_operator.common.text import RFC3339_FORMAT, rfc3339
 from xapp_operator.config import Settings
+from xapp_operator.domain.naming import is_chart_secret_name
 from xapp_operator.errors import Conflict, NotFound
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import CONFIGMAPS, SECRETS
@@ -29,9 +30,6 @@ from xapp_operator.kube.watch_cache import ChangeType, ObjectKey, WatchCache
 
 SYNC_SECONDS: Final = 60.0
 UNOWNED_GRACE: Final = timedelta(hours=1)
-
-_TIME_FORMAT: Final = "%Y-%m-%dT%H:%M:%SZ"
-_CHART_SECRET_NAME: Final = re.compile(r"chart-[0-9a-f]{16}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,20 +191,15 @@ class ChartSecretOwners:
         change: JsonObject = {
             "resourceVersion": text(metadata, "resourceVersion"),
             "ownerReferences": list[Json](owners),
-            "annotations": {ANNOTATION_RELEASED_AT: None if owners else datetime.now(UTC).strftime(_TIME_FORMAT)},
+            "annotations": {ANNOTATION_RELEASED_AT: None if owners else rfc3339(datetime.now(UTC))},
         }
         self._references.store_written(await self._kube.patch(SECRETS, name, {"metadata": change}, namespace=namespace))
-
-
-def is_chart_secret(name: str) -> bool:
-    """Return whether `name` is that of a Secret made from an upload (`chart-<16 hex>`)."""
-    return _CHART_SECRET_NAME.fullmatch(name) is not None
 
 
 def _object_version(body: JsonObject) -> ObjectVersion:
     metadata = obj(body, "metadata")
     version = text(metadata, "resourceVersion")
-    if not is_chart_secret(text(metadata, "name")):
+    if not is_chart_secret_name(text(metadata, "name")):
         return ObjectVersion(version)
     return ObjectVersion(
         version,
@@ -222,7 +215,7 @@ def _object_version(body: JsonObject) -> ObjectVersion:
 def _unowned_since(info: ChartSecretInfo) -> datetime:
     for timestamp in (info.released_at, info.created_at):
         try:
-            return datetime.strptime(timestamp or "", _TIME_FORMAT).replace(tzinfo=UTC)
+            return datetime.strptime(timestamp or "", RFC3339_FORMAT).replace(tzinfo=UTC)
         except ValueError:  # anyone who may change the Secret can write the annotation
             continue
     return datetime.now(UTC)

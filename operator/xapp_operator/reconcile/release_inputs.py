@@ -17,6 +17,7 @@ from xapp_operator.charts.archives.chart_info import ChartInfo
 from xapp_operator.charts.chart_request import ChartRequest, Repository
 from xapp_operator.charts.chart_sources import ChartSources
 from xapp_operator.config import Settings
+from xapp_operator.domain.naming import is_chart_secret_name
 from xapp_operator.domain.plan_input import Digests
 from xapp_operator.domain.redaction import long_texts
 from xapp_operator.domain.values import advertise_address_layer, merge_values, values_digest
@@ -24,7 +25,7 @@ from xapp_operator.errors import FormInvalid
 from xapp_operator.kube.advertise_address import AdvertiseAddress
 from xapp_operator.kube.referenced_data import archive_reference, read_archive, read_values_file
 from xapp_operator.reconcile.impersonation import ReaderImpersonation
-from xapp_operator.reconcile.referenced_objects import ArchiveOwnerChanges, ReferencedObjects, is_chart_secret
+from xapp_operator.reconcile.referenced_objects import ArchiveOwnerChanges, ReferencedObjects
 from xapp_operator.reconcile.work_queue import NamespacedName
 
 DIGEST_LENGTH: Final = 40
@@ -191,7 +192,7 @@ class ReleaseInputsResolver:
             file = await self._charts.open_stored(location.expected_digest, source=uid)
         if file is None:
             archive = await read_archive(self._impersonation.client_for(xapp), xapp.spec.archive, namespace=namespace)
-            is_upload = archive.upload_uid is not None and is_chart_secret(location.name)
+            is_upload = archive.upload_uid is not None and is_chart_secret_name(location.name)
             file = await self._charts.store_archive(
                 archive.data,
                 expected_digest=location.expected_digest,

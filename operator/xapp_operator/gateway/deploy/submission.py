@@ -76,7 +76,7 @@ async def validate_submission(
         values = await _run_in_thread(threads, VALUES_PART, read)
     if FILE_PART in parts.files:
         chart = await _run_in_thread(
-            threads, FILE_PART, partial(_inspect_chart, parts.files[FILE_PART], settings=settings)
+            threads, FILE_PART, partial(_read_uploaded_chart, parts.files[FILE_PART], settings=settings)
         )
     return Submission(form=valid_form, values=values, chart=chart)
 
@@ -112,7 +112,7 @@ def _load_values(path: Path, *, settings: Settings, current: JsonObject) -> Json
     return unmask(values, current)
 
 
-def _inspect_chart(path: Path, *, settings: Settings) -> UploadedChart:
+def _read_uploaded_chart(path: Path, *, settings: Settings) -> UploadedChart:
     data = path.read_bytes()
     return UploadedChart(path=path, data=data, info=inspect_archive(data, limits=ArchiveLimits.from_settings(settings)))
 

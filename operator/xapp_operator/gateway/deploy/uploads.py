@@ -16,11 +16,12 @@ from typing import Final
 from xapp_operator.api.json import Json, JsonObject, items, obj, text
 from xapp_operator.api.names import ANNOTATION_RELEASED_AT, CHART_SECRET_KEY, CHART_SECRET_TYPE
 from xapp_operator.charts.archives.chart_info import ChartInfo
+from xapp_operator.common.text import rfc3339
+from xapp_operator.domain.naming import chart_secret_name
 from xapp_operator.errors import AlreadyExists, Conflict, IdentityConflict, NotFound
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import SECRETS, XAPPS
 
-SECRET_NAME_DIGITS: Final = 16
 CREATE_ATTEMPTS: Final = 5
 
 
@@ -34,7 +35,7 @@ class UploadedChart:
 
     @property
     def secret_name(self) -> str:
-        return f"chart-{self.info.digest[:SECRET_NAME_DIGITS]}"
+        return chart_secret_name(self.info.digest)
 
     @property
     def archive(self) -> JsonObject:
@@ -93,7 +94,7 @@ async def _reuse_chart_secret(kube: KubeClient, chart: UploadedChart, *, namespa
         "ownerReferences": list[Json](alive),
     }
     if not alive:
-        change["annotations"] = {ANNOTATION_RELEASED_AT: datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
+        change["annotations"] = {ANNOTATION_RELEASED_AT: rfc3339(datetime.now(UTC))}
     await kube.patch(SECRETS, chart.secret_name, {"metadata": change}, namespace=namespace)
 
 

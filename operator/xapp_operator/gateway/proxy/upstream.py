@@ -84,6 +84,8 @@ class Upstream:
             cookie_jar=aiohttp.DummyCookieJar(),
             response_class=AbortingResponse,
         )
+        # aiohttp would send an idempotent request again, although the xApp may have handled it. It has no public option
+        # against that.
         self._session._retry_connection = False
         return self
 

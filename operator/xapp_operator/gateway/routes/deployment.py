@@ -180,12 +180,12 @@ async def remove(request: Request) -> Response:
     if namespace is not None:
         await caller.require_allowed("delete", namespace=namespace)
     pretty = StrictQuery(request.scope["query_string"]).allow_only(("pretty",)).boolean("pretty")
-    wanted = validate_body(body, DeletionRequest)
+    deletion = validate_body(body, DeletionRequest)
     try:
-        deleted = await gateway.deployer.delete(caller, namespace=wanted.namespace, name=wanted.name)
+        deleted = await gateway.deployer.delete(caller, namespace=deletion.namespace, name=deletion.name)
     except NotFound:
         raise missing_resource_error(
-            gateway, namespace=wanted.namespace, name=wanted.name, hint="GET /api/xapps lists all xApps"
+            gateway, namespace=deletion.namespace, name=deletion.name, hint="GET /api/xapps lists all xApps"
         ) from None
     return json_response(build_xapp_entry(deleted).record_json, status=202, pretty=pretty)
 

@@ -116,8 +116,8 @@ async def _get_identity(client: KubeClient) -> JsonObject:
     )
     info = obj(obj(review, "status"), "userInfo")
     groups = info.get("groups")
-    known: list[Json] = [each for each in groups if isinstance(each, str)] if isinstance(groups, list) else []
-    return {"user": text(info, "username"), "groups": known, "auth": "kubernetes"}
+    group_names: list[Json] = [each for each in groups if isinstance(each, str)] if isinstance(groups, list) else []
+    return {"user": text(info, "username"), "groups": group_names, "auth": "kubernetes"}
 
 
 def _read_token(body: JsonObject) -> str:
@@ -133,8 +133,8 @@ def _read_token(body: JsonObject) -> str:
 
 def _seconds_left(token: str, settings: Settings) -> int:
     expiry = jwt_expiry(token)
-    left = settings.session_max_seconds if expiry is None else expiry - int(time.time())
-    return max(1, min(left, settings.session_max_seconds))
+    seconds_left = settings.session_max_seconds if expiry is None else expiry - int(time.time())
+    return max(1, min(seconds_left, settings.session_max_seconds))
 
 
 def _is_https(request: Request, settings: Settings) -> bool:

@@ -47,14 +47,14 @@ async def get_health_report(context: XAppContext) -> JsonObject:
     live_objects = context.live_objects
     is_healthy = record.get("health") == HealthStatus.HEALTHY.value
     is_uninstalling = record.get("phase") == Phase.UNINSTALLING.value  # objects are expected to go
-    unwatched, pods, events = await asyncio.gather(
+    (unwatched, is_complete), pods, events = await asyncio.gather(
         _assess_unwatched(context, live_objects, needed=not (is_healthy or is_uninstalling)),
         _read_pods(context, live_objects),
         _read_events(context),
     )
-    results = [*(live.health for live in live_objects), *(unwatched or ())]
+    results = [*(live.health for live in live_objects), *unwatched]
     results.sort(key=lambda one: (one.kind, one.namespace, one.name))
-    overall = _overall(results, pods, events, record=record, is_complete=unwatched is not None)
+    overall = _overall(results, pods, events, record=record, is_complete=is_complete)
     crash_logs = await read_crash_logs(context, pods)
     return {
         "status": overall.status.value,
@@ -91,8 +91,9 @@ def _overall(
         return overall
     return HealthResult(
         HealthStatus.UNKNOWN,
-        "the objects that are shown are healthy, but you may not read the others of the release (get secrets); the "
-        f"last message of the xApp is: {recorded.message or 'none'}",
+        "the objects that are shown are healthy, but the health of others is unknown: you need the permission to get "
+        f"secrets and all kinds of the release, and at most {LOOKUPS_MAX} objects are looked up. The last message of "
+        f"the xApp is: {recorded.message or 'none'}",
     )
 
 
@@ -110,29 +111,30 @@ async def _read_events(context: XAppContext) -> list[JsonObject]:
 
 async def _assess_unwatched(
     context: XAppContext, live_objects: Sequence[LiveObject], *, needed: bool
-) -> list[ResourceHealth] | None:
-    """Return the health of the release's objects that are not in `live_objects`; None when they cannot be told."""
+) -> tuple[list[ResourceHealth], bool]:
+    """Return the health of the release's objects that are not in `live_objects`, and whether that is all of them."""
     if not needed:
-        return []
+        return [], True
     if not await context.caller.is_allowed("get", namespace=context.namespace, resource=SECRETS):
-        return None
+        return [], False
     try:
         release = await get_deployed_release(context.caller.client, context.entry)
     except XAppError:
-        return None
+        return [], False
     if release is None:
-        return []
+        return [], True
     references = await asyncio.to_thread(manifest_inventory, release.manifest)
     known = {(live.health.kind, live.health.name) for live in live_objects}
-    unwatched = [ref for ref in references if (ref.kind, ref.name) not in known and not ref.expires][:LOOKUPS_MAX]
+    unwatched = [ref for ref in references if (ref.kind, ref.name) not in known and not ref.expires]
     limit = asyncio.Semaphore(LOOKUP_CONCURRENCY)
 
     async def bounded_assess(ref: ObjectRef) -> ResourceHealth | None:
         async with limit:
             return await _assess_object(context.caller.client, ref, namespace=ref.namespace or context.namespace)
 
-    found = await asyncio.gather(*map(bounded_assess, unwatched))
-    return [result for result in found if result is not None]
+    found = await asyncio.gather(*map(bounded_assess, unwatched[:LOOKUPS_MAX]))
+    results = [result for result in found if result is not None]
+    return results, len(results) == len(unwatched)
 
 
 async def _assess_object(client: KubeClient, ref: ObjectRef, *, namespace: str) -> ResourceHealth | None:
@@ -142,7 +144,7 @@ async def _assess_object(client: KubeClient, ref: ObjectRef, *, namespace: str) 
     except NotFound:
         return missing_resource(kind=ref.kind, name=ref.name, namespace=namespace)
     except KubeError:
-        return None  # the caller may not read it
+        return None  # for example because the caller may not read it
     return assess(found)
 
 

@@ -15,6 +15,7 @@ from typing import Final
 
 from starlette.types import Receive, Scope, Send
 
+from xapp_operator.common.text import rfc3339
 from xapp_operator.errors import GatewayNotFound, Invalid, MalformedRequest, NotFound, XAppError
 from xapp_operator.gateway.http.streaming import (
     HEARTBEAT_SECONDS,
@@ -48,7 +49,7 @@ class LogPosition:
     @property
     def time(self) -> str:
         """Return the time as RFC 3339, rounded down to a second."""
-        return datetime.fromtimestamp(self.seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return rfc3339(datetime.fromtimestamp(self.seconds, UTC))
 
     @property
     def id(self) -> str:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final
 
 from xapp_operator.api.json import JsonObject, integer, items, obj, text
 from xapp_operator.api.rules import parse_duration
-from xapp_operator.common.text import quote_input
+from xapp_operator.common.text import quote_input, rfc3339
 from xapp_operator.errors import GatewayNotFound, MalformedRequest
 from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.gateway.xapps.context import XAppContext
@@ -133,7 +133,7 @@ def _parse_since(value: str | None) -> int | str | None:
         if _RFC3339.fullmatch(value):
             # An unencoded `+` in a query string is a space.
             at = datetime.fromisoformat(value.replace(" ", "+").upper())
-            return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            return rfc3339(at)
         seconds = float(value) if value.isascii() and value.isdigit() else parse_duration(value)
         if 0 < seconds <= SINCE_MAX_SECONDS:
             return math.ceil(seconds)

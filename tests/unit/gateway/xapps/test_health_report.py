@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+import json
 from collections.abc import Awaitable, Callable
 from typing import cast
 
@@ -15,7 +18,7 @@ from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.gateway.catalog.records import build_xapp_entry
 from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.gateway.xapps.context import XAppContext
-from xapp_operator.gateway.xapps.health_report import get_health_report
+from xapp_operator.gateway.xapps.health_report import LOOKUPS_MAX, get_health_report
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import PODS, SECRETS, Resource
 from xapp_operator.monitor.live_objects import LiveObject, to_live_object
@@ -41,6 +44,15 @@ CRASHING: JsonObject = {
             }
         ],
     },
+}
+FOOS: JsonObject = {
+    "metadata": {"name": "example.com"},
+    "versions": [
+        {
+            "version": "v1",
+            "resources": [{"resource": "foos", "responseKind": {"kind": "Foo"}, "scope": "Namespaced"}],
+        }
+    ],
 }
 Report = Callable[..., Awaitable[JsonObject]]
 
@@ -86,6 +98,17 @@ def deployment(*, ready: bool) -> LiveObject:
     return to_live_object(body, kind="Deployment", owner=(NAMESPACE, NAME), labels=read_labels({}, ()))
 
 
+def foo(name: str) -> JsonObject:
+    return {"apiVersion": "example.com/v1", "kind": "Foo", "metadata": {"name": name}}
+
+
+def release_secret(*objects: JsonObject) -> JsonObject:
+    manifest = "---\n".join(json.dumps(each) + "\n" for each in objects)
+    release = {"name": NAME, "namespace": NAMESPACE, "version": 1, "info": {"status": "deployed"}, "manifest": manifest}
+    packed = base64.b64encode(gzip.compress(json.dumps(release).encode()))
+    return {"metadata": {"name": "release"}, "data": {"release": base64.b64encode(packed).decode()}}
+
+
 @pytest.fixture
 def report(connect: Connect) -> Report:
     async def build(
@@ -94,11 +117,20 @@ def report(connect: Connect) -> Report:
         recorded: str,
         rights: tuple[Resource, ...] = (SECRETS,),
         pods: tuple[JsonObject, ...] = (),
+        release: JsonObject | None = None,
+        foo_status: int = 200,
         meanwhile: Callable[[], None] = lambda: None,
     ) -> JsonObject:
         async def handler(request: web.Request) -> web.StreamResponse:
             meanwhile()
             items: list[Json] = [*pods] if request.path.endswith("/pods") else []
+            if request.path in {"/api", "/apis"}:
+                return web.json_response({"items": [FOOS] if request.path == "/apis" else []})
+            if "/foos/" in request.path:
+                body = foo(request.path.rpartition("/")[2]) if foo_status == 200 else {"kind": "Status"}
+                return web.json_response(body, status=foo_status)
+            if "/secrets/" in request.path and release is not None:
+                return web.json_response(release)
             if "/secrets/" in request.path:
                 return web.json_response({"kind": "Status", "code": 404}, status=404)
             return web.json_response({"metadata": {}, "items": items})
@@ -161,6 +193,30 @@ async def test_the_status_is_unknown_when_the_objects_that_could_explain_it_may_
     found = await report(Objects(deployment(ready=True)), recorded="Degraded", rights=())
     assert statuses(found) == ("Unknown", ["Healthy"])
     assert "get secrets" in str(found["message"])
+
+
+async def test_custom_resources_that_are_not_watched_are_looked_up(report: Report) -> None:
+    objects = Objects(deployment(ready=True))
+    found = await report(objects, recorded="Degraded", release=release_secret(foo("it")))
+    assert statuses(found) == ("Healthy", ["Healthy", "Healthy"])
+    found = await report(objects, recorded="Degraded", release=release_secret(foo("it")), foo_status=404)
+    assert statuses(found) == ("Degraded", ["Healthy", "Degraded"])
+
+
+@pytest.mark.parametrize("status", [403, 410, 500])
+async def test_the_status_is_unknown_when_a_custom_resource_cannot_be_looked_up(report: Report, status: int) -> None:
+    found = await report(
+        Objects(deployment(ready=True)), recorded="Degraded", release=release_secret(foo("it")), foo_status=status
+    )
+    assert statuses(found) == ("Unknown", ["Healthy"])
+    assert "all kinds of the release" in str(found["message"])
+
+
+async def test_the_status_is_unknown_when_there_are_more_objects_than_are_looked_up(report: Report) -> None:
+    release = release_secret(*(foo(f"foo-{number}") for number in range(LOOKUPS_MAX + 1)))
+    found = await report(Objects(deployment(ready=True)), recorded="Degraded", release=release)
+    assert statuses(found) == ("Unknown", ["Healthy"] * (LOOKUPS_MAX + 1))
+    assert "at most 50 objects" in str(found["message"])
 
 
 async def test_without_objects_the_record_speaks(report: Report) -> None:
