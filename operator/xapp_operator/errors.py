@@ -1,8 +1,8 @@
 """The error tree of the whole package.
 
-Every error that may reach a person is one of these. Each class has its HTTP status at the gateway, its condition reason
-on an XApp, and whether it is `permanent`: trying again without a change cannot help. A message says what was refused,
-the rule, and what to do. It never contains a secret, a value that a user gave, or a local path.
+Every error that a user may see is one of these. Each class has an HTTP status for the gateway and a condition reason
+for an XApp. An error is `permanent` if a retry without a change cannot help. A message says what was refused, the rule,
+and what to do. It never contains a secret, a value that a user sent, or a local path.
 
     XAppError
     ├── InputError
@@ -20,7 +20,7 @@ the rule, and what to do. It never contains a secret, a value that a user gave, 
     │   ├── DigestMismatch               the archive has another digest than the spec names
     │   └── SourceUnavailable            network errors and 5xx
     │       └── SourceTimeout
-    ├── HelmError                        the condition reason is that of the step: InstallFailed, UpgradeFailed, …
+    ├── HelmError                        the condition reason names the step: InstallFailed, UpgradeFailed, …
     │   ├── HelmTimeout
     │   ├── KindNotServed                not permanent: its CustomResourceDefinition may be installed later
     │   └── ReleaseTooLarge
@@ -263,7 +263,7 @@ class UpstreamTimeout(UpstreamUnreachable):
 
 
 class RequestRefused(XAppError):
-    """The gateway itself refuses the request; the cluster was not asked."""
+    """The gateway itself refuses the request, without a request to the cluster."""
 
     status = 403
     title = "Request refused"

@@ -35,7 +35,7 @@ class LabelSet:
 
     @property
     def required_labels(self) -> tuple[tuple[str, str | None], ...]:
-        """Return the labels that the selector requires; None stands for any value."""
+        """Return the labels that the selector requires; None means any value."""
         pairs = (term.partition("=") for term in self.selector.split(","))
         return tuple((key, value if equals else None) for key, equals, value in pairs)
 

@@ -1,7 +1,7 @@
 """The CRDs and the namespace policy of `crds/`, built from the pydantic models; `make crds` writes them.
 
 The schema is structural (Kubernetes: "Specifying a structural schema"): references are inlined, and there is no `null`,
-no title, and no default but that of `status`.
+no title, and no default except for `status`.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ _DURATION_UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 @dataclass(frozen=True, slots=True)
 class CelRule:
-    """One rule: its CEL expression, the sentence that a person reads, and the field that it is about."""
+    """One rule: its CEL expression, the message for users, and the field that it is about."""
 
     expression: str
     message: str
@@ -49,7 +49,7 @@ class CelRule:
 
 @dataclass(frozen=True, slots=True)
 class TextRule(CelRule):
-    """A rule about one text that Python checks as the API server does: `allows` tells whether a text meets it."""
+    """A rule about one text that Python checks as the API server does: `allows` returns whether a text meets it."""
 
     allows: Callable[[str], bool] = field(kw_only=True)
 
@@ -91,13 +91,13 @@ def duration_rule(shortest: str, longest: str, *, examples: str) -> TextRule:
 
 
 def cel_rules(*entries: CelRule) -> dict[str, Any]:
-    """Return the `json_schema_extra` of a model that carries `entries`."""
+    """Return the `json_schema_extra` of a model with the rules `entries`."""
     return {VALIDATIONS_KEY: [entry.as_schema() for entry in entries]}
 
 
 def parse_duration(text: str) -> float:
-    """Return the seconds of a duration such as `1h30m` (Go's notation); raises ValueError when it is none."""
+    """Return the seconds of a duration such as `1h30m` (Go's notation); raises ValueError when it is not one."""
     parts = re.findall(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)", text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
-        raise ValueError(f"{quote_input(text)} is no duration such as 90s, 5m or 1h30m")
+        raise ValueError(f"{quote_input(text)} is not a duration; write for example 90s, 5m or 1h30m")
     return sum(float(number) * _DURATION_UNITS[unit] for number, unit in parts)

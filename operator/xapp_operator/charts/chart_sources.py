@@ -1,6 +1,6 @@
 """All chart sources of a process, and the archives that come from them: the public interface of this package.
 
-A request names a repository, a chart, and a version or range. `resolve` returns the archive that this stands for now;
+A request names a repository, a chart, and a version or range. `resolve` finds the archive that matches now;
 `fetch` returns that archive as a file for Helm. Concurrent callers share one download. An archive is inspected once,
 and then known by its digest, even after a restart.
 """
@@ -42,7 +42,7 @@ _MAX_CACHED_RESULTS: Final = 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedChart:
-    """The archive that a request stands for now; `digest` is its sha256 (64 hex digits)."""
+    """The archive that matches a request now; `digest` is its sha256 (64 hex digits)."""
 
     request: ChartRequest
     version: str
@@ -101,7 +101,7 @@ class ChartSources:
         await self._stack.aclose()
 
     async def resolve(self, request: ChartRequest, *, revalidate: bool = False) -> ResolvedChart:
-        """Return the archive that a request stands for now, and what is in it.
+        """Return the archive that matches a request now, and what is in it.
 
         Downloads the archive only when its digest or its content is not known yet. With `revalidate`, the index is
         loaded again whatever its age. Raises FormInvalid for an invalid version, ChartNotFound with what exists

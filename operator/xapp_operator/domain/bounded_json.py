@@ -1,7 +1,7 @@
-"""JSON from the API server that may be nested deeper than Python can decode. Pure.
+"""Decodes JSON from the API server that may be nested deeper than Python can decode. Pure.
 
 The API server accepts 10,000 levels; orjson and json stop at about 1,000. One XApp with such values would make every
-list of XApps unreadable. Here, what lies too deep becomes null. LEVELS_MAX is above the bound on values, so
+list of XApps unreadable. Here, what is nested too deep becomes null. LEVELS_MAX is above the bound on values, so
 `merge_values` still refuses the XApp with these values, and only that one.
 """
 
@@ -16,7 +16,7 @@ from xapp_operator.api.json import Json
 from xapp_operator.domain.yaml_values import MAX_DEPTH
 
 LEVELS_MAX: Final = MAX_DEPTH + 50
-"""Values may have MAX_DEPTH levels, and they lie a few levels deep in an object in a list."""
+"""Values may have MAX_DEPTH levels, and they are a few levels deep in an object in a list."""
 
 _TOKEN: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{\]}]', re.DOTALL)
 
@@ -36,7 +36,7 @@ def loads_bounded(data: bytes) -> Json:
 
 
 def _prune(data: bytes) -> bytes | None:
-    """Return `data` with null for each object or list that lies too deep, or None if there is none."""
+    """Return `data` with null for each object or list that is nested too deep, or None if there is none."""
     parts: list[bytes] = []
     depth = resume_at = 0
     for token in _TOKEN.finditer(data):

@@ -1,4 +1,4 @@
-"""What the health rules share: the result for one object, and conditions as they are read from it. Pure."""
+"""The result of a health rule for one object, and the conditions in its status. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RESOURCE_MESSAGE_MAX: Final = 400
 
 @dataclass(frozen=True, slots=True)
 class HealthResult:
-    """The health of one object or xApp, and why; empty when there is nothing to say."""
+    """The health of one object or xApp; `message` is the reason, which may be empty."""
 
     status: HealthStatus
     message: str = ""

@@ -70,8 +70,8 @@ class ObservedRelease:
 
     revision: int
     status: str
-    owner: str | None  # metadata.name of the XApp that created it; None: a person did
-    digests: Digests | None  # None: unknown, or changed by another helm; a person's release has those it is equal to
+    owner: str | None  # metadata.name of the XApp that created it; None: helm without an XApp
+    digests: Digests | None  # None: unknown, or changed by another helm; without `owner`, those that it matches
     has_own_attempt: bool  # the newest revision has an attempt label of its own
     modified_at: float  # seconds since the epoch
     past_revisions: tuple[PastRevision, ...] = ()

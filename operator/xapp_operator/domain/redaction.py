@@ -1,7 +1,7 @@
 """Secrets in values: they are masked, a mask that comes back keeps the old value, and texts are scrubbed. Pure.
 
-The words of a key decide (`dbPassword`, `API_KEY`, `auth-token`); in doubt, the value is masked. Names of Kubernetes
-Secrets and of keys in them (`existingSecret`, `secretKeyRef`), and other keys such as that of a toleration, stay
+The words of a key decide (`dbPassword`, `API_KEY`, `auth-token`); if in doubt, the value is masked. Names of Kubernetes
+Secrets and of keys in them (`existingSecret`, `secretKeyRef`), and other keys such as the `key` of a toleration, stay
 readable.
 """
 
@@ -79,7 +79,7 @@ def unmask(new: JsonObject, old: JsonObject) -> JsonObject:
     Items of lists are matched by their `name`, else by what is readable of them, else by their index if the list has
     not become shorter.
 
-    Raises ValuesInvalid with each path at which a mask stands for no known value.
+    Raises ValuesInvalid with each path at which a mask has no known value.
     """
     unmatched: list[str] = []
     result = cast("JsonObject", _unmask(new, old, redact(old), path="values", unmatched=unmatched))

@@ -81,7 +81,7 @@ def missing_resource(*, kind: str, name: str, namespace: str) -> ResourceHealth:
 
 
 def overall_health(resources: Iterable[ResourceHealth]) -> HealthResult:
-    """Return the health of an xApp: that of its worst object. The message names the worst objects first.
+    """Return the health of an xApp, which is the health of its worst object. The message names the worst objects first.
 
     An xApp without objects is healthy. The message has at most HEALTH_MESSAGE_MAX characters.
     """

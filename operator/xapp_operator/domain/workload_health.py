@@ -1,6 +1,6 @@
 """The health of the kinds that run pods: Deployment, StatefulSet, DaemonSet, ReplicaSet, Job, CronJob. Pure.
 
-The rules are those of kstatus, in its order: whether the controller has seen the spec, whether it has failed, whether
+The rules and their order come from kstatus: whether the controller has seen the spec, whether it has failed, whether
 enough replicas are updated, ready and available, and whether the old ones are gone. Three things are added: replica
 failures (quota, admission), paused rollouts, and Jobs whose pods do not start.
 """

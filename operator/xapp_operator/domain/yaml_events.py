@@ -105,7 +105,7 @@ class TreeBuilder(YamlReader, ABC, Generic[ScalarT]):
 
         Args:
             text: one or more documents.
-            depth_max: how many lists and objects may lie in each other.
+            depth_max: how deep lists and objects may be nested.
             nodes_max: scalars, lists and objects in all documents; what an alias repeats counts again.
             characters_max: characters of scalars and keys, aliases expanded; None for no bound beyond the text's.
             repeated_keys: the last of equal keys counts; otherwise they are refused.
@@ -122,7 +122,7 @@ class TreeBuilder(YamlReader, ABC, Generic[ScalarT]):
 
     @abstractmethod
     def scalar(self, event: ScalarEvent) -> ScalarT:
-        """Return what a scalar stands for; raises YamlRefused."""
+        """Return the value of a scalar; raises YamlRefused."""
 
     def roots(self) -> Iterator[tuple[Event, Tree[ScalarT]]]:
         """Yield the start and the root of each document.

@@ -44,7 +44,7 @@ _INT64_MAX: Final = 2**63 - 1
 _UINT64_MAX: Final = 2**64 - 1
 _INT_DIGITS: Final = 20  # of the largest uint64
 _EXACT_INTEGER_LIMIT: Final = 2**53  # every whole number below is a float64
-_FLOAT32_DIGITS: Final = 9  # tell every float32 from its neighbours
+_FLOAT32_DIGITS: Final = 9  # enough to distinguish all float32 values
 _PLAIN_EXPONENTS: Final = range(-4, 6)  # Go's %g writes these without an exponent
 
 
@@ -64,14 +64,14 @@ def parse_scalar(*, tag: str | None, text: str, plain: bool) -> Scalar:
     if tag == _TAG_BINARY:
         return _decode_binary(text)
     if tag == _TAG_TIMESTAMP and not _TIMESTAMP.fullmatch(text):
-        raise ScalarRefused("!!timestamp before something that is no time")
+        raise ScalarRefused("!!timestamp before a text that is not a time")
     if tag not in _TYPE_BY_TAG:
         return text
     value = _resolve_plain(text)
     if tag == _TAG_FLOAT and type(value) is int and value <= _INT64_MAX:
         value = float(value)
     if type(value) is not _TYPE_BY_TAG[tag]:
-        raise ScalarRefused(f"!!{tag.removeprefix(_TAG)} before something of another type")
+        raise ScalarRefused(f"!!{tag.removeprefix(_TAG)} before a value of another type")
     return _normalize(value)
 
 
@@ -157,7 +157,7 @@ def _normalize_number(value: int | float) -> int | float:
     if isinstance(value, int):
         return value if _INT64_MIN <= value <= _INT64_MAX else float(value)
     if not math.isfinite(value):
-        raise ScalarRefused("infinity or not-a-number, which JSON cannot carry")
+        raise ScalarRefused("infinity or not-a-number, which JSON cannot represent")
     if value.is_integer() and abs(value) < _EXACT_INTEGER_LIMIT and (value or math.copysign(1, value) > 0):
         return int(value)
     return value

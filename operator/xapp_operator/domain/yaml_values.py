@@ -106,7 +106,7 @@ def _decode_json(text: str, *, source: str) -> Json:
         return result
 
     def refuse_constant(name: str) -> Json:
-        raise _values_error(source, f"has {name}, which JSON cannot carry. Leave it out or write it as a string.")
+        raise _values_error(source, f"has {name}, which JSON cannot represent. Leave it out or write it as a string.")
 
     value: Json = json.loads(
         text,

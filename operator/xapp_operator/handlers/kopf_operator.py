@@ -91,7 +91,7 @@ def build_registry(runtime: OperatorRuntime, *, on_started: Callable[[], None]) 
 async def run_operator(runtime: OperatorRuntime, settings: Settings, *, on_started: Callable[[], None]) -> None:
     """Run kopf on the current loop until it is cancelled.
 
-    Its own stop would wait 5 s for every task that was started while it ran, ours too.
+    Its own stop would wait 5 s for every task that was started while it ran, including the operator's.
     """
     _quiet_kopf_logs()
     await kopf.operator(

@@ -1,1 +1,1 @@
-"""Everything about Helm: the one starter of helm processes, what they answer, and Helm's own records."""
+"""Everything about Helm: starting helm processes, reading their output, and Helm's release records."""

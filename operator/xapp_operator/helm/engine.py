@@ -120,7 +120,7 @@ class HelmEngine:
         return await self._get_release(request)
 
     async def uninstall(self, request: UninstallRequest) -> tuple[str, ...]:
-        """Remove a release with its history; a release that does not exist is no error.
+        """Remove a release with its history; a release that does not exist is not an error.
 
         Returns when the deletes are accepted, with the objects (`Kind/name`) that helm left because it could not read
         them. When it is interrupted, helm leaves the release `uninstalling`.

@@ -1,4 +1,4 @@
-"""The documents and objects of a rendered manifest: scalars as text, and only as deep as names of objects lie. Pure."""
+"""Reads the documents and objects of a rendered manifest: scalars as text, and only the levels that are used. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from xapp_operator.errors import HelmError
 
 DEPTH_MAX: Final = 1000  # Kubernetes itself allows ten times as much
 NODES_MAX: Final = 1_000_000  # about 3 s of work
-LOADED_DEPTH_MAX: Final = 16  # annotations of an object in a list in a list lie at 8
+LOADED_DEPTH_MAX: Final = 16  # annotations of an object in a list in a list are at level 8
 OBJECTS_MAX: Final = 10_000
 LIST_ITEMS_MAX: Final = 100_000  # aliases can multiply even empty lists
 
@@ -127,9 +127,9 @@ def _reference(document: JsonObject) -> ObjectRef | None:
 
 
 class _TextBuilder(TreeBuilder[str | None]):
-    """Reads every scalar as text, and lists and objects below LOADED_DEPTH_MAX as nothing.
+    """Reads every scalar as text; lists and objects below LOADED_DEPTH_MAX become None.
 
-    Aliases share their value and do not count, so whoever walks through a document bounds the walk.
+    Aliases share their value and do not count, so a caller that walks through a document must limit the walk.
     """
 
     def scalar(self, event: ScalarEvent) -> str | None:

@@ -44,7 +44,7 @@ _SECRET_PARTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _Scalar:
-    """What a scalar stands for, and where it is written."""
+    """The value of a scalar, and its position in the text."""
 
     value: Json
     start: int

@@ -57,7 +57,7 @@ class ReleaseIndex:
             revisions[info.revision] = info
 
     def remove_revision(self, key: ReleaseKey, revision: int, *, uid: str | None = None) -> None:
-        """Remove one revision of a release; with a `uid`, only if it is that of its Secret."""
+        """Remove one revision of a release; with a `uid`, only if its Secret has this uid."""
         revisions = self._revisions.get(key, {})
         known = revisions.get(revision)
         if known is not None and uid in (None, known.secret_uid):

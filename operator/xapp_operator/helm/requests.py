@@ -35,7 +35,7 @@ class ReleaseRequest(ReleaseOperation):
     `labels` go onto the release Secret and last through upgrades. `replace` and `take_ownership` are `--replace` and
     `--take-ownership`. `skip_schema` is for charts whose schema refers to other documents, which helm would fetch.
     `history_max` applies to upgrades only: Helm has no such limit for an install. `secrets` are texts that errors must
-    not contain, besides the values whose keys say that they are secret.
+    not contain, in addition to the values whose keys say that they are secret.
     """
 
     chart: Path

@@ -37,8 +37,8 @@ logger = get_logger(__name__)
 class HelmCall:
     """One run of helm: its arguments, the values for its standard input, and its bounds.
 
-    `secrets` are texts that no error may contain, besides the secret ones of `values`. `chart_name` names the chart in
-    errors, and `subject` the release in the log.
+    `secrets` are texts that no error may contain, in addition to the secrets in `values`. `chart_name` names the chart
+    in errors, and `subject` the release in the log.
     """
 
     arguments: tuple[str, ...]
@@ -142,7 +142,7 @@ def find_helm(name: str) -> Path:
     """Return the absolute path of the program `name`, which is a path or a name on PATH.
 
     Raises:
-        HelmError: if there is no such program.
+        HelmError: if the program does not exist.
     """
     program = shutil.which(name)
     if program is None:

@@ -1,4 +1,4 @@
-"""What helm says about values that a chart's JSON schema refuses, as one `FieldError` for each violation. Pure.
+"""Parses helm's message about values that violate a chart's JSON schema: one `FieldError` for each violation. Pure.
 
 For each chart of the tree, helm prints its name and an indented list of `- at '<JSON pointer>': <problem>`
 (github.com/santhosh-tekuri/jsonschema v6). Values that it quotes are left out.

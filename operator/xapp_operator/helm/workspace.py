@@ -3,7 +3,7 @@
 Each engine owns one folder and holds a lock on the file beside it. The kernel releases the lock however the owner ends,
 even in another container with its own process ids. Every helm process has its working directory inside that folder, and
 the directory exists before the process starts. So a process whose working directory is in an unlocked folder is an
-orphan of ours: there is no list of process ids that could be stale.
+orphan of an earlier engine. No list of process ids is needed, which could be out of date.
 """
 
 from __future__ import annotations

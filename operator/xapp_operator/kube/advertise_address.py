@@ -1,4 +1,4 @@
-"""The cluster's advertise address: the configured one, or that of the first ready node.
+"""The cluster's advertise address: the configured address, or the address of the first ready node.
 
 dRAX-style charts read it from their values. A found address stays as long as any node has it, so that nodes that come
 and go do not change the values of releases.

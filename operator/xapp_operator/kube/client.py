@@ -76,11 +76,11 @@ class KubeClient:
         await self.close()
 
     async def close(self) -> None:
-        """Close the connections, also those of clients made from this one."""
+        """Close the connections, including the connections of clients made from this one."""
         await self._transport.close()
 
     def with_token(self, token: str) -> KubeClient:
-        """Return a client that authenticates with `token` only: no client certificate, no token of ours.
+        """Return a client that authenticates with `token` only: without our own client certificate or token.
 
         Raises:
             Unauthenticated: when `token` is not a valid bearer token.
@@ -155,7 +155,7 @@ class KubeClient:
     async def create(
         self, resource: Resource, body: JsonObject, *, namespace: str | None = None, dry_run: bool = False
     ) -> JsonObject:
-        """Create an object and return it as stored; its namespace is `namespace`, or else the one in `body`.
+        """Create an object and return it as stored; its namespace is `namespace`, or else the namespace in `body`.
 
         Raises:
             AlreadyExists: when an object with that name exists.

@@ -90,8 +90,8 @@ async def read_archive(client: KubeReader, archive: ArchiveSource | None, *, nam
 async def read_uploaded_archive(client: KubeReader, archive: ArchiveSource, *, namespace: str) -> bytes | None:
     """Return the archive if it is in a Secret that the gateway made from an upload, else None.
 
-    Unlike `read_archive` it tells nothing about other objects, so that a client with more rights than the caller's can
-    use it. Raises as `read_archive`.
+    Unlike `read_archive`, it reveals nothing about other objects, so that a client with more rights than the caller
+    can use it. Raises as `read_archive`.
     """
     kind, reference = archive_reference(archive)
     if kind != "Secret":

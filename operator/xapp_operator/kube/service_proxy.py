@@ -1,7 +1,7 @@
 """The API server's proxy to Services, for HTTP and WebSockets.
 
 It is the route to the pods for a gateway outside the cluster, with the caller's own rights. Errors of the API server
-arrive as responses too (`Status` objects) and are told apart from those of the xApp. What the API server changes in
+arrive as responses too (`Status` objects) and are distinguished from those of the xApp. What the API server changes in
 responses (apimachinery, pkg/util/proxy/transport.go: HTML links and `Location`) is restored.
 """
 

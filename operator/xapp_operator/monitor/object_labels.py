@@ -36,9 +36,9 @@ ReleaseKey: TypeAlias = tuple[str, str]  # (namespace, name of the release, or o
 class ObjectLabels:
     """The labels and annotations of an object that concern xApps; empty where it has none.
 
-    `name` is the xApp's name by the first label set that has it, `release` that of Helm's annotation. The last four are
-    the operator's own: the values of REGISTRATION_LABELS, the component label, and the annotations with the original
-    texts.
+    `name` is the xApp's name by the first label set that has it, `release` the name in Helm's annotation. The last four
+    are the operator's own: the values of REGISTRATION_LABELS, the component label, and the annotations with the
+    original texts.
     """
 
     name: str

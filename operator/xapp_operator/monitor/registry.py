@@ -1,8 +1,8 @@
 """The registry of the gateway: all xApps by the labels of their objects, however they were installed.
 
 It watches the operator's label and the recognised label sets, with one watch for each kind and set, and writes nothing.
-An xApp consists of the objects of one release: the one in Helm's annotations, or else the name in the labels. An object
-that matches two sets counts once.
+An xApp consists of the objects of one release: the release in Helm's annotations, or else the name in the labels. An
+object that matches two sets counts once.
 """
 
 from __future__ import annotations

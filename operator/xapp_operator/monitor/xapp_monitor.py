@@ -198,7 +198,7 @@ class XAppMonitor:
         elif kind not in self._kinds:  # another task was faster
             try:
                 await self._watch(resource).wait_synced(timeout_seconds=SYNC_SECONDS)
-            except NotReady as error:  # no reason to hold up or fail what brought the kind
+            except NotReady as error:  # the caller must neither wait longer nor fail because of it
                 _log.warning("kind watched, but not synced yet", kind=resource.group_resource, error=error.message)
 
     async def _recheck_refused(self) -> None:

@@ -56,7 +56,7 @@ class ObserverContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReconcilerContext(ObserverContext):
-    """What actions may use besides."""
+    """What actions may use in addition."""
 
     kube: KubeClient
     impersonation: Impersonation

@@ -130,7 +130,7 @@ class ReleaseInputsResolver:
         own_values = merge_values(*layers, xapp.spec.user_values)
         address = await self._advertise_address.get()
         values = own_values if address is None else merge_values(self._advertise_layer(chart.info, address), own_values)
-        # An address that was found, not configured, is nobody's choice: a new one must not start an upgrade.
+        # An address that was discovered, not configured, is not compared: a change of it must not start an upgrade.
         compared_values = values if self._advertise_address.configured is not None else own_values
         sources = zip(xapp.spec.values_from or (), layers, strict=True)
         return ReleaseInputs(

@@ -48,7 +48,7 @@ class XAppCache:
     def put(self, raw: JsonObject) -> CachedXApp:
         """Store `raw` unless a newer object of that name is stored; return what is stored then.
 
-        Events may come late, also those of a deleted object whose name another one has now.
+        Events may arrive late, even of a deleted object whose name another object has now.
         """
         entry = _to_cached(raw)
         metadata = obj(raw, "metadata")

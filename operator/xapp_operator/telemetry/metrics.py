@@ -34,7 +34,7 @@ class Metrics:
         registry = self.registry
         self._reconciles = Histogram(
             "xapp_operator_reconcile_seconds",
-            "Seconds that an action of the plan took (none: a reconcile without one), by action and outcome.",
+            "Seconds that an action of the plan took, by action and outcome (action none: a reconcile without one).",
             ("action", "outcome"),
             buckets=_OPERATION_BUCKETS,
             registry=registry,

@@ -252,7 +252,7 @@ def test_json_is_read(text: str, expected: Json) -> None:
         ('{"a": 1, "a": 2}', 'the key "a" twice'),
         ('[{"x": {"a": 1, "b": 1, "b": 2}}]', 'the key "b" twice'),
         ('{"\\u0061": 1, "a": 2}', 'the key "a" twice'),
-        ("[NaN]", "NaN, which JSON cannot carry"),
+        ("[NaN]", "NaN, which JSON cannot represent"),
         ("[-Infinity]", "-Infinity, which"),
         ("[1e400]", "no 64-bit float"),
         ("[" + "9" * 5000 + "]", "no 64-bit float"),

@@ -26,7 +26,7 @@ VALUES_SCHEMA: Final = "values.schema.json"
 REQUIREMENTS: Final = "requirements.yaml"
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"
-_HEADER_BYTES_PER_FILE: Final = 2048  # bytes of tar headers that a file may bring along
+_HEADER_BYTES_PER_FILE: Final = 2048  # of tar headers, allowed for each file
 _HEADER_BYTES_BASE: Final = 64 * 1024
 _CHUNK_BYTES: Final = 64 * 1024
 _PARSED_FILES: Final = re.compile(
@@ -95,7 +95,7 @@ class ArchiveBudget:
 def read_chart_files(archive: bytes, *, budget: ArchiveBudget, read_values: bool) -> dict[str, bytes | None]:
     """Return the files of a packed chart, path inside the chart → content; None where the content is not needed.
 
-    `read_values` tells whether the content of values.yaml is needed. A link counts as an empty file, as in Helm.
+    `read_values` is whether the content of values.yaml is needed. A link counts as an empty file, as in Helm.
     Raises ChartInvalid.
     """
     if not archive:

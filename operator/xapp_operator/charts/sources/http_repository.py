@@ -188,7 +188,7 @@ def _authorization(repository: Repository) -> str | None:
 
 
 def _credentials_suffix(repository: Repository) -> str:
-    """Return what separates archives that a server gave for credentials: more people may read an index than those."""
+    """Return a suffix of the cache key, so that archives are shared only by requests with the same credentials."""
     authorization = _authorization(repository)
     return f" {hashlib.sha256(authorization.encode()).hexdigest()}" if authorization else ""
 
@@ -214,7 +214,7 @@ def archive_url(location: URL, entry: ChartVersion) -> URL:
 def _check_status(response: DownloadResponse) -> None:
     if response.status in NOT_FOUND_STATUSES:
         raise ChartNotFound(
-            f"{display_url(response.url)} does not exist, so the URL is not that of a chart repository. "
+            f"{display_url(response.url)} does not exist, so this is not the URL of a chart repository. "
             "Set url to the folder that contains index.yaml."
         )
     if response.status != HTTPStatus.OK:

@@ -69,7 +69,7 @@ class ChartIndex:
         return next((entry for entry in versions if "-" not in entry.version.partition("+")[0]), versions[0])
 
     def search(self, text: str) -> list[str]:
-        """Return those of `names` with `search` in name or description, case ignored; takes some µs for each chart."""
+        """Return the `names` that have `search` in name or description, ignoring case; takes some µs for each chart."""
         needle = text.casefold()
         return [
             name
@@ -81,7 +81,7 @@ class ChartIndex:
 def read_index(stream: IO[bytes], *, max_bytes: int, cached: ChartIndex | None = None) -> ChartIndex:
     """Return the index in a seekable stream of at most `max_bytes` unpacked bytes. Call it in a thread.
 
-    When the bytes are those of the `cached` index, that one is returned as current, and nothing is parsed.
+    When the bytes equal the `cached` index, it is returned as current, and nothing is parsed.
     Raises ChartSourceError (permanent) when the stream is not an index.
     """
     digest = hashlib.sha256()

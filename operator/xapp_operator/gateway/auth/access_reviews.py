@@ -109,7 +109,7 @@ class AccessReviews:
     async def allowed_namespaces(
         self, client: KubeClient, token: str, verb: str, *, resource: Resource, among: frozenset[str]
     ) -> frozenset[str] | None:
-        """Return those of the namespaces `among` in which the token may `verb` the resource; None for all there are.
+        """Return the namespaces of `among` in which the token may `verb` the resource; None means all namespaces.
 
         The result may also contain namespaces of an earlier call. It is the same set object as long as nothing changes.
         A revoked permission counts for REVIEW_SECONDS at most; a new one is seen as soon, or, with many namespaces,

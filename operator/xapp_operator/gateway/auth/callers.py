@@ -65,7 +65,7 @@ class Caller:
     async def allowed_namespaces(
         self, verb: str, *, among: frozenset[str], resource: Resource = XAPPS
     ) -> frozenset[str] | None:
-        """Return those of the namespaces `among` in which the caller may `verb` the resource; None for all there are.
+        """Return the namespaces of `among` in which the caller may `verb` the resource; None means all namespaces.
 
         Lists without a namespace filter use it to leave out what the caller may not see. Pass the same set object as
         long as no namespace comes or goes, as `ObjectStore.namespaces` is.

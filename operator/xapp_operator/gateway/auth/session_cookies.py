@@ -31,12 +31,12 @@ _SEALED: Final = re.compile(r"gAAAA[A-Za-z0-9_-]{90,4090}")
 
 def seal(token: str, *, keys: MultiFernet, expires: int) -> str:
     """Return the cookie value that holds `token` until `expires` (seconds since 1970)."""
-    # Without the padding of base64, whose = a cookie may hold only in quotes.
+    # Without base64 padding: a cookie value that contains `=` needs quotes.
     return keys.encrypt(zlib.compress(f"{expires}:{token}".encode("ascii"), level=9)).decode().rstrip("=")
 
 
 def is_sealed(cookie: str) -> bool:
-    """Tell whether a cookie value has the format of what `seal` returns; this needs no keys."""
+    """Return whether a cookie value has the format that `seal` returns; this needs no keys."""
     return _SEALED.fullmatch(cookie) is not None
 
 

@@ -29,9 +29,9 @@ from xapp_operator.telemetry.logs import get_logger
 
 KEY_BYTES: Final = 32
 KEY_REFRESH_SECONDS: Final = 30.0
-"""For this long, a key that was removed may still unseal, and one that is no longer the newest may still seal."""
+"""How long a replica may still unseal with a removed key, or seal with a key that is no longer the newest."""
 KEY_READ_INTERVAL_SECONDS_MIN: Final = 1.0
-"""Cookies with unknown keys, which anybody can make up, cost at most one request in this time."""
+"""Anyone can make up cookies with unknown keys; together they cause at most one request in this time."""
 SECRET_TYPE: Final = "xapp-operator.io/session-keys"  # noqa: S105 - the type of a Secret
 
 _log = get_logger(__name__)

@@ -1,7 +1,7 @@
 """The last changes of xApps, each encoded once as a Server-Sent Event.
 
 All streams read from one ring buffer, each at its own position, so nothing is queued for a listener. A listener that
-falls behind the ring is told to list again. The id of an event is random, so that it tells nothing about other events;
+falls behind the ring must list again. The id of an event is random, so that it reveals nothing about other events;
 only this process knows it, and only while the event is in the ring.
 """
 
@@ -155,5 +155,5 @@ def format_event(name: str, event_id: str, data: bytes) -> bytes:
 
 
 def format_reset(event_id: str, reason: str) -> bytes:
-    """Return the event that tells a listener to list again and to resume after `event_id`."""
+    """Return the event after which a client lists again and resumes after `event_id`."""
     return format_event("reset", event_id, orjson.dumps({"detail": f"{reason}: list the xApps again"}))

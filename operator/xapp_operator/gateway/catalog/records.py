@@ -224,7 +224,7 @@ def _find_condition(conditions: list[JsonObject], condition_type: str) -> JsonOb
 
 
 class XAppFilters(NamedTuple):
-    """The filters of the list of xApps; None is no filter. The first fields are FACETS, in their order."""
+    """The filters of the list of xApps; None means no filter. The first fields are FACETS, in their order."""
 
     namespace: str | None = None
     organization: str | None = None

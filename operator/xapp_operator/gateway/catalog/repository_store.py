@@ -65,7 +65,7 @@ def build_repository_entry(raw: JsonObject) -> RepositoryEntry:
 
 
 class RepositoryFilters(NamedTuple):
-    """The filters of the list of repositories; None is no filter."""
+    """The filters of the list of repositories; None means no filter."""
 
     namespace: str | None = None
     search: str | None = None

@@ -64,7 +64,7 @@ class XAppLookup(Protocol):
 
 
 class ServiceFilters(NamedTuple):
-    """The filters of the list of Services; None is no filter."""
+    """The filters of the list of Services; None means no filter."""
 
     namespace: str | None = None
     label: LabelSelector | None = None

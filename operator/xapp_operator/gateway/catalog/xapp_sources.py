@@ -138,7 +138,7 @@ class XAppSources:
         self._store.put(entry)
 
     def _has_xapp(self, release: ReleaseKey) -> bool:
-        # Without Helm's annotation, our label names the XApp of an object. And one path is one xApp.
+        # An object without Helm's annotation has the name of its XApp as release. A path must lead to one entry only.
         return release in self._xapps_by_release or ObjectKey(*release) in self._release_by_xapp
 
     def _remove_label_entry(self, release: ReleaseKey) -> None:

@@ -138,7 +138,7 @@ class Deployer:
         Raises:
             ValuesInvalid: when the schema of its chart rejects them.
             ChartSourceError, ChartInvalid: when the chart to check them with is not available or cannot be rendered.
-            Conflict: when somebody else changed the spec meanwhile.
+            Conflict: when another client changed the spec at the same time.
             KubeError: when the cluster refuses the change.
         """
         desired = desired_with_values(current, values)
@@ -169,7 +169,7 @@ class Deployer:
         """Replace the spec, even if the status changed since `current` was read.
 
         Raises:
-            Conflict: when somebody else changed the spec meanwhile.
+            Conflict: when another client changed the spec at the same time.
         """
         generation = obj(current, "metadata").get("generation")
         for _ in range(REPLACE_ATTEMPTS):
@@ -332,7 +332,7 @@ async def _explain_refusal(write: Awaitable[JsonObject], desired: DesiredXApp) -
 
 
 async def _create_namespace(client: KubeClient, name: str, *, dry_run: bool = False) -> str | None:
-    """Create a namespace with the caller's token; return its uid, or None if it exists by now."""
+    """Create a namespace with the caller's token; return its uid, or None if it exists already."""
     body: JsonObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
     try:
         return text(obj(await client.create(NAMESPACES, body, dry_run=dry_run), "metadata"), "uid")

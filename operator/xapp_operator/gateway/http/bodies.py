@@ -1,4 +1,4 @@
-"""Request bodies, read within bounds of size, of pauses and of time; the framework has none of these."""
+"""Reads request bodies with limits on size, pauses and total time, which the framework does not have."""
 
 from __future__ import annotations
 

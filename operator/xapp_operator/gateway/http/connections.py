@@ -124,7 +124,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._head_timer = None
         if self._is_idle():
             self.transport.close()
-        else:  # half a request behind one whose response is not complete
+        else:  # part of a pipelined request, sent before the earlier response is complete
             self._start_head_timer()
 
     def _reject_large_head(self) -> None:

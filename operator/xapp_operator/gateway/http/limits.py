@@ -12,7 +12,7 @@ class ConcurrencyLimit:
     """Lets `limit` requests run at a time and refuses the next one."""
 
     def __init__(self, limit: int, *, message: str) -> None:
-        """Set the limit; `message` tells a refused caller the limit and what to do."""
+        """Set the limit; `message` names the limit and what a refused caller can do."""
         self._limit = limit
         self._message = message
         self._in_use = 0

@@ -1,7 +1,7 @@
 """Routes and their documentation in the API's OpenAPI 3.1 document.
 
-Handlers take a request, parse it themselves, strictly, and return a response. Parameters in signatures, which FastAPI
-would then resolve, cost half of the time of a page of a list. So what FastAPI would derive from them is written here.
+Handlers take a request, parse it strictly, and return a response. Parameters in signatures, which FastAPI would
+resolve, would cost half of the time of a page of a list. So FastAPI cannot derive the documentation from them.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ PROBLEM_HEADERS: Final = {"Cache-Control": "no-store"}
 PROBLEM_TYPE_PREFIX: Final = "urn:xapp-operator:problem:"
 RETRY_AFTER_SECONDS: Final = 1
 UNAUTHENTICATED_HEADERS: Final = "xapp_operator.unauthenticated_headers"
-"""Key of a request's scope: the headers that a 401 has besides its own, as a dictionary."""
+"""Key of a request's scope: additional headers of a 401 response, as a dictionary."""
 
 _CAMEL_CASE_BOUNDARY: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _log = get_logger(__name__)

@@ -1,4 +1,4 @@
-"""Responses without an end of their own: sent until there is no more to send or the client has disconnected."""
+"""Streaming responses, sent until there is nothing more to send or the client has disconnected."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ _DROPPED_RESPONSE_HEADERS: Final = frozenset(
         *(b"report-to", b"reporting-endpoints", b"nel", b"refresh", b"origin-agent-cluster"),
         *(b"content-security-policy", b"content-security-policy-report-only", b"x-content-type-options"),
         *(b"date", b"proxy-status"),
-        # The Authorization header is dropped, so nobody could respond to the challenge. A browser would ask for a
+        # The Authorization header is dropped, so no client could respond to the challenge. A browser would ask for a
         # password for the gateway's origin and send it with every later request.
         b"www-authenticate",
         # Instructions to a web server in front of the gateway, to send another path or a file.
@@ -53,7 +53,7 @@ SANDBOX_HEADER: Final = (b"content-security-policy", b"sandbox")
 def forwarded_request_headers(
     headers: RawHeaders, *, host: str, client: str, scheme: str, public_host: str, prefix: str
 ) -> list[tuple[str, str]]:
-    """Return the headers for the xApp. `host` is that of the Service; the other arguments become X-Forwarded-*."""
+    """Return the headers for the xApp. `host` names the Service; the other arguments become X-Forwarded-*."""
     forwarded = _end_to_end_headers(headers, without=_DROPPED_REQUEST_HEADERS, prefixes=_DROPPED_REQUEST_PREFIXES)
     return [
         ("Host", host),

@@ -45,7 +45,7 @@ class LocationRewriter:
         try:
             parts = urlsplit(reference)
             is_xapp = parts.scheme.lower() in _SCHEMES and (not parts.netloc or self._is_target(parts))
-        except ValueError:  # not a URL, so nobody can follow it
+        except ValueError:  # not a URL, so no client can follow it
             return reference
         return self._to_proxy_path(parts) if is_xapp and reference else reference
 

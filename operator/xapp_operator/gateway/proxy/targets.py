@@ -89,9 +89,9 @@ def select_target(objects: Iterable[LiveObject], service: str, port: str, *, nam
 
 
 def select_api_target(objects: Iterable[LiveObject], *, namespace: str, names: Sequence[str]) -> ProxyTarget:
-    """Return the port of the xApp's REST API: the one named http, rest or api, or the only one.
+    """Return the port of the xApp's REST API: the port named http, rest or api, or the only port.
 
-    When several Services have such a port, the Service with one of `names` (those of the xApp) is selected.
+    When several Services have such a port, the Service with one of `names`, the names of the xApp, is selected.
 
     Raises:
         GatewayNotFound: when no port or more than one qualifies; the message lists them.

@@ -85,7 +85,7 @@ async def _forward_to_caller(websocket: WebSocket, upstream: ClientConnection) -
 
 
 def _close_code_and_reason(closed: ConnectionClosed) -> tuple[int, str]:
-    """Return the close code and reason for the caller: those of the xApp, or else of this gateway."""
+    """Return the close code and reason for the caller, from the xApp or else from this gateway."""
     frame = closed.rcvd or closed.sent
     if frame is None:
         return CloseCode.BAD_GATEWAY, "the connection to the xApp broke"

@@ -83,7 +83,7 @@ def xapp_resource(
 ) -> Callable[[BuildXAppResource], BuildXAppResource]:
     """Serve the decorated function at `/{namespace}/{name}` + `path`, with an ETag; its docstring is documentation.
 
-    `requires` is a resource that the caller must be allowed to get, besides XApps.
+    `requires` is a resource that the caller must be allowed to get, in addition to XApps.
     """
 
     def register(build: BuildXAppResource) -> BuildXAppResource:

@@ -69,7 +69,7 @@ _LOG_RESPONSES: Final[dict[int | str, dict[str, Any]]] = document_responses(
     (200, f"The log, at most {LOG_MAX_BYTES:,} bytes; with `follow`, its lines as events.", None),
     problems={
         **QUERY_PROBLEMS,
-        404: "No such xApp, pod or container, or no log (yet); the message includes that of the API server.",
+        404: "No such xApp, pod or container, or no log (yet); the message includes the message of the API server.",
         502: "The pod's node does not answer, or the Kubernetes API failed.",
         503: f"Not ready, or {OPEN_LOGS_MAX} logs are open already: see Retry-After.",
     },

@@ -1,4 +1,4 @@
-"""Sign in, who am I, sign out: a bearer token becomes a cookie that scripts cannot read."""
+"""Signing in and out, and the caller's identity. A bearer token becomes a cookie that scripts cannot read."""
 
 from __future__ import annotations
 

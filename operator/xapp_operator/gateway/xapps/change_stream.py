@@ -92,7 +92,7 @@ class ChangeStreamResponse(BaseStreamingResponse):
 
 
 class _ListAccess(NamedTuple):
-    """Which of the namespaces a caller may list; `allowed` None means all there are."""
+    """Which of the namespaces a caller may list; `allowed` None means all namespaces."""
 
     namespaces: frozenset[str]
     allowed: frozenset[str] | None

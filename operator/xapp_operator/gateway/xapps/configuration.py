@@ -76,7 +76,7 @@ async def change_values(
 ) -> JsonObject:
     """Write the changed values of an XApp; return it as stored, also when the values stay the same.
 
-    When somebody else changes the XApp at the same time, `change` is applied again to what they wrote.
+    When another client changes the XApp at the same time, `change` is applied again to the new version.
 
     Raises:
         ValuesInvalid: when the chart's schema refuses the values, or a mask hides no value.

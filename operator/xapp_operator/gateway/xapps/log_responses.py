@@ -220,7 +220,7 @@ async def open_log(
     """Open the log of a container; `stack` closes it.
 
     Raises:
-        GatewayNotFound: when there is no such log; the message includes that of the API server.
+        GatewayNotFound: when there is no such log; the message includes the API server's message.
         KubeError: when the pod's node does not answer.
     """
     try:

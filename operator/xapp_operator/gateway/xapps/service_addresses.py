@@ -31,7 +31,7 @@ _SCHEMES: Final = {
     ),
     **dict.fromkeys(("rmr", "sip", "smtp", "sql", "ssh", "tcp"), "tcp"),
 }
-"""First word of appProtocol or port name → URL scheme; None stands for the word itself."""
+"""First word of appProtocol or port name → URL scheme; None means the word itself."""
 
 
 def services_with_addresses(

@@ -192,7 +192,7 @@ async def test_a_registry_lists_versions_but_no_charts(shelf: Shelf) -> None:
     [
         (Reply(status=500), "it is unavailable now"),
         (Reply(status=401), "access is denied"),
-        (Reply(status=404), "the URL is not that of a chart repository"),
+        (Reply(status=404), "this is not the URL of a chart repository"),
         (Reply(b"{"), "it is not YAML"),
     ],
 )
