@@ -298,7 +298,7 @@ async def _matches_desired_state(
 
 
 def _same_manifest(stored: str, rendered: str) -> bool:
-    """Return whether a release's manifest is what was rendered, which has hooks and definitions of kinds besides."""
+    """Return whether the two are equal, apart from hooks and CRDs, which only a rendered manifest contains."""
     stored_documents, rendered_documents = (
         {document.strip() for document in split_documents(manifest)} for manifest in (stored, rendered)
     )

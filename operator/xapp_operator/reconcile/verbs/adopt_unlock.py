@@ -1,12 +1,12 @@
 """Adopt and Unlock: they change the newest release record, and helm does not run.
 
-Adopt: a person made the release from the desired chart and values, so the XApp only becomes its owner. Only labels
-change: those of the record here, those of the objects by RepairLabels. Draft: an attempt as after an install, so that
-unhealthy objects are reported and never rolled back.
+Adopt: a user installed the release from the desired chart and values, so the XApp only becomes its owner. This labels
+the release record, and RepairLabels labels the objects; nothing else changes. Changes in StatusDraft: an attempt as
+after an install, so that unhealthy objects are reported and never rolled back.
 
 Unlock: the newest revision is pending, and no helm process works on it any more. Helm reads the status in the payload
-of the release Secret and finds the Secret by its label, so both change together. Draft: `unlocked`, which Released
-reports.
+of the release Secret and finds the Secret by its label, so both change together. Changes in StatusDraft: `unlocked`,
+which Released reports.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Precondition: the plan chose the action for the digests of the attempt. Install is for a release that does not exist, or
 of which only a failed record that never was deployed exists; Upgrade is for everything else, and also repairs a failed
-revision after a good one. Draft: attempt, release, labelled revision.
+revision after a good one. Changes in StatusDraft: attempt, release, labelled revision.
 """
 
 from __future__ import annotations

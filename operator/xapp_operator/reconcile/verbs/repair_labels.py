@@ -1,7 +1,7 @@
 """RepairLabels, and the labelling after Install and Upgrade: metadata patches with the same identity as helm's.
 
 The responses are the newest state of the objects and go to the monitor, so that health is never judged from before the
-helm step. Draft: the labelled revision.
+helm step. Changes in StatusDraft: the labelled revision.
 """
 
 from __future__ import annotations

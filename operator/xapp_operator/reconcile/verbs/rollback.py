@@ -1,7 +1,7 @@
 """Rollback: an upgrade failed permanently or never became healthy, or rollback-to requests a revision.
 
-Draft: attempt, held revision, handled rollback-to. A failed upgrade stays recorded, so that the same digests are not
-tried again.
+Changes in StatusDraft: attempt, held revision, handled rollback-to. A failed upgrade stays recorded, so that the same
+digests are not tried again.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Uninstall: the XApp is being deleted, or an earlier uninstall did not finish.
 
-Works from Helm's storage alone: neither the chart nor the values are needed. Draft: attempt; release cleared.
+Works from Helm's storage alone: neither the chart nor the values are needed. Changes in StatusDraft: attempt;
+release cleared.
 """
 
 from __future__ import annotations
