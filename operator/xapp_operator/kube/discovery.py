@@ -39,7 +39,6 @@ class Discovery:
     def __init__(self, fetch: FetchDocument) -> None:
         self._fetch = fetch
         self._served: _ServedResources | None = None
-        # Not a SingleFlight: a caller that has waited needs a read that is new enough for its own `max_age`.
         self._lock = asyncio.Lock()
 
     async def resource_for(self, *, api_version: str, kind: str) -> Resource:
@@ -106,4 +105,5 @@ def _parse_resources(document: JsonObject, *, verbs: frozenset[str] = frozenset(
                     plural=text(served, "resource"),
                     kind=kind,
                     namespaced=text(served, "scope") == "Namespaced",
+                    has_status=any(text(each, "subresource") == "status" for each in items(served, "subresources")),
                 )

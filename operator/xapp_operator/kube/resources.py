@@ -5,7 +5,7 @@ The layers above use a `Resource` and never build a path. `discovery.Discovery` 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import quote
 
@@ -16,13 +16,17 @@ from xapp_operator.errors import Invalid
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """One kind as the API server serves it; `group` is empty for the core API."""
+    """One kind as the API server serves it; `group` is empty for the core API.
+
+    `has_status` is only known for kinds that discovery found: whether they have the subresource `status`.
+    """
 
     group: str
     version: str
     plural: str
     kind: str
     namespaced: bool = True
+    has_status: bool = field(default=False, compare=False)
 
     @property
     def api_version(self) -> str:

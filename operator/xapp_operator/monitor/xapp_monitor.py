@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -170,8 +170,9 @@ class XAppMonitor:
 
         Objects of kinds that are not watched are not stored: nothing would ever update them.
         """
-        if _is_custom_group(resource.group) or "status" in body:
-            await self._watch_kind(resource)
+        has_status = "status" in body
+        if _is_custom_group(resource.group) or has_status:
+            await self._watch_kind(replace(resource, has_status=resource.has_status or has_status))
         cache = self._caches.get(resource.group_resource)
         if cache is not None:
             cache.store_written(body)
@@ -188,6 +189,8 @@ class XAppMonitor:
 
     async def _watch_kind(self, resource: Resource) -> None:
         kind = resource.group, resource.kind
+        if kind in self._refused and resource.has_status:
+            self._refused[kind] = resource
         if kind in self._kinds or kind in self._refused:
             return
         if not await self._may_watch(resource):
@@ -251,8 +254,7 @@ class XAppMonitor:
     def _health_of_absent(self, expected: _ExpectedObject) -> ResourceHealth:
         """Return the health of an object that no watch shows.
 
-        The built-in kinds that are not watched have no conditions, so kstatus calls their objects healthy when they
-        exist, and helm created them. Objects of custom kinds may have conditions, even without a status subresource.
+        Kinds that have no status are healthy by kstatus once they exist, and helm has made sure of that.
         """
         kind, namespace, name = expected.key
         group = expected.group or ""
@@ -265,10 +267,11 @@ class XAppMonitor:
             else:
                 message = f"its health is unknown: {watched.group_resource} could not be listed yet"
         elif refused is not None and _is_custom_group(group):
-            message = (
-                f"its health is unknown: the operator may not list and watch {refused.group_resource}. Grant that "
-                f'with a ClusterRole labelled {LABEL_AGGREGATE_TO_MONITOR}: "true"'
-            )
+            if refused.has_status:
+                message = (
+                    f"its health is unknown: the operator may not list and watch {refused.group_resource}. Grant that "
+                    f'with a ClusterRole labelled {LABEL_AGGREGATE_TO_MONITOR}: "true"'
+                )
         elif _is_custom_group(group):
             message = "its health is unknown: the cluster does not serve its kind, or it is not watched yet"
         status = HealthStatus.UNKNOWN if message else HealthStatus.HEALTHY

@@ -29,7 +29,7 @@ def ref(kind: str, name: str = "it", *, api_version: str = f"{GROUP}/v1") -> Obj
 
 
 class CustomKinds(LabelledObjects):
-    """Serves Widget, which has the subresource `status`, and Setting without; `allowed` may be watched."""
+    """Serves Widget, which has a status, and Setting, which has none; `allowed` are plurals that may be watched."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -99,22 +99,16 @@ async def test_a_custom_resource_that_may_not_be_watched_is_unknown_and_names_th
     assert setup.monitor.report(OWNER).ready == 1
 
 
-async def test_a_custom_resource_without_status_subresource_may_still_have_conditions(setup: Setup) -> None:
-    await setup.expect(ref("Setting"))
-    status, message = setup.health()
-    assert status is HealthStatus.UNKNOWN
-    assert "may not list and watch settings.example.com" in message
-
-
-async def test_unwatched_kinds_of_kubernetes_are_healthy(setup: Setup) -> None:
+async def test_kinds_without_a_status_are_healthy_unwatched(setup: Setup) -> None:
     await setup.expect(
+        ref("Setting"),
         ref("Role", api_version="rbac.authorization.k8s.io/v1"),
         ref("ServiceAccount", api_version="v1"),
     )
     assert setup.health() == (HealthStatus.HEALTHY, "")
 
 
-async def test_a_custom_resource_that_may_not_be_watched_stays_unknown_after_a_write(setup: Setup) -> None:
+async def test_a_status_that_a_write_returned_counts_although_the_kind_has_no_such_subresource(setup: Setup) -> None:
     await setup.expect(ref("Setting"))
     resource = Resource(group=GROUP, version="v1", plural="settings", kind="Setting")
     await setup.monitor.update_object(resource, {**widget(phase="Broken"), "kind": "Setting"})
