@@ -68,7 +68,7 @@ def wait_for_xapp(client: GatewayClient, name: str, wanted: str | None) -> None:
     wait_until(lambda: xapp_of(client, name) == expected, timeout=SECONDS, what=f"{name} to be of {wanted}")
 
 
-def test_a_service_that_comes_changes_and_goes_is_told_as_it_is(client: GatewayClient) -> None:
+def test_a_service_is_listed_as_it_is_created_changed_and_deleted(client: GatewayClient) -> None:
     path = SERVICES.format(client.namespace)
     made = client.api.create(path, service("e2-node", NETCONF, labels={"app": "ric"}))
     (found,) = wait_for_services(client, "e2-node")
@@ -130,7 +130,7 @@ def services(gateway: GatewayServer, api: ApiServer) -> Iterator[ManyServices]:
         api.delete(f"{NAMESPACES}/{namespace}")
 
 
-def test_the_list_is_by_namespace_and_name_page_by_page(services: ManyServices) -> None:
+def test_the_list_is_paginated_and_sorted_by_namespace_and_name(services: ManyServices) -> None:
     query: dict[str, Any] = {"label": f"crowd={services.label_value}"}
     expected = [(services.a, "broker"), (services.a, "e2t"), (services.a, "message-bus"), (services.b, "e2t")]
     assert [(each["namespace"], each["name"]) for each in list_services(services.http, **query)] == expected
@@ -204,7 +204,7 @@ def test_services_are_found_by_label_port_and_name(services: ManyServices, query
         ({"labels": "a=b"}, "did you mean 'label'?"),
     ],
 )
-def test_what_cannot_be_looked_for_is_refused(services: ManyServices, query: dict[str, str], said: str) -> None:
+def test_an_invalid_search_is_refused(services: ManyServices, query: dict[str, str], said: str) -> None:
     answer = services.http.get(PATH, params=query)
     assert answer.status_code == 400, answer.text
     (error,) = answer.json()["errors"]
@@ -217,7 +217,7 @@ def of_release(name: str, *, namespace: str, release: str, labels: dict[str, str
     return service(name, labels=labels, annotations=annotations)
 
 
-def test_a_service_is_said_to_be_of_the_xapp_whose_release_it_is_in(client: GatewayClient) -> None:
+def test_a_service_belongs_to_the_xapp_of_its_release(client: GatewayClient) -> None:
     path, labels = SERVICES.format(client.namespace), {"drax/role": "xapp", "drax/xapp-name": "hello"}
     client.api.create(path, of_release("api", namespace=client.namespace, release="by-hand", labels=labels))
     client.api.create(path, of_release("unlabelled", namespace=client.namespace, release="by-hand"))
@@ -236,7 +236,7 @@ def test_a_service_is_said_to_be_of_the_xapp_whose_release_it_is_in(client: Gate
     wait_for_xapp(client, "api", "by-hand")
 
 
-def test_our_label_without_helm_names_the_xapp(client: GatewayClient) -> None:
+def test_the_operators_label_names_the_xapp_without_helm(client: GatewayClient) -> None:
     path = SERVICES.format(client.namespace)
     client.api.create(
         XAPPS.format(client.namespace), xapp_manifest("mine", namespace=client.namespace, releaseName="another")
@@ -258,7 +258,7 @@ def granted(caller_factory: CallerFactory, name: str, **rights: list[str]) -> st
     return token
 
 
-def test_each_sees_services_where_they_may_list_them(caller_factory: CallerFactory) -> None:
+def test_callers_see_services_only_where_they_may_list_them(caller_factory: CallerFactory) -> None:
     caller_factory.api.create(SERVICES.format(caller_factory.namespace), service("api"))
     with (
         caller_factory.client_with_token(granted(caller_factory, "lister", services=["list"])) as lister,
@@ -279,7 +279,7 @@ def test_each_sees_services_where_they_may_list_them(caller_factory: CallerFacto
             assert "you may not list services" in refusal.json()["detail"]
 
 
-def test_an_xapp_is_named_to_those_only_who_may_list_xapps(caller_factory: CallerFactory) -> None:
+def test_an_xapp_is_named_only_to_callers_who_may_list_xapps(caller_factory: CallerFactory) -> None:
     caller_factory.api.create(
         XAPPS.format(caller_factory.namespace),
         xapp_manifest("hidden", namespace=caller_factory.namespace, releaseName="r"),

@@ -93,9 +93,7 @@ def test_a_healthy_xapp_shows_its_objects_and_pods(client: GatewayClient, helm_u
     }
 
 
-def test_the_container_of_a_pod_that_crashes_is_told_with_exit_code_and_events(
-    client: GatewayClient, helm_user: HelmUser
-) -> None:
+def test_a_crashing_container_is_reported_with_exit_code_and_events(client: GatewayClient, helm_user: HelmUser) -> None:
     helm_user.install(XAPP_NAME, drax_chart())
     told(client, lambda found: found["pods"], what="the pod of the chart")
     pod = crashing_pod(client)
@@ -133,7 +131,7 @@ def crashing_pod(client: GatewayClient) -> str:
     return f"{pods}/crashing"
 
 
-def test_events_about_its_objects_are_told_and_no_others(client: GatewayClient, helm_user: HelmUser) -> None:
+def test_only_events_about_its_objects_are_reported(client: GatewayClient, helm_user: HelmUser) -> None:
     helm_user.install(XAPP_NAME, drax_chart())
     told(client, lambda found: found["pods"], what="the pod of the chart")
     for name, about in (("ours", XAPP_NAME), ("theirs", "somebody-else")):
@@ -144,7 +142,7 @@ def test_events_about_its_objects_are_told_and_no_others(client: GatewayClient, 
     assert [(each["message"], each["count"], each["object"]["name"]) for each in events] == [("ours", 2, XAPP_NAME)]
 
 
-def test_an_object_that_is_gone_is_named_where_something_is_wrong(client: GatewayClient, helm_user: HelmUser) -> None:
+def test_a_missing_object_is_named_as_the_root_cause(client: GatewayClient, helm_user: HelmUser) -> None:
     helm_user.install(XAPP_NAME, drax_chart())
     client.deploy()
     client.write_status(ready_status())
@@ -163,7 +161,7 @@ def test_an_object_that_is_gone_is_named_where_something_is_wrong(client: Gatewa
     assert report["message"] == f"Service {XAPP_NAME}-api: is missing"
 
 
-def test_what_a_caller_may_not_read_is_left_out(
+def test_objects_that_a_caller_may_not_read_are_left_out(
     client: GatewayClient, caller_factory: CallerFactory, helm_user: HelmUser
 ) -> None:
     helm_user.install(XAPP_NAME, drax_chart())
@@ -206,7 +204,7 @@ def messages(report: JsonObject) -> list[str]:
     return [each["message"] for each in report["resources"]]
 
 
-def test_an_xapp_that_is_not_there_has_no_health(client: GatewayClient) -> None:
+def test_the_health_of_a_missing_xapp_is_404(client: GatewayClient) -> None:
     answer = client.http.get(f"/api/xapps/{client.namespace}/absent/health")
     assert answer.status_code == 404
     assert "absent" in answer.json()["detail"]

@@ -47,7 +47,7 @@ def part(name: str, content: bytes) -> bytes:
 MULTIPART: Final = "Content-Type: multipart/form-data; boundary=x"
 
 
-def test_an_upload_that_breaks_off_leaves_nothing_and_is_no_fault_of_the_gateway(
+def test_an_interrupted_upload_leaves_nothing_and_is_no_server_error(
     gateway: GatewayServer, client: GatewayClient
 ) -> None:
     form = part("xAppForm", json.dumps(client.deployment_form()).encode()) + b"\r\n"
@@ -61,7 +61,7 @@ def test_an_upload_that_breaks_off_leaves_nothing_and_is_no_fault_of_the_gateway
     assert [line for line in logs if line["log_level"] in {"error", "critical"}] == []
 
 
-def test_a_client_that_leaves_while_the_xapp_is_written_gets_it_whole(
+def test_a_client_that_disconnects_during_the_write_gets_a_complete_xapp(
     gateway: GatewayServer, client: GatewayClient
 ) -> None:
     body = (
@@ -76,7 +76,9 @@ def test_a_client_that_leaves_while_the_xapp_is_written_gets_it_whole(
     assert len(client.existing_objects()["charts"]) == 1
 
 
-def test_an_upload_without_content_length_ends_at_its_cap(gateway: GatewayServer, client: GatewayClient) -> None:
+def test_an_upload_without_content_length_is_stopped_at_its_limit(
+    gateway: GatewayServer, client: GatewayClient
+) -> None:
     chunk = b"x" * 65536
     with half_sent(gateway, head(MULTIPART, "Transfer-Encoding: chunked")) as connection:
         first = part("file", b"")
@@ -96,7 +98,7 @@ def test_an_upload_without_content_length_ends_at_its_cap(gateway: GatewayServer
     assert client.existing_objects() == NO_OBJECTS
 
 
-def test_an_upload_that_announces_too_much_is_refused_before_it_comes(gateway: GatewayServer) -> None:
+def test_an_upload_with_a_too_large_content_length_is_refused_before_the_body(gateway: GatewayServer) -> None:
     with half_sent(gateway, head(MULTIPART, f"Content-Length: {5 * MIB}")) as connection:
         assert connection.recv(65536).startswith(b"HTTP/1.1 413")
 
@@ -115,7 +117,7 @@ def test_an_upload_may_come_byte_by_byte(gateway: GatewayServer, client: Gateway
         assert connection.recv(65536).startswith(b"HTTP/1.1 202")
 
 
-def test_what_a_schema_refers_to_outside_the_chart_is_never_asked_for(client: GatewayClient) -> None:
+def test_external_references_of_a_schema_are_never_fetched(client: GatewayClient) -> None:
     asked: list[str] = []
 
     class Counting(http.server.BaseHTTPRequestHandler):

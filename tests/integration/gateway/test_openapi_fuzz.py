@@ -253,7 +253,7 @@ def create_fixtures(gateway: GatewayServer, namespace: str, headers: dict[str, s
         )
 
 
-def test_every_answer_to_everybody_is_described(
+def test_every_response_to_an_admin_is_documented(
     cluster: Cluster, seeded_gateway: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     # Confined to the namespace, or what is made up might be made elsewhere.
@@ -271,7 +271,7 @@ def test_every_answer_to_everybody_is_described(
     fuzz.check()
 
 
-def test_every_answer_to_one_who_may_only_look_is_described(
+def test_every_response_to_a_viewer_is_documented(
     authenticated_gateway: GatewayServer, caller_factory: CallerFactory, seeded_gateway: str, api: ApiServer
 ) -> None:
     headers = {"Authorization": f"Bearer {caller_factory.create_account('viewer', 'view')}"}

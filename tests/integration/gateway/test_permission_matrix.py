@@ -294,7 +294,7 @@ def next_change(heard: Iterator[ServerSentEvent]) -> ServerSentEvent:
     return next(each for each in heard if each.name not in {"", ":"})
 
 
-def test_change_streams_contain_the_own_namespace_only(
+def test_change_streams_contain_only_the_callers_namespace(
     authenticated_gateway: GatewayServer,
     api: ApiServer,
     tenants: TwoTenants,
@@ -329,7 +329,7 @@ def test_change_streams_contain_the_own_namespace_only(
     print(told)
 
 
-def test_a_right_that_is_taken_ends_what_it_let_through(
+def test_a_revoked_permission_ends_the_streams_that_it_allowed(
     authenticated_gateway: GatewayServer, api: ApiServer, tenants: TwoTenants
 ) -> None:
     home = f"matrix-leaver-{secrets.token_hex(4)}"

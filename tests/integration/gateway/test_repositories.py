@@ -77,7 +77,7 @@ def test_a_repository_is_saved_shown_listed_and_removed(client: GatewayClient) -
     assert client.http.get(made.headers["Location"]).status_code == 404
 
 
-def test_what_the_operator_found_is_shown(client: GatewayClient) -> None:
+def test_the_status_that_the_operator_wrote_is_shown(client: GatewayClient) -> None:
     save(client)
     condition = {"type": "Ready", "status": "True", "reason": "Fetched", "message": "the index lists 3 charts"}
     status = {
@@ -106,7 +106,7 @@ def test_the_list_is_sorted_filtered_and_paged(client: GatewayClient) -> None:
     assert "per_page=2&sort=name&page=1" in answer.headers["Link"]
 
 
-def test_credentials_open_the_repository_and_never_come_back(
+def test_credentials_are_used_and_never_returned(
     client: GatewayClient, guarded_charts: ChartServer, capfd: pytest.CaptureFixture[str]
 ) -> None:
     made = save(client, url=guarded_charts.url, username="jane", password=PASSWORD)
@@ -131,7 +131,7 @@ def test_wrong_repository_credentials_are_reported_without_being_repeated(
     assert "hunter2" not in answer.text
 
 
-def test_the_secret_belongs_to_the_repository_and_goes_with_it(client: GatewayClient) -> None:
+def test_the_secret_is_owned_by_the_repository_and_deleted_with_it(client: GatewayClient) -> None:
     location = save(client, token="t0ken").headers["Location"]
     repository = client.api.get(f"{REPOSITORIES.format(client.namespace)}/acme")
     (secret,) = secrets_of(client)
@@ -165,7 +165,7 @@ def _authority(client: GatewayClient) -> str:
     return base64.b64encode(found["data"]["ca.crt"].encode()).decode()
 
 
-def test_a_repository_whose_secret_is_refused_is_not_left_behind(client: GatewayClient) -> None:
+def test_a_repository_whose_secret_is_refused_is_removed(client: GatewayClient) -> None:
     quota = {"metadata": {"name": "none"}, "spec": {"hard": {"count/secrets": "0"}}}
     client.api.create(QUOTAS.format(client.namespace), quota)
     probe = {"metadata": {"name": "probe"}}
@@ -182,7 +182,7 @@ def test_a_repository_whose_secret_is_refused_is_not_left_behind(client: Gateway
     assert save(client).status_code == 201
 
 
-def test_a_name_that_is_taken_is_a_conflict_and_the_other_url_is_said(client: GatewayClient) -> None:
+def test_a_used_name_is_a_conflict_that_names_the_other_url(client: GatewayClient) -> None:
     save(client)
     again, other = save(client), save(client, url="https://other.example.com", token="hunter2")
     assert (again.status_code, other.status_code) == (409, 409)
@@ -191,7 +191,7 @@ def test_a_name_that_is_taken_is_a_conflict_and_the_other_url_is_said(client: Ga
     assert secrets_of(client) == []
 
 
-def test_a_namespace_that_does_not_exist_is_not_made(client: GatewayClient) -> None:
+def test_a_missing_namespace_is_not_created(client: GatewayClient) -> None:
     answer = save(client, namespace="nowhere-at-all", token="hunter2")
     assert answer.status_code == 404
     assert answer.json()["errors"][0]["field"] == "namespace"
@@ -248,13 +248,13 @@ def test_a_ca_bundle_for_any_certificate_is_refused(client: GatewayClient) -> No
 
 
 @pytest.mark.parametrize("name", ["..", "%25", "A", "a" * 300])
-def test_what_can_be_no_name_is_404(client: GatewayClient, name: str) -> None:
+def test_an_invalid_name_is_404(client: GatewayClient, name: str) -> None:
     path = f"{PATH}/{client.namespace}/{name.replace('..', '%2e%2e')}"
     assert client.http.get(path).status_code == 404
     assert client.http.delete(path).status_code == 404
 
 
-def test_one_who_may_edit_a_namespace_saves_browses_and_removes_there_only(
+def test_an_editor_saves_browses_and_removes_only_in_the_namespace(
     caller_factory: CallerFactory, guarded_charts: ChartServer
 ) -> None:
     with caller_factory.client_with_token(caller_factory.create_account("jane", "edit")) as jane:
@@ -274,7 +274,7 @@ def test_one_who_may_edit_a_namespace_saves_browses_and_removes_there_only(
         assert jane.http.delete(made.headers["Location"]).status_code == 204
 
 
-def test_one_who_may_only_look_neither_changes_nor_uses_the_credentials(
+def test_a_viewer_neither_changes_repositories_nor_uses_their_credentials(
     caller_factory: CallerFactory, guarded_charts: ChartServer
 ) -> None:
     with caller_factory.client_with_token(caller_factory.create_account("jane", "edit")) as jane:
@@ -290,7 +290,7 @@ def test_one_who_may_only_look_neither_changes_nor_uses_the_credentials(
         assert guarded_charts.requests == {}
 
 
-def test_credentials_need_the_right_to_make_secrets(caller_factory: CallerFactory) -> None:
+def test_credentials_need_permission_to_create_secrets(caller_factory: CallerFactory) -> None:
     token = caller_factory.create_account("half")
     caller_factory.grant("half", chartrepositories=["get", "list", "create"])
     with caller_factory.client_with_token(token) as half:

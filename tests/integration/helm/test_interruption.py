@@ -155,7 +155,7 @@ def parent(
         process.wait()
 
 
-async def test_a_helm_that_outlived_its_operator_is_ended_by_the_next_one(
+async def test_an_orphaned_helm_process_is_ended_by_the_next_operator(
     parent: subprocess.Popen[bytes], engine: HelmEngine, helm_namespace: HelmNamespace, helm_settings: Settings
 ) -> None:
     await hook_runs(helm_namespace)
@@ -193,7 +193,7 @@ def restarted(helm_settings: Settings, helm_namespace: HelmNamespace) -> Iterato
     engine.close()
 
 
-async def test_a_release_whose_kind_is_gone_can_be_uninstalled_without_it(
+async def test_a_release_with_a_removed_kind_can_be_uninstalled(
     engine: HelmEngine, restarted: HelmEngine, helm_namespace: HelmNamespace, chart: MakeChart
 ) -> None:
     group = f"{helm_namespace.namespace}.example.com"

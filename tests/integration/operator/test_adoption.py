@@ -90,7 +90,7 @@ def _manifest(xapps: XAppClient, archive: bytes, **spec: Any) -> dict[str, Any]:
     return xapps.uploaded_manifest("hello", archive, version="0.2.1", releaseName="by-hand", **spec)
 
 
-def test_what_agrees_becomes_ours_without_a_new_revision(
+def test_adoption_of_an_equal_release_creates_no_revision(
     xapps: XAppClient, helm_user: HelmUser, gateway: GatewayServer
 ) -> None:
     chart = drax_chart()
@@ -122,7 +122,7 @@ def test_what_agrees_becomes_ours_without_a_new_revision(
     assert "Adopted" in {event["reason"] for event in events}
 
 
-def test_after_adoption_it_is_upgraded_and_removed_like_any_other(
+def test_an_adopted_xapp_is_upgraded_and_removed_like_any_other(
     xapps: XAppClient, helm_user: HelmUser, gateway: GatewayServer
 ) -> None:
     chart = drax_chart()
@@ -138,7 +138,9 @@ def test_after_adoption_it_is_upgraded_and_removed_like_any_other(
     assert [("by-hand", "labels")] not in shown
 
 
-def test_what_differs_becomes_the_next_revision(xapps: XAppClient, helm_user: HelmUser, gateway: GatewayServer) -> None:
+def test_adoption_of_a_different_release_creates_a_revision(
+    xapps: XAppClient, helm_user: HelmUser, gateway: GatewayServer
+) -> None:
     chart = drax_chart()
     helm_user.install("by-hand", chart, greeting="theirs")
     _running(xapps)

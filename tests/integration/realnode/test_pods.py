@@ -38,7 +38,7 @@ def test_the_node_is_ready_tainted_labelled_and_has_the_address_of_the_cluster(r
     assert addresses == [real_cluster.node_address]
 
 
-def test_pods_that_do_not_ask_for_the_real_node_are_simulated(real_cluster: Cluster, own_namespace: str) -> None:
+def test_pods_are_simulated_unless_they_request_the_real_node(real_cluster: Cluster, own_namespace: str) -> None:
     real_cluster.kubectl("run", "any", "-n", own_namespace, "--image=example.com/xapp:1")
 
     wait_ready(real_cluster, own_namespace, "any")
@@ -47,7 +47,7 @@ def test_pods_that_do_not_ask_for_the_real_node_are_simulated(real_cluster: Clus
     assert node == "simulated-0"
 
 
-def test_a_pod_becomes_ready_when_its_probe_says_so(real_cluster: Cluster, own_namespace: str) -> None:
+def test_a_pod_becomes_ready_when_its_probe_succeeds(real_cluster: Cluster, own_namespace: str) -> None:
     create(real_cluster, own_namespace, [pod("web", "serve", probe=True)])
 
     running = wait_state(real_cluster, own_namespace, "web", lambda state: "running" in (state.get("state") or {}))

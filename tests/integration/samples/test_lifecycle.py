@@ -48,7 +48,9 @@ def test_it_logs_json_with_level_time_and_message(start_monitor: Start) -> None:
         ({"drainMilliseconds": -1}, "drainMilliseconds"),
     ],
 )
-def test_wrong_settings_end_it_with_the_reason(start_monitor: Start, settings: dict[str, object], word: str) -> None:
+def test_invalid_settings_end_the_program_with_the_reason(
+    start_monitor: Start, settings: dict[str, object], word: str
+) -> None:
     one = start_monitor(**settings)
     assert one.wait_exit() == 1
     assert word in one.log_entries("ended")[0]["error"]

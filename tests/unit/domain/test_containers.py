@@ -96,12 +96,12 @@ def test_a_container_that_is_restarted_again_and_again_crash_loops(body: Object,
         (pod(None), "waiting", None, ""),
     ],
 )
-def test_its_state_and_how_it_ended_are_told(body: Object, state: str, code: int | None, history: str) -> None:
+def test_the_state_and_last_exit_are_reported(body: Object, state: str, code: int | None, history: str) -> None:
     (container,) = containers_of(body)
     assert (container.state, container.exit_code, container.termination_summary) == (state, code, history)
 
 
-def test_all_containers_are_told_those_of_the_start_first_whether_the_kubelet_knows_them_or_not() -> None:
+def test_all_containers_are_reported_and_init_containers_come_first() -> None:
     body: Object = {
         "spec": {
             "initContainers": [{"name": "setup"}, {"name": "proxy", "restartPolicy": "Always"}],

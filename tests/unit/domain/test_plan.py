@@ -272,26 +272,26 @@ OWNERSHIP = [
 
 
 @pytest.mark.parametrize(("situated", "expected"), DELETION)
-def test_deletion_removes_what_is_ours_and_waits_for_nothing_else(situated: PlanInput, expected: Action) -> None:
+def test_deletion_removes_only_the_operators_own_release(situated: PlanInput, expected: Action) -> None:
     assert without_message(plan(situated)) == expected
 
 
 @pytest.mark.parametrize(("situated", "expected"), SUSPENDED)
-def test_suspended_xapp_is_left_as_it_is(situated: PlanInput, expected: Action) -> None:
+def test_suspended_xapp_is_not_changed(situated: PlanInput, expected: Action) -> None:
     assert without_message(plan(situated)) == expected
 
 
 @pytest.mark.parametrize(("situated", "expected"), LEFT_BEHIND)
-def test_step_left_behind_is_healed_once_nobody_works_on_it(situated: PlanInput, expected: Action) -> None:
+def test_interrupted_helm_call_is_recovered_once_no_helm_runs(situated: PlanInput, expected: Action) -> None:
     assert without_message(plan(situated)) == expected
 
 
 @pytest.mark.parametrize(("situated", "expected"), OWNERSHIP)
-def test_release_of_others_is_untouched_unless_adopted(situated: PlanInput, expected: Action) -> None:
+def test_foreign_release_is_untouched_unless_adopted(situated: PlanInput, expected: Action) -> None:
     assert without_message(plan(situated)) == expected
 
 
-def test_rules_answer_in_their_order() -> None:
+def test_rules_apply_in_their_order() -> None:
     """Everything at once; then what answered is taken away, and the next rule answers."""
     now = plan_input(
         release("pending-upgrade", owner=None, earlier=DEPLOYED_BEFORE),
@@ -353,7 +353,7 @@ def _upgrade_failed() -> Action:
         (plan_input(wanted=spec(suspend=True)), "spec.suspend"),
     ],
 )
-def test_message_names_the_cause_and_the_mend(situated: PlanInput, part: str) -> None:
+def test_message_names_the_cause_and_the_fix(situated: PlanInput, part: str) -> None:
     answer = plan(situated)
     assert isinstance(answer, Wait)
     assert part in answer.message

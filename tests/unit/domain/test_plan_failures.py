@@ -252,16 +252,16 @@ FAILED = [
 
 
 @pytest.mark.parametrize(("situated", "expected"), SOURCE)
-def test_source_that_is_away_changes_nothing_about_what_runs(situated: PlanInput, expected: Action) -> None:
+def test_unavailable_source_does_not_change_a_deployed_release(situated: PlanInput, expected: Action) -> None:
     assert without_message(plan(situated)) == expected
 
 
 @pytest.mark.parametrize(("situated", "expected"), FAILED)
-def test_failed_attempt_is_tried_again_until_timeout_and_then_undone(situated: PlanInput, expected: Action) -> None:
+def test_failed_attempt_is_retried_until_timeout_and_then_rolled_back(situated: PlanInput, expected: Action) -> None:
     assert without_message(plan(situated)) == expected
 
 
-def test_stalled_attempt_says_helms_own_error() -> None:
+def test_stalled_attempt_reports_helms_error() -> None:
     answer = plan(
         plan_input(last=attempt(AttemptOutcome.FAILED, action=INSTALL, permanent=True, message="field is immutable"))
     )

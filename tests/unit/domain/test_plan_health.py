@@ -207,12 +207,12 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("situated", "expected"), NOT_HEALTHY)
-def test_upgrade_not_healthy_in_time_is_undone_once(situated: PlanInput, expected: Action) -> None:
+def test_unhealthy_upgrade_is_rolled_back_once(situated: PlanInput, expected: Action) -> None:
     assert without_message(plan(situated)) == expected
 
 
 @pytest.mark.parametrize(("situated", "expected"), BROKEN)
-def test_broken_rollback_is_finished_or_given_up(situated: PlanInput, expected: Action) -> None:
+def test_unfinished_rollback_is_finished_or_given_up(situated: PlanInput, expected: Action) -> None:
     assert without_message(plan(situated)) == expected
 
 

@@ -247,19 +247,17 @@ def test_rollback_to_is_done_and_held_until_the_generation_changes(situated: Pla
 
 
 @pytest.mark.parametrize(("situated", "expected"), STATES)
-def test_every_state_of_a_release_has_its_answer(situated: PlanInput, expected: Action) -> None:
+def test_every_state_of_a_release_has_its_action(situated: PlanInput, expected: Action) -> None:
     assert without_message(plan(situated)) == expected
 
 
 @pytest.mark.parametrize(("situated", "expected"), LABELS)
-def test_labels_of_a_deployed_release_are_repaired_when_nothing_else_is_to_do(
-    situated: PlanInput, expected: Action
-) -> None:
+def test_labels_are_repaired_when_no_other_action_is_due(situated: PlanInput, expected: Action) -> None:
     assert without_message(plan(situated)) == expected
 
 
 @pytest.mark.parametrize(("situated", "expected"), SOURCES)
-def test_what_keeps_the_chart_available_is_written_before_the_release(situated: PlanInput, expected: Action) -> None:
+def test_owner_reference_and_repository_are_written_before_the_release(situated: PlanInput, expected: Action) -> None:
     assert without_message(plan(situated)) == expected
 
 

@@ -82,7 +82,7 @@ async def begin(connect: Connect) -> AsyncIterator[Begin]:
 
 
 @pytest.mark.parametrize("streams_lists", [True, False])
-async def test_the_cache_holds_the_list_and_then_follows(begin: Begin, *, streams_lists: bool) -> None:
+async def test_the_cache_starts_with_the_list_and_follows_the_watch(begin: Begin, *, streams_lists: bool) -> None:
     setup = await begin(streams_lists=streams_lists)
     assert setup.known() == {"a": "red", "b": "red", "c": "red"}
     await setup.server.apply("d")
@@ -95,18 +95,18 @@ async def test_the_cache_holds_the_list_and_then_follows(begin: Begin, *, stream
     assert len(setup.cache) == 3
 
 
-async def test_a_list_comes_as_events_where_the_server_offers_that(begin: Begin) -> None:
+async def test_a_list_is_streamed_where_the_server_supports_it(begin: Begin) -> None:
     setup = await begin()
     assert setup.server.requests == ["list as events"]
 
 
-async def test_a_list_comes_in_pages_where_the_server_offers_nothing_better(begin: Begin) -> None:
+async def test_a_list_is_paginated_where_the_server_cannot_stream_it(begin: Begin) -> None:
     setup = await begin(streams_lists=False)
     await setup.until_asked("watch from 103")
     assert setup.server.requests == ["list as events refused", "page 0", "page 2", "watch from 103"]
 
 
-async def test_a_watch_that_ends_goes_on_where_it_was(begin: Begin) -> None:
+async def test_a_watch_resumes_at_its_last_resource_version(begin: Begin) -> None:
     setup = await begin()
     await setup.server.apply("a", color="blue")
     await setup.until_heard(("MODIFIED", "a", "blue"))
@@ -117,7 +117,7 @@ async def test_a_watch_that_ends_goes_on_where_it_was(begin: Begin) -> None:
     assert setup.server.requests == ["list as events", "watch from 104"]
 
 
-async def test_a_bookmark_moves_the_place_where_a_watch_goes_on(begin: Begin) -> None:
+async def test_a_bookmark_advances_the_resource_version_of_a_watch(begin: Begin) -> None:
     setup = await begin()
     setup.server.version = 500
     await setup.server.bookmark()
@@ -127,7 +127,7 @@ async def test_a_bookmark_moves_the_place_where_a_watch_goes_on(begin: Begin) ->
 
 
 @pytest.mark.parametrize("streams_lists", [True, False])
-async def test_after_a_forgotten_version_exactly_the_differences_are_told(begin: Begin, *, streams_lists: bool) -> None:
+async def test_after_an_expired_version_only_the_differences_are_reported(begin: Begin, *, streams_lists: bool) -> None:
     setup = await begin(streams_lists=streams_lists)
     setup.server.add_object("a", color="blue")
     setup.server.add_object("d")
@@ -139,7 +139,7 @@ async def test_after_a_forgotten_version_exactly_the_differences_are_told(begin:
     assert setup.known() == {"a": "blue", "c": "red", "d": "red"}
 
 
-async def test_an_object_made_anew_while_nobody_watched_is_deleted_and_added(begin: Begin) -> None:
+async def test_an_object_recreated_during_a_gap_is_deleted_and_added(begin: Begin) -> None:
     setup = await begin()
     setup.server.add_object("a", uid="another", color="blue")
     setup.server.expire_history()
@@ -147,7 +147,7 @@ async def test_an_object_made_anew_while_nobody_watched_is_deleted_and_added(beg
     await setup.until_heard(("DELETED", "a", "red"), ("ADDED", "a", "blue"))
 
 
-async def test_the_last_known_state_outlives_an_outage(begin: Begin) -> None:
+async def test_the_last_known_state_survives_an_outage(begin: Begin) -> None:
     setup = await begin()
     setup.server.refusal = (503, "apiserver is shutting down")
     await setup.server.end_watches()
@@ -163,7 +163,7 @@ async def test_the_last_known_state_outlives_an_outage(begin: Begin) -> None:
     assert setup.server.requests[-1] == "watch from 103"
 
 
-async def test_an_outage_is_over_when_the_watch_is_accepted_even_if_nothing_changes(begin: Begin) -> None:
+async def test_an_outage_ends_when_the_watch_is_accepted(begin: Begin) -> None:
     setup = await begin()
     setup.server.refusal = (503, "apiserver is shutting down")
     await setup.server.end_watches()
@@ -172,7 +172,7 @@ async def test_an_outage_is_over_when_the_watch_is_accepted_even_if_nothing_chan
     await eventually(lambda: setup.cache.failure is None, what="the outage to be over")
 
 
-async def test_an_own_write_is_seen_at_once_and_told_once(begin: Begin) -> None:
+async def test_an_own_write_is_cached_at_once_and_reported_once(begin: Begin) -> None:
     setup = await begin()
     setup.cache.store_written(setup.server.add_object("a", color="blue"))
     assert setup.known()["a"] == "blue"
@@ -194,7 +194,7 @@ async def test_an_older_event_never_overwrites_a_newer_own_write(begin: Begin) -
     assert setup.known()["a"] == "new"
 
 
-async def test_an_own_write_that_the_watch_has_overtaken_is_ignored(begin: Begin) -> None:
+async def test_an_own_write_older_than_the_watch_is_ignored(begin: Begin) -> None:
     setup = await begin()
     written = setup.server.add_object("d")
     await setup.server.send_event("ADDED", written)
@@ -216,7 +216,7 @@ async def test_a_list_older_than_an_own_write_does_not_undo_it(begin: Begin) -> 
     assert setup.known() == {"a": "blue", "b": "blue", "c": "red", "new": "red"}
 
 
-async def test_a_cluster_restored_from_a_backup_is_believed(begin: Begin) -> None:
+async def test_a_cluster_restored_from_a_backup_replaces_the_cache(begin: Begin) -> None:
     setup = await begin()
     await setup.server.apply("a", color="blue")
     await setup.server.apply("d")
@@ -244,7 +244,7 @@ async def test_objects_filtered_by_the_projection_are_absent(begin: Begin) -> No
     assert setup.known() == {"a": "blue", "b": "red", "c": "red"}
 
 
-async def test_one_object_that_cannot_be_kept_does_not_end_the_watch(begin: Begin) -> None:
+async def test_an_invalid_object_does_not_end_the_watch(begin: Begin) -> None:
     def strict(body: JsonObject) -> str | None:
         if color(body) == "grey":
             raise ValueError("grey")
@@ -256,7 +256,7 @@ async def test_one_object_that_cannot_be_kept_does_not_end_the_watch(begin: Begi
     await setup.until_heard(("DELETED", "a", "red"), ("MODIFIED", "b", "blue"))
 
 
-async def test_a_failing_subscriber_does_not_take_events_from_the_others(begin: Begin) -> None:
+async def test_a_failing_subscriber_does_not_affect_the_others(begin: Begin) -> None:
     setup = await begin()
 
     def fail(*_: object) -> None:
@@ -273,7 +273,7 @@ async def test_a_failing_subscriber_does_not_take_events_from_the_others(begin: 
     assert later == ["a"]
 
 
-async def test_each_namespace_is_watched_by_itself(begin: Begin) -> None:
+async def test_each_namespace_is_watched_separately(begin: Begin) -> None:
     setup = await begin(namespaces=("ric", "other", "ric"))
     assert sorted(setup.server.requests) == ["list as events"] * 2
     await setup.server.apply("x", namespace="elsewhere")
@@ -299,7 +299,7 @@ async def test_a_relist_of_one_namespace_leaves_the_others_alone(begin: Begin) -
     assert setup.known() == {"a": "blue", "b": "red", "c": "red", "y": "red"}
 
 
-async def test_not_being_in_sync_in_time_says_what_the_server_said(connect: Connect) -> None:
+async def test_a_sync_timeout_quotes_the_error_of_the_server(connect: Connect) -> None:
     server = ListWatchServer()
     server.refusal = (403, 'User "x" cannot list resource "xapps"')
     client = await connect(server.handle)
@@ -313,7 +313,7 @@ async def test_not_being_in_sync_in_time_says_what_the_server_said(connect: Conn
         await cache.wait_synced(timeout_seconds=60)
 
 
-async def test_a_stopped_cache_keeps_what_it_knew_and_leaves_no_task(begin: Begin) -> None:
+async def test_a_stopped_cache_keeps_its_objects_and_leaves_no_task(begin: Begin) -> None:
     before = asyncio.all_tasks()
     setup = await begin()
     await setup.cache.stop()

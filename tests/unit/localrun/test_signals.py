@@ -60,7 +60,7 @@ def test_a_second_signal_does_not_interrupt_the_cleanup(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_to_make_alone_reaches_its_program(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_signal_sent_only_to_make_reaches_its_program(tmp_path: Path, number: signal.Signals) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
     (tmp_path / "Makefile").write_text(f"run:\n\t@{sys.executable} program.py\n")
     said = run_and_signal(["make", "run"], tmp_path, lambda pid: os.kill(pid, number))

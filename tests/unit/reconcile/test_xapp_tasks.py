@@ -61,7 +61,7 @@ async def test_cancellation_from_outside_is_no_interruption_and_ends_the_step() 
     assert ended.is_set()
 
 
-async def test_interrupting_what_does_not_run_changes_nothing() -> None:
+async def test_interrupting_an_idle_xapp_changes_nothing() -> None:
     async def step() -> str:
         return "done"
 

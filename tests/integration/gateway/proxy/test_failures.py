@@ -51,7 +51,7 @@ def multiplied() -> str:
 
 
 @pytest.mark.parametrize("text", [multiplied(), "[" * 2000, "a: [", "kind: Status", "1", "a: \x00"])
-def test_an_error_of_the_xapp_in_yaml_passes_as_it_is(http: httpx.Client, text: str) -> None:
+def test_a_yaml_error_of_the_xapp_is_forwarded_unchanged(http: httpx.Client, text: str) -> None:
     answer = http.get("/yaml", params={"text": text})
 
     assert (answer.status_code, answer.headers["content-type"]) == (500, "application/yaml")
@@ -59,7 +59,7 @@ def test_an_error_of_the_xapp_in_yaml_passes_as_it_is(http: httpx.Client, text: 
 
 
 @pytest.mark.parametrize("query", ["", "?length"])
-def test_an_answer_that_breaks_off_does_not_look_whole(http: httpx.Client, query: str) -> None:
+def test_a_truncated_response_does_not_look_complete(http: httpx.Client, query: str) -> None:
     try:
         answer = http.get(f"/cut{query}")
     except (httpx.RemoteProtocolError, httpx.ReadError):
@@ -81,14 +81,14 @@ def test_an_unknown_service_or_port_is_404_and_lists_the_known_ones(proxied: Pro
     assert proxied.api.requests == []
 
 
-def test_a_method_that_is_not_passed_is_refused(proxied: ProxiedXApp, http: httpx.Client) -> None:
+def test_a_method_that_is_not_forwarded_is_refused(proxied: ProxiedXApp, http: httpx.Client) -> None:
     answer = http.request("PROPFIND", "/echo")
 
     assert answer.status_code == 405
     assert proxied.api.requests == []
 
 
-def test_an_xapp_that_is_slow_to_answer_is_a_time_out(tmp_path: Path) -> None:
+def test_a_slow_response_of_the_xapp_is_a_timeout(tmp_path: Path) -> None:
     with serve_xapp() as api, proxy_to_service(api, tmp_path, proxy_timeout=1.0) as behind, behind.client() as http:
         answer = http.get("/slow")
         upload = http.post("/stall", content=bytes(100_000))
@@ -99,7 +99,7 @@ def test_an_xapp_that_is_slow_to_answer_is_a_time_out(tmp_path: Path) -> None:
     assert "XAPP_PROXY_TIMEOUT" in problem(answer)
 
 
-def test_an_answer_that_has_begun_may_last(tmp_path: Path) -> None:
+def test_a_response_that_has_started_may_take_longer(tmp_path: Path) -> None:
     with (
         serve_xapp() as api,
         proxy_to_service(api, tmp_path, proxy_timeout=0.5) as behind,
@@ -140,7 +140,7 @@ def test_a_closed_port_is_502(tmp_path: Path) -> None:
     assert "refuses connections" in problem(answer)
 
 
-def test_what_does_not_speak_http_is_a_bad_gateway(tmp_path: Path) -> None:
+def test_a_service_without_http_is_a_bad_gateway(tmp_path: Path) -> None:
     service = service_object(ports=[{"name": "https", "port": 80, "protocol": "TCP"}])
     with serve_xapp() as api, proxy_to_service(api, tmp_path, service=service) as behind, behind.client() as http:
         answer = http.get("/")
@@ -180,7 +180,7 @@ def empty(api: ApiServer) -> Iterator[str]:
     api.delete(f"{NAMESPACES}/{name}")
 
 
-def test_pods_that_are_not_there_or_do_not_listen_are_bad_gateways(
+def test_missing_pods_and_closed_ports_are_a_bad_gateway(
     cluster: Cluster, api: ApiServer, empty: str, tmp_path: Path, reachable_xapp: XAppServer
 ) -> None:
     create_xapp(api, empty)

@@ -152,7 +152,7 @@ def test_a_scan_is_reused_while_nothing_changes() -> None:
     assert len(store.select(XAppFilters(), sort="name", descending=False, within=within)) == 9
 
 
-def test_the_set_of_namespaces_stays_the_same_until_one_comes_or_goes() -> None:
+def test_the_set_of_namespaces_is_reused_until_one_is_added_or_removed() -> None:
     store = XAppRecordStore()
     store.put(entry(1))
     known = store.namespaces

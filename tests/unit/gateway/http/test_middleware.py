@@ -108,7 +108,7 @@ def test_a_change_from_another_origin_is_refused(
         ("http://[::1]:31315", "[::1]:31315"),
     ],
 )
-def test_a_change_from_our_own_pages_is_accepted(http: httpx.Client, origin: str, host: str) -> None:
+def test_a_change_from_the_gateways_own_pages_is_accepted(http: httpx.Client, origin: str, host: str) -> None:
     answer = http.delete("/api/deployment/xapp", headers={"Origin": origin, "Host": host})
 
     assert answer.status_code == 400
@@ -187,7 +187,7 @@ def test_the_instance_of_a_problem_is_the_requested_path(http: httpx.Client) -> 
     assert http.get("/api/v1/xapps/a%20b/c").json()["instance"] == "/api/v1/xapps/a%20b/c"
 
 
-def test_the_response_to_a_bug_has_no_details(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unexpected_error_is_reported_without_details(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     settings, opened = offline_gateway(tmp_path)
 
     def break_it(gateway: Gateway) -> None:

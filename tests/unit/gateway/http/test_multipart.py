@@ -222,7 +222,7 @@ def test_a_slow_upload_is_accepted(gateway: GatewayServer) -> None:
         assert connection.recv(65536).startswith(f"HTTP/1.1 {ACCEPTED_STATUS} ".encode())
 
 
-def test_an_upload_that_stops_is_refused(gateway: GatewayServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stalled_upload_is_refused(gateway: GatewayServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bodies, "BODY_IDLE_SECONDS", 0.2)
     answer = gateway.send_raw(
         f"POST {PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=b\r\n"

@@ -182,7 +182,7 @@ def test_a_slow_listener_is_dropped_without_buffering(alone: GatewayServer) -> N
     assert kept <= RING_BYTES_MAX
 
 
-def test_streams_end_when_the_gateway_does(tmp_path: Path) -> None:
+def test_streams_end_when_the_gateway_stops(tmp_path: Path) -> None:
     settings, opened = offline_gateway(tmp_path)
     with serve_gateway(settings, opened) as one, one.client() as http, listening(http) as heard:
         next(heard)

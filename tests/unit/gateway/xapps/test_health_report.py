@@ -163,7 +163,7 @@ async def test_the_status_is_unknown_when_the_objects_that_could_explain_it_may_
     assert "get secrets" in str(found["message"])
 
 
-async def test_without_objects_the_record_speaks(report: Report) -> None:
+async def test_without_objects_the_health_of_the_record_is_used(report: Report) -> None:
     found = await report(Objects(), recorded="Unknown")
     assert statuses(found) == ("Unknown", [])
     assert found["message"] == "Helm install succeeded"
