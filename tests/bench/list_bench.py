@@ -78,10 +78,10 @@ def fill(count: int) -> Callable[[Gateway], float]:
     """Return a function that fills a store with `count` XApps and returns the seconds it took."""
 
     def filled(gateway: Gateway) -> float:
-        begun = time.perf_counter()
+        started = time.perf_counter()
         for at in range(count):
             gateway.store.put(build_xapp_entry(orjson.loads(deployed(at))))
-        return time.perf_counter() - begun
+        return time.perf_counter() - started
 
     return filled
 
@@ -165,11 +165,11 @@ async def measure(port: int, path: str, *, requests: int, connections: int) -> s
     loop = asyncio.get_running_loop()
     left, took = [requests], list[float]()
     ends = [loop.create_future() for _ in range(connections)]
-    begun = time.perf_counter()
+    started = time.perf_counter()
     for end in ends:
         await loop.create_connection(lambda end=end: Load(path, left, took, end), "127.0.0.1", port)  # type: ignore[misc]
     await asyncio.gather(*ends)
-    seconds = time.perf_counter() - begun
+    seconds = time.perf_counter() - started
     took.sort()
     p50, p99 = (took[int(len(took) * share)] * 1000 for share in (0.5, 0.99))
     return f"{requests / seconds:6.0f} requests/s   p50 {p50:5.2f} ms   p99 {p99:5.2f} ms   {path}"

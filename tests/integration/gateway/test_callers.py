@@ -29,7 +29,7 @@ ARCHIVE: Final = chart_archive()
 
 @pytest.fixture
 def editor(caller_factory: CallerFactory) -> Iterator[GatewayClient]:
-    """One who may edit one namespace, as most who deploy xApps may."""
+    """A caller with the role edit in one namespace, like most users."""
     with caller_factory.client_with_token(caller_factory.create_account("jane", "edit")) as desk:
         yield desk
 
@@ -66,7 +66,7 @@ def test_an_editor_deploys_upgrades_lists_and_removes_in_the_namespace(editor: G
 
 
 def test_other_namespaces_are_403_whether_they_exist_or_not(editor: GatewayClient) -> None:
-    told: list[list[str]] = []
+    error_texts: list[list[str]] = []
     for where in ("kube-system", "nowhere-at-all"):
         form = editor.deployment_form(namespace=where)
         answers = [
@@ -78,8 +78,8 @@ def test_other_namespaces_are_403_whether_they_exist_or_not(editor: GatewayClien
             editor.http.get(f"/api/xapps/{where}/{XAPP_NAME}"),
         ]
         assert [each.status_code for each in answers] == [403] * len(answers)
-        told.append([each.text.replace(where, "…") for each in answers])
-    assert told[0] == told[1]
+        error_texts.append([each.text.replace(where, "…") for each in answers])
+    assert error_texts[0] == error_texts[1]
 
 
 def test_403_comes_before_every_other_validation_error(editor: GatewayClient) -> None:
@@ -130,7 +130,7 @@ def test_a_remote_chart_is_403_without_permission_to_save_repositories(caller_fa
 def test_a_chart_secret_is_not_read_with_the_gateways_permissions(
     caller_factory: CallerFactory, editor: GatewayClient
 ) -> None:
-    # Only a Secret of our own type is read as the gateway; an XApp may name any other, which is read as its caller.
+    # The gateway reads only Secrets of its own type with its own permissions, and any other with those of the caller.
     body = {"metadata": {"name": "precious"}, "stringData": {"chart.tgz": "hunter2"}}
     caller_factory.api.create(SECRETS.format(caller_factory.namespace), body)
     editor.deploy(ARCHIVE)
@@ -142,10 +142,10 @@ def test_a_chart_secret_is_not_read_with_the_gateways_permissions(
         answer = half.put_deployment(half.deployment_form(), dryRun="true")
     assert answer.status_code == 200
     assert answer.json()["manifest"] == ""
-    # Who may read that Secret is told that it holds no chart, and nothing of what it holds.
-    told = editor.put_deployment(editor.deployment_form(), dryRun="true")
-    assert told.status_code == 422
-    assert "hunter2" not in answer.text + told.text
+    # Who may read that Secret is dry_run that it holds no chart, and nothing of what it holds.
+    dry_run = editor.put_deployment(editor.deployment_form(), dryRun="true")
+    assert dry_run.status_code == 422
+    assert "hunter2" not in answer.text + dry_run.text
 
 
 def test_writes_are_in_the_audit_log_under_the_callers_name(

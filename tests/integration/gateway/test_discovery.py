@@ -46,7 +46,7 @@ def names(http: httpx.Client, **query: Any) -> list[str]:
 
 
 def wait_for_services(client: GatewayClient, *wanted: str) -> list[JsonObject]:
-    """Wait until the namespace's list is just `wanted`."""
+    """Wait until the namespace's list equals `wanted`."""
     wait_until(
         lambda: names(client.http, namespace=client.namespace) == list(wanted),
         timeout=SECONDS,
@@ -63,7 +63,7 @@ def xapp_of(client: GatewayClient, name: str) -> object:
 
 
 def wait_for_xapp(client: GatewayClient, name: str, wanted: str | None) -> None:
-    """Wait until a Service is said to be of the xApp `wanted`."""
+    """Wait until a Service belongs to the xApp `wanted`."""
     expected = {"namespace": client.namespace, "name": wanted} if wanted else None
     wait_until(lambda: xapp_of(client, name) == expected, timeout=SECONDS, what=f"{name} to be of {wanted}")
 
@@ -171,19 +171,19 @@ MATCHING_NAMES: Final[dict[str, list[str]]] = {
 
 @pytest.mark.parametrize("query", MATCHING_NAMES)
 def test_services_are_found_by_label_port_and_name(services: ManyServices, query: str) -> None:
-    asked = dict(each.split("=", 1) for each in query.split("&"))
+    parameters = dict(each.split("=", 1) for each in query.split("&"))
     places = {services.a: "a", services.b: "b"}
     found: list[str] = []
     for namespace, place in places.items():
-        found += [f"{place}/{name}" for name in names(services.http, namespace=namespace, **asked)]
+        found += [f"{place}/{name}" for name in names(services.http, namespace=namespace, **parameters)]
     assert found == MATCHING_NAMES[query]
-    everywhere = list_services(services.http, **asked)
+    everywhere = list_services(services.http, **parameters)
     here = [f"{places[each['namespace']]}/{each['name']}" for each in everywhere if each["namespace"] in places]
     assert here == MATCHING_NAMES[query]
 
 
 @pytest.mark.parametrize(
-    ("query", "said"),
+    ("query", "expected_message"),
     [
         ({"label": "tier=core,"}, "a term is missing at its end"),
         ({"label": ","}, 'at ","'),
@@ -204,12 +204,12 @@ def test_services_are_found_by_label_port_and_name(services: ManyServices, query
         ({"labels": "a=b"}, "did you mean 'label'?"),
     ],
 )
-def test_an_invalid_search_is_refused(services: ManyServices, query: dict[str, str], said: str) -> None:
+def test_an_invalid_search_is_refused(services: ManyServices, query: dict[str, str], expected_message: str) -> None:
     answer = services.http.get(PATH, params=query)
     assert answer.status_code == 400, answer.text
     (error,) = answer.json()["errors"]
     assert error["field"] == next(iter(query))
-    assert said in error["message"]
+    assert expected_message in error["message"]
 
 
 def of_release(name: str, *, namespace: str, release: str, labels: dict[str, str] | None = None) -> JsonObject:
@@ -243,7 +243,7 @@ def test_the_operators_label_names_the_xapp_without_helm(client: GatewayClient) 
     )
     labels = {"xapp-operator.io/xapp": "mine"}
     client.api.create(path, service("made-later", labels=labels))
-    # Helm's word stands above a label, and nobody has this release.
+    # Helm's annotation takes precedence over a label, and this release belongs to no xApp.
     client.api.create(path, of_release("of-nobody", namespace=client.namespace, release="mine"))
     client.api.create(path, of_release("of-elsewhere", namespace="default", release="another", labels=labels))
     wait_for_services(client, "made-later", "of-elsewhere", "of-nobody")
@@ -291,9 +291,11 @@ def test_an_xapp_is_named_only_to_callers_who_may_list_xapps(caller_factory: Cal
         caller_factory.client_with_token(granted(caller_factory, "lister", services=["list"])) as desk,
         caller_factory.client_with_token(caller_factory.create_account("v", "view")) as v,
     ):
-        told = {"namespace": caller_factory.namespace, "name": "hidden"}
+        expected_xapp = {"namespace": caller_factory.namespace, "name": "hidden"}
         wait_until(
-            lambda: [each["xApp"] for each in list_services(v.http)] == [told], timeout=SECONDS, what="the viewer"
+            lambda: [each["xApp"] for each in list_services(v.http)] == [expected_xapp],
+            timeout=SECONDS,
+            what="the viewer",
         )
         wait_until(lambda: names(desk.http) == ["api"], timeout=SECONDS, what="the lister's right")
         for query in ({}, {"namespace": caller_factory.namespace}):

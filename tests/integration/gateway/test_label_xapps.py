@@ -1,4 +1,4 @@
-"""xApps without an XApp: found by their labels, however they were installed."""
+"""xApps without an XApp object, found by their labels."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def list_xapps(client: GatewayClient, **query: Any) -> list[JsonObject]:
 
 
 def wait_for_sources(client: GatewayClient, wanted: dict[str, str], *, what: str) -> list[JsonObject]:
-    """Wait until the list of the namespace is just `wanted`, name → source."""
+    """Wait until the list of the namespace equals `wanted`, name → source."""
 
     def listed() -> list[list[JsonObject]]:
         found = list_xapps(client)
@@ -70,7 +70,7 @@ def wait_for_sources(client: GatewayClient, wanted: dict[str, str], *, what: str
 
 
 def wait_until_healthy(client: GatewayClient, name: str, *, objects: int = LABELLED) -> JsonObject:
-    """Wait until the gateway knows so many objects of it, each kind by a watch of its own, and all are well."""
+    """Wait until the gateway knows this many objects of the xApp, and all are healthy."""
 
     def found() -> JsonObject | None:
         answer = client.http.get(f"/api/xapps/{client.namespace}/{name}")
@@ -146,11 +146,11 @@ def test_an_unhealthy_labelled_deployment_shows_its_cause(client: GatewayClient,
     body = {"spec": {"selector": {"app": "x"}, "type": "LoadBalancer"}}
     client.api.patch(f"{SERVICES.format(client.namespace)}/by-hand-api", body)
 
-    def ailing() -> JsonObject | None:
+    def unhealthy_record() -> JsonObject | None:
         (record,) = list_xapps(client)
         return record if record["phase"] == "Deploying" else None
 
-    record = wait_until(ailing, timeout=WAIT_SECONDS, what="the Service to ail")
+    record = wait_until(unhealthy_record, timeout=WAIT_SECONDS, what="the Service to become unhealthy")
     assert (record["health"], record["ready"]) == ("Progressing", False)
     assert "Service by-hand-api: no load balancer" in record["message"]
 
@@ -267,7 +267,7 @@ def test_objects_without_a_release_cannot_be_adopted(client: GatewayClient) -> N
 def test_services_of_a_chart_without_labels_are_found_by_the_operators_labels(
     client: GatewayClient, helm_user: HelmUser, gateway: GatewayServer
 ) -> None:
-    """As after the operator's labelling; by itself such a chart is nobody's."""
+    """As the operator labels them; without that, such a chart belongs to no xApp."""
     helm_user.install("by-hand", sdran_chart())
     labels = {"metadata": {"labels": {"xapp-operator.io/xapp": XAPP_NAME}}}
     namespace = client.namespace

@@ -39,8 +39,14 @@ def running(client: GatewayClient, helm_user: HelmUser) -> GatewayClient:
 def happened(client: GatewayClient, name: str, *, kind: str, about: str, at: str, **more: Any) -> None:
     """Write an event, as a controller would."""
     involved = {"kind": kind, "name": about, "namespace": client.namespace, "apiVersion": "v1"}
-    told = {"type": "Normal", "reason": "Said", "message": "by a test", "lastTimestamp": at, "firstTimestamp": at}
-    body: JsonObject = {"metadata": {"name": name}, "involvedObject": involved, **told, **more}
+    event_fields = {
+        "type": "Normal",
+        "reason": "Said",
+        "message": "by a test",
+        "lastTimestamp": at,
+        "firstTimestamp": at,
+    }
+    body: JsonObject = {"metadata": {"name": name}, "involvedObject": involved, **event_fields, **more}
     client.api.create(EVENTS.format(client.namespace), body)
 
 

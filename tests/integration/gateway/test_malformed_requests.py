@@ -118,11 +118,11 @@ def test_an_upload_may_come_byte_by_byte(gateway: GatewayServer, client: Gateway
 
 
 def test_external_references_of_a_schema_are_never_fetched(client: GatewayClient) -> None:
-    asked: list[str] = []
+    requested: list[str] = []
 
     class Counting(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            asked.append(self.path)
+            requested.append(self.path)
             self.send_error(404)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name of the base class
@@ -148,7 +148,7 @@ def test_external_references_of_a_schema_are_never_fetched(client: GatewayClient
             thread.join()
     assert (shown.status_code, taken.status_code) == (200, 202)
     assert any("schema" in warning for warning in shown.json()["warnings"])
-    assert asked == []
+    assert requested == []
 
 
 def test_slow_renders_do_not_block_lists(client: GatewayClient, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -314,19 +314,19 @@ def test_change_streams_contain_only_the_callers_namespace(
         next(hears_a)
         next(hears_b)
         touch(tenants.a, "first")
-        begun = time.monotonic()
+        started = time.monotonic()
         touch(tenants.b, "second")
         heard = next_change(hears_b)
-        took = time.monotonic() - begun
+        took = time.monotonic() - started
         touch(tenants.a, "third")
         heard_too = [next_change(hears_a), next_change(hears_a)]
 
     assert (named_in(heard), heard.data["release"]["name"]) == (tenants.b.namespace, "second")
     assert [named_in(each) for each in heard_too] == [tenants.a.namespace] * 2
     assert [each.data["release"]["name"] for each in heard_too] == ["first", "third"]
-    told = f"a change in the cluster reached the stream after {took:.3f} s"
-    record_property("stream", told)
-    print(told)
+    summary = f"a change in the cluster reached the stream after {took:.3f} s"
+    record_property("stream", summary)
+    print(summary)
 
 
 def test_a_revoked_permission_ends_the_streams_that_it_allowed(

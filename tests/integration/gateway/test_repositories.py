@@ -54,9 +54,9 @@ def secrets_of(client: GatewayClient) -> list[JsonObject]:
 
 
 def test_a_repository_is_saved_shown_listed_and_removed(client: GatewayClient) -> None:
-    made = save(client)
-    assert made.status_code == 201
-    assert made.headers["Location"] == f"{PATH}/{client.namespace}/acme"
+    response = save(client)
+    assert response.status_code == 201
+    assert response.headers["Location"] == f"{PATH}/{client.namespace}/acme"
     expected = {
         "name": "acme",
         "namespace": client.namespace,
@@ -67,14 +67,14 @@ def test_a_repository_is_saved_shown_listed_and_removed(client: GatewayClient) -
         "ready": False,
         "message": None,
     }
-    assert made.json() == expected
-    assert client.http.get(made.headers["Location"]).json() == expected
+    assert response.json() == expected
+    assert client.http.get(response.headers["Location"]).json() == expected
     assert listed(client) == [expected]
     assert secrets_of(client) == []
-    assert client.http.delete(made.headers["Location"]).status_code == 204
-    assert client.http.delete(made.headers["Location"]).status_code == 404
+    assert client.http.delete(response.headers["Location"]).status_code == 204
+    assert client.http.delete(response.headers["Location"]).status_code == 404
     wait_until(lambda: listed(client) == [], timeout=SECONDS, what="the list without the repository")
-    assert client.http.get(made.headers["Location"]).status_code == 404
+    assert client.http.get(response.headers["Location"]).status_code == 404
 
 
 def test_the_status_that_the_operator_wrote_is_shown(client: GatewayClient) -> None:
@@ -109,23 +109,23 @@ def test_the_list_is_sorted_filtered_and_paged(client: GatewayClient) -> None:
 def test_credentials_are_used_and_never_returned(
     client: GatewayClient, guarded_charts: ChartServer, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    made = save(client, url=guarded_charts.url, username="jane", password=PASSWORD)
-    assert made.status_code == 201
-    charts = client.http.get(f"{made.headers['Location']}/charts")
+    response = save(client, url=guarded_charts.url, username="jane", password=PASSWORD)
+    assert response.status_code == 201
+    charts = client.http.get(f"{response.headers['Location']}/charts")
     assert [each["name"] for each in charts.json()["content"]] == ["hello"]
-    versions = client.http.get(f"{made.headers['Location']}/charts/hello/versions")
+    versions = client.http.get(f"{response.headers['Location']}/charts/hello/versions")
     assert [each["version"] for each in versions.json()["content"]] == ["0.1.0"]
-    told = capfd.readouterr()
+    output = capfd.readouterr()
     encoded = base64.b64encode(f"jane:{PASSWORD}".encode()).decode()
-    shown = [made.text, charts.text, versions.text, json.dumps(listed(client)), told.out, told.err]
+    shown = [response.text, charts.text, versions.text, json.dumps(listed(client)), output.out, output.err]
     assert not [text for text in shown if PASSWORD in text or encoded in text or "chart-repository-" in text]
 
 
 def test_wrong_repository_credentials_are_reported_without_being_repeated(
     client: GatewayClient, guarded_charts: ChartServer
 ) -> None:
-    made = save(client, url=guarded_charts.url, username="jane", password="hunter2-but-wrong")
-    answer = client.http.get(f"{made.headers['Location']}/charts")
+    response = save(client, url=guarded_charts.url, username="jane", password="hunter2-but-wrong")
+    answer = client.http.get(f"{response.headers['Location']}/charts")
     assert answer.status_code == 502
     assert "returned status 401: access is denied" in answer.json()["detail"]
     assert "hunter2" not in answer.text
@@ -258,9 +258,9 @@ def test_an_editor_saves_browses_and_removes_only_in_the_namespace(
     caller_factory: CallerFactory, guarded_charts: ChartServer
 ) -> None:
     with caller_factory.client_with_token(caller_factory.create_account("jane", "edit")) as jane:
-        made = save(jane, url=guarded_charts.url, username="jane", password=PASSWORD)
-        assert made.status_code == 201
-        assert jane.http.get(f"{made.headers['Location']}/charts").json()["total_count"] == 1
+        response = save(jane, url=guarded_charts.url, username="jane", password=PASSWORD)
+        assert response.status_code == 201
+        assert jane.http.get(f"{response.headers['Location']}/charts").json()["total_count"] == 1
         assert [each["name"] for each in listed(jane)] == ["acme"]
         elsewhere = [
             jane.http.get(PATH, params={"namespace": "kube-system", "page": 0}),
@@ -271,7 +271,7 @@ def test_an_editor_saves_browses_and_removes_only_in_the_namespace(
             ),
         ]
         assert [each.status_code for each in elsewhere] == [403] * len(elsewhere)
-        assert jane.http.delete(made.headers["Location"]).status_code == 204
+        assert jane.http.delete(response.headers["Location"]).status_code == 204
 
 
 def test_a_viewer_neither_changes_repositories_nor_uses_their_credentials(

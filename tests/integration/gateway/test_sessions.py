@@ -247,10 +247,10 @@ def test_keys_tokens_and_cookies_are_not_logged(
             http.post("/api/repositories", json={"name": "x"})
             http.get(SESSION, headers={"Cookie": f"xapp_session={cookie[:-1]}"})
         keys = api.get(path)["data"].values()
-        told = capfd.readouterr()
+        output = capfd.readouterr()
         for secret in (token, cookie, cookie[:-1], *keys):
-            assert secret not in told.out + told.err
-        assert re.search("session keys created", told.out + told.err)
+            assert secret not in output.out + output.err
+        assert re.search("session keys created", output.out + output.err)
     finally:
         api.delete(path)
 

@@ -152,7 +152,7 @@ async def test_a_terminating_namespace_is_transient(engine: HelmEngine, helm_nam
 
 
 def admission(name: str, namespace: str) -> list[dict[str, object]]:
-    """Return a policy that refuses Services of one name, and a webhook for ConfigMaps that nobody answers."""
+    """Return a policy that refuses Services of one name, and a webhook for ConfigMaps that no server answers."""
     group = "admissionregistration.k8s.io"
     selector = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
     services = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["services"]}
@@ -224,7 +224,7 @@ def _wait_for_refusal(helm_namespace: HelmNamespace, kind: str) -> None:
             return "denied" in str(error) or "webhook" in str(error)
         return False
 
-    wait_until(answered_with_refusal, timeout=30, what="the admission to be asked", interval=0.2)
+    wait_until(answered_with_refusal, timeout=30, what="the admission to be called", interval=0.2)
 
 
 @pytest.mark.usefixtures("admitting")

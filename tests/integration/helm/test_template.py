@@ -1,4 +1,4 @@
-"""Rendering without a cluster: what is refused, what only warns, and what bounds a chart that misbehaves."""
+"""Rendering without a cluster: errors, warnings, and limits."""
 
 from __future__ import annotations
 
@@ -146,10 +146,10 @@ async def test_values_of_a_subchart_are_named_by_their_whole_path(offline: HelmE
 
 @dataclass
 class Listener:
-    """An HTTP server that hands out a schema and counts who asked."""
+    """An HTTP server that serves a schema and records the requested paths."""
 
     url: str
-    asked: list[str] = field(default_factory=list)
+    requested_paths: list[str] = field(default_factory=list)
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ async def listener(unused_tcp_port: int) -> AsyncIterator[Listener]:
     found = Listener(f"http://127.0.0.1:{unused_tcp_port}/schema.json")
 
     async def answer(asking: web.Request) -> web.Response:
-        found.asked.append(asking.path)
+        found.requested_paths.append(asking.path)
         return web.json_response({"type": "object", "required": ["never"]})
 
     application = web.Application()
@@ -175,10 +175,12 @@ async def test_an_external_schema_is_not_fetched_when_schemas_are_skipped(
     archive = chart({**SIMPLE, "values.schema.json": json.dumps({"$ref": listener.url})})
     rendered = await offline.template(request(archive, skip_schema=True, notes=True))
     assert "kind: ConfigMap" in rendered.manifest
-    assert listener.asked == []
+    assert listener.requested_paths == []
     with pytest.raises(ValuesInvalid):
         await offline.template(request(archive))
-    assert listener.asked == ["/schema.json"], "without the flag helm fetches: if it no longer does, skip nothing"
+    assert listener.requested_paths == ["/schema.json"], (
+        "without the flag helm fetches: if it no longer does, skip nothing"
+    )
 
 
 @pytest.mark.parametrize(
@@ -219,7 +221,7 @@ async def test_nested_nulls_integers_and_floats_arrive_as_helm_reads_them(
 
 @pytest.fixture
 def small(helm_settings: Settings) -> Iterator[HelmEngine]:
-    """An engine that gives helm little memory."""
+    """An engine that limits the memory of helm."""
     engine = HelmEngine(helm_settings.model_copy(update={"helm_memory": 256 * MIB}))
     yield engine
     engine.close()

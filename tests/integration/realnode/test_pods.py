@@ -60,8 +60,8 @@ def test_logs_are_read_and_commands_run_in_a_container(real_cluster: Cluster, ow
     wait_ready(real_cluster, own_namespace, "web")
 
     assert real_cluster.kubectl("logs", "web", "-n", own_namespace) == "serving\n"
-    said = real_cluster.kubectl("exec", "web", "-n", own_namespace, "--", "/testpod", "say", "hello", "you")
-    assert said == "hello you\n"
+    output = real_cluster.kubectl("exec", "web", "-n", own_namespace, "--", "/testpod", "say", "hello", "you")
+    assert output == "hello you\n"
 
 
 def test_a_container_over_its_memory_limit_is_oom_killed(real_cluster: Cluster, own_namespace: str) -> None:
@@ -174,12 +174,12 @@ def test_containers_survive_a_containerd_restart(
         real_cluster.kubectl("exec", "web", "-n", own_namespace, "--", "/testpod", "say", "back")
     real_node.start_process("containerd")
 
-    def said() -> str | None:
+    def output_or_none() -> str | None:
         try:
             return real_cluster.kubectl("exec", "web", "-n", own_namespace, "--", "/testpod", "say", "back")
         except KubectlFailed:
             return None
 
-    assert wait_until(said, timeout=60.0, what="containerd") == "back\n"
+    assert wait_until(output_or_none, timeout=60.0, what="containerd") == "back\n"
     state = wait_state(real_cluster, own_namespace, "web", lambda state: bool(state["ready"]))
     assert state["restartCount"] == 0

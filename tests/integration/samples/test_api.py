@@ -141,15 +141,15 @@ def test_a_web_socket_sends_samples_on_request(monitor: MonitorProcess) -> None:
 
 
 def test_an_echo_begins_before_the_body_ends(monitor: MonitorProcess, http: httpx.Client) -> None:
-    heard = threading.Event()
+    first_received = threading.Event()
 
     def body() -> Iterator[bytes]:
         yield b"first"
-        heard.wait(SECONDS)
+        first_received.wait(SECONDS)
         yield b"last"
 
     # httpx sends the whole body before it reads the response, so this test uses a socket
-    assert raw_echo(monitor.address(), body(), heard) == b"firstlast"
+    assert raw_echo(monitor.address(), body(), first_received) == b"firstlast"
     assert http.post("/echo", content=b"x" * 1_000_000).content == b"x" * 1_000_000
 
 

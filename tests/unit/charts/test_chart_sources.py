@@ -165,7 +165,7 @@ async def test_a_missing_version_lists_the_existing_ones(sources: ChartSources, 
 async def test_an_invalid_version_is_refused_without_a_request(sources: ChartSources, charts: Charts) -> None:
     with pytest.raises(FormInvalid):
         await sources.resolve(charts.request(version=">>1"))
-    assert not charts.asked
+    assert not charts.requests
 
 
 async def test_a_newly_pushed_version_is_found(sources: ChartSources, charts: Charts, clock: Clock) -> None:
@@ -305,7 +305,7 @@ async def test_loopback_is_refused_unless_it_is_allowed(open_sources: Open, char
     async with open_sources(allow_loopback_repositories=False) as sources:
         with pytest.raises(AddressRefused, match="XAPP_ALLOW_LOOPBACK_REPOSITORIES"):
             await sources.resolve(charts.request())
-    assert not charts.asked
+    assert not charts.requests
 
 
 async def test_charts_and_versions_are_listed(sources: ChartSources, charts: Charts) -> None:
@@ -366,16 +366,16 @@ async def test_a_stored_archive_is_found_by_its_source(sources: ChartSources) ->
 
 async def test_a_cancelled_caller_does_not_end_the_download_of_others(sources: ChartSources, charts: Charts) -> None:
     archive = charts.add("hello", "0.1.0")
-    asked, released = asyncio.Event(), asyncio.Event()
+    started, released = asyncio.Event(), asyncio.Event()
 
     async def slow(_: web.Request) -> web.StreamResponse:
-        asked.set()
+        started.set()
         await released.wait()
         return web.Response(body=archive)
 
     charts.routes["/hello-0.1.0.tgz"] = slow
     first, second = (asyncio.create_task(sources.resolve(charts.request())) for _ in range(2))
-    await asked.wait()
+    await started.wait()
     first.cancel()
     released.set()
     assert (await second).version == "0.1.0"

@@ -64,7 +64,7 @@ async def test_a_body_is_returned_or_written_to_a_file(loader: Downloader, site:
 async def test_a_body_is_not_decompressed(loader: Downloader, site: WebServer) -> None:
     site.routes["/a"] = Reply(b"\x1f\x8b as it is", headers={"Content-Encoding": "gzip"})
     assert (await get(loader, site.url("/a"))).body == b"\x1f\x8b as it is"
-    assert site.asked[0].headers["Accept-Encoding"] == "identity"
+    assert site.requests[0].headers["Accept-Encoding"] == "identity"
 
 
 async def test_credentials_are_sent_to_their_own_origin(loader: Downloader, site: WebServer) -> None:
@@ -119,7 +119,7 @@ async def test_redirects_are_followed_up_to_a_limit(loader: Downloader, site: We
 async def test_a_signed_redirect_arrives_as_it_was_written(loader: Downloader, site: WebServer) -> None:
     site.routes["/a"] = redirect(f"{site.url()}x%2Fy?sig=a%2Bb%7E&n=1+2")
     await get(loader, site.url("/a"))
-    assert site.asked[-1].target == "/x%2Fy?sig=a%2Bb%7E&n=1+2"
+    assert site.requests[-1].target == "/x%2Fy?sig=a%2Bb%7E&n=1+2"
 
 
 @pytest.mark.parametrize("location", ["", "ftp://example.com/x", "file:///etc/passwd", "http://[bad"])
@@ -145,7 +145,7 @@ async def test_loopback_is_refused_unless_it_is_allowed(site: WebServer, host: s
     async with downloader(allow_loopback=False) as strict:
         with pytest.raises(AddressRefused):
             await get(strict, URL(f"http://{host}:{site.url().port}/"))
-    assert not site.asked
+    assert not site.requests
 
 
 async def test_a_name_that_changes_its_address_cannot_bypass_the_rule(site: WebServer) -> None:
@@ -196,7 +196,7 @@ async def test_a_body_with_a_length_over_the_limit_is_not_read(loader: Downloade
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "expected_message"),
     [
         (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort", "the response was incomplete"),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab", "the response was incomplete"),
@@ -204,9 +204,11 @@ async def test_a_body_with_a_length_over_the_limit_is_not_read(loader: Downloade
         (b"SSH-2.0-OpenSSH_9.2\r\n", "does not respond with valid HTTP"),
     ],
 )
-async def test_a_truncated_response_is_a_transient_failure(loader: Downloader, answer: bytes, said: str) -> None:
+async def test_a_truncated_response_is_a_transient_failure(
+    loader: Downloader, answer: bytes, expected_message: str
+) -> None:
     async with raw_server(answer) as url:
-        with pytest.raises(SourceUnavailable, match=said) as caught:
+        with pytest.raises(SourceUnavailable, match=expected_message) as caught:
             await get(loader, url)
     assert not caught.value.permanent
 
@@ -285,7 +287,7 @@ async def test_no_cookie_is_kept(loader: Downloader, site: WebServer) -> None:
     site.routes["/a"] = Reply(headers={"Set-Cookie": "tenant=one"})
     await get(loader, site.url("/a", host="localhost"))
     await get(loader, site.url("/a", host="localhost"))
-    assert ["Cookie" in asked.headers for asked in site.asked] == [False, False]
+    assert ["Cookie" in requests.headers for requests in site.requests] == [False, False]
 
 
 async def test_proxies_of_the_environment_are_not_used(
@@ -294,7 +296,7 @@ async def test_proxies_of_the_environment_are_not_used(
     monkeypatch.setenv("http_proxy", str(other.url()))
     site.routes["/a"] = Reply(b"direct")
     assert (await get(loader, site.url("/a"))).body == b"direct"
-    assert not other.asked
+    assert not other.requests
 
 
 @pytest.fixture(scope="module")

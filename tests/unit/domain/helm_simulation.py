@@ -152,7 +152,7 @@ class ReconcilerModel:
 
     def _start_attempt(self, action: str) -> Attempt:
         last = self.attempt
-        begun = Attempt(
+        new_attempt = Attempt(
             action,
             AttemptOutcome.RUNNING,
             self.desired,
@@ -163,8 +163,8 @@ class ReconcilerModel:
         )
         tried = (AttemptOutcome.FAILED, AttemptOutcome.RUNNING)
         if last is None or last.action != action or last.digests != self.desired or last.outcome not in tried:
-            return begun
-        return replace(begun, first_at=last.first_at, count=last.count + 1)
+            return new_attempt
+        return replace(new_attempt, first_at=last.first_at, count=last.count + 1)
 
     def _end_attempt(self, outcome: AttemptOutcome) -> Attempt:
         assert self.attempt is not None

@@ -156,7 +156,7 @@ INSTALLED = attempt(AttemptOutcome.SUCCEEDED, action=INSTALL, first_at=LONG_AGO,
 
 
 def wait(reason: Reason, *, stalled: bool = False, until: float | None = None) -> Wait:
-    """Return a Wait whose message is left open; compare it with `without_message` of the plan."""
+    """Return a Wait whose message is left open; compare it with `without_message` of the action."""
     return Wait(reason, "", stalled=stalled, until=until)
 
 

@@ -112,8 +112,8 @@ def test_all_containers_are_reported_and_init_containers_come_first() -> None:
             "containerStatuses": [{**running(), "name": "metrics"}, {**running(), "name": "core"}],
         },
     }
-    told = [(each.name, each.has_status, each.role, each.long_running, each.ready) for each in containers_of(body)]
-    assert told == [
+    summary = [(each.name, each.has_status, each.role, each.long_running, each.ready) for each in containers_of(body)]
+    assert summary == [
         ("setup", False, "init container", False, False),
         ("proxy", True, "init container", True, True),
         ("core", True, "container", True, False),

@@ -251,14 +251,14 @@ FAILED = [
 ]
 
 
-@pytest.mark.parametrize(("situated", "expected"), SOURCE)
-def test_unavailable_source_does_not_change_a_deployed_release(situated: PlanInput, expected: Action) -> None:
-    assert without_message(plan(situated)) == expected
+@pytest.mark.parametrize(("inputs", "expected"), SOURCE)
+def test_unavailable_source_does_not_change_a_deployed_release(inputs: PlanInput, expected: Action) -> None:
+    assert without_message(plan(inputs)) == expected
 
 
-@pytest.mark.parametrize(("situated", "expected"), FAILED)
-def test_failed_attempt_is_retried_until_timeout_and_then_rolled_back(situated: PlanInput, expected: Action) -> None:
-    assert without_message(plan(situated)) == expected
+@pytest.mark.parametrize(("inputs", "expected"), FAILED)
+def test_failed_attempt_is_retried_until_timeout_and_then_rolled_back(inputs: PlanInput, expected: Action) -> None:
+    assert without_message(plan(inputs)) == expected
 
 
 def test_stalled_attempt_reports_helms_error() -> None:

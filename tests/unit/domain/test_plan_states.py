@@ -241,24 +241,24 @@ DEPENDENCIES = [
 ]
 
 
-@pytest.mark.parametrize(("situated", "expected"), ROLLBACK_AND_HOLD)
-def test_rollback_to_is_done_and_held_until_the_generation_changes(situated: PlanInput, expected: Action) -> None:
-    assert without_message(plan(situated)) == expected
+@pytest.mark.parametrize(("inputs", "expected"), ROLLBACK_AND_HOLD)
+def test_rollback_to_is_done_and_held_until_the_generation_changes(inputs: PlanInput, expected: Action) -> None:
+    assert without_message(plan(inputs)) == expected
 
 
-@pytest.mark.parametrize(("situated", "expected"), STATES)
-def test_every_state_of_a_release_has_its_action(situated: PlanInput, expected: Action) -> None:
-    assert without_message(plan(situated)) == expected
+@pytest.mark.parametrize(("inputs", "expected"), STATES)
+def test_every_state_of_a_release_has_its_action(inputs: PlanInput, expected: Action) -> None:
+    assert without_message(plan(inputs)) == expected
 
 
-@pytest.mark.parametrize(("situated", "expected"), LABELS)
-def test_labels_are_repaired_when_no_other_action_is_due(situated: PlanInput, expected: Action) -> None:
-    assert without_message(plan(situated)) == expected
+@pytest.mark.parametrize(("inputs", "expected"), LABELS)
+def test_labels_are_repaired_when_no_other_action_is_due(inputs: PlanInput, expected: Action) -> None:
+    assert without_message(plan(inputs)) == expected
 
 
-@pytest.mark.parametrize(("situated", "expected"), SOURCES)
-def test_owner_reference_and_repository_are_written_before_the_release(situated: PlanInput, expected: Action) -> None:
-    assert without_message(plan(situated)) == expected
+@pytest.mark.parametrize(("inputs", "expected"), SOURCES)
+def test_owner_reference_and_repository_are_written_before_the_release(inputs: PlanInput, expected: Action) -> None:
+    assert without_message(plan(inputs)) == expected
 
 
 @pytest.mark.parametrize("present", [release(), release("failed", earlier=DEPLOYED_BEFORE)])
@@ -273,6 +273,6 @@ def test_rollback_to_without_a_release_waits_for_one() -> None:
     assert plan(plan_input(requests=AnnotationRequests(rollback_to=9))) == Install()
 
 
-@pytest.mark.parametrize(("situated", "expected"), DEPENDENCIES)
-def test_dependencies_hold_back_install_and_upgrade_only(situated: PlanInput, expected: Action) -> None:
-    assert without_message(plan(situated)) == expected
+@pytest.mark.parametrize(("inputs", "expected"), DEPENDENCIES)
+def test_dependencies_hold_back_install_and_upgrade_only(inputs: PlanInput, expected: Action) -> None:
+    assert without_message(plan(inputs)) == expected

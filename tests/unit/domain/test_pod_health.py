@@ -264,11 +264,11 @@ STATES: list[tuple[str, Object, HealthStatus, str]] = [
     ("body", "status", "message"), [state[1:] for state in STATES], ids=[state[0] for state in STATES]
 )
 def test_the_root_cause_of_a_pod_is_reported(body: Object, status: HealthStatus, message: str) -> None:
-    judged = assess(body)
-    assert (judged.status, message in judged.message) == (status, True), judged.message
-    assert bool(judged.message) == bool(message)
+    result = assess(body)
+    assert (result.status, message in result.message) == (status, True), result.message
+    assert bool(result.message) == bool(message)
     reason = pod_root_cause(body, [])
-    assert reason == (f"pod x-abc: {judged.message}" if judged.message else None)
+    assert reason == (f"pod x-abc: {result.message}" if result.message else None)
 
 
 CRASHING = pod("Running", waiting("CrashLoopBackOff", restarts=4, last=last(1)), ready=False)

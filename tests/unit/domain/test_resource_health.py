@@ -37,17 +37,17 @@ ALL = [
 
 @pytest.mark.parametrize(("body", "status", "message"), ALL)
 def test_the_health_of_an_object_is_assessed(body: Object, status: HealthStatus, message: str) -> None:
-    judged = assess(body)
-    assert (judged.status, message in judged.message) == (status, True), judged.message
-    assert bool(judged.message) == bool(message)
-    assert (judged.kind, judged.name, judged.namespace) == (body["kind"], "it", "ns")
+    result = assess(body)
+    assert (result.status, message in result.message) == (status, True), result.message
+    assert bool(result.message) == bool(message)
+    assert (result.kind, result.name, result.namespace) == (body["kind"], "it", "ns")
 
 
 def test_a_cluster_scoped_object_has_an_empty_namespace() -> None:
-    judged = assess(
+    result = assess(
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}, "status": {"phase": "Active"}}
     )
-    assert judged.namespace == ""
+    assert result.namespace == ""
 
 
 JUNK = st.recursive(
@@ -72,15 +72,15 @@ JUNK = st.recursive(
     JUNK,
 )
 def test_a_malformed_object_is_assessed_without_an_error(body: Object, spec: Any, status: Any) -> None:
-    judged = assess({**body, "spec": spec, "status": status})
-    assert isinstance(judged, ResourceHealth)
+    result = assess({**body, "spec": spec, "status": status})
+    assert isinstance(result, ResourceHealth)
 
 
 def test_a_foreign_message_is_truncated_to_one_line() -> None:
-    judged = assess(custom(condition("Stalled", "True", "Bad", "line one\n  line two\t" + "x" * 100_000)))
-    assert judged.message.startswith("Bad: line one line two xxx")
-    assert len(judged.message) == 400
-    assert judged.message.endswith("x…")
+    result = assess(custom(condition("Stalled", "True", "Bad", "line one\n  line two\t" + "x" * 100_000)))
+    assert result.message.startswith("Bad: line one line two xxx")
+    assert len(result.message) == 400
+    assert result.message.endswith("x…")
     whole = "B: " + "x" * 397
     assert assess(custom(condition("Stalled", "True", "B", "x" * 397))).message == whole
 

@@ -87,17 +87,17 @@ def refusal(folder: Path, **changes: str) -> str:
 
 
 def test_the_gateway_does_not_serve_other_machines_without_authentication(tmp_path: Path) -> None:
-    said = refusal(tmp_path, XAPP_HOST="0.0.0.0")
+    message = refusal(tmp_path, XAPP_HOST="0.0.0.0")
 
-    assert "XAPP_AUTH=none" in said
-    assert "127.0.0.1" in said
+    assert "XAPP_AUTH=none" in message
+    assert "127.0.0.1" in message
 
 
 def test_the_gateway_reports_an_address_in_use(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        said = refusal(tmp_path, XAPP_PORT=str(taken.getsockname()[1]))
+        message = refusal(tmp_path, XAPP_PORT=str(taken.getsockname()[1]))
 
-    assert "XAPP_PORT" in said
+    assert "XAPP_PORT" in message
 
 
 def test_the_gateway_reports_a_missing_cluster(tmp_path: Path) -> None:

@@ -89,12 +89,12 @@ async def test_only_a_call_that_needs_the_cluster_gets_its_address(
     runner: HelmRunner, tmp_path: Path, *, cluster: bool
 ) -> None:
     (tmp_path / "gate").touch()
-    told = json.loads((await runner.run(call(needs_cluster=cluster))).stdout)
+    printed = json.loads((await runner.run(call(needs_cluster=cluster))).stdout)
     expected = f"{Path.cwd()}/one:{Path.cwd()}/two"
-    assert (told["environment"]["KUBECONFIG"] == expected) is cluster
-    assert told["environment"]["GOMEMLIMIT"] == str(int(300 * MIB * 0.8))
-    assert "PATH" not in told["environment"]
-    assert told["argv"] == ["install", "--x"]
+    assert (printed["environment"]["KUBECONFIG"] == expected) is cluster
+    assert printed["environment"]["GOMEMLIMIT"] == str(int(300 * MIB * 0.8))
+    assert "PATH" not in printed["environment"]
+    assert printed["argv"] == ["install", "--x"]
 
 
 @pytest.mark.parametrize(

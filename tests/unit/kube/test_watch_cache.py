@@ -30,19 +30,19 @@ class Setup:
     def __init__(self, server: ListWatchServer, cache: WatchCache[str]) -> None:
         self.server = server
         self.cache = cache
-        self.heard: list[Change] = []
-        cache.subscribe(lambda change, key, kept: self.heard.append((change, key.name, kept)))
+        self.received: list[Change] = []
+        cache.subscribe(lambda change, key, kept: self.received.append((change, key.name, kept)))
 
     def known(self) -> dict[str, str]:
         return {key.name: kept for key, kept in self.cache.items()}
 
-    async def until_heard(self, *changes: Change) -> None:
+    async def until_changes(self, *changes: Change) -> None:
         """Wait for these changes, in this order, and remove them."""
-        await eventually(lambda: len(self.heard) >= len(changes), what=f"{changes}; heard {self.heard}")
-        assert self.heard == list(changes)
-        self.heard.clear()
+        await eventually(lambda: len(self.received) >= len(changes), what=f"{changes}; received {self.received}")
+        assert self.received == list(changes)
+        self.received.clear()
 
-    async def until_asked(self, request: str, *, times: int = 1) -> None:
+    async def until_requested(self, request: str, *, times: int = 1) -> None:
         await eventually(lambda: self.server.requests.count(request) >= times, what=request)
 
 
@@ -75,7 +75,7 @@ async def begin(connect: Connect) -> AsyncIterator[Begin]:
             setup = Setup(server, WatchCache(client, XAPPS, transform=keep, namespaces=namespaces))
             await stack.enter_async_context(setup.cache)
             await setup.cache.wait_synced(timeout_seconds=60)
-            setup.heard.clear()
+            setup.received.clear()
             return setup
 
         yield start
@@ -88,7 +88,7 @@ async def test_the_cache_starts_with_the_list_and_follows_the_watch(begin: Begin
     await setup.server.apply("d")
     await setup.server.apply("a", color="blue")
     await setup.server.delete("b")
-    await setup.until_heard(("ADDED", "d", "red"), ("MODIFIED", "a", "blue"), ("DELETED", "b", "red"))
+    await setup.until_changes(("ADDED", "d", "red"), ("MODIFIED", "a", "blue"), ("DELETED", "b", "red"))
     assert setup.known() == {"a": "blue", "c": "red", "d": "red"}
     assert setup.cache.get(namespace="ric", name="a") == "blue"
     assert setup.cache.get(namespace="ric", name="b") is None
@@ -102,18 +102,18 @@ async def test_a_list_is_streamed_where_the_server_supports_it(begin: Begin) -> 
 
 async def test_a_list_is_paginated_where_the_server_cannot_stream_it(begin: Begin) -> None:
     setup = await begin(streams_lists=False)
-    await setup.until_asked("watch from 103")
+    await setup.until_requested("watch from 103")
     assert setup.server.requests == ["list as events refused", "page 0", "page 2", "watch from 103"]
 
 
 async def test_a_watch_resumes_at_its_last_resource_version(begin: Begin) -> None:
     setup = await begin()
     await setup.server.apply("a", color="blue")
-    await setup.until_heard(("MODIFIED", "a", "blue"))
+    await setup.until_changes(("MODIFIED", "a", "blue"))
     await setup.server.end_watches()
-    await setup.until_asked("watch from 104")
+    await setup.until_requested("watch from 104")
     await setup.server.apply("b", color="blue")
-    await setup.until_heard(("MODIFIED", "b", "blue"))
+    await setup.until_changes(("MODIFIED", "b", "blue"))
     assert setup.server.requests == ["list as events", "watch from 104"]
 
 
@@ -122,8 +122,8 @@ async def test_a_bookmark_advances_the_resource_version_of_a_watch(begin: Begin)
     setup.server.version = 500
     await setup.server.bookmark()
     await setup.server.end_watches()
-    await setup.until_asked("watch from 500")
-    assert setup.heard == []
+    await setup.until_requested("watch from 500")
+    assert setup.received == []
 
 
 @pytest.mark.parametrize("streams_lists", [True, False])
@@ -135,7 +135,7 @@ async def test_after_an_expired_version_only_the_differences_are_reported(begin:
     setup.server.version += 1
     setup.server.expire_history()
     await setup.server.end_watches()
-    await setup.until_heard(("MODIFIED", "a", "blue"), ("ADDED", "d", "red"), ("DELETED", "b", "red"))
+    await setup.until_changes(("MODIFIED", "a", "blue"), ("ADDED", "d", "red"), ("DELETED", "b", "red"))
     assert setup.known() == {"a": "blue", "c": "red", "d": "red"}
 
 
@@ -144,20 +144,20 @@ async def test_an_object_recreated_during_a_gap_is_deleted_and_added(begin: Begi
     setup.server.add_object("a", uid="another", color="blue")
     setup.server.expire_history()
     await setup.server.end_watches()
-    await setup.until_heard(("DELETED", "a", "red"), ("ADDED", "a", "blue"))
+    await setup.until_changes(("DELETED", "a", "red"), ("ADDED", "a", "blue"))
 
 
 async def test_the_last_known_state_survives_an_outage(begin: Begin) -> None:
     setup = await begin()
     setup.server.refusal = (503, "apiserver is shutting down")
     await setup.server.end_watches()
-    await setup.until_asked("refused", times=2)
+    await setup.until_requested("refused", times=2)
     assert setup.known() == {"a": "red", "b": "red", "c": "red"}
     assert "shutting down" in str(setup.cache.failure)
     contact = setup.cache.last_contact
     await setup.server.apply("a", color="blue")
     setup.server.refusal = None
-    await setup.until_heard(("MODIFIED", "a", "blue"))
+    await setup.until_changes(("MODIFIED", "a", "blue"))
     assert not setup.cache.failure
     assert setup.cache.last_contact > contact
     assert setup.server.requests[-1] == "watch from 103"
@@ -178,7 +178,7 @@ async def test_an_own_write_is_cached_at_once_and_reported_once(begin: Begin) ->
     assert setup.known()["a"] == "blue"
     await setup.server.send_event("MODIFIED", setup.server.objects[("ric", "a")])
     await setup.server.apply("b", color="blue")
-    await setup.until_heard(("MODIFIED", "a", "blue"), ("MODIFIED", "b", "blue"))
+    await setup.until_changes(("MODIFIED", "a", "blue"), ("MODIFIED", "b", "blue"))
 
 
 async def test_an_older_event_never_overwrites_a_newer_own_write(begin: Begin) -> None:
@@ -190,7 +190,7 @@ async def test_an_older_event_never_overwrites_a_newer_own_write(begin: Begin) -
     await setup.server.send_event("DELETED", xapp("a", version=104))
     await setup.server.send_event("MODIFIED", newer)
     await setup.server.apply("b", color="blue")
-    await setup.until_heard(("MODIFIED", "a", "new"), ("MODIFIED", "b", "blue"))
+    await setup.until_changes(("MODIFIED", "a", "new"), ("MODIFIED", "b", "blue"))
     assert setup.known()["a"] == "new"
 
 
@@ -199,10 +199,10 @@ async def test_an_own_write_older_than_the_watch_is_ignored(begin: Begin) -> Non
     written = setup.server.add_object("d")
     await setup.server.send_event("ADDED", written)
     await setup.server.delete("d")
-    await setup.until_heard(("ADDED", "d", "red"), ("DELETED", "d", "red"))
+    await setup.until_changes(("ADDED", "d", "red"), ("DELETED", "d", "red"))
     setup.cache.store_written(xapp("d", version=104))
     assert "d" not in setup.known()
-    assert setup.heard == []
+    assert setup.received == []
 
 
 async def test_a_list_older_than_an_own_write_does_not_undo_it(begin: Begin) -> None:
@@ -212,7 +212,7 @@ async def test_a_list_older_than_an_own_write_does_not_undo_it(begin: Begin) -> 
     setup.server.add_object("b", color="blue")
     setup.server.expire_history()
     await setup.server.end_watches()
-    await setup.until_heard(("ADDED", "new", "red"), ("MODIFIED", "a", "blue"), ("MODIFIED", "b", "blue"))
+    await setup.until_changes(("ADDED", "new", "red"), ("MODIFIED", "a", "blue"), ("MODIFIED", "b", "blue"))
     assert setup.known() == {"a": "blue", "b": "blue", "c": "red", "new": "red"}
 
 
@@ -220,27 +220,27 @@ async def test_a_cluster_restored_from_a_backup_replaces_the_cache(begin: Begin)
     setup = await begin()
     await setup.server.apply("a", color="blue")
     await setup.server.apply("d")
-    await setup.until_heard(("MODIFIED", "a", "blue"), ("ADDED", "d", "red"))
+    await setup.until_changes(("MODIFIED", "a", "blue"), ("ADDED", "d", "red"))
     setup.server.objects = {("ric", name): xapp(name, version=50) for name in ("a", "b", "c")}
     setup.server.version = 51
     setup.server.history.clear()
     await setup.server.end_watches()
-    await setup.until_asked("watch from 105")
+    await setup.until_requested("watch from 105")
     await setup.server.end_watches()
     await eventually(lambda: "d" not in setup.known(), what="the list to be believed")
-    assert setup.heard == [*(("MODIFIED", name, "red") for name in ("a", "b", "c")), ("DELETED", "d", "red")]
-    setup.heard.clear()
+    assert setup.received == [*(("MODIFIED", name, "red") for name in ("a", "b", "c")), ("DELETED", "d", "red")]
+    setup.received.clear()
     await setup.server.apply("b", color="blue")
-    await setup.until_heard(("MODIFIED", "b", "blue"))
+    await setup.until_changes(("MODIFIED", "b", "blue"))
 
 
 async def test_objects_filtered_by_the_projection_are_absent(begin: Begin) -> None:
     setup = await begin(keep=lambda body: color(body) if color(body) != "grey" else None)
     await setup.server.apply("d", color="grey")
     await setup.server.apply("a", color="grey")
-    await setup.until_heard(("DELETED", "a", "red"))
+    await setup.until_changes(("DELETED", "a", "red"))
     await setup.server.apply("a", color="blue")
-    await setup.until_heard(("ADDED", "a", "blue"))
+    await setup.until_changes(("ADDED", "a", "blue"))
     assert setup.known() == {"a": "blue", "b": "red", "c": "red"}
 
 
@@ -253,7 +253,7 @@ async def test_an_invalid_object_does_not_end_the_watch(begin: Begin) -> None:
     setup = await begin(keep=strict)
     await setup.server.apply("a", color="grey")
     await setup.server.apply("b", color="blue")
-    await setup.until_heard(("DELETED", "a", "red"), ("MODIFIED", "b", "blue"))
+    await setup.until_changes(("DELETED", "a", "red"), ("MODIFIED", "b", "blue"))
 
 
 async def test_a_failing_subscriber_does_not_affect_the_others(begin: Begin) -> None:
@@ -266,10 +266,10 @@ async def test_a_failing_subscriber_does_not_affect_the_others(begin: Begin) -> 
     setup.cache.subscribe(fail)
     end = setup.cache.subscribe(lambda _, key, __: later.append(key.name))
     await setup.server.apply("a", color="blue")
-    await setup.until_heard(("MODIFIED", "a", "blue"))
+    await setup.until_changes(("MODIFIED", "a", "blue"))
     end()
     await setup.server.apply("b", color="blue")
-    await setup.until_heard(("MODIFIED", "b", "blue"))
+    await setup.until_changes(("MODIFIED", "b", "blue"))
     assert later == ["a"]
 
 
@@ -279,8 +279,8 @@ async def test_each_namespace_is_watched_separately(begin: Begin) -> None:
     await setup.server.apply("x", namespace="elsewhere")
     await setup.server.apply("y", namespace="other")
     await setup.server.apply("a", color="blue")
-    await eventually(lambda: len(setup.heard) >= 2, what="two changes")
-    assert sorted(setup.heard) == [("ADDED", "y", "red"), ("MODIFIED", "a", "blue")]
+    await eventually(lambda: len(setup.received) >= 2, what="two changes")
+    assert sorted(setup.received) == [("ADDED", "y", "red"), ("MODIFIED", "a", "blue")]
     assert setup.cache.get(namespace="other", name="y") == "red"
     setup.cache.store_written(setup.server.add_object("z", namespace="elsewhere"))
     assert "z" not in setup.known()
@@ -289,13 +289,13 @@ async def test_each_namespace_is_watched_separately(begin: Begin) -> None:
 async def test_a_relist_of_one_namespace_leaves_the_others_alone(begin: Begin) -> None:
     setup = await begin(namespaces=("ric", "other"))
     await setup.server.apply("y", namespace="other")
-    await setup.until_heard(("ADDED", "y", "red"))
+    await setup.until_changes(("ADDED", "y", "red"))
     setup.server.expire_history()
     setup.server.forgotten = 104
     await setup.server.end_watches()
-    await setup.until_asked("list as events", times=3)
+    await setup.until_requested("list as events", times=3)
     await setup.server.apply("a", color="blue")
-    await setup.until_heard(("MODIFIED", "a", "blue"))
+    await setup.until_changes(("MODIFIED", "a", "blue"))
     assert setup.known() == {"a": "blue", "b": "red", "c": "red", "y": "red"}
 
 

@@ -126,8 +126,8 @@ def test_packages_of_the_lock_are_copied_as_in_their_wheels(tmp_path: Path) -> N
     assert [name for name in copied if "__pycache__" in name or name.endswith(("RECORD", ".pth"))] == []
 
 
-@pytest.mark.parametrize(("line", "said"), [("kopf==0.1", "not kopf==0.1"), ("keepers==1.0", "is not installed")])
-def test_a_package_not_installed_as_locked_is_refused(tmp_path: Path, line: str, said: str) -> None:
+@pytest.mark.parametrize(("line", "message"), [("kopf==0.1", "not kopf==0.1"), ("keepers==1.0", "is not installed")])
+def test_a_package_not_installed_as_locked_is_refused(tmp_path: Path, line: str, message: str) -> None:
     (tmp_path / "requirements.lock").write_text(f"{line} \\\n    --hash=sha256:00\n")
-    with pytest.raises(ImageFailed, match=f"{said}.*make venv"):
+    with pytest.raises(ImageFailed, match=f"{message}.*make venv"):
         copy_locked_packages(tmp_path, tmp_path / "site")

@@ -36,12 +36,12 @@ def test_without_root_auto_chooses_simulated_nodes_and_prints_the_reason(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    said: list[str] = []
+    messages: list[str] = []
 
-    nodes = choose_nodes("auto", folder=tmp_path, progress=said.append)
+    nodes = choose_nodes("auto", folder=tmp_path, progress=messages.append)
 
     assert nodes == {"simulated": 2}
-    assert said == [
+    assert messages == [
         "simulated nodes only: a real node needs root for namespaces, mounts and control groups; run it as root"
     ]
 

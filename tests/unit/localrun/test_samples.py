@@ -26,10 +26,10 @@ def test_form_and_manifest_request_the_version_of_the_chart() -> None:
 
 def test_both_samples_get_the_same_extra_values_on_the_real_node() -> None:
     plain, real = Samples.read(FOLDER), Samples.read(FOLDER).on_real_node()
-    asked = dict(REAL_NODE_VALUES)
-    assert yaml.safe_load(real.values) == {**yaml.safe_load(plain.values), **asked}
+    real_node_values = dict(REAL_NODE_VALUES)
+    assert yaml.safe_load(real.values) == {**yaml.safe_load(plain.values), **real_node_values}
     before, after = (yaml.safe_load(each.manifest)["spec"] for each in (plain, real))
-    assert after == {**before, "values": {**before["values"], **asked}}
+    assert after == {**before, "values": {**before["values"], **real_node_values}}
 
 
 def test_the_charts_name_the_image_that_is_built_for_them() -> None:

@@ -167,8 +167,8 @@ def test_requests_over_the_concurrency_limit_get_retry_after(tmp_path: Path) -> 
     assert rest.status_code == 200
 
 
-def refused(answer: httpx.Response, said: str) -> bool:
-    return answer.status_code == 502 and said in problem(answer)
+def refused(answer: httpx.Response, expected_detail: str) -> bool:
+    return answer.status_code == 502 and expected_detail in problem(answer)
 
 
 @pytest.fixture
@@ -199,9 +199,11 @@ def test_missing_pods_and_closed_ports_are_a_bad_gateway(
         with gateway.client() as http:
             # The API server learns of Services and their pods in its own time.
             expected = {"crashed": "refuses connections", "unready": "pod", "nothing-behind": "has no endpoints"}
-            for service, said in expected.items():
+            for service, expected_detail in expected.items():
                 wait_until(
-                    lambda path=f"{behind.xapp_path}/proxy/{service}/80/", said=said: refused(http.get(path), said),  # type: ignore[misc]
+                    lambda path=f"{behind.xapp_path}/proxy/{service}/80/", expected_detail=expected_detail: refused(
+                        http.get(path), expected_detail
+                    ),  # type: ignore[misc]
                     timeout=60,
                     what=f"the pod of {service} to be told of",
                 )

@@ -1,4 +1,4 @@
-"""What passes between a caller and an xApp, and what does not, both ways there."""
+"""What the proxy forwards between a caller and an xApp, directly and through the API server."""
 
 from __future__ import annotations
 
@@ -115,21 +115,21 @@ def test_proxied_paths_are_not_logged(proxied: ProxiedXApp, http: httpx.Client) 
         assert http.post(proxied.gateway.url + f"{proxied.xapp_path}/api/v1/reset/hunter2").status_code == 200
         assert http.post(proxied.gateway.url + f"{proxied.xapp_path}/proxy/nobody/80/hunter2").status_code == 404
         assert http.get("/drop").status_code == 502
-        begun = breaks_off(http)
-        failed, broken = (1, 1) if begun else (2, 0)
+        started = breaks_off(http)
+        failed, broken = (1, 1) if started else (2, 0)
         for event, number in (
             ("request served", 3),
             ("request failed", failed),
             ("xApp response aborted", broken),
         ):
             wait_until(lambda e=event, n=number: len(of(logs, e)) == n, timeout=60, what=event)  # type: ignore[misc]
-        told = [str(line["path"]) for event in ("request served", "request failed") for line in of(logs, event)]
-    assert all(path.endswith(("/80/…", "/api/…")) for path in told), told
+        logged_paths = [str(line["path"]) for event in ("request served", "request failed") for line in of(logs, event)]
+    assert all(path.endswith(("/80/…", "/api/…")) for path in logged_paths), logged_paths
     assert not [line for line in logs if "hunter2" in str(line) or "cut" in str(line.get("path"))]
 
 
 def breaks_off(http: httpx.Client) -> bool:
-    """Ask for an answer that the xApp breaks off; tell whether it had begun: nothing of it may have been sent yet."""
+    """Request a response that the xApp truncates. Return whether it started: possibly nothing was sent yet."""
     try:
         assert http.get("/cut").status_code == 502
     except (httpx.RemoteProtocolError, httpx.ReadError):
@@ -138,7 +138,7 @@ def breaks_off(http: httpx.Client) -> bool:
 
 
 def of(logs: Sequence[Mapping[str, Any]], event: str) -> list[Mapping[str, Any]]:
-    """Return the lines that tell of an event."""
+    """Return the log lines of an event."""
     return [line for line in logs if line["event"] == event]
 
 

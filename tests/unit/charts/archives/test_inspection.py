@@ -84,7 +84,7 @@ def test_a_damaged_record_of_the_cache_is_ignored(record: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("archive", "said"),
+    ("archive", "expected_message"),
     [
         (b"", "empty (0 bytes)"),
         (b"name: not an archive\n", "not compressed with gzip"),
@@ -141,9 +141,9 @@ def test_a_damaged_record_of_the_cache_is_ignored(record: bytes) -> None:
     ],
     ids=lambda given: given if isinstance(given, str) else "",  # the bytes of an archive are no name
 )
-def test_an_invalid_chart_is_refused(archive: bytes, said: str) -> None:
+def test_an_invalid_chart_is_refused(archive: bytes, expected_message: str) -> None:
     message = refusal(archive)
-    assert said in message
+    assert expected_message in message
     assert re.search(r"\. [A-Z][^.]* .*\.$|lines of `key: value`\.$", message), f"no mend in: {message}"
 
 
@@ -243,7 +243,7 @@ def test_a_disabled_dependency_must_be_vendored_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("dependencies", "said"),
+    ("dependencies", "expected_message"),
     [
         ("dependencies: sub", "not a list of objects"),
         ("dependencies: [sub]", "not a list of objects"),
@@ -251,8 +251,8 @@ def test_a_disabled_dependency_must_be_vendored_too() -> None:
         ("dependencies: [{name: a, alias: 'b c'}]", 'the alias of "a" in'),
     ],
 )
-def test_malformed_dependencies_are_refused(dependencies: str, said: str) -> None:
-    assert said in refusal(chart_archive({"Chart.yaml": chart_yaml(dependencies), **subchart("a")}))
+def test_malformed_dependencies_are_refused(dependencies: str, expected_message: str) -> None:
+    assert expected_message in refusal(chart_archive({"Chart.yaml": chart_yaml(dependencies), **subchart("a")}))
 
 
 def test_files_that_helm_skips_under_charts_are_skipped() -> None:

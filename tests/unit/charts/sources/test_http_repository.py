@@ -65,8 +65,8 @@ async def test_an_unchanged_index_is_not_downloaded_again(
     site.routes["/index.yaml"] = Reply(status=304)
     after = await repositories.get_index(at(site))
     assert after.charts is before.charts
-    assert site.asked[-1].headers["If-None-Match"] == '"1"'
-    assert site.asked[-1].headers["If-Modified-Since"] == "Thu, 01 Jan 2026 00:00:00 GMT"
+    assert site.requests[-1].headers["If-None-Match"] == '"1"'
+    assert site.requests[-1].headers["If-Modified-Since"] == "Thu, 01 Jan 2026 00:00:00 GMT"
     await repositories.get_index(at(site))
     assert site.count("/index.yaml") == 2
 
@@ -99,7 +99,7 @@ async def test_revalidation_finds_a_new_version(repositories: HttpRepositories, 
 async def test_a_compressed_index_is_read(repositories: HttpRepositories, site: WebServer) -> None:
     site.routes["/index.yaml"] = Reply(gzip.compress(INDEX), headers={"Content-Encoding": "gzip"})
     assert (await repositories.get_index(at(site))).versions("hello")
-    assert site.asked[0].headers["Accept-Encoding"] == "gzip"
+    assert site.requests[0].headers["Accept-Encoding"] == "gzip"
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ async def test_a_chart_is_pulled_by_its_exact_version(sources: ChartSources, reg
     assert (resolved.version, resolved.digest) == ("0.1.0", hashlib.sha256(archive).hexdigest())
     assert (await sources.fetch(resolved)).path.read_bytes() == archive
     assert registry.count("/v2/acme/hello/tags/list") == 0
-    assert MANIFEST_TYPE in registry.asked[0].headers["Accept"]
+    assert MANIFEST_TYPE in registry.requests[0].headers["Accept"]
 
 
 async def test_a_range_is_resolved_from_the_tags(sources: ChartSources, registry: Registry) -> None:
@@ -160,7 +160,7 @@ async def test_pages_of_tags_stay_on_the_registry_and_are_limited(sources: Chart
         for link in (f"<{elsewhere.url('/v2/x')}>; rel=next", '</v2/acme/hello/tags/list?again>; rel="next"'):
             registry.routes["/v2/acme/hello/tags/list"] = Reply(b'{"tags": ["0.1.0"]}', headers={"Link": link})
             assert (await sources.resolve(registry.request(version="*"), revalidate=True)).version == "0.1.0"
-        assert not elsewhere.asked
+        assert not elsewhere.requests
 
 
 async def test_a_missing_version_lists_the_existing_ones(sources: ChartSources, registry: Registry) -> None:
@@ -199,12 +199,12 @@ async def test_a_registry_is_requested_once_while_its_response_is_current(
 ) -> None:
     registry.push("acme/hello", "0.1.0")
     await asyncio.gather(*(sources.resolve(registry.request()) for _ in range(4)))
-    assert len(registry.asked) == 2
+    assert len(registry.requests) == 2
     clock.now += 301
     await sources.resolve(registry.request())
-    assert len(registry.asked) == 3
+    assert len(registry.requests) == 3
     await sources.resolve(registry.request(), revalidate=True)
-    assert len(registry.asked) == 4
+    assert len(registry.requests) == 4
 
 
 async def test_a_deployed_chart_stays_resolved_while_the_registry_is_unavailable(
@@ -218,7 +218,7 @@ async def test_a_deployed_chart_stays_resolved_while_the_registry_is_unavailable
 
 
 @pytest.mark.parametrize(
-    ("manifest", "said"),
+    ("manifest", "expected_message"),
     [
         ({"manifests": [], "mediaType": INDEX_TYPE}, "an index of several images"),
         ({"config": {"mediaType": "application/vnd.oci.image.config.v1+json"}, "layers": []}, "not a Helm chart"),
@@ -228,10 +228,10 @@ async def test_a_deployed_chart_stays_resolved_while_the_registry_is_unavailable
     ],
 )  # fmt: skip
 async def test_an_artifact_that_is_no_chart_is_refused(
-    sources: ChartSources, registry: Registry, manifest: object, said: str
+    sources: ChartSources, registry: Registry, manifest: object, expected_message: str
 ) -> None:
     registry.manifest("acme/hello", "0.1.0", manifest)
-    with pytest.raises(ChartSourceError, match=said) as caught:
+    with pytest.raises(ChartSourceError, match=expected_message) as caught:
         await sources.resolve(registry.request())
     assert caught.value.permanent
 
@@ -258,7 +258,7 @@ async def test_a_layer_over_the_bound_is_refused(sources: ChartSources, registry
     registry.push("acme/hello", "0.1.0", b"\x1f\x8b" + b"x" * MIB, size=claimed)
     with pytest.raises(ChartInvalid, match="more than 1,048,576 bytes"):
         await sources.resolve(registry.request())
-    assert sum("/blobs/" in asked.path for asked in registry.asked) == (0 if claimed > MIB else 1)
+    assert sum("/blobs/" in request.path for request in registry.requests) == (0 if claimed > MIB else 1)
 
 
 @pytest.mark.parametrize(
@@ -270,7 +270,7 @@ async def test_an_invalid_registry_name_is_refused(
     with pytest.raises(ChartSourceError, match="not a valid chart name in a registry") as caught:
         await sources.resolve(registry.request(chart, path=path))
     assert caught.value.permanent
-    assert not registry.asked
+    assert not registry.requests
 
 
 async def test_plain_http_is_used_only_for_loopback_names(registry: Registry, tmp_path: Path) -> None:
@@ -280,21 +280,21 @@ async def test_plain_http_is_used_only_for_loopback_names(registry: Registry, tm
         url = f"oci://registry.example.com:{registry.url().port}/acme"
         with pytest.raises(SourceUnavailable, match=r"https://registry\.example\.com"):
             await sources.resolve(ChartRequest(repository=Repository(url=url), chart="hello", version="0.1.0"))
-    assert not registry.asked
+    assert not registry.requests
 
 
 async def test_loopback_is_refused_unless_it_is_allowed(registry: Registry, tmp_path: Path) -> None:
     async with ChartSources(Settings(cache_dir=tmp_path)) as strict:
         with pytest.raises(AddressRefused):
             await strict.resolve(registry.request())
-    assert not registry.asked
+    assert not registry.requests
 
 
 async def test_basic_authentication_is_supported(sources: ChartSources, registry: Registry) -> None:
     registry.push("acme/hello", "0.1.0")
     registry.protect('Basic realm="registry"', allowed=JANES_HEADER)
     assert (await sources.resolve(registry.request(credentials=JANE))).version == "0.1.0"
-    assert [asked.headers.get("Authorization") for asked in registry.asked] == [None, JANES_HEADER, JANES_HEADER]
+    assert [request.headers.get("Authorization") for request in registry.requests] == [None, JANES_HEADER, JANES_HEADER]
 
 
 async def test_token_authentication_is_supported(sources: ChartSources, registry: Registry) -> None:
@@ -303,11 +303,11 @@ async def test_token_authentication_is_supported(sources: ChartSources, registry
     challenge = f'Bearer realm="{registry.url("/token")}",service="reg \\"x\\"",scope="repository:acme/hello:pull"'
     registry.protect(challenge, allowed="Bearer t1")
     assert (await sources.resolve(registry.request(credentials=JANE))).version == "0.1.0"
-    (asked,) = [asked for asked in registry.asked if asked.path == "/token"]
-    assert asked.headers["Authorization"] == JANES_HEADER
-    assert "scope=repository:acme/hello:pull" in asked.target
-    assert 'service=reg+"x"' in asked.target.replace("%22", '"').replace("%20", "+")
-    assert JANES_HEADER not in [one.headers.get("Authorization") for one in registry.asked if one.path != "/token"]
+    (request,) = [request for request in registry.requests if request.path == "/token"]
+    assert request.headers["Authorization"] == JANES_HEADER
+    assert "scope=repository:acme/hello:pull" in request.target
+    assert 'service=reg+"x"' in request.target.replace("%22", '"').replace("%20", "+")
+    assert JANES_HEADER not in [one.headers.get("Authorization") for one in registry.requests if one.path != "/token"]
 
 
 async def test_an_anonymous_token_is_requested_without_credentials(sources: ChartSources, registry: Registry) -> None:
@@ -316,7 +316,7 @@ async def test_an_anonymous_token_is_requested_without_credentials(sources: Char
     registry.protect(f'Bearer realm="{registry.url("/token")}"', allowed="Bearer anonymous")
     assert (await sources.resolve(registry.request())).version == "0.1.0"
     assert registry.authorizations("/token") == [None]
-    assert "scope=repository:acme/hello:pull" in next(one.target for one in registry.asked if one.path == "/token")
+    assert "scope=repository:acme/hello:pull" in next(one.target for one in registry.requests if one.path == "/token")
 
 
 async def test_a_token_is_used_until_it_expires(sources: ChartSources, registry: Registry, clock: Clock) -> None:
@@ -354,7 +354,7 @@ async def test_a_registry_that_rejects_every_request_denies_access(
     with pytest.raises(ChartSourceError, match="access is denied") as caught:
         await sources.resolve(registry.request(credentials=credentials))
     assert caught.value.permanent
-    assert len(registry.asked) <= 3
+    assert len(registry.requests) <= 3
     if isinstance(credentials, TokenCredentials):
         assert registry.count("/token") == 0
 

@@ -131,7 +131,7 @@ def test_keys_that_are_no_strings_are_skipped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "expected_message"),
     [
         ("", "is empty"),
         ("# nothing\n", "is empty"),
@@ -145,9 +145,9 @@ def test_keys_that_are_no_strings_are_skipped() -> None:
         (gzip.compress(INDEX.encode())[:-10], "gzip compression is damaged"),
     ],
 )
-def test_an_invalid_index_is_refused(data: bytes | str, said: str) -> None:
+def test_an_invalid_index_is_refused(data: bytes | str, expected_message: str) -> None:
     message = refusal(data)
-    assert said in message
+    assert expected_message in message
     assert "helm repo index" in message
 
 

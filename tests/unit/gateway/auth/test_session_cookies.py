@@ -276,6 +276,6 @@ async def test_a_secret_without_keys_and_a_missing_permission_are_reported(tmp_p
         for status in (401, 403):
             # The gateway's own standing is not the caller's.
             server.status = status
-            with pytest.raises(KubeError, match="the gateway may not get or create the Secret") as told:
+            with pytest.raises(KubeError, match="the gateway may not get or create the Secret") as raised:
                 await SessionKeys(kube, Settings()).seal("token", expires=later())
-            assert told.value.status == 502
+            assert raised.value.status == 502

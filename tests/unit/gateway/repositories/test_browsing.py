@@ -188,7 +188,7 @@ async def test_a_registry_lists_versions_but_no_charts(shelf: Shelf) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "said"),
+    ("reply", "expected_detail"),
     [
         (Reply(status=500), "it is unavailable now"),
         (Reply(status=401), "access is denied"),
@@ -198,13 +198,13 @@ async def test_a_registry_lists_versions_but_no_charts(shelf: Shelf) -> None:
 )
 @pytest.mark.parametrize("path", ["/charts", "/charts/hello/versions"])
 async def test_a_failure_of_the_repository_is_502_with_its_cause(
-    shelf: Shelf, site: WebServer, reply: Reply, said: str, path: str
+    shelf: Shelf, site: WebServer, reply: Reply, expected_detail: str, path: str
 ) -> None:
     site.routes["/index.yaml"] = reply
     shelf.save(f"{site.url('')}?key=hunter2")
     answer = await shelf.get(path)
     assert answer.status_code == 502
-    assert said in answer.json()["detail"]
+    assert expected_detail in answer.json()["detail"]
     assert "hunter2" not in answer.text
 
 

@@ -32,12 +32,12 @@ def live(kind: str, name: str, *, namespace: str = "ran", **labels: str) -> Live
     return to_live_object(body, kind=kind, owner=("ran", "hello"), labels=read_labels({}, ()))
 
 
-def answering(pods: dict[str, list[JsonObject]], asked: list[str]) -> Handler:
+def answering(pods: dict[str, list[JsonObject]], requests: list[str]) -> Handler:
     """Answer lists by their label selector, and single pods by their name."""
 
     async def handler(request: web.Request) -> web.StreamResponse:
         selector = request.query.get("labelSelector")
-        asked.append(f"{request.path} {selector} {request.query.get('fieldSelector')}")
+        requests.append(f"{request.path} {selector} {request.query.get('fieldSelector')}")
         if selector is None:
             found = pods.get(request.path.rpartition("/")[2])
             return web.json_response(
@@ -51,8 +51,8 @@ def answering(pods: dict[str, list[JsonObject]], asked: list[str]) -> Handler:
 async def names(
     connect: Connect, pods: dict[str, list[JsonObject]], *objects: LiveObject, only: str | None = None
 ) -> list[str]:
-    asked: list[str] = []
-    client = await connect(answering(pods, asked))
+    requests: list[str] = []
+    client = await connect(answering(pods, requests))
     return [pod_name(each) for each in await read_pods(client, objects, namespace="ran", name=only)]
 
 
@@ -89,11 +89,11 @@ async def test_a_deleted_bare_pod_is_left_out(connect: Connect) -> None:
 
 
 async def test_a_pod_is_selected_by_its_name(connect: Connect) -> None:
-    asked: list[str] = []
-    client = await connect(answering({"app=web": [pod("web-1")]}, asked))
+    requests: list[str] = []
+    client = await connect(answering({"app=web": [pod("web-1")]}, requests))
     objects = (live("Deployment", "web", app="web"), live("Pod", "bare"))
     await read_pods(client, objects, namespace="ran", name="web-1")
-    assert asked == ["/api/v1/namespaces/ran/pods app=web metadata.name=web-1"]
+    assert requests == ["/api/v1/namespaces/ran/pods app=web metadata.name=web-1"]
 
 
 def test_regular_containers_are_listed_first() -> None:
