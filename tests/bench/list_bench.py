@@ -100,7 +100,7 @@ def churn(gateway: Gateway) -> None:
 
 
 def serve(count: int, pipe: Connection) -> None:
-    """Serve in this process until told to stop; say the port, the seconds of filling, and the memory."""
+    """Serve in this process until stopped; print the port, the seconds of filling, and the memory."""
     with tempfile.TemporaryDirectory() as folder:
         settings, opened = offline_gateway(Path(folder))
         with serve_gateway(settings, opened, wait_synced=False) as gateway:
@@ -130,7 +130,7 @@ class Load(asyncio.Protocol):
         self._sent = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin."""
+        """Send the first request."""
         self._transport = cast("asyncio.Transport", transport)
         self._ask()
 

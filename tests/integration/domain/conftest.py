@@ -1,4 +1,4 @@
-"""The real helm, asked what it makes of values."""
+"""The real helm, and how its templates see values."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class HelmTemplateError(Exception):
 
 
 class Helm:
-    """`helm template` of a chart that tells its values."""
+    """`helm template` of a chart that prints its values."""
 
     def __init__(self, program: Path, folder: Path) -> None:
         self._program = program

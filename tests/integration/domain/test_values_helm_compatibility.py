@@ -1,6 +1,6 @@
-"""What we read, merge and dump is what the real helm reads and merges.
+"""The operator reads, merges and dumps values like the real helm.
 
-Each case is asked both ways: the file given to helm as it is, and what we made of it given to helm as our JSON. The two
+Each case gives helm the original file, and the JSON that the operator writes for it. The results
 must be the same to a template, down to the way Go prints a number.
 """
 
@@ -34,7 +34,7 @@ def floats(value: Json) -> Any:
 
 
 def test_helm_reads_scalars_as_the_table_says(helm: Helm) -> None:
-    """All of them in one file; helm reads it as it is, and what is made of it."""
+    """Put all of them in one file, which helm reads directly and as the operator's JSON."""
     data = "".join(f"s{index}: {text}\n" for index, (text, _) in enumerate(SCALARS)).encode()
     direct, dumped = helm.render(data), helm.render(dump_values(load(data)))
     assert len(direct.values) == len(SCALARS)

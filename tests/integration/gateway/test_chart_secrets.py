@@ -1,4 +1,4 @@
-"""The Secret of an uploaded chart while its owners come and go: who deploys a chart again must not lose it."""
+"""The Secret of an uploaded chart while owners are added and removed: a new deployment must not lose it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def own(client: GatewayClient, *owners: dict[str, Any]) -> None:
 
 
 def test_a_chart_without_a_living_owner_is_released_by_a_new_upload(client: GatewayClient) -> None:
-    """The garbage collector would take it with its owner, after the new XApp has been told of it."""
+    """The garbage collector would delete it with its owner, although the new XApp refers to it."""
     client.deploy(ARCHIVE)
     own(client, owner(client))
     assert client.delete_deployment({"name": XAPP_NAME, "namespace": client.namespace}).status_code == 202

@@ -1,4 +1,4 @@
-"""The configuration of an xApp: what is told of it, and what a change of its values does."""
+"""The configuration of an xApp: what is shown, and what a change of its values does."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def deployed(client: GatewayClient) -> GatewayClient:
 
 @pytest.fixture
 def released(deployed: GatewayClient, helm_user: HelmUser) -> GatewayClient:
-    """The same with the release that an operator would have made."""
+    """The same with the release that an operator would have installed."""
     helm_user.install(XAPP_NAME, CHART, greeting="hi", token="hunter22")
     report(deployed, 1)
     return deployed

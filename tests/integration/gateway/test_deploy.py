@@ -1,4 +1,4 @@
-"""Deploying over REST: what is written, what is answered, and that a refusal leaves nothing."""
+"""Deploying over REST: written objects, responses, and that a refusal leaves nothing."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_a_missing_namespace_is_created(client: GatewayClient, unmade: str) -> N
 
 
 def test_a_namespace_created_for_a_refused_deployment_is_removed(client: GatewayClient, unmade: str) -> None:
-    # The API server alone refuses it: a rule that no check of the gateway repeats.
+    # Only the API server checks this rule.
     answer = client.post_deployment(client.deployment_form(namespace=unmade), file=ARCHIVE, values=unstorable_values())
     assert answer.status_code == 413
     found = client.api.find(f"{NAMESPACES}/{unmade}")
@@ -270,7 +270,7 @@ def test_templates_that_call_fail_only_warn(client: GatewayClient) -> None:
 
 
 def unstorable_values(character: str = "<") -> str:
-    """Return values within their cap that are beyond it in the API server's JSON."""
+    """Return values within their limit that exceed it in the API server's JSON."""
     return "text: '" + character * 1_000_000 + "'"
 
 

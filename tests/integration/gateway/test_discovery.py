@@ -252,7 +252,7 @@ def test_the_operators_label_names_the_xapp_without_helm(client: GatewayClient) 
 
 
 def granted(caller_factory: CallerFactory, name: str, **rights: list[str]) -> str:
-    """Make an account that may `resource=verbs` of the core group in the namespace; return its token."""
+    """Create an account that may `resource=verbs` of the core group in the namespace; return its token."""
     token = caller_factory.create_account(name)
     caller_factory.grant(name, group="", **rights)
     return token

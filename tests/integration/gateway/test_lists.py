@@ -132,7 +132,7 @@ def test_a_change_is_seen_in_time_wherever_it_is_made(client: GatewayClient) -> 
     assert client.http.get(shown).status_code == 404
 
 
-@pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")  # of uvloop's, where the server goes meanwhile
+@pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")  # from uvloop, when the server stops
 def test_during_an_outage_the_last_list_is_served_but_none_before_the_first_sync(
     private_cluster: Callable[[], LocalCluster], tmp_path: Path
 ) -> None:
@@ -161,4 +161,4 @@ def test_during_an_outage_the_last_list_is_served_but_none_before_the_first_sync
             local.start_process("kube-apiserver")
             assert http.request("DELETE", "/api/deployment/xapp", json=body).status_code == 202
             wait_until(lambda: http.get("/api/xapps").json()["total_count"] == 0, timeout=60, what="the deletion")
-    gc.collect()  # here, and not in a test to which that would be a fault
+    gc.collect()  # here, and not in a later test, which would fail

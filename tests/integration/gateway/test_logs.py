@@ -1,4 +1,4 @@
-"""Events about an xApp, and which log is meant; logs themselves need a real node (tests/e2e/test_logs.py)."""
+"""Events about an xApp, and the selection of a log. Logs themselves need a real node (tests/e2e/test_logs.py)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BY_HAND: Final = "by-hand"
 
 @pytest.fixture
 def running(client: GatewayClient, helm_user: HelmUser) -> GatewayClient:
-    """A labelled chart with one pod, whose container nobody can read."""
+    """A labelled chart with one pod, whose container has no log."""
     helm_user.install(BY_HAND, drax_chart())
     registered(client, BY_HAND)
     health = f"/api/xapps/{client.namespace}/{BY_HAND}/health"

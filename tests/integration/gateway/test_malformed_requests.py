@@ -169,7 +169,7 @@ def test_slow_renders_do_not_block_lists(client: GatewayClient, monkeypatch: pyt
 
 
 def helm_processes() -> int:
-    """Return how many helm processes this one has started that still run."""
+    """Return the number of running helm processes that this process started."""
     found = 0
     for task in Path("/proc/self/task").iterdir():
         with suppress(OSError):  # a thread that has ended in the meantime

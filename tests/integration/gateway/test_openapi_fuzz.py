@@ -233,7 +233,7 @@ def charts() -> Iterator[ChartServer]:
 
 @pytest.fixture
 def seeded_gateway(cluster: Cluster, client: GatewayClient, charts: ChartServer, tmp_path: Path) -> str:
-    """A namespace with an XApp, one more that is known by its labels only, and a repository."""
+    """A namespace with an XApp, an xApp known only by its labels, and a repository."""
     client.deploy()
     client.write_status(ready_status())
     HelmUser(cluster, client.namespace, tmp_path).install(BY_HAND, drax_chart())

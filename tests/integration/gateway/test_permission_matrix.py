@@ -97,7 +97,7 @@ def create_tenant(api: ApiServer, name: str) -> Tenant:
 
 
 def create_account(api: ApiServer, who: str, *, home: str, at: str | None) -> str:
-    """Make a service account that has the role of its name in a namespace; return its token once RBAC knows that."""
+    """Create a service account with the role of its name in a namespace; return its token once RBAC applies it."""
     api.create(ACCOUNTS.format(home), {"metadata": {"name": who}})
     if at is not None:
         subject = {"kind": "ServiceAccount", "name": who, "namespace": home}
@@ -138,13 +138,13 @@ def tenants(api: ApiServer, authenticated_gateway: GatewayServer) -> Iterator[Tw
 
 @dataclass(frozen=True, slots=True)
 class ContractClient:
-    """One who tries routes; every answer is held against the API's description."""
+    """Requests routes, and checks every response against the OpenAPI document."""
 
     http: httpx.Client
     contract: OpenApiContract
 
     def call(self, route: RouteKey, row: PermissionRow, at: Tenant, **headers: str) -> httpx.Response:
-        """Return what a route answers about a tenant; of a stream only the beginning."""
+        """Return the response of a route about a tenant, or the beginning of a stream."""
         named = {"namespace": at.namespace, "name": at.name, **row.path}
         path = re.sub(r"\{(\w+)(:path)?\}", lambda found: named[found[1]], route.path)
         if route.method == WEBSOCKET:
@@ -256,7 +256,7 @@ def test_a_cookie_authenticates_and_changes_need_the_csrf_header(
 
 
 def all_items(http: httpx.Client, path: str) -> list[dict[str, Any]]:
-    """Return what all pages of a list hold; the counts must agree with it."""
+    """Return the items of all pages of a list, which must agree with the counts."""
     found: list[dict[str, Any]] = []
     for page in range(1, 1000):
         body = http.get(path, params={"page": page, "per_page": 1}).json()
@@ -290,7 +290,7 @@ def named_in(event: ServerSentEvent) -> str:
 
 
 def next_change(heard: Iterator[ServerSentEvent]) -> ServerSentEvent:
-    """Return what comes next and is no comment: those only fill a silence."""
+    """Return the next event that is no comment; comments are heartbeats."""
     return next(each for each in heard if each.name not in {"", ":"})
 
 

@@ -30,7 +30,7 @@ INSIDE = re.compile(r"Traceback|File \"|/tmp/|/var/|/work|site-packages|\.py\b|u
 
 @pytest.fixture(scope="module")
 def shared_namespace(api: ApiServer) -> Iterator[str]:
-    """One namespace for all: nothing is ever written to it."""
+    """One namespace for all tests, because nothing is ever written to it."""
     name = "gateway-refusals"
     api.create(NAMESPACES, {"metadata": {"name": name}})
     yield name
@@ -45,7 +45,7 @@ def client(gateway: GatewayServer, api: ApiServer, shared_namespace: str) -> Ite
 
 @dataclass(frozen=True, slots=True)
 class BadRequest:
-    """One bad request: how it differs from a good one, and what is said of it.
+    """One bad request: how it differs from a good one, and its error.
 
     `form` is sent as it is unless it is a dict, which changes the good form (None removes a field).
     """
@@ -60,7 +60,7 @@ class BadRequest:
 
 
 def archive_with(member: tarfile.TarInfo, content: bytes = b"") -> bytes:
-    """Return a chart with one more member, which may be of any kind."""
+    """Return a chart with one more archive member of any type."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
         about = tarfile.TarInfo("hello/Chart.yaml")

@@ -1,4 +1,4 @@
-"""The release behind an xApp: its revisions, the way back, its manifest and its notes."""
+"""The release of an xApp: its revisions, rollback, manifest and notes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def revisions(*numbers: int) -> list[JsonObject]:
 
 
 def report(client: GatewayClient, *numbers: int) -> None:
-    """Write the status of an xApp with these revisions, the last of them in force, and wait until it is known."""
+    """Write the status of an xApp with these revisions, the last one deployed, and wait until the gateway has it."""
     release = {"name": XAPP_NAME, "revision": max(numbers), "chart": "hello", "chartVersion": "0.1.0"}
     client.write_status({**ready_status(), "release": release, "history": revisions(*numbers)})
     path = f"/api/xapps/{client.namespace}/{XAPP_NAME}"

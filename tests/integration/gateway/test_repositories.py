@@ -1,4 +1,4 @@
-"""Saved repositories over REST: who may save and see them, where credentials go, and that they never come back."""
+"""Saved repositories over REST: who may save and see them, and where credentials are sent, which are never returned."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SECONDS: Final = 60.0
 
 @pytest.fixture
 def guarded_charts() -> Iterator[ChartServer]:
-    """A repository that wants a password."""
+    """A repository that requires a password."""
     with ChartServer(username="jane", password=PASSWORD) as server:
         server.add("hello", "0.1.0", ARCHIVE)
         yield server
@@ -139,11 +139,11 @@ def test_the_secret_is_owned_by_the_repository_and_deleted_with_it(client: Gatew
     assert secret["metadata"]["ownerReferences"][0]["uid"] == repository["metadata"]["uid"]
     assert secret["data"] == {"token": base64.b64encode(b"t0ken").decode()}
     client.http.delete(location)
-    # At once under the same name: what is left of the old one is not in the way.
+    # At once under the same name: the remains of the old one do not interfere.
     assert save(client, token="another").status_code == 201
     wait_until(
         lambda: [each["data"]["token"] for each in secrets_of(client)] == [base64.b64encode(b"another").decode()],
-        timeout=2 * SECONDS,  # it learns of new kinds every half minute
+        timeout=2 * SECONDS,  # it discovers new kinds every 30 seconds
         what="the garbage collector to take the Secret",
     )
 

@@ -30,7 +30,7 @@ SYSTEM = "xapp-operator-system"
 
 @pytest.fixture
 def token(caller_factory: CallerFactory) -> str:
-    """The token of one who may view a namespace."""
+    """The token of a caller who may view a namespace."""
     return caller_factory.create_account("jane", "view")
 
 
@@ -47,7 +47,7 @@ def http(authenticated_gateway: GatewayServer) -> Iterator[httpx.Client]:
 def replica(
     cluster: Cluster, authenticated_gateway: GatewayServer, tmp_path: Path
 ) -> Iterator[Callable[..., GatewayServer]]:
-    """Makes further gateways like the guarded one, with other settings."""
+    """Starts further gateways like the guarded one, with other settings."""
     with ExitStack() as running:
 
         def made(**changes: object) -> GatewayServer:

@@ -1,4 +1,4 @@
-"""Upgrading in place: what comes with the request counts, what is left out stays."""
+"""Upgrading in place: fields of the request replace the old ones, and omitted fields stay."""
 
 from __future__ import annotations
 

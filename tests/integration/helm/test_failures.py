@@ -1,4 +1,4 @@
-"""Each refusal of the API server, provoked, becomes the error it should; the texts are tabled in the unit tests."""
+"""Each refusal of a real API server becomes the right error; the unit tests have a table of the texts."""
 
 from __future__ import annotations
 

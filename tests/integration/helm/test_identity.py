@@ -1,4 +1,4 @@
-"""Helm acts as the user it is told to act as, wherever the operator runs."""
+"""Helm impersonates the given user, in a pod and outside."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Helm processes that end too early, and how a release is brought back from what they left."""
+"""Interrupted helm processes, and how a release recovers from them."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ spec:
 
 @pytest.fixture
 def restarted(helm_settings: Settings, helm_namespace: HelmNamespace) -> Iterator[HelmEngine]:
-    """An engine that knows nothing yet of the cluster's kinds."""
+    """An engine that has not discovered the cluster's kinds yet."""
     engine = HelmEngine(helm_settings, kubeconfig=str(helm_namespace.cluster.kubeconfig))
     yield engine
     engine.close()

@@ -1,4 +1,4 @@
-"""A release through its life: real helm, real API server."""
+"""The lifecycle of a release with the real helm and a real API server."""
 
 from __future__ import annotations
 

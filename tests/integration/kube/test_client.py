@@ -179,7 +179,7 @@ async def test_the_client_certificate_is_not_presented_for_another_caller(
     async with await KubeClient.connect(Settings(KUBECONFIG=str(kubeconfig))) as client:
         assert await user_of(client) == "system:kube-controller-manager"
         assert await user_of(client.with_token(local.connect().token)) == "local-admin"
-        # A certificate has priority over a token: with ours, the server would see our user.
+        # A certificate has priority over a token: with the client's own one, the server would see its user.
         with pytest.raises(Unauthenticated, match="Unauthorized"):
             await user_of(client.with_token("not-a-token"))
 

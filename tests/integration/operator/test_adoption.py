@@ -1,4 +1,4 @@
-"""Releases that a person made with helm, taken over by an XApp: nothing starts anew, and no list shows a gap."""
+"""Adoption of releases that a user installed with helm: no pod restarts, and no list shows a gap."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def helm_user(xapps: XAppClient, tmp_path: Path) -> HelmUser:
 
 @contextmanager
 def _watched(gateway: GatewayServer, namespace: str) -> Iterator[list[Seen]]:
-    """Read the list of the namespace over and over; yields what it showed each time."""
+    """Poll the list of the namespace during the block, and yield the observed lists."""
     shown: list[Seen] = []
     ended = threading.Event()
 
@@ -65,7 +65,7 @@ def _listed(page: dict[str, Any]) -> Seen:
 
 
 def _uids(xapps: XAppClient) -> dict[str, str]:
-    """Return the uids of what runs, pods too."""
+    """Return the uids of the objects, including pods."""
     kinds = "deployments,replicasets,pods,services,configmaps"
     found = json.loads(xapps.kubectl("get", kinds, "-o", "json"))["items"]
     return {
@@ -200,7 +200,7 @@ def test_a_foreign_release_is_untouched_without_adopt_and_the_message_names_it(
 def test_objects_of_an_orphaned_release_are_registered_by_their_labels(
     xapps: XAppClient, gateway: GatewayServer
 ) -> None:
-    """Also where the chart has no labels of its own: ours stay on the objects."""
+    """This also works for a chart without labels: the operator's labels stay on the objects."""
     xapps.apply(xapps.uploaded_manifest("hello", workload_chart(), deletionPolicy="Orphan"))
     xapps.wait_ready("hello")
     xapps.kubectl("delete", "xapp", "hello", "--timeout=60s")

@@ -1,4 +1,4 @@
-"""Charts whose objects come and go in their own way: other namespaces, Jobs that expire, kinds that vanish."""
+"""Charts with unusual objects: in other namespaces, expiring Jobs, removed kinds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people write into annotations, specs and rights, and what must not follow from it."""
+"""Hostile or mistaken annotations, specs and permissions."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_xapps_that_share_a_chart_secret_all_own_it(xapps: XAppClient) -> None:
 
 def test_xapp_recreated_at_once_under_the_same_name_is_installed_again(xapps: XAppClient) -> None:
     for number in range(4):
-        # A chart each, because the garbage collector takes the Secret of one whose only owner is gone.
+        # One chart each, because the garbage collector deletes a chart's Secret with its only owner.
         archive = workload_chart(version=f"0.1.{number}")
         xapps.apply(xapps.uploaded_manifest("hello", archive, values={"greeting": f"round {number}"}))
         xapps.wait_until(lambda: "hello" in xapps.helm_releases(), what="the release to be there", xapp="hello")

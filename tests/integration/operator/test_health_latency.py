@@ -1,4 +1,4 @@
-"""How long it takes from a change of a live object to the status of its XApp; printed, not asserted.
+"""The delay from a change of a live object to the status of its XApp; printed, not asserted.
 
 The target is two seconds, which a busy machine may exceed.
 """

@@ -1,4 +1,4 @@
-"""The life of an XApp on a real control plane: install, upgrade, no-op, removal."""
+"""The lifecycle of an XApp on a real control plane: install, upgrade, no-op, removal."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_restarted_operator_writes_nothing_for_reconciled_xapps(xapps: XAppClien
     operator.start()
     manifest = xapps.uploaded_manifest("third", workload_chart())
     xapps.apply(manifest)
-    xapps.wait_ready("third")  # by then the first two have been looked at again
+    xapps.wait_ready("third")  # by then the first two have been reconciled again
     kept = [item["metadata"]["resourceVersion"] for item in _items(xapps) if item["metadata"]["name"] != "third"]
     assert " ".join(kept) == versions
     assert _actions(operator)[len(actions) :] == [("third", "Install"), ("third", "UpdateArchiveOwners")]

@@ -1,4 +1,4 @@
-"""What charts of other people are made of: subcharts, lookup, hooks, CRDs, NOTES, Chart v1, cluster-scoped objects."""
+"""Features of public charts: subcharts, lookup, hooks, CRDs, NOTES, Chart v1, cluster-scoped objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes wrong, and what the operator does about it."""
+"""Failures, and how the operator remediates them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_deletion_ends_a_running_install(xapps: XAppClient) -> None:
 
 
 def _lock(xapps: XAppClient, name: str, *, status: str) -> None:
-    """Make the newest revision of a release pending, in payload and label, as a helm that was killed leaves it."""
+    """Make the newest revision of a release pending, in payload and label, as a killed helm leaves it."""
     secret = xapps.get("secret", f"sh.helm.release.v1.{name}.v1")
     assert secret is not None
     payload = json.loads(gzip.decompress(base64.b64decode(base64.b64decode(secret["data"]["release"]))))

@@ -1,4 +1,4 @@
-"""Where charts come from: a repository over HTTP, with its failures; what only the operator can find wrong."""
+"""Chart sources: an HTTP repository with its failures, and errors that only the operator can detect."""
 
 from __future__ import annotations
 

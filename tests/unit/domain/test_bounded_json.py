@@ -1,4 +1,4 @@
-"""JSON deeper than Python's decoders go is read all the same, but for its depths."""
+"""JSON deeper than Python's decoders support is read without its deepest levels."""
 
 from __future__ import annotations
 

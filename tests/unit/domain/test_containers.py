@@ -1,4 +1,4 @@
-"""What is read of a pod's containers, and which of them crash again and again."""
+"""The containers of a pod, and which of them crash loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plan before it looks at a release of its own: deletion, suspend, steps left behind, ownership, and the order."""
+"""The rules before the operator's own release matters: deletion, suspend, interrupted steps, ownership, order."""
 
 from dataclasses import replace
 from typing import Any
@@ -292,7 +292,7 @@ def test_foreign_release_is_untouched_unless_adopted(inputs: PlanInput, expected
 
 
 def test_rules_apply_in_their_order() -> None:
-    """Everything at once; then what answered is taken away, and the next rule answers."""
+    """Start with all conditions; then remove the one that applied, so that the next rule applies."""
     now = plan_input(
         release("pending-upgrade", owner=None, earlier=DEPLOYED_BEFORE),
         deleting=True,

@@ -1,4 +1,4 @@
-"""Where the plan leads: whatever helm does on the way, it comes to rest with what works, if anything does."""
+"""The plan converges: whatever helm does, it ends with a working release, if there is one."""
 
 from itertools import pairwise
 
@@ -39,7 +39,7 @@ worlds = st.builds(
     spec=st.sampled_from([spec(), spec(on_failure="none")]),
 ).filter(
     lambda world: world.default_result is StepResult.SUCCEEDS or not world.uninstalling
-)  # those are retried for ever
+)  # these are retried without a limit
 
 
 @examples(6)
@@ -54,7 +54,7 @@ def test_reconciling_always_settles(world: ReconcilerModel) -> None:
 @examples(3)
 @given(worlds)
 def test_rolled_back_upgrade_is_not_repeated(world: ReconcilerModel) -> None:
-    """By itself: between two returns to another revision there is a step that failed or was killed."""
+    """Between two rollbacks there is always a step that failed or was killed."""
     broken = sum(fate is not StepResult.SUCCEEDS for fate in world.step_results)
 
     world.reconcile_until_settled(MAX_RECONCILES)

@@ -1,4 +1,4 @@
-"""The plan after failures: a source that is away, and attempts that failed."""
+"""The plan after failures: an unavailable source, and failed attempts."""
 
 from dataclasses import replace
 

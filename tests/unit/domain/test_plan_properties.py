@@ -175,7 +175,7 @@ not_deleting = plan_inputs.map(lambda each: replace(each, deleting=False))
 def with_release(
     inputs: st.SearchStrategy[PlanInput], release: st.SearchStrategy[ObservedRelease], *, deleting: bool = False
 ) -> st.SearchStrategy[PlanInput]:
-    """Put a release of a certain sort into inputs that have no helm at work, and are deleted or not suspended."""
+    """Put such a release into inputs without a running helm, which are deleted or not suspended."""
 
     def change(inputs: PlanInput, release: ObservedRelease) -> PlanInput:
         spec = inputs.spec.model_copy(update={"suspend": deleting and inputs.spec.suspend})
@@ -272,7 +272,7 @@ def test_release_of_another_xapp_is_never_touched_even_with_adopt(now: PlanInput
 
 @given(not_deleting, releases, digests)
 def test_unchanged_deployed_release_needs_nothing(now: PlanInput, found: ObservedRelease, wanted: Digests) -> None:
-    """Whatever its health, its dependencies, and however often it is looked at."""
+    """This does not depend on its health, its dependencies, or the number of reconciles."""
     attempt = Attempt("Upgrade", AttemptOutcome.SUCCEEDED, wanted, NOW - 10.0, NOW - 10.0, generation=GENERATION)
     settled = replace(
         now,

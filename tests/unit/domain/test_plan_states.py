@@ -1,4 +1,4 @@
-"""The plan for releases that are there and ours: held ones, every state of Helm's, dependencies."""
+"""The plan for the operator's own releases: held ones, every state of Helm, dependencies."""
 
 import pytest
 
@@ -122,7 +122,7 @@ STATES = [
     case("superseded-newest-record-lost", plan_input(release("superseded", earlier=DEPLOYED_BEFORE)), Upgrade()),
     case("unknown-status", plan_input(release("unknown", earlier=DEPLOYED_BEFORE)), Upgrade()),
     case("force", plan_input(release(), last=INSTALLED, requests=AnnotationRequests(force=True)), Upgrade()),
-    case("chart-and-values-not-asked-for", plan_input(release(), desired=None), wait(Reason.PROGRESSING)),
+    case("chart-and-values-not-resolved", plan_input(release(), desired=None), wait(Reason.PROGRESSING)),
     case("degraded-later", plan_input(release(), last=INSTALLED, health=HealthStatus.DEGRADED), Nothing()),
 ]
 
@@ -197,7 +197,7 @@ SOURCES = [
     case("no-orphans-in-a-namespace-that-stays", plan_input(deleting=True), Nothing()),
     case("owners-of-a-settled-release", plan_input(release(), observed=DIFFERENT_OWNERS), UpdateArchiveOwners()),
     case(
-        "owners-beside-a-foreign-release",
+        "owners-with-a-foreign-release",
         plan_input(release(owner="other"), observed=DIFFERENT_OWNERS),
         UpdateArchiveOwners(),
     ),
@@ -215,7 +215,7 @@ SOURCES = [
         Unlock(2),
     ),
     case(
-        "not-the-repository-beside-a-foreign-release",
+        "not-the-repository-with-a-foreign-release",
         plan_input(release(owner="other"), desired=None, observed=NOT_SAVED),
         wait(Reason.ACCESS_DENIED, stalled=True),
     ),

@@ -1,4 +1,4 @@
-"""Why a pod is not healthy, in the states that kubelet, scheduler and kwok really show."""
+"""Why a pod is not healthy, in real states from kubelet, scheduler and kwok."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ STATES: list[tuple[str, Object, HealthStatus, str]] = [
         PROGRESSING,
         "readiness gate",
     ),
-    ("running, nothing told", pod("Running"), PROGRESSING, "is running but not ready"),
+    ("running without a reason", pod("Running"), PROGRESSING, "is running but not ready"),
     (
         "crashing",
         pod("Running", waiting("CrashLoopBackOff", "back-off 40s", restarts=4, last=last(1)), ready=False),
@@ -179,7 +179,7 @@ STATES: list[tuple[str, Object, HealthStatus, str]] = [
         "CrashLoopBackOff (OOMKilled, exit code 137, restarted once)",
     ),
     (
-        "started anew after a crash",
+        "restarted after a crash",
         pod("Running", waiting("ContainerCreating", restarts=2, last=last(1)), ready=False),
         DEGRADED,
         "CrashLoopBackOff (exit code 1, restarted 2 times)",
@@ -316,7 +316,7 @@ def test_an_event_adds_to_the_root_cause(body: Object, events: list[Object], exp
 @pytest.mark.parametrize(
     "events",
     [
-        [event("FailedScheduling", "0/3 nodes")],  # over by now: it has been scheduled
+        [event("FailedScheduling", "0/3 nodes")],  # outdated: it has been scheduled
         [event("Unhealthy", "other pod", about="y")],
         [{**event("Unhealthy", "fine"), "type": "Normal"}],
         [event("Unhealthy", "same name, older pod", involvedObject={"kind": "Pod", "name": "x-abc", "uid": "older"})],

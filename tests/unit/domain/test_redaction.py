@@ -98,7 +98,7 @@ def test_keys_that_name_or_describe_a_secret_are_plain() -> None:
         # auth: an object has plain members, a text is a secret
         ({"auth": {"username": "u", "password": "x"}}, {"auth": {"username": "u", "password": MASK}}),
         ({"auths": {"r.example": {"auth": "dTpw"}}}, {"auths": {"r.example": {"auth": MASK}}}),
-        # values that tell it themselves
+        # values that are recognisable as secrets
         ({"url": "postgres://u:pw@db/x"}, {"url": MASK}),
         ({"url": "redis://:pw@db"}, {"url": MASK}),
         ({"url": "http://host:80/a@b"}, {"url": "http://host:80/a@b"}),

@@ -1,4 +1,4 @@
-"""Verdicts on live objects, and on all objects of an xApp."""
+"""The health of live objects, and of all objects of an xApp."""
 
 from __future__ import annotations
 

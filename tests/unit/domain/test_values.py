@@ -78,7 +78,7 @@ def test_values_over_the_depth_limit_are_refused_before_a_recursion_error() -> N
         with pytest.raises(ValuesInvalid, match="more than 100 levels"):
             merge_values({}, deep)
     finally:
-        while deep:  # taken apart by hand: freeing it at once would recurse
+        while deep:  # dismantled step by step, because freeing it at once would recurse
             inner = deep.pop("a")
             deep = inner if isinstance(inner, dict) else {}
 

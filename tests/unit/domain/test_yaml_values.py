@@ -1,4 +1,4 @@
-"""The loader of values: what it reads, what it refuses, and where."""
+"""The loader of values: accepted and refused input."""
 
 from __future__ import annotations
 

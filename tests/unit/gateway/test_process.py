@@ -72,7 +72,7 @@ def test_the_gateway_serves_without_an_api_server_and_ends_on_a_signal(tmp_path:
 
 
 def refusal(folder: Path, **changes: str) -> str:
-    """Return what a gateway says that does not begin."""
+    """Return the output of a gateway that refuses to start."""
     ended = subprocess.run(
         [PROGRAM, "gateway"],
         env=environment(folder, **changes),

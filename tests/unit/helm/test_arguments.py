@@ -1,4 +1,4 @@
-"""The argument lists are the design's, and nothing of a request can become a flag."""
+"""The argument lists follow the design, and no field of a request can become a flag."""
 
 from pathlib import Path
 

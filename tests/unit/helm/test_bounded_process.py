@@ -1,4 +1,4 @@
-"""Processes end within their bounds, whatever they do. Real processes of the Python that runs the tests."""
+"""Processes end within their limits, whatever they do, tested with real Python processes."""
 
 import asyncio
 import contextlib

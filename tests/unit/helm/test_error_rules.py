@@ -1,4 +1,4 @@
-"""Every sentence here was printed by helm 4.3.1, most of them before a kube-apiserver 1.36.3.
+"""Every message here was printed by helm 4.3.1, most of them with a kube-apiserver 1.36.3.
 
 `tests/integration/helm/test_failures.py` provokes those again that come from the API server.
 """

@@ -1,4 +1,4 @@
-"""What is shown of a manifest: its own text, without secrets."""
+"""A manifest is shown with its own text, without secrets."""
 
 from __future__ import annotations
 

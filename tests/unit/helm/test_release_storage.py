@@ -1,4 +1,4 @@
-"""Helm's records are read within a bound and unlocked in payload and label together."""
+"""Helm's records are read within a limit, and unlocked in payload and label together."""
 
 import base64
 import gzip

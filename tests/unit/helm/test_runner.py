@@ -1,4 +1,4 @@
-"""At most so many at a time, with any program in helm's place."""
+"""A limited number of processes at a time, tested with a program that replaces helm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is an error, what a warning, and what is left out."""
+"""Helm's standard error: errors, warnings, and lines that are left out."""
 
 from xapp_operator.helm.stderr import error_text, parse_warnings, presentable_message
 

@@ -1,4 +1,4 @@
-"""Orphans are found by the folder they work in, and nobody else's process is touched."""
+"""Orphans are found by their working folder, and no other process is touched."""
 
 import os
 import signal

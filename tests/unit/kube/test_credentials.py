@@ -1,4 +1,4 @@
-"""Our credentials are found, refreshed, and never sent for another user."""
+"""The client's own credentials are found, refreshed, and never sent for another user."""
 
 from __future__ import annotations
 

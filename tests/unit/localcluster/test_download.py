@@ -36,7 +36,7 @@ def serving(files: dict[str, bytes]) -> Iterator[str]:
             self.wfile.write(body or b"")
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            """Keep quiet."""
+            """Discard a progress line."""
 
     server = ThreadingHTTPServer((LOOPBACK, 0), Handler)
     thread = Thread(target=server.serve_forever)

@@ -1,4 +1,4 @@
-"""Sample charts are packed reproducibly, and the index describes them."""
+"""Sample charts are packed reproducibly, and listed in the index."""
 
 import hashlib
 import io

@@ -1,4 +1,4 @@
-"""What is kept of a live object: verdict, ports, addresses, rules, and who it says it belongs to."""
+"""The stored fields of a live object: health, ports, addresses, rules and owner."""
 
 from __future__ import annotations
 

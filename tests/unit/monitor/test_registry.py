@@ -1,4 +1,4 @@
-"""What registers itself by labels is grouped by its release, each object once, as it comes and goes."""
+"""Labelled objects are grouped by their release, each one once, as they are added and deleted."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Setup:
 
 @pytest.fixture
 async def setup(connect: Connect) -> AsyncIterator[Setup]:
-    """A registry in sync with a server that has nothing."""
+    """A registry that is synced with an empty server."""
     one = Setup()
     kube = await connect(one.server.handle)
     one.registry = XAppRegistry(kube, Settings(), on_change=one.on_change)
@@ -101,7 +101,7 @@ async def test_an_object_that_names_another_release_moves_to_it(setup: Setup) ->
 
 
 async def test_controlled_objects_do_not_count(setup: Setup) -> None:
-    """The pods and ReplicaSets of a Deployment carry the labels of its template."""
+    """The pods and ReplicaSets of a Deployment have the labels of its template."""
     owner = {"ownerReferences": [{"kind": "ReplicaSet", "name": "b-1", "controller": True}]}
     await setup.server.put("pods", DRAX, labelled("b-1-x", drax_labels("one"), metadata=owner))
     await setup.server.put("replicasets", DRAX, labelled("b-1", drax_labels("one"), metadata=owner))

@@ -66,7 +66,7 @@ class Setup:
         self.monitor = XAppMonitor(kube, Settings(), on_change=self.changed.append)
 
     async def expect(self, *refs: ObjectRef) -> None:
-        """Have the release consist of `refs`, as when its inventory was read from Helm's storage."""
+        """Set the inventory of the release to `refs`, as if it was read from Helm's storage."""
         self.monitor.set_inventory(OWNER, refs)
         await self.monitor.watch_custom_kinds(refs)
 

@@ -1,4 +1,4 @@
-"""Labels that somebody removes again and again are repaired with growing delays; what lacks them is found."""
+"""Labels that are removed repeatedly are repaired with growing delays, and objects without them are found."""
 
 from __future__ import annotations
 

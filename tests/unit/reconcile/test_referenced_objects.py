@@ -1,4 +1,4 @@
-"""Chart Secrets are owned by the XApps that use them; the watch knows who owns which, also right after a write."""
+"""Chart Secrets are owned by the XApps that use them; the watch knows the owners, also right after a write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A decision becomes phase and conditions by kstatus."""
+"""An action becomes a phase and the conditions of kstatus."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logs: one shape for our own and foreign events, bounded."""
+"""Logs: one bounded format for all events, also those of libraries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics: few, well named, and no label without a bound."""
+"""Metrics: their names, and labels with a bounded number of values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""xApps that do not answer, too many requests, missing rights: what the caller is told."""
+"""Responses to the caller for unresponsive xApps, too many requests and missing permissions."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_the_api_servers_own_errors_are_problems_whatever_the_caller_accepts(htt
 
 
 def multiplied() -> str:
-    """Return YAML of some hundred bytes that merges ten billion members."""
+    """Return YAML of a few hundred bytes that expands to ten billion members."""
     levels = (f"a{at}: &a{at} {{<<: [{', '.join([f'*a{at - 1}'] * 10)}]}}\n" for at in range(1, 10))
     return "kind: Status\napiVersion: v1\na0: &a0 {a: 1}\n" + "".join(levels)
 
@@ -93,7 +93,7 @@ def test_a_slow_response_of_the_xapp_is_a_timeout(tmp_path: Path) -> None:
         answer = http.get("/slow")
         upload = http.post("/stall", content=bytes(100_000))
         wait_until(lambda: http.get("/echo").is_success, timeout=60, what="an answer in time")
-        wait_until(lambda: "/slow" in api.disconnects, timeout=60, what="the xApp to be told that nobody waits")
+        wait_until(lambda: "/slow" in api.disconnects, timeout=60, what="the xApp to see the disconnect")
 
     assert [answer.status_code, upload.status_code] == [504, 504]
     assert "XAPP_PROXY_TIMEOUT" in problem(answer)
@@ -105,14 +105,14 @@ def test_a_response_that_has_started_may_take_longer(tmp_path: Path) -> None:
         proxy_to_service(api, tmp_path, proxy_timeout=0.5) as behind,
         behind.client() as http,
     ):
-        # On a machine that is busy it may begin too late.
+        # On a busy machine it may start too late.
         text = wait_until(lambda: _first_events(http), timeout=60, what="an answer that begins in time")
 
     assert "data: 30" in text
 
 
 def _first_events(http: httpx.Client) -> str:
-    """Return what comes within a second and a half, the empty text where the answer began too late."""
+    """Return what arrives within 1.5 seconds, or an empty string if the response started too late."""
     text = ""
     with http.stream("GET", "/events") as answer:
         if answer.status_code == 504:
@@ -126,7 +126,7 @@ def _first_events(http: httpx.Client) -> str:
 
 @contextmanager
 def nobody_at(address: str) -> Iterator[XAppServer]:
-    """Keep a port at which nothing listens, so that nobody else takes it."""
+    """Reserve a port on which nothing listens."""
     with socket.socket() as holder:
         holder.bind((address, 0))
         yield XAppServer(address, holder.getsockname()[1])
@@ -173,7 +173,7 @@ def refused(answer: httpx.Response, expected_detail: str) -> bool:
 
 @pytest.fixture
 def empty(api: ApiServer) -> Iterator[str]:
-    """A namespace of the test's own."""
+    """A namespace for one test."""
     name = f"proxy-{secrets.token_hex(4)}"
     api.create(NAMESPACES, {"metadata": {"name": name}})
     yield name
@@ -197,7 +197,7 @@ def test_missing_pods_and_closed_ports_are_a_bad_gateway(
         behind = ProxiedXApp(gateway, reachable_xapp, namespace=empty, via_apiserver=True)
         wait_proxied(gateway, behind)
         with gateway.client() as http:
-            # The API server learns of Services and their pods in its own time.
+            # The API server sees new Services and their pods with a delay.
             expected = {"crashed": "refuses connections", "unready": "pod", "nothing-behind": "has no endpoints"}
             for service, expected_detail in expected.items():
                 wait_until(
@@ -205,7 +205,7 @@ def test_missing_pods_and_closed_ports_are_a_bad_gateway(
                         http.get(path), expected_detail
                     ),  # type: ignore[misc]
                     timeout=60,
-                    what=f"the pod of {service} to be told of",
+                    what=f"the pod of {service} to become reachable",
                 )
             dry_run = http.get(f"{behind.proxy_path}/echo?dryRun=All")
 

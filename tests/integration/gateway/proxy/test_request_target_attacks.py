@@ -1,4 +1,4 @@
-"""Everything that could lead a request to another host, another Service or another path than it says."""
+"""Requests that try to reach another host, Service or path than their target names."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ UNKNOWN_TARGETS = [
 
 
 def status_line(proxied: ProxiedXApp, target: str, headers: str = "Host: localhost\r\n") -> bytes:
-    """Return the status line of the answer to a request whose target is sent byte for byte."""
+    """Send a request target byte for byte and return the status line of the response."""
     request = f"GET {target} HTTP/1.1\r\n{headers}\r\n".encode()
     return proxied.gateway.send_raw(request).partition(b"\r\n")[0]
 
@@ -66,7 +66,7 @@ def status_code(line: bytes) -> int:
 def test_a_traversing_path_is_refused(proxied: ProxiedXApp, path: str, convention: bool) -> None:
     base = f"{proxied.xapp_path}/api" if convention else proxied.proxy_path
 
-    # A control character never gets as far as the route.
+    # A control character is refused before the route.
     assert status_code(status_line(proxied, base + path)) in (400, 404)
     assert proxied.api.requests == []
 

@@ -1,4 +1,4 @@
-"""Bodies as they come: large ones, endless ones, slow readers, callers who leave."""
+"""Streaming bodies: large and endless ones, slow readers, and callers that disconnect."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ async def test_a_body_is_sent_while_its_response_is_received(proxied: ProxiedXAp
                 whole.update(piece)
                 size += len(piece)
         except aiohttp.ClientPayloadError:
-            # Through the API server the end may be lost on the way; then nobody takes the answer for the whole.
+            # Through the API server the end may be lost; then the response is visibly incomplete.
             assert proxied.via_apiserver
             return
 
@@ -121,7 +121,7 @@ def test_a_download_that_the_caller_does_not_read_stops_the_xapp(proxied: Proxie
         )
 
     assert proxied.api.bytes_read < LARGE
-    wait_until(lambda: "/flood" in proxied.api.disconnects, timeout=60, what="the xApp to be told that nobody reads")
+    wait_until(lambda: "/flood" in proxied.api.disconnects, timeout=60, what="the xApp to see the disconnect")
 
 
 def _unchanged(proxied: ProxiedXApp) -> bool:
@@ -145,9 +145,7 @@ def test_events_are_forwarded_at_once_and_end_when_the_caller_disconnects(
                 break
 
     assert text.startswith("id: 0\ndata: 0\n\n")
-    wait_until(
-        lambda: "/events" in proxied.api.disconnects, timeout=60, what="the xApp to be told that the caller left"
-    )
+    wait_until(lambda: "/events" in proxied.api.disconnects, timeout=60, what="the xApp to see the disconnect")
 
 
 def test_a_caller_that_disconnects_before_the_response_ends_the_request(proxied: ProxiedXApp) -> None:
@@ -155,7 +153,7 @@ def test_a_caller_that_disconnects_before_the_response_ends_the_request(proxied:
         caller.sendall(f"GET {proxied.proxy_path}/slow HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         wait_until(lambda: proxied.api.requests, timeout=60, what="the request to arrive")
 
-    wait_until(lambda: "/slow" in proxied.api.disconnects, timeout=60, what="the xApp to be told that the caller left")
+    wait_until(lambda: "/slow" in proxied.api.disconnects, timeout=60, what="the xApp to see the disconnect")
 
 
 def test_a_response_before_the_end_of_the_upload_reaches_the_caller(http: httpx.Client) -> None:

@@ -1,4 +1,4 @@
-"""WebSockets between a caller and an xApp, both ways there."""
+"""WebSockets between a caller and an xApp, directly and through the API server."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def socket(proxied: ProxiedXApp) -> Iterator[ClientConnection]:
 
 
 def closed(socket: ClientConnection) -> tuple[int, str]:
-    """Return code and reason with which the other side closes."""
+    """Return the code and reason with which the other side closes the socket."""
     with pytest.raises(ConnectionClosed) as raised:
         socket.recv(timeout=60)
     assert raised.value.rcvd is not None
@@ -125,7 +125,7 @@ def test_a_redirect_of_a_handshake_is_not_followed(proxied: ProxiedXApp) -> None
     with pytest.raises(InvalidStatus) as raised:
         proxied.open_websocket("/ws-away")
 
-    # The API server lets no such answer through.
+    # The API server does not forward such a response.
     assert raised.value.response.status_code == (502 if proxied.via_apiserver else 307)
     assert "location" not in raised.value.response.headers
 

@@ -1,4 +1,4 @@
-"""The disk cache: verified, bounded, shared by processes, and closed to those who only know a digest."""
+"""The disk cache: verified, bounded, shared by processes, and without access for callers who only know a digest."""
 
 from __future__ import annotations
 

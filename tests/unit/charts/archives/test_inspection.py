@@ -139,12 +139,12 @@ def test_a_damaged_record_of_the_cache_is_ignored(record: bytes) -> None:
         (chart_archive({"charts/sub-1.tgz": b"no"}), 'subchart "charts/sub-1.tgz": the chart archive is refused'),
         (chart_archive({"charts/sub/Chart.yaml": "name: sub\n"}), '"charts/sub/Chart.yaml"'),
     ],
-    ids=lambda given: given if isinstance(given, str) else "",  # the bytes of an archive are no name
+    ids=lambda given: given if isinstance(given, str) else "",  # binary content of the archive, not a name
 )
 def test_an_invalid_chart_is_refused(archive: bytes, expected_message: str) -> None:
     message = refusal(archive)
     assert expected_message in message
-    assert re.search(r"\. [A-Z][^.]* .*\.$|lines of `key: value`\.$", message), f"no mend in: {message}"
+    assert re.search(r"\. [A-Z][^.]* .*\.$|lines of `key: value`\.$", message), f"no fix in: {message}"
 
 
 def test_an_archive_over_the_packed_bound_is_refused() -> None:

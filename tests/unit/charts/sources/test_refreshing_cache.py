@@ -1,4 +1,4 @@
-"""Cached data of a repository is reloaded, and serves while the repository is unavailable."""
+"""Cached data of a repository is reloaded, and used while the repository is unavailable."""
 
 from __future__ import annotations
 

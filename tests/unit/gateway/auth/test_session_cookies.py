@@ -126,7 +126,7 @@ def test_same_origin_requests_pass_the_csrf_check(given: dict[str, str], proven:
 
 @dataclass
 class FakeSecretServer:
-    """Keeps one Secret as an API server would, and counts what it is asked."""
+    """Stores one Secret like an API server, and counts the requests."""
 
     data: dict[str, str] | None = None
     reads: int = 0
@@ -157,7 +157,7 @@ class FakeSecretServer:
 
 
 class FakeClock:
-    """Time that passes only when a test says so."""
+    """A clock that only a test advances."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -274,7 +274,7 @@ async def test_a_secret_without_keys_and_a_missing_permission_are_reported(tmp_p
         with pytest.raises(KubeError, match="xapp-operator-system/xapp-gateway-session holds no session key"):
             await SessionKeys(kube, Settings()).seal("token", expires=later())
         for status in (401, 403):
-            # The gateway's own standing is not the caller's.
+            # A failure of the gateway's own credentials is not the caller's.
             server.status = status
             with pytest.raises(KubeError, match="the gateway may not get or create the Secret") as raised:
                 await SessionKeys(kube, Settings()).seal("token", expires=later())

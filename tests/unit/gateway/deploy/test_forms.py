@@ -1,4 +1,4 @@
-"""Which deployment forms are taken, and what a refusal says."""
+"""Which deployment forms are accepted, and the errors for others."""
 
 from __future__ import annotations
 

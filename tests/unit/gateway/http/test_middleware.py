@@ -15,7 +15,7 @@ from xapp_operator.gateway.state import Gateway
 
 @pytest.fixture(scope="module")
 def authenticated_gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
-    """A gateway that wants tokens and serves two hosts."""
+    """A gateway that requires tokens and serves two hosts."""
     settings, opened = offline_gateway(tmp_path_factory.mktemp("guarded"))
     changes = {"auth": "kubernetes", "allowed_hosts": ("xapps.example.com", "10.0.0.1:31315")}
     with serve_gateway(settings.model_copy(update=changes), opened) as one:

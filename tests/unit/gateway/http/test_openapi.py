@@ -50,7 +50,7 @@ def test_every_operation_documents_its_parameters_and_responses(document: dict[s
             for status, answer in operation["responses"].items():
                 assert answer["description"], f"{where} {status}"
                 if status != "default" and int(status) >= 400:
-                    # What is passed on may be of any type.
+                    # A proxied body may be of any type.
                     expected = ["application/problem+json", *(["*/*"] if "default" in operation["responses"] else [])]
                     assert list(answer["content"]) == expected, f"{where} {status}"
 

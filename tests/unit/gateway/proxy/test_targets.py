@@ -1,4 +1,4 @@
-"""Which port of which Service a proxy path means."""
+"""Which port of which Service a proxy path selects."""
 
 from __future__ import annotations
 

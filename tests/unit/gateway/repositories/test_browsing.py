@@ -49,14 +49,14 @@ def raw_repository(name: str = "acme", url: str = "https://charts.example.com", 
 
 @pytest.fixture(scope="module")
 def browsing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
-    """A gateway that may ask loopback."""
+    """A gateway that may connect to loopback."""
     with asking(tmp_path_factory.mktemp("browsing"), seconds=60.0) as one:
         yield one
 
 
 @contextmanager
 def asking(folder: Path, *, seconds: float) -> Iterator[GatewayServer]:
-    """Serve a gateway that may ask loopback, and gives a repository so many seconds."""
+    """Serve a gateway that may connect to loopback, with a timeout for repositories in seconds."""
     settings, opened = offline_gateway(folder)
     changes = {"allow_loopback_repositories": True, "fetch_timeout_seconds": seconds}
     with serve_gateway(settings.model_copy(update=changes), opened) as one:
@@ -64,7 +64,7 @@ def asking(folder: Path, *, seconds: float) -> Iterator[GatewayServer]:
 
 
 class Shelf:
-    """One saved repository at a time, and a client whose every answer is held against the API's description."""
+    """One saved repository at a time, and a client whose responses are checked against the OpenAPI document."""
 
     def __init__(self, gateway: GatewayServer, http: httpx.Client) -> None:
         self._gateway = gateway
@@ -263,7 +263,7 @@ def test_a_status_of_an_older_generation_is_not_shown() -> None:
 
 
 class TestStore:
-    """The store keeps its orders while repositories come, change and go."""
+    """The store stays sorted while repositories are added, changed and deleted."""
 
     def names(
         self,

@@ -64,14 +64,14 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
 
 @pytest.fixture
 def http(filled: GatewayServer) -> Iterator[httpx.Client]:
-    """A client whose every answer is held against the description of the API."""
+    """A client whose responses are checked against the OpenAPI document."""
     contract = OpenApiContract.from_gateway(filled)
     with filled.client(event_hooks={"response": [contract.check_response]}) as client:
         yield client
 
 
 def walk(http: httpx.Client, path: str) -> list[dict[str, Any]]:
-    """Follow the next links from `path` to the end; every page must agree with what it says of itself."""
+    """Follow the next links from `path` to the end; check each page against its own metadata."""
     content: list[dict[str, Any]] = []
     page = 0
     while path:

@@ -27,7 +27,7 @@ LISTENERS = 300
 
 @pytest.fixture
 def alone(tmp_path: Path) -> Iterator[GatewayServer]:
-    """A gateway of which nobody else changes anything."""
+    """A gateway that no other test changes."""
     settings, opened = offline_gateway(tmp_path)
     with serve_gateway(settings, opened) as one:
         yield one

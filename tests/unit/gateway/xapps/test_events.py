@@ -1,4 +1,4 @@
-"""Which events are about an xApp, and what is told of them."""
+"""Which events are about an xApp, and their fields in the API."""
 
 from __future__ import annotations
 

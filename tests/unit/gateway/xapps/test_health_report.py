@@ -1,4 +1,4 @@
-"""The health of an xApp is one look: its overall status follows from the objects in the same answer."""
+"""The health of an xApp is one snapshot: its overall status follows from the objects in the same response."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Report = Callable[..., Awaitable[JsonObject]]
 
 
 class Objects:
-    """The objects that the watches know; they may change while a report is being built."""
+    """The cached objects, which may change while a report is being built."""
 
     def __init__(self, *objects: LiveObject) -> None:
         self.now = objects
@@ -57,7 +57,7 @@ class Objects:
 
 
 class LimitedCaller:
-    """A caller with the right to some resources only."""
+    """A caller with permissions for some resources only."""
 
     def __init__(self, client: KubeClient, rights: tuple[Resource, ...]) -> None:
         self.client = client

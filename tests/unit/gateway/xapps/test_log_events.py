@@ -1,4 +1,4 @@
-"""Lines of a log as events, and where a listener goes on."""
+"""Lines of a log as events, and where a listener resumes."""
 
 from __future__ import annotations
 

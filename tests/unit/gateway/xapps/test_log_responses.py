@@ -1,4 +1,4 @@
-"""Logs as answers, from a server on loopback that ends, breaks off and goes on as real ones do."""
+"""Log responses, from a server on loopback that ends, breaks and continues logs like a real one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Write = Callable[[web.Request, web.StreamResponse], Awaitable[None]]
 
 
 class Client:
-    """The other side of an answer: what came, and when it leaves."""
+    """The client of a response: the received bytes, and when it disconnects."""
 
     def __init__(self) -> None:
         self.body = b""
@@ -55,7 +55,7 @@ class Client:
 
 
 async def serve(connect: Connect, write: Write, *, gone: asyncio.Event | None = None) -> KubeClient:
-    """Connect to a server whose logs are what `write` writes; `gone` is set when the reader has left."""
+    """Connect to a server whose logs are written by `write`; `gone` is set when the reader has disconnected."""
 
     async def handler(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()

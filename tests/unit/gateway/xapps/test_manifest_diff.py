@@ -1,4 +1,4 @@
-"""What a change would do to the objects of a release."""
+"""The diff between the objects of a release and those of a change."""
 
 from __future__ import annotations
 

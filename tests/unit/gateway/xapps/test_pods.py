@@ -1,4 +1,4 @@
-"""Which pods are an xApp's, and which of them to look at first."""
+"""Which pods belong to an xApp, and their order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["connect"]
 
 
 def pod(name: str, *, age: int = 0, ready: bool = True, leaving: bool = False, job: str = "") -> JsonObject:
-    """Return a pod made in the minute `age`."""
+    """Return a pod created in the minute `age`."""
     metadata: JsonObject = {
         "name": name,
         "creationTimestamp": f"2026-11-20T08:{age:02}:00Z",
@@ -33,7 +33,7 @@ def live(kind: str, name: str, *, namespace: str = "ran", **labels: str) -> Live
 
 
 def answering(pods: dict[str, list[JsonObject]], requests: list[str]) -> Handler:
-    """Answer lists by their label selector, and single pods by their name."""
+    """Respond to lists by their label selector, and to single pods by their name."""
 
     async def handler(request: web.Request) -> web.StreamResponse:
         selector = request.query.get("labelSelector")

@@ -1,4 +1,4 @@
-"""At which URLs the ports of Services are reached."""
+"""The URLs of the ports of Services."""
 
 from __future__ import annotations
 
