@@ -127,7 +127,7 @@ async def test_a_schema_violation_names_the_fields(kube: KubeClient, namespace: 
     assert caught.value.permanent
 
 
-async def test_a_missing_right_is_named(kube: KubeClient, namespace: str) -> None:
+async def test_a_missing_permission_is_named(kube: KubeClient, namespace: str) -> None:
     nobody = kube.with_token(await token_of(kube, namespace=namespace, name="default"))
     with pytest.raises(AccessDenied) as caught:
         await nobody.list(XAPPS, namespace=namespace)

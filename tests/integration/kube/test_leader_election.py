@@ -181,7 +181,7 @@ async def test_an_isolated_leader_stops_leading_before_another_leads(
         assert not first.leads()
 
 
-async def test_a_lease_taken_away_is_noticed(kube: KubeClient, namespace: str, enter: Enter) -> None:
+async def test_a_lease_held_by_another_candidate_is_noticed(kube: KubeClient, namespace: str, enter: Enter) -> None:
     first = enter(identity="a")
     await first.leadership.acquire()
     await kube.patch(LEASES, LEASE, {"spec": {"holderIdentity": ELSEWHERE}}, namespace=namespace)
@@ -232,7 +232,7 @@ async def test_a_missing_namespace_is_an_error_that_names_the_fix(kube: KubeClie
     assert caught.value.permanent
 
 
-async def test_a_missing_right_is_an_error_that_names_it(kube: KubeClient, namespace: str) -> None:
+async def test_a_missing_permission_is_an_error_that_names_it(kube: KubeClient, namespace: str) -> None:
     nobody = kube.impersonate(f"system:serviceaccount:{namespace}:default")
     leadership = LeaderElector(nobody, namespace=namespace, name=LEASE, lease_seconds=TERM, on_lost=lambda: None)
     with pytest.raises(AccessDenied, match='cannot get resource "leases"'):

@@ -29,7 +29,7 @@ def event_line(name: str) -> bytes:
 
 
 @given(names=st.lists(st.text()), sizes=st.lists(st.integers(1, 9)))
-async def test_events_come_out_whole_however_their_lines_are_cut(names: list[str], sizes: list[int]) -> None:
+async def test_events_are_complete_however_their_lines_are_split(names: list[str], sizes: list[int]) -> None:
     stream = b"\n".join(map(event_line, names))
     ends = [0, *accumulate(sizes), len(stream)]
     assert await read_names(*(stream[start:end] for start, end in pairwise(ends))) == names

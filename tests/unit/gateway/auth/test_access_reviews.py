@@ -107,7 +107,7 @@ async def test_a_review_counts_only_for_its_token_verb_and_namespace(tmp_path: P
         assert len(server.reviewed) == 4
 
 
-async def test_a_review_is_made_again_when_it_has_expired(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_expired_review_is_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with review_server(tmp_path) as (server, kube):
         who = caller(kube, AccessReviews())
         await who.require_allowed("list", namespace="a")
@@ -119,7 +119,7 @@ async def test_a_review_is_made_again_when_it_has_expired(tmp_path: Path, monkey
             await who.require_allowed("list", namespace="a")
 
 
-async def test_a_cached_review_counts_while_the_api_server_is_away(
+async def test_a_cached_review_counts_while_the_api_server_is_unavailable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with review_server(tmp_path) as (server, kube):
@@ -290,7 +290,7 @@ async def test_a_frequent_caller_does_not_wait_for_new_reviews(tmp_path: Path, c
         assert await who.allowed_namespaces("list", among=frozenset("abc")) == frozenset({"a"})
 
 
-async def test_cached_namespaces_count_while_the_api_server_is_away(tmp_path: Path, clock: FakeClock) -> None:
+async def test_cached_namespaces_count_while_the_api_server_is_unavailable(tmp_path: Path, clock: FakeClock) -> None:
     async with review_server(tmp_path) as (server, kube):
         server.allowed, server.only = False, {"a"}
         who = caller(kube, AccessReviews())

@@ -254,7 +254,7 @@ async def test_an_expired_session_and_a_garbled_cookie_are_ended(tmp_path: Path)
                 await keys.unseal(cookie)
 
 
-async def test_sessions_continue_while_the_api_server_is_away(tmp_path: Path) -> None:
+async def test_sessions_continue_while_the_api_server_is_unavailable(tmp_path: Path) -> None:
     async with secret_server(tmp_path) as (server, kube):
         clock = FakeClock()
         server.data = key(1)

@@ -136,7 +136,7 @@ async def test_a_release_with_the_name_of_another_releases_xapp_waits_for_the_na
     await setup.until(("r", "labels"))
 
 
-async def test_an_object_with_our_label_but_without_helm_belongs_to_the_named_xapp(setup: SourcesUnderTest) -> None:
+async def test_an_object_with_the_operators_label_belongs_to_its_xapp_without_helm(setup: SourcesUnderTest) -> None:
     setup.xapp("mine", release="r")
     await setup.service("mine", selector=OURS)
     await setup.service("other", selector=OURS)

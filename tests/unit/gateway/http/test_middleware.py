@@ -176,7 +176,7 @@ def test_head_responds_like_get_without_a_body(http: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("query", ["pretty=true&page=0", "page=0&pretty=true"])
-def test_problems_are_indented_when_asked_for(http: httpx.Client, query: str) -> None:
+def test_problems_are_indented_on_request(http: httpx.Client, query: str) -> None:
     answer = http.get(f"/api/xapps?{query}")
 
     assert answer.status_code == 400
