@@ -23,7 +23,7 @@ from tests.localcluster.shared import SharedCluster
 from tests.localcluster.tools import TOOLS
 
 # No deadline for an example: it would measure the machine. `repeatable` runs the same examples every time, so that a
-# failure is about the change; `deep` (`make test-deep`) runs many random ones, to find what nobody thought of.
+# failure is about the change; `deep` (`make test-deep`) runs many random ones, to find unexpected failures.
 _property_tests = settings(deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("repeatable", _property_tests, derandomize=True)
 settings.register_profile("deep", _property_tests, max_examples=2000, print_blob=True)

@@ -78,10 +78,10 @@ def fill(count: int) -> Callable[[Gateway], float]:
     """Return a function that fills a store with `count` XApps and returns the seconds it took."""
 
     def filled(gateway: Gateway) -> float:
-        begun = time.perf_counter()
+        started = time.perf_counter()
         for at in range(count):
             gateway.store.put(build_xapp_entry(orjson.loads(deployed(at))))
-        return time.perf_counter() - begun
+        return time.perf_counter() - started
 
     return filled
 
@@ -100,7 +100,7 @@ def churn(gateway: Gateway) -> None:
 
 
 def serve(count: int, pipe: Connection) -> None:
-    """Serve in this process until told to stop; say the port, the seconds of filling, and the memory."""
+    """Serve in this process until stopped; print the port, the seconds of filling, and the memory."""
     with tempfile.TemporaryDirectory() as folder:
         settings, opened = offline_gateway(Path(folder))
         with serve_gateway(settings, opened, wait_synced=False) as gateway:
@@ -130,7 +130,7 @@ class Load(asyncio.Protocol):
         self._sent = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin."""
+        """Send the first request."""
         self._transport = cast("asyncio.Transport", transport)
         self._ask()
 
@@ -165,11 +165,11 @@ async def measure(port: int, path: str, *, requests: int, connections: int) -> s
     loop = asyncio.get_running_loop()
     left, took = [requests], list[float]()
     ends = [loop.create_future() for _ in range(connections)]
-    begun = time.perf_counter()
+    started = time.perf_counter()
     for end in ends:
         await loop.create_connection(lambda end=end: Load(path, left, took, end), "127.0.0.1", port)  # type: ignore[misc]
     await asyncio.gather(*ends)
-    seconds = time.perf_counter() - begun
+    seconds = time.perf_counter() - started
     took.sort()
     p50, p99 = (took[int(len(took) * share)] * 1000 for share in (0.5, 0.99))
     return f"{requests / seconds:6.0f} requests/s   p50 {p50:5.2f} ms   p99 {p99:5.2f} ms   {path}"

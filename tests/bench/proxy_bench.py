@@ -2,7 +2,7 @@
 
     python -m tests.bench.proxy_bench
 
-Caller, gateway and xApp are threads of one process, so that the figures are those of one core.
+Caller, gateway and xApp are threads of one process, so the figures are for one core.
 """
 
 from __future__ import annotations

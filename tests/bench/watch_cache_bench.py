@@ -82,14 +82,14 @@ async def read(kubeconfig: Path, *, as_events: bool) -> str:
 async def event_delays(client: KubeClient, cache: WatchCache[tuple[str, ...]]) -> list[float]:
     """Return the seconds between the response to a write and its event."""
     delays = []
-    heard = asyncio.Event()
-    end = cache.subscribe(lambda *_: heard.set())
+    received = asyncio.Event()
+    end = cache.subscribe(lambda *_: received.set())
     for number in range(EVENTS):
-        heard.clear()
+        received.clear()
         change: JsonObject = {"metadata": {"annotations": {"bench": str(number)}}}
         await client.patch(XAPPS, "acme-ran-x00000", change, namespace=NAMESPACE)
         answered = time.perf_counter()
-        await heard.wait()
+        await received.wait()
         delays.append(time.perf_counter() - answered)
     end()
     return delays

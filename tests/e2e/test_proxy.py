@@ -150,7 +150,7 @@ async def test_an_echo_of_100_mib_uses_constant_memory(e2e_gateway: GatewayServe
     assert most - before < GROWTH_MAX
 
 
-def test_events_come_as_they_happen(http: httpx.Client) -> None:
+def test_events_arrive_as_they_happen(http: httpx.Client) -> None:
     with http.stream("GET", "/events") as answer:
         lines = answer.iter_lines()
         events = [next(line for line in lines if line.startswith("event:")) for _ in range(3)]
@@ -175,7 +175,7 @@ def test_a_websocket_echoes(e2e_gateway: GatewayServer, base: str) -> None:
         ("https://example.com/config", "https://example.com/config"),
     ],
 )
-def test_a_redirect_stays_behind_the_gateway(http: httpx.Client, base: str, to: str, outward: str) -> None:
+def test_a_redirect_is_rewritten_to_the_gateway(http: httpx.Client, base: str, to: str, outward: str) -> None:
     answer = http.get("/redirect", params={"to": to, "status": "307"}, follow_redirects=False)
 
     assert (answer.status_code, answer.headers["location"]) == (307, outward.format(base=base))

@@ -63,8 +63,10 @@ def test_a_crash_loop_is_degraded_with_exit_code_and_last_log_line(e2e_sample: S
     e2e_sample.install(faults={"crash": crash})
 
     e2e_sample.wait_record(lambda record: record["health"] == "Degraded" and "exit code 42" in record["message"])
-    said = wait_until(lambda: last_log_entry(e2e_sample), timeout=SECONDS, what="the log of the container that ended")
-    assert (said["msg"], said["reason"]) == ("crashed", "lost the E2 node")
+    last_entry = wait_until(
+        lambda: last_log_entry(e2e_sample), timeout=SECONDS, what="the log of the container that ended"
+    )
+    assert (last_entry["msg"], last_entry["reason"]) == ("crashed", "lost the E2 node")
     container = wait_until(e2e_sample.crashed_container, timeout=SECONDS, what="the crash in its health", interval=0.2)
     assert (container["reason"], container["exitCode"]) == ("CrashLoopBackOff", 42)
     assert "lost the E2 node" in container["message"]

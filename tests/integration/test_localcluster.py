@@ -94,7 +94,7 @@ def test_a_job_completes(cluster: Cluster, namespace: str) -> None:
     cluster.kubectl("wait", "-n", namespace, "--for=condition=Complete", "job/hook", "--timeout=60s")
 
 
-def test_a_job_fails_when_its_pods_are_told_to(cluster: Cluster, namespace: str) -> None:
+def test_a_job_fails_when_its_pods_are_labelled_to_fail(cluster: Cluster, namespace: str) -> None:
     labels = {"xapp-operator.io/test-fail": "Error"}
     cluster.kubectl("apply", "-n", namespace, "-f", "-", input=manifest("Job", "hook", labels=labels, restart="Never"))
 
@@ -302,7 +302,7 @@ def test_an_interrupted_start_leaves_no_process(tmp_path: Path) -> None:
     assert not any(identity.alive for identity in state.identities)
 
 
-def test_a_process_that_dies_is_started_again(private_cluster: Callable[[], LocalCluster]) -> None:
+def test_a_process_that_ends_is_restarted(private_cluster: Callable[[], LocalCluster]) -> None:
     one = private_cluster()
     old = one.state().processes["kube-apiserver"]
 

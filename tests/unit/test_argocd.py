@@ -55,11 +55,11 @@ def xapp(
         ({"metadata": {"generation": 1}, "spec": {}}, "Progressing"),
     ],
 )
-def test_an_xapp_is_judged_by_its_conditions(body: dict[str, object], expected: str) -> None:
+def test_the_health_of_an_xapp_comes_from_its_conditions(body: dict[str, object], expected: str) -> None:
     assert run_health_check("XApp", body).status == expected
 
 
-def test_what_is_degraded_says_why() -> None:
+def test_a_degraded_xapp_has_a_message() -> None:
     assert (
         run_health_check("XApp", xapp(conditions={"Ready": "False", "Stalled": "True"})).message == "because of Stalled"
     )
@@ -74,7 +74,7 @@ def test_what_is_degraded_says_why() -> None:
         ([{"type": "Stalled", "status": "True", "message": "refused"}], "Degraded"),
     ],
 )
-def test_a_repository_is_judged_by_its_conditions(conditions: list[dict[str, str]], expected: str) -> None:
+def test_the_health_of_a_repository_comes_from_its_conditions(conditions: list[dict[str, str]], expected: str) -> None:
     assert (
         run_health_check("ChartRepository", {"metadata": {}, "status": {"conditions": conditions}}).status == expected
     )

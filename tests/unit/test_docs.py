@@ -48,7 +48,7 @@ def test_every_make_target_has_a_description() -> None:
     assert declared == described
 
 
-def test_the_table_of_settings_is_that_of_the_code() -> None:
+def test_the_table_of_settings_matches_the_code() -> None:
     text = (ROOT / "docs" / "operations.md").read_text()
     rows = re.findall(r"^\| `(XAPP_[A-Z_]+)` \| (?:`([^`]*)`)? ?\|", text, flags=re.MULTILINE)
     assert len(rows) == len(dict(rows))

@@ -1,4 +1,4 @@
-"""A run fails when tests of the real node are skipped, if the machine is said to run them."""
+"""A run fails when tests of the real node are skipped, if the machine has to run them."""
 
 from __future__ import annotations
 

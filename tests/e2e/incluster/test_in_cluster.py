@@ -75,11 +75,11 @@ def test_the_gateway_proxies_to_an_xapps_service(installation: Installation, jan
     jane.wait_ready("acme-ran-runs")
     path = f"/api/xapps/{NAMESPACE}/acme-ran-runs/api/ready"
 
-    def asked() -> bool:
+    def responds() -> bool:
         answer = jane.http.get(path)
         return answer.status_code == httpx.codes.OK and answer.headers["content-security-policy"] == "sandbox"
 
-    wait_until(asked, timeout=DEADLINE_SECONDS, what="an answer of the xApp", interval=0.5)
+    wait_until(responds, timeout=DEADLINE_SECONDS, what="an answer of the xApp", interval=0.5)
     through_the_api_server = [
         event for event in audit_events(installation) if event.get("objectRef", {}).get("subresource") == "proxy"
     ]

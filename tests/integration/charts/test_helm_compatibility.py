@@ -80,7 +80,7 @@ DEPENDENT = "apiVersion: v2\nname: hello\nversion: 0.1.0\ndependencies: [{name: 
         chart_with(member("hello/./templates/./cm.yaml", b"kind: ConfigMap\napiVersion: v1\nmetadata: {name: a}\n")),
     ],
 )
-def test_an_archive_that_passes_loads_in_helm(archive: bytes, helm: Helm, tmp_path: Path) -> None:
+def test_an_accepted_archive_loads_in_helm(archive: bytes, helm: Helm, tmp_path: Path) -> None:
     info = inspect_archive(archive, limits=LIMITS)
     packed = tmp_path / "chart.tgz"
     packed.write_bytes(archive)
@@ -104,7 +104,7 @@ def test_an_archive_that_passes_loads_in_helm(archive: bytes, helm: Helm, tmp_pa
         chart_with(member("beside")),
     ],
 )
-def test_an_archive_that_helm_does_not_install_is_refused(archive: bytes, helm: Helm, tmp_path: Path) -> None:
+def test_an_archive_that_helm_cannot_install_is_refused(archive: bytes, helm: Helm, tmp_path: Path) -> None:
     with pytest.raises(ChartInvalid):
         inspect_archive(archive, limits=LIMITS)
     packed = tmp_path / "chart.tgz"
@@ -131,7 +131,7 @@ SCHEMA = b'{"required": ["missing"]}'
         + SCHEMA.ljust(512, b"\0"),
     ],
 )
-def test_a_schema_that_helm_sees_is_not_overlooked(hidden: bytes, helm: Helm, tmp_path: Path) -> None:
+def test_every_schema_that_helm_sees_is_found(hidden: bytes, helm: Helm, tmp_path: Path) -> None:
     archive = chart_with(hidden)
     packed = tmp_path / "chart.tgz"
     packed.write_bytes(archive)
@@ -143,9 +143,7 @@ def test_a_schema_that_helm_sees_is_not_overlooked(hidden: bytes, helm: Helm, tm
 
 
 @pytest.mark.parametrize("schema", ['{"properties": {"a": {"$ref": "URL"}}}', '{"$schema": "URL"}'])
-def test_a_schema_that_refers_outside_makes_helm_ask_unless_schemas_are_skipped(
-    schema: str, helm: Helm, tmp_path: Path
-) -> None:
+def test_helm_fetches_an_external_schema_unless_schemas_are_skipped(schema: str, helm: Helm, tmp_path: Path) -> None:
     with ChartServer() as elsewhere:
         archive = chart_archive({"values.schema.json": schema.replace("URL", f"{elsewhere.url}/x.json")})
         packed = tmp_path / "chart.tgz"

@@ -54,7 +54,7 @@ async def test_the_newest_version_in_the_range_is_pulled(sources: ChartSources, 
         await sources.resolve(wanted(registry, "2.0.0", chart="hullo"))
 
 
-async def test_what_is_current_is_not_asked_for_again(sources: ChartSources, registry: LocalRegistry) -> None:
+async def test_current_data_is_not_requested_again(sources: ChartSources, registry: LocalRegistry) -> None:
     digest = registry.push("acme/hello", "0.1.0", chart_archive())
     for _ in range(3):
         await sources.fetch(await sources.resolve(wanted(registry, "0.1.0")))
@@ -62,7 +62,7 @@ async def test_what_is_current_is_not_asked_for_again(sources: ChartSources, reg
     assert registry.requests == ["GET /v2/acme/hello/manifests/0.1.0", f"GET /v2/acme/hello/blobs/{digest}"]
 
 
-async def test_a_registry_that_is_away_is_a_passing_failure(sources: ChartSources, registry: LocalRegistry) -> None:
+async def test_an_unavailable_registry_is_a_transient_failure(sources: ChartSources, registry: LocalRegistry) -> None:
     registry.close()
     with pytest.raises(SourceUnavailable, match="no connection"):
         await sources.resolve(wanted(registry, "0.1.0"))

@@ -1,4 +1,4 @@
-"""The real helm, asked what it makes of values."""
+"""The real helm, and how its templates see values."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class HelmTemplateError(Exception):
 
 
 class Helm:
-    """`helm template` of a chart that tells its values."""
+    """`helm template` of a chart that prints its values."""
 
     def __init__(self, program: Path, folder: Path) -> None:
         self._program = program
@@ -45,15 +45,15 @@ class Helm:
             path.write_bytes(data)
             arguments += ["-f", str(path)]
         rendered = self._run([*arguments, "-f", "-"], files[-1])
-        told = {line[:4]: base64.b64decode(line[6:]) for line in rendered.splitlines() if line[4:6] == ": "}
-        return RenderedValues(values=json.loads(told["json"], parse_int=float), text=told["text"].decode())
+        printed = {line[:4]: base64.b64decode(line[6:]) for line in rendered.splitlines() if line[4:6] == ": "}
+        return RenderedValues(values=json.loads(printed["json"], parse_int=float), text=printed["text"].decode())
 
     def _chart(self, defaults: bytes) -> Path:
         chart = self._folder / "chart"
         (chart / "templates").mkdir(parents=True, exist_ok=True)
         (chart / "Chart.yaml").write_text("apiVersion: v2\nname: chart\nversion: 0.1.0\n")
         (chart / "values.yaml").write_bytes(defaults)
-        (chart / "templates" / "told.yaml").write_text(TEMPLATE)
+        (chart / "templates" / "printed.yaml").write_text(TEMPLATE)
         return chart
 
     def _run(self, arguments: Sequence[str], stdin: bytes) -> str:

@@ -1,6 +1,6 @@
-"""What we read, merge and dump is what the real helm reads and merges.
+"""The operator reads, merges and dumps values like the real helm.
 
-Each case is asked both ways: the file given to helm as it is, and what we made of it given to helm as our JSON. The two
+Each case gives helm the original file, and the JSON that the operator writes for it. The results
 must be the same to a template, down to the way Go prints a number.
 """
 
@@ -33,8 +33,8 @@ def floats(value: Json) -> Any:
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def test_scalars_mean_to_helm_what_the_table_says(helm: Helm) -> None:
-    """All of them in one file; helm reads it as it is, and what is made of it."""
+def test_helm_reads_scalars_as_the_table_says(helm: Helm) -> None:
+    """Put all of them in one file, which helm reads directly and as the operator's JSON."""
     data = "".join(f"s{index}: {text}\n" for index, (text, _) in enumerate(SCALARS)).encode()
     direct, dumped = helm.render(data), helm.render(dump_values(load(data)))
     assert len(direct.values) == len(SCALARS)
@@ -49,14 +49,14 @@ def test_scalars_mean_to_helm_what_the_table_says(helm: Helm) -> None:
 
 
 @pytest.mark.parametrize(("data", "expected"), FILES.values(), ids=FILES)
-def test_a_file_means_to_helm_what_the_table_says(helm: Helm, data: bytes, expected: JsonObject) -> None:
+def test_helm_reads_a_file_as_the_table_says(helm: Helm, data: bytes, expected: JsonObject) -> None:
     direct = helm.render(data)
     assert direct.values == floats(expected)
     assert helm.render(dump_values(load(data))) == direct
 
 
 @pytest.mark.parametrize(("data", "expected"), LAXER.values(), ids=LAXER)
-def test_what_only_we_can_read_reaches_helm(helm: Helm, data: bytes, expected: JsonObject) -> None:
+def test_values_that_only_the_operator_can_read_reach_helm(helm: Helm, data: bytes, expected: JsonObject) -> None:
     with pytest.raises(HelmTemplateError):
         helm.render(data)
     assert helm.render(dump_values(load(data))).values == floats(expected)
@@ -67,17 +67,17 @@ def test_what_only_we_can_read_reaches_helm(helm: Helm, data: bytes, expected: J
     [*(f"v: {text}\n".encode() for text in REFUSED_SCALARS), *REFUSED_FILES.values()],
     ids=[*REFUSED_SCALARS, *REFUSED_FILES],
 )
-def test_what_we_refuse_helm_refuses(helm: Helm, data: bytes) -> None:
+def test_values_refused_by_the_operator_are_refused_by_helm(helm: Helm, data: bytes) -> None:
     with pytest.raises(HelmTemplateError):
         helm.render(data)
 
 
 @pytest.mark.parametrize("data", [data for data, _ in STRICTER.values()], ids=STRICTER)
-def test_where_we_are_stricter_helm_loses_something(helm: Helm, data: bytes) -> None:
+def test_helm_loses_data_where_the_operator_is_stricter(helm: Helm, data: bytes) -> None:
     assert helm.render(data)
 
 
-def test_every_character_reaches_helm_as_it_is(helm: Helm) -> None:
+def test_every_character_reaches_helm_unchanged(helm: Helm) -> None:
     codes = [*range(0x250), *range(0x2000, 0x2070), 0xD7FF, 0xE000, 0xFEFF, 0xFFFD, 0xFFFE, 0xFFFF, 0x1F600, 0x10FFFF]
     values: JsonObject = {f"<{chr(code)}>": f"a{chr(code)} {chr(code)}{chr(code)}b" for code in codes}
     assert helm.render(dump_values(values)).values == values

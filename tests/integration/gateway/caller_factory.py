@@ -33,7 +33,7 @@ def create_token(api: ApiServer, account: str, *, namespace: str) -> str:
 
 
 def is_allowed(api: ApiServer, user: str, verb: str, resource: str, *, group: str, namespace: str | None) -> bool:
-    """Tell whether the API server lets a service account (`namespace:name`) do that; without `namespace`, in all."""
+    """Return whether a service account (`namespace:name`) may do that; without `namespace`, in all namespaces."""
     attributes = {"group": group, "resource": resource, "verb": verb, "namespace": namespace or ""}
     spec = {"user": f"system:serviceaccount:{user}", "resourceAttributes": attributes}
     answer = api.create(
@@ -65,7 +65,7 @@ def wait_for_role(api: ApiServer, user: str, role: str, *, namespace: str) -> No
 
 
 class CallerFactory:
-    """Callers with rights in one namespace, and their desks."""
+    """Creates callers with permissions in one namespace."""
 
     def __init__(self, authenticated_gateway: GatewayServer, api: ApiServer, namespace: str) -> None:
         self.api = api
@@ -74,7 +74,7 @@ class CallerFactory:
         self._contract = OpenApiContract.from_gateway(authenticated_gateway)
 
     def create_account(self, name: str, role: str | None = None) -> str:
-        """Make a service account, bound to a cluster role in the namespace; return its token."""
+        """Create a service account, bind it to a cluster role in the namespace, and return its token."""
         self.api.create(ACCOUNTS.format(self.namespace), {"metadata": {"name": name}})
         if role is not None:
             self._bind(name, role, "ClusterRole")
@@ -82,7 +82,7 @@ class CallerFactory:
         return create_token(self.api, name, namespace=self.namespace)
 
     def grant(self, name: str, *, group: str = API_GROUP, **rights: list[str]) -> None:
-        """Let an account do `resource=verbs` of a group in the namespace."""
+        """Allow an account `resource=verbs` of a group in the namespace."""
         rules = [{"apiGroups": [group], "resources": [kind], "verbs": verbs} for kind, verbs in rights.items()]
         self.api.create(ROLES.format(self.namespace), {"metadata": {"name": name}, "rules": rules})
         self._bind(name, name, "Role")
@@ -90,7 +90,7 @@ class CallerFactory:
 
     @contextmanager
     def grant_in_all_namespaces(self, name: str, **rights: list[str]) -> Iterator[None]:
-        """Let an account do `resource=verbs` of our own group in all namespaces."""
+        """Allow an account `resource=verbs` of the operator's group in all namespaces."""
         role = f"{self.namespace}-{name}"
         rules = [{"apiGroups": [API_GROUP], "resources": [kind], "verbs": verbs} for kind, verbs in rights.items()]
         self.api.create(CLUSTER_ROLES, {"metadata": {"name": role}, "rules": rules})

@@ -53,14 +53,14 @@ def api(cluster: Cluster, crds: None) -> Iterator[ApiServer]:
 
 @pytest.fixture(scope="package")
 def gateway(cluster: Cluster, crds: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
-    """A gateway to which everybody is the administrator."""
+    """A gateway that treats every caller as the administrator."""
     with serve_gateway(settings_for(cluster, tmp_path_factory.mktemp("gateway"))) as one:
         yield one
 
 
 @pytest.fixture
 def namespace(api: ApiServer) -> Iterator[str]:
-    """A fresh namespace; no pod runs in it, so nothing of it is waited for."""
+    """A new namespace without pods. The test does not wait for its deletion."""
     name = f"gateway-{secrets.token_hex(4)}"
     api.create(NAMESPACES, {"metadata": {"name": name}})
     yield name
@@ -69,14 +69,14 @@ def namespace(api: ApiServer) -> Iterator[str]:
 
 @pytest.fixture
 def client(gateway: GatewayServer, api: ApiServer, namespace: str) -> Iterator[GatewayClient]:
-    """A caller with a namespace of its own, whose every answer is held against the API's description."""
+    """A caller with its own namespace, whose responses are checked against the OpenAPI document."""
     with gateway.client(event_hooks={"response": [OpenApiContract.from_gateway(gateway).check_response]}) as http:
         yield GatewayClient(http=http, api=api, namespace=namespace, uploads=gateway.gateway.upload_folder)
 
 
 @pytest.fixture(scope="package")
 def user_roles(cluster: Cluster, api: ApiServer) -> None:
-    """The roles of manifests/base; they stay, as the CRDs do, because other workers of the run need them too."""
+    """The roles of manifests/base. Like the CRDs they stay, because other workers of the run need them too."""
     files = [f"--filename={BASE / name}" for name in MANIFESTS]
     cluster.kubectl("apply", "--server-side", "--force-conflicts", *files)
 
@@ -85,7 +85,7 @@ def user_roles(cluster: Cluster, api: ApiServer) -> None:
 def authenticated_gateway(
     cluster: Cluster, api: ApiServer, user_roles: None, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[GatewayServer]:
-    """A gateway that wants a token, and that is itself what its manifests make it."""
+    """A gateway that requires a token and runs as its service account of manifests/base."""
     folder = tmp_path_factory.mktemp("guarded")
     config = json.loads(cluster.kubeconfig.read_text())
     config["users"][0]["user"] = {"token": create_token(api, "xapp-gateway", namespace="xapp-operator-system")}
@@ -102,7 +102,7 @@ def caller_factory(authenticated_gateway: GatewayServer, api: ApiServer, namespa
 
 @pytest.fixture
 def helm_user(cluster: Cluster, namespace: str, tmp_path: Path) -> Iterator[HelmUser]:
-    """Somebody with helm in the namespace; what is installed there at the end is uninstalled."""
+    """A user of helm in the namespace, whose releases are uninstalled after the test."""
     one = HelmUser(cluster, namespace, tmp_path)
     yield one
     for release in sorted(one.releases()):

@@ -1,4 +1,4 @@
-"""A client of the gateway for one caller, and a view of what its requests leave in the cluster."""
+"""A client of the gateway for one caller, and a view of the objects that its requests create."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class GatewayClient:
     def post_deployment(
         self, form: object, *, file: bytes | None = None, values: str | bytes | None = None, **query: Any
     ) -> httpx.Response:
-        """Deploy; a form that is no text is sent as JSON."""
+        """Deploy; a form that is not a string is sent as JSON."""
         return self.http.post(DEPLOYMENT, files=multipart_files(form, file=file, values=values), params=query)
 
     def put_deployment(
@@ -68,19 +68,19 @@ class GatewayClient:
         return self.http.put(path, files=multipart_files(form, file=file, values=values), params=query)
 
     def delete_deployment(self, body: object) -> httpx.Response:
-        """Remove; a body that is no text is sent as JSON."""
+        """Remove; a body that is not a string is sent as JSON."""
         content = body if isinstance(body, str | bytes) else json.dumps(body)
         return self.http.request("DELETE", DEPLOYMENT, content=content)
 
     def deploy(self, archive: bytes | None = None, *, values: str | None = None, **changes: Any) -> JsonObject:
-        """Deploy an uploaded chart that nothing is wrong with, and return its record."""
+        """Deploy an uploaded chart without errors, and return its record."""
         answer = self.post_deployment(self.deployment_form(**changes), file=archive or chart_archive(), values=values)
         assert answer.status_code == 202, answer.text
         record: JsonObject = answer.json()
         return record
 
     def xapp(self, name: str = XAPP_NAME) -> JsonObject:
-        """Return the XApp as the cluster holds it."""
+        """Return the XApp as stored in the cluster."""
         return self.api.get(f"{XAPPS.format(self.namespace)}/{name}")
 
     def write_status(self, status: JsonObject, *, name: str = XAPP_NAME) -> None:
@@ -88,15 +88,15 @@ class GatewayClient:
         self.api.patch(f"{XAPPS.format(self.namespace)}/{name}/status", {"status": status})
 
     def add_finalizer(self, name: str = XAPP_NAME) -> None:
-        """Keep an XApp from going when it is deleted, as the operator's finalizer does."""
+        """Add the operator's finalizer, so that a deleted XApp stays."""
         self._set_finalizers(["xapp-operator.io/finalizer"], name)
 
     def remove_finalizer(self, name: str = XAPP_NAME) -> None:
-        """Take that finalizer away."""
+        """Remove that finalizer."""
         self._set_finalizers([], name)
 
     def existing_objects(self) -> dict[str, list[str]]:
-        """Return what there is: XApps, charts, repositories of the namespace, and files of unfinished uploads."""
+        """Return the existing objects: XApps, charts, repositories, and files of unfinished uploads."""
         secrets = self.api.get(SECRETS.format(self.namespace))["items"]
         return {
             "xapps": self.api.names(XAPPS.format(self.namespace)),
@@ -106,7 +106,7 @@ class GatewayClient:
         }
 
     def delete_objects(self) -> None:
-        """Remove what there is."""
+        """Delete the existing objects."""
         for path in (XAPPS, SECRETS, REPOSITORIES):
             self.api.delete(path.format(self.namespace))
 
@@ -120,7 +120,7 @@ NO_OBJECTS: Final[dict[str, list[str]]] = {"xapps": [], "charts": [], "repositor
 def multipart_files(
     form: object, *, file: bytes | None = None, values: str | bytes | None = None
 ) -> dict[str, tuple[str | None, bytes | str]]:
-    """Return the parts of a request as httpx takes them; what is None is left out."""
+    """Return the parts of a request for httpx; None values are left out."""
     found: dict[str, tuple[str | None, bytes | str]] = {}
     if form is not None:
         found["xAppForm"] = (None, form if isinstance(form, str | bytes) else json.dumps(form))
@@ -137,7 +137,7 @@ def ready_status(*, generation: int = 1) -> JsonObject:
 
 
 def stalled_status(*, generation: int = 1) -> JsonObject:
-    """Return the status of an XApp that will not become ready."""
+    """Return the status of an XApp that is stalled."""
     return _status(
         generation,
         "Failed",
@@ -161,7 +161,7 @@ def _condition(kind: str, status: str, reason: str, generation: int) -> JsonObje
         "type": kind,
         "status": status,
         "reason": reason,
-        "message": "said by a test",
+        "message": "written by a test",
         "lastTransitionTime": "2026-11-20T08:01:00Z",
         "observedGeneration": generation,
     }

@@ -29,7 +29,7 @@ ARCHIVE: Final = chart_archive()
 
 @pytest.fixture
 def editor(caller_factory: CallerFactory) -> Iterator[GatewayClient]:
-    """One who may edit one namespace, as most who deploy xApps may."""
+    """A caller with the role edit in one namespace, like most users."""
     with caller_factory.client_with_token(caller_factory.create_account("jane", "edit")) as desk:
         yield desk
 
@@ -45,7 +45,7 @@ REQUESTS: Final[dict[str, Callable[[httpx.Client], httpx.Response]]] = {
 
 @pytest.mark.parametrize("name", REQUESTS)
 @pytest.mark.parametrize("token", ["not-known", "eyJhbGciOiJub25lIn0.e30."])
-def test_a_token_that_the_cluster_does_not_know_is_401_before_all_else(
+def test_an_unknown_token_is_401_before_any_other_check(
     authenticated_gateway: GatewayServer, name: str, token: str
 ) -> None:
     with authenticated_gateway.client(headers={"Authorization": f"Bearer {token}"}) as http:
@@ -55,7 +55,7 @@ def test_a_token_that_the_cluster_does_not_know_is_401_before_all_else(
     assert token not in answer.text
 
 
-def test_one_who_may_edit_a_namespace_deploys_upgrades_lists_and_removes_there(editor: GatewayClient) -> None:
+def test_an_editor_deploys_upgrades_lists_and_removes_in_the_namespace(editor: GatewayClient) -> None:
     assert editor.post_deployment(editor.deployment_form(), file=ARCHIVE).status_code == 202
     assert editor.put_deployment(editor.deployment_form(version="0.2.0"), values="a: 1").status_code == 202
     assert editor.put_deployment(editor.deployment_form(team="x"), dryRun="true").status_code == 422
@@ -65,8 +65,8 @@ def test_one_who_may_edit_a_namespace_deploys_upgrades_lists_and_removes_there(e
     assert editor.delete_deployment({"name": XAPP_NAME, "namespace": editor.namespace}).status_code == 202
 
 
-def test_elsewhere_is_403_whether_it_exists_or_not(editor: GatewayClient) -> None:
-    told: list[list[str]] = []
+def test_other_namespaces_are_403_whether_they_exist_or_not(editor: GatewayClient) -> None:
+    error_texts: list[list[str]] = []
     for where in ("kube-system", "nowhere-at-all"):
         form = editor.deployment_form(namespace=where)
         answers = [
@@ -78,8 +78,8 @@ def test_elsewhere_is_403_whether_it_exists_or_not(editor: GatewayClient) -> Non
             editor.http.get(f"/api/xapps/{where}/{XAPP_NAME}"),
         ]
         assert [each.status_code for each in answers] == [403] * len(answers)
-        told.append([each.text.replace(where, "…") for each in answers])
-    assert told[0] == told[1]
+        error_texts.append([each.text.replace(where, "…") for each in answers])
+    assert error_texts[0] == error_texts[1]
 
 
 def test_403_comes_before_every_other_validation_error(editor: GatewayClient) -> None:
@@ -116,7 +116,7 @@ def test_creating_a_namespace_without_permission_is_403(caller_factory: CallerFa
     assert caller_factory.api.find(f"{NAMESPACES}/{where}") is None
 
 
-def test_one_without_the_right_to_save_repositories_deploys_no_remote_chart(caller_factory: CallerFactory) -> None:
+def test_a_remote_chart_is_403_without_permission_to_save_repositories(caller_factory: CallerFactory) -> None:
     token = caller_factory.create_account("half")
     caller_factory.grant("half", xapps=["get", "create", "update"])
     with caller_factory.client_with_token(token) as half:
@@ -127,10 +127,10 @@ def test_one_without_the_right_to_save_repositories_deploys_no_remote_chart(call
         assert half.post_deployment(half.deployment_form(), file=ARCHIVE).status_code == 202
 
 
-def test_a_chart_that_others_uploaded_is_not_read_with_the_gateways_rights(
+def test_a_chart_secret_is_not_read_with_the_gateways_permissions(
     caller_factory: CallerFactory, editor: GatewayClient
 ) -> None:
-    # Only a Secret of our own type is read as the gateway; an XApp may name any other, which is read as its caller.
+    # The gateway reads only Secrets of its own type with its own permissions, and any other with those of the caller.
     body = {"metadata": {"name": "precious"}, "stringData": {"chart.tgz": "hunter2"}}
     caller_factory.api.create(SECRETS.format(caller_factory.namespace), body)
     editor.deploy(ARCHIVE)
@@ -142,10 +142,10 @@ def test_a_chart_that_others_uploaded_is_not_read_with_the_gateways_rights(
         answer = half.put_deployment(half.deployment_form(), dryRun="true")
     assert answer.status_code == 200
     assert answer.json()["manifest"] == ""
-    # Who may read that Secret is told that it holds no chart, and nothing of what it holds.
-    told = editor.put_deployment(editor.deployment_form(), dryRun="true")
-    assert told.status_code == 422
-    assert "hunter2" not in answer.text + told.text
+    # Who may read that Secret is dry_run that it holds no chart, and nothing of what it holds.
+    dry_run = editor.put_deployment(editor.deployment_form(), dryRun="true")
+    assert dry_run.status_code == 422
+    assert "hunter2" not in answer.text + dry_run.text
 
 
 def test_writes_are_in_the_audit_log_under_the_callers_name(
@@ -176,9 +176,7 @@ def test_writes_are_in_the_audit_log_under_the_callers_name(
     assert wait_until(written, timeout=60, what="the audit log", interval=0.2) == expected
 
 
-def test_no_token_and_no_value_gets_into_the_log(
-    caller_factory: CallerFactory, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_tokens_and_values_are_not_logged(caller_factory: CallerFactory, capfd: pytest.CaptureFixture[str]) -> None:
     token = caller_factory.create_account("jane", "edit")
     with caller_factory.client_with_token(token) as desk:
         desk.post_deployment(

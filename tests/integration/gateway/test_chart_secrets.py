@@ -1,4 +1,4 @@
-"""The Secret of an uploaded chart while its owners come and go: who deploys a chart again must not lose it."""
+"""The Secret of an uploaded chart while owners are added and removed: a new deployment must not lose it."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def own(client: GatewayClient, *owners: dict[str, Any]) -> None:
     client.api.patch(f"{SECRETS.format(client.namespace)}/{SECRET}", {"metadata": {"ownerReferences": list(owners)}})
 
 
-def test_a_chart_whose_only_owner_has_just_gone_is_freed_when_it_is_uploaded_again(client: GatewayClient) -> None:
-    """The garbage collector would take it with its owner, after the new XApp has been told of it."""
+def test_a_chart_without_a_living_owner_is_released_by_a_new_upload(client: GatewayClient) -> None:
+    """The garbage collector would delete it with its owner, although the new XApp refers to it."""
     client.deploy(ARCHIVE)
     own(client, owner(client))
     assert client.delete_deployment({"name": XAPP_NAME, "namespace": client.namespace}).status_code == 202
@@ -44,7 +44,7 @@ def test_a_chart_whose_only_owner_has_just_gone_is_freed_when_it_is_uploaded_aga
     assert "ownerReferences" not in kept["metadata"]
 
 
-def test_an_owner_on_its_way_out_does_not_count(client: GatewayClient) -> None:
+def test_a_terminating_owner_does_not_count(client: GatewayClient) -> None:
     client.deploy(ARCHIVE)
     own(client, owner(client))
     client.add_finalizer()
@@ -59,7 +59,7 @@ def test_an_owner_on_its_way_out_does_not_count(client: GatewayClient) -> None:
     client.remove_finalizer()
 
 
-def test_living_owners_stay_and_dead_ones_go(client: GatewayClient) -> None:
+def test_deleted_owners_are_removed_and_existing_ones_stay(client: GatewayClient) -> None:
     client.deploy(ARCHIVE)
     living = owner(client)
     dead = {**living, "name": "acme-ran-dead", "uid": "00000000-0000-0000-0000-000000000000"}

@@ -1,4 +1,4 @@
-"""The configuration of an xApp: what is told of it, and what a change of its values does."""
+"""The configuration of an xApp: what is shown, and what a change of its values does."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def deployed(client: GatewayClient) -> GatewayClient:
 
 @pytest.fixture
 def released(deployed: GatewayClient, helm_user: HelmUser) -> GatewayClient:
-    """The same with the release that an operator would have made."""
+    """The same with the release that an operator would have installed."""
     helm_user.install(XAPP_NAME, CHART, greeting="hi", token="hunter22")
     report(deployed, 1)
     return deployed
@@ -94,7 +94,7 @@ def generation_of(client: GatewayClient) -> int:
     return found
 
 
-def test_before_the_first_revision_there_are_the_values(deployed: GatewayClient) -> None:
+def test_before_the_first_revision_the_configuration_has_the_values(deployed: GatewayClient) -> None:
     assert show(deployed) == {
         "services": [],
         "values": {**WRITTEN, "token": MASK},
@@ -129,7 +129,7 @@ def test_the_configuration_of_a_labelled_chart_is_what_helm_was_given(
     wait_until(lambda: show(client, "by-hand")["services"], timeout=WAIT_SECONDS, what="its Service")
 
 
-def test_who_may_not_read_secrets_sees_what_else_there_is(
+def test_without_access_to_secrets_the_rest_of_the_configuration_is_shown(
     caller_factory: CallerFactory, released: GatewayClient
 ) -> None:
     with caller_factory.client_with_token(caller_factory.create_account("viewer", "view")) as viewer:
@@ -148,7 +148,7 @@ def test_values_are_written_with_the_callers_identity(caller_factory: CallerFact
     assert values_of(deployed)["greeting"] == "there"
 
 
-def test_put_replaces_all_values_and_nothing_else(deployed: GatewayClient) -> None:
+def test_put_replaces_only_the_values(deployed: GatewayClient) -> None:
     before = deployed.xapp()
     answer = put(deployed, {"greeting": "there"})
     assert answer.status_code == 202
@@ -182,12 +182,12 @@ def test_a_change_that_changes_nothing_writes_nothing(deployed: GatewayClient, b
     assert deployed.xapp() == before
 
 
-def test_true_is_not_one(deployed: GatewayClient) -> None:
+def test_true_and_one_are_different_values(deployed: GatewayClient) -> None:
     assert patch(deployed, {"keep": {"a": True}}).status_code == 202
     assert values_of(deployed)["keep"]["a"] is True
 
 
-def test_shown_configuration_can_be_sent_back_unchanged(deployed: GatewayClient) -> None:
+def test_a_displayed_configuration_can_be_sent_back_unchanged(deployed: GatewayClient) -> None:
     shown = show(deployed)["values"]
     assert put(deployed, {**shown, "greeting": "there"}).status_code == 202
     assert values_of(deployed) == {**WRITTEN, "greeting": "there"}
@@ -200,7 +200,7 @@ def test_a_mask_without_a_value_behind_it_is_refused(deployed: GatewayClient) ->
     assert values_of(deployed) == WRITTEN
 
 
-def test_the_schema_of_the_chart_decides_before_anything_is_written(deployed: GatewayClient) -> None:
+def test_values_are_checked_against_the_schema_before_any_write(deployed: GatewayClient) -> None:
     before = deployed.xapp()
     for answer in (put(deployed, {"replicas": "two"}), patch(deployed, {"replicas": 0})):
         assert answer.status_code == 422
@@ -209,7 +209,7 @@ def test_the_schema_of_the_chart_decides_before_anything_is_written(deployed: Ga
     assert deployed.xapp() == before
 
 
-def test_a_schema_that_refers_outside_is_left_to_the_operator(client: GatewayClient) -> None:
+def test_an_external_schema_is_left_to_the_operator(client: GatewayClient) -> None:
     outside = {"$ref": "https://schemas.example.com/values.json"}
     client.deploy(chart_archive({"values.schema.json": json.dumps(outside)}))
     answer = patch(client, {"a": 1}, dryRun="true")
@@ -244,14 +244,14 @@ def test_a_body_that_holds_no_values_is_refused(deployed: GatewayClient, body: b
     assert deployed.xapp() == before
 
 
-def test_a_patch_cannot_make_values_larger_than_they_may_be(deployed: GatewayClient) -> None:
+def test_a_patch_cannot_make_values_exceed_the_limit(deployed: GatewayClient) -> None:
     half = "x" * 600_000
     assert patch(deployed, {"one": half}).status_code == 202
     answer = patch(deployed, {"two": half})
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (413, "values")
 
 
-def test_a_dry_run_shows_what_would_change_and_changes_nothing(released: GatewayClient) -> None:
+def test_a_dry_run_shows_the_changes_without_writing(released: GatewayClient) -> None:
     before = released.xapp()
     answer = patch(released, {"greeting": "there", "token": "hunter33"}, dryRun="true")
     assert answer.status_code == 200
@@ -274,7 +274,7 @@ def test_a_dry_run_without_a_release_shows_everything_as_new(deployed: GatewayCl
     assert "greeting: hello" in found["diff"]
 
 
-def test_a_dry_run_of_who_may_not_read_secrets_has_no_diff(
+def test_a_dry_run_without_access_to_secrets_has_no_diff(
     caller_factory: CallerFactory, released: GatewayClient
 ) -> None:
     token = caller_factory.create_account("half")
@@ -286,7 +286,7 @@ def test_a_dry_run_of_who_may_not_read_secrets_has_no_diff(
         assert "get secrets" in found["warnings"][-1]
 
 
-def test_a_change_waits_when_asked_to(deployed: GatewayClient) -> None:
+def test_a_change_waits_on_request(deployed: GatewayClient) -> None:
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(patch, deployed, {"greeting": "there"}, wait="60")
         wait_until(lambda: generation_of(deployed) == 2, timeout=WAIT_SECONDS, what="the change to be written")
@@ -295,7 +295,7 @@ def test_a_change_waits_when_asked_to(deployed: GatewayClient) -> None:
     assert (answer.status_code, answer.json()["ready"]) == (200, True)
 
 
-def test_changes_at_the_same_time_are_all_kept(deployed: GatewayClient) -> None:
+def test_concurrent_changes_are_all_kept(deployed: GatewayClient) -> None:
     start = threading.Barrier(3)
 
     def change(number: int) -> int:
@@ -325,7 +325,7 @@ def test_values_that_cannot_be_checked_are_not_written(client: GatewayClient) ->
     assert "values" not in client.xapp()["spec"]
 
 
-def test_the_chart_in_a_secret_of_ones_own_is_looked_at_too(deployed: GatewayClient) -> None:
+def test_the_chart_in_a_secret_of_the_caller_is_checked_too(deployed: GatewayClient) -> None:
     own = {"metadata": {"name": "own"}, "data": {"chart": _encoded(CHART)}}
     deployed.api.create(SECRETS.format(deployed.namespace), own)
     archive = {"secretRef": {"name": "own", "key": "chart"}, "digest": None}
@@ -334,14 +334,14 @@ def test_the_chart_in_a_secret_of_ones_own_is_looked_at_too(deployed: GatewayCli
     assert patch(deployed, {"replicas": 2}).status_code == 202
 
 
-def test_what_helm_installed_by_hand_is_not_configured_here(client: GatewayClient, helm_user: HelmUser) -> None:
+def test_a_release_installed_by_hand_cannot_be_configured(client: GatewayClient, helm_user: HelmUser) -> None:
     helm_user.install("by-hand", drax_chart())
     registered(client, "by-hand")
     answer = client.http.put(path(client, "by-hand"), json={"values": {}})
     assert (answer.status_code, "adopt" in answer.json()["detail"]) == (409, True)
 
 
-def test_an_xapp_on_its_way_out_is_not_configured(deployed: GatewayClient) -> None:
+def test_a_terminating_xapp_cannot_be_configured(deployed: GatewayClient) -> None:
     deployed.add_finalizer()
     assert deployed.delete_deployment({"name": XAPP_NAME, "namespace": deployed.namespace}).status_code == 202
     answer = patch(deployed, {"greeting": "there"})
@@ -350,13 +350,13 @@ def test_an_xapp_on_its_way_out_is_not_configured(deployed: GatewayClient) -> No
 
 
 @pytest.mark.parametrize("query", ["dryrun=true", "dryRun=2", "wait=-1", "x="])
-def test_the_query_is_read_before_anything_is_written(deployed: GatewayClient, query: str) -> None:
+def test_the_query_is_checked_before_any_write(deployed: GatewayClient, query: str) -> None:
     answer = deployed.http.patch(f"{path(deployed)}?{query}", json={"greeting": "there"})
     assert answer.status_code == 400
     assert values_of(deployed) == WRITTEN
 
 
-def test_of_an_xapp_that_is_not_there_nothing_is_told(client: GatewayClient) -> None:
+def test_a_missing_xapp_is_404(client: GatewayClient) -> None:
     for method in ("GET", "PUT", "PATCH"):
         assert client.http.request(method, path(client, "none"), json={"values": {}}).status_code == 404
 

@@ -1,4 +1,4 @@
-"""Deploying over REST: what is written, what is answered, and that a refusal leaves nothing."""
+"""Deploying over REST: written objects, responses, and that a refusal leaves nothing."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_deployment_is_under_the_versioned_path_too(client: GatewayClient) -> 
     assert answer.status_code == 202
 
 
-def test_the_name_is_composed_and_what_only_a_remote_chart_has_is_dropped(client: GatewayClient) -> None:
+def test_the_name_is_composed_and_remote_chart_fields_are_dropped(client: GatewayClient) -> None:
     form = client.deployment_form(
         organization="ACME Corp.", team="R&D", xAppName="Hello_World", url="x", repoName="_", chartName=""
     )
@@ -99,9 +99,7 @@ def test_a_remote_chart_saves_its_repository(client: GatewayClient, charts: Char
     assert spec["values"] == {"greeting": "hi"}
 
 
-def test_a_saved_repository_is_used_again_and_never_with_another_url(
-    client: GatewayClient, charts: ChartServer
-) -> None:
+def test_a_saved_repository_is_reused_only_with_the_same_url(client: GatewayClient, charts: ChartServer) -> None:
     assert client.post_deployment(client.remote_form(charts.url)).status_code == 202
     assert client.post_deployment(client.remote_form(charts.url, team="two")).status_code == 202
     refused = client.post_deployment(client.remote_form("https://charts.example.com", team="three"))
@@ -110,7 +108,7 @@ def test_a_saved_repository_is_used_again_and_never_with_another_url(
     assert sorted(client.existing_objects()["xapps"]) == [XAPP_NAME, "acme-two-hello"]
 
 
-def test_a_dry_run_of_an_upload_shows_all_and_writes_nothing(client: GatewayClient) -> None:
+def test_a_dry_run_of_an_upload_shows_everything_and_writes_nothing(client: GatewayClient) -> None:
     files = {
         "values.yaml": "greeting: hello\npassword: from-the-chart\n",
         "templates/configmap.yaml": CONFIGMAP_TEMPLATE,
@@ -137,7 +135,7 @@ def test_a_dry_run_of_a_remote_chart_fetches_it_and_writes_nothing(client: Gatew
     assert client.existing_objects() == NO_OBJECTS
 
 
-def test_a_dry_run_of_a_remote_chart_that_is_not_there_says_which_there_are(
+def test_a_dry_run_of_a_missing_remote_chart_lists_the_existing_ones(
     client: GatewayClient, charts: ChartServer
 ) -> None:
     answer = client.post_deployment(client.remote_form(charts.url, version="9.9"), dryRun="true")
@@ -146,20 +144,20 @@ def test_a_dry_run_of_a_remote_chart_that_is_not_there_says_which_there_are(
     assert answer.json()["errors"]
 
 
-def test_a_dry_run_into_a_namespace_that_does_not_exist_says_so(client: GatewayClient, unmade: str) -> None:
+def test_a_dry_run_reports_a_missing_namespace(client: GatewayClient, unmade: str) -> None:
     answer = client.post_deployment(client.deployment_form(namespace=unmade), file=ARCHIVE, dryRun="true")
     assert answer.status_code == 200
     assert unmade in answer.json()["warnings"][0]
     assert client.api.find(f"{NAMESPACES}/{unmade}") is None
 
 
-def test_a_missing_namespace_is_made(client: GatewayClient, unmade: str) -> None:
+def test_a_missing_namespace_is_created(client: GatewayClient, unmade: str) -> None:
     assert client.post_deployment(client.deployment_form(namespace=unmade), file=ARCHIVE).status_code == 202
     assert client.api.names(XAPPS.format(unmade)) == [XAPP_NAME]
 
 
-def test_a_namespace_that_was_made_for_a_refused_deployment_is_removed(client: GatewayClient, unmade: str) -> None:
-    # The API server alone refuses it: a rule that no check of the gateway repeats.
+def test_a_namespace_created_for_a_refused_deployment_is_removed(client: GatewayClient, unmade: str) -> None:
+    # Only the API server checks this rule.
     answer = client.post_deployment(client.deployment_form(namespace=unmade), file=ARCHIVE, values=unstorable_values())
     assert answer.status_code == 413
     found = client.api.find(f"{NAMESPACES}/{unmade}")
@@ -167,7 +165,9 @@ def test_a_namespace_that_was_made_for_a_refused_deployment_is_removed(client: G
 
 
 @pytest.mark.parametrize("character", ["<", '"', "\\"])
-def test_what_the_cluster_cannot_store_is_too_large_and_leaves_nothing(client: GatewayClient, character: str) -> None:
+def test_a_deployment_too_large_for_the_cluster_is_refused_and_leaves_nothing(
+    client: GatewayClient, character: str
+) -> None:
     answer = client.post_deployment(client.deployment_form(), file=ARCHIVE, values=unstorable_values(character))
     assert answer.status_code == 413
     assert answer.json()["errors"][0]["field"] == "values"
@@ -209,7 +209,7 @@ def test_the_same_chart_is_stored_once(client: GatewayClient) -> None:
     assert len(written["xapps"]) == 2
 
 
-def test_many_who_deploy_the_same_chart_at_once_all_get_it(client: GatewayClient) -> None:
+def test_concurrent_deployments_of_the_same_chart_all_succeed(client: GatewayClient) -> None:
     with ThreadPoolExecutor(6) as pool:
         answers = list(
             pool.map(
@@ -221,7 +221,7 @@ def test_many_who_deploy_the_same_chart_at_once_all_get_it(client: GatewayClient
     assert client.existing_objects()["charts"] == [SECRET]
 
 
-def test_of_many_who_deploy_the_same_xapp_at_once_one_wins(client: GatewayClient) -> None:
+def test_one_of_several_concurrent_deployments_of_the_same_xapp_succeeds(client: GatewayClient) -> None:
     with ThreadPoolExecutor(6) as pool:
         answers = list(
             pool.map(lambda _: client.post_deployment(client.deployment_form(), file=ARCHIVE).status_code, range(6))
@@ -230,7 +230,7 @@ def test_of_many_who_deploy_the_same_xapp_at_once_one_wins(client: GatewayClient
     assert client.existing_objects() == {**NO_OBJECTS, "xapps": [XAPP_NAME], "charts": [SECRET]}
 
 
-def test_what_exists_is_not_deployed_again(client: GatewayClient) -> None:
+def test_an_existing_xapp_is_not_deployed_again(client: GatewayClient) -> None:
     client.deploy(ARCHIVE)
     answer = client.post_deployment(client.deployment_form(), file=chart_archive(version="0.2.0"))
     assert answer.status_code == 409
@@ -238,7 +238,7 @@ def test_what_exists_is_not_deployed_again(client: GatewayClient) -> None:
     assert client.existing_objects()["charts"] == [SECRET]
 
 
-def test_another_identity_of_the_same_name_is_a_conflict_that_names_the_other(client: GatewayClient) -> None:
+def test_another_identity_with_the_same_name_is_a_conflict_that_names_it(client: GatewayClient) -> None:
     client.deploy(ARCHIVE)
     answer = client.post_deployment(
         client.deployment_form(organization="Acme-RAN", team="hello", xAppName="!a"), file=ARCHIVE
@@ -270,7 +270,7 @@ def test_templates_that_call_fail_only_warn(client: GatewayClient) -> None:
 
 
 def unstorable_values(character: str = "<") -> str:
-    """Return values within their cap that are beyond it in the API server's JSON."""
+    """Return values within their limit that exceed it in the API server's JSON."""
     return "text: '" + character * 1_000_000 + "'"
 
 

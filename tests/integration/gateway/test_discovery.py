@@ -46,7 +46,7 @@ def names(http: httpx.Client, **query: Any) -> list[str]:
 
 
 def wait_for_services(client: GatewayClient, *wanted: str) -> list[JsonObject]:
-    """Wait until the namespace's list is just `wanted`."""
+    """Wait until the namespace's list equals `wanted`."""
     wait_until(
         lambda: names(client.http, namespace=client.namespace) == list(wanted),
         timeout=SECONDS,
@@ -63,12 +63,12 @@ def xapp_of(client: GatewayClient, name: str) -> object:
 
 
 def wait_for_xapp(client: GatewayClient, name: str, wanted: str | None) -> None:
-    """Wait until a Service is said to be of the xApp `wanted`."""
+    """Wait until a Service belongs to the xApp `wanted`."""
     expected = {"namespace": client.namespace, "name": wanted} if wanted else None
     wait_until(lambda: xapp_of(client, name) == expected, timeout=SECONDS, what=f"{name} to be of {wanted}")
 
 
-def test_a_service_that_comes_changes_and_goes_is_told_as_it_is(client: GatewayClient) -> None:
+def test_a_service_is_listed_as_it_is_created_changed_and_deleted(client: GatewayClient) -> None:
     path = SERVICES.format(client.namespace)
     made = client.api.create(path, service("e2-node", NETCONF, labels={"app": "ric"}))
     (found,) = wait_for_services(client, "e2-node")
@@ -130,7 +130,7 @@ def services(gateway: GatewayServer, api: ApiServer) -> Iterator[ManyServices]:
         api.delete(f"{NAMESPACES}/{namespace}")
 
 
-def test_the_list_is_by_namespace_and_name_page_by_page(services: ManyServices) -> None:
+def test_the_list_is_paginated_and_sorted_by_namespace_and_name(services: ManyServices) -> None:
     query: dict[str, Any] = {"label": f"crowd={services.label_value}"}
     expected = [(services.a, "broker"), (services.a, "e2t"), (services.a, "message-bus"), (services.b, "e2t")]
     assert [(each["namespace"], each["name"]) for each in list_services(services.http, **query)] == expected
@@ -171,19 +171,19 @@ MATCHING_NAMES: Final[dict[str, list[str]]] = {
 
 @pytest.mark.parametrize("query", MATCHING_NAMES)
 def test_services_are_found_by_label_port_and_name(services: ManyServices, query: str) -> None:
-    asked = dict(each.split("=", 1) for each in query.split("&"))
+    parameters = dict(each.split("=", 1) for each in query.split("&"))
     places = {services.a: "a", services.b: "b"}
     found: list[str] = []
     for namespace, place in places.items():
-        found += [f"{place}/{name}" for name in names(services.http, namespace=namespace, **asked)]
+        found += [f"{place}/{name}" for name in names(services.http, namespace=namespace, **parameters)]
     assert found == MATCHING_NAMES[query]
-    everywhere = list_services(services.http, **asked)
+    everywhere = list_services(services.http, **parameters)
     here = [f"{places[each['namespace']]}/{each['name']}" for each in everywhere if each["namespace"] in places]
     assert here == MATCHING_NAMES[query]
 
 
 @pytest.mark.parametrize(
-    ("query", "said"),
+    ("query", "expected_message"),
     [
         ({"label": "tier=core,"}, "a term is missing at its end"),
         ({"label": ","}, 'at ","'),
@@ -204,12 +204,12 @@ def test_services_are_found_by_label_port_and_name(services: ManyServices, query
         ({"labels": "a=b"}, "did you mean 'label'?"),
     ],
 )
-def test_what_cannot_be_looked_for_is_refused(services: ManyServices, query: dict[str, str], said: str) -> None:
+def test_an_invalid_search_is_refused(services: ManyServices, query: dict[str, str], expected_message: str) -> None:
     answer = services.http.get(PATH, params=query)
     assert answer.status_code == 400, answer.text
     (error,) = answer.json()["errors"]
     assert error["field"] == next(iter(query))
-    assert said in error["message"]
+    assert expected_message in error["message"]
 
 
 def of_release(name: str, *, namespace: str, release: str, labels: dict[str, str] | None = None) -> JsonObject:
@@ -217,7 +217,7 @@ def of_release(name: str, *, namespace: str, release: str, labels: dict[str, str
     return service(name, labels=labels, annotations=annotations)
 
 
-def test_a_service_is_said_to_be_of_the_xapp_whose_release_it_is_in(client: GatewayClient) -> None:
+def test_a_service_belongs_to_the_xapp_of_its_release(client: GatewayClient) -> None:
     path, labels = SERVICES.format(client.namespace), {"drax/role": "xapp", "drax/xapp-name": "hello"}
     client.api.create(path, of_release("api", namespace=client.namespace, release="by-hand", labels=labels))
     client.api.create(path, of_release("unlabelled", namespace=client.namespace, release="by-hand"))
@@ -236,14 +236,14 @@ def test_a_service_is_said_to_be_of_the_xapp_whose_release_it_is_in(client: Gate
     wait_for_xapp(client, "api", "by-hand")
 
 
-def test_our_label_without_helm_names_the_xapp(client: GatewayClient) -> None:
+def test_the_operators_label_names_the_xapp_without_helm(client: GatewayClient) -> None:
     path = SERVICES.format(client.namespace)
     client.api.create(
         XAPPS.format(client.namespace), xapp_manifest("mine", namespace=client.namespace, releaseName="another")
     )
     labels = {"xapp-operator.io/xapp": "mine"}
     client.api.create(path, service("made-later", labels=labels))
-    # Helm's word stands above a label, and nobody has this release.
+    # Helm's annotation takes precedence over a label, and this release belongs to no xApp.
     client.api.create(path, of_release("of-nobody", namespace=client.namespace, release="mine"))
     client.api.create(path, of_release("of-elsewhere", namespace="default", release="another", labels=labels))
     wait_for_services(client, "made-later", "of-elsewhere", "of-nobody")
@@ -252,13 +252,13 @@ def test_our_label_without_helm_names_the_xapp(client: GatewayClient) -> None:
 
 
 def granted(caller_factory: CallerFactory, name: str, **rights: list[str]) -> str:
-    """Make an account that may `resource=verbs` of the core group in the namespace; return its token."""
+    """Create an account that may `resource=verbs` of the core group in the namespace; return its token."""
     token = caller_factory.create_account(name)
     caller_factory.grant(name, group="", **rights)
     return token
 
 
-def test_each_sees_services_where_they_may_list_them(caller_factory: CallerFactory) -> None:
+def test_callers_see_services_only_where_they_may_list_them(caller_factory: CallerFactory) -> None:
     caller_factory.api.create(SERVICES.format(caller_factory.namespace), service("api"))
     with (
         caller_factory.client_with_token(granted(caller_factory, "lister", services=["list"])) as lister,
@@ -279,7 +279,7 @@ def test_each_sees_services_where_they_may_list_them(caller_factory: CallerFacto
             assert "you may not list services" in refusal.json()["detail"]
 
 
-def test_an_xapp_is_named_to_those_only_who_may_list_xapps(caller_factory: CallerFactory) -> None:
+def test_an_xapp_is_named_only_to_callers_who_may_list_xapps(caller_factory: CallerFactory) -> None:
     caller_factory.api.create(
         XAPPS.format(caller_factory.namespace),
         xapp_manifest("hidden", namespace=caller_factory.namespace, releaseName="r"),
@@ -291,9 +291,11 @@ def test_an_xapp_is_named_to_those_only_who_may_list_xapps(caller_factory: Calle
         caller_factory.client_with_token(granted(caller_factory, "lister", services=["list"])) as desk,
         caller_factory.client_with_token(caller_factory.create_account("v", "view")) as v,
     ):
-        told = {"namespace": caller_factory.namespace, "name": "hidden"}
+        expected_xapp = {"namespace": caller_factory.namespace, "name": "hidden"}
         wait_until(
-            lambda: [each["xApp"] for each in list_services(v.http)] == [told], timeout=SECONDS, what="the viewer"
+            lambda: [each["xApp"] for each in list_services(v.http)] == [expected_xapp],
+            timeout=SECONDS,
+            what="the viewer",
         )
         wait_until(lambda: names(desk.http) == ["api"], timeout=SECONDS, what="the lister's right")
         for query in ({}, {"namespace": caller_factory.namespace}):

@@ -165,10 +165,10 @@ async def refused_there(kube: KubeClient, whole: JsonObject, namespace: str) -> 
     try:
         await kube.create(XAPPS, body, dry_run=True)
     except Invalid as error:
-        told = to_form_error(error)
-        # A field that it does not know it names in the message only.
-        named = {top(each.field) for each in told.errors if each.field.count(".")}
-        return named or {field for field in whole if f'"spec.{field}' in told.message}
+        form_error = to_form_error(error)
+        # It names an unknown field only in the message.
+        named = {top(each.field) for each in form_error.errors if each.field.count(".")}
+        return named or {field for field in whole if f'"spec.{field}' in form_error.message}
     return set()
 
 

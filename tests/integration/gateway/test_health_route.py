@@ -26,7 +26,7 @@ EVENTS: Final = "/api/v1/namespaces/{}/events"
 AILING: Final = {
     **ready_status(),
     "phase": "Degraded",
-    "health": {"status": "Degraded", "message": "said by a test"},
+    "health": {"status": "Degraded", "message": "written by a test"},
     "release": {"name": XAPP_NAME, "revision": 1},
 }
 
@@ -45,7 +45,7 @@ def health(client: GatewayClient, name: str = XAPP_NAME) -> JsonObject:
     return found
 
 
-def told(client: GatewayClient, condition: Any, *, what: str) -> JsonObject:
+def wait_health(client: GatewayClient, condition: Any, *, what: str) -> JsonObject:
     """Wait until the health satisfies `condition`, and return it."""
 
     def matching() -> JsonObject | None:
@@ -69,7 +69,7 @@ def kinds_of(report: JsonObject) -> set[str]:
 def test_a_healthy_xapp_shows_its_objects_and_pods(client: GatewayClient, helm_user: HelmUser) -> None:
     helm_user.install(XAPP_NAME, drax_chart())
     wanted = {"Deployment", "Service", "ConfigMap"}
-    report = told(
+    report = wait_health(
         client,
         lambda found: found["status"] == "Healthy" and found["pods"] and wanted <= kinds_of(found),
         what="a healthy xApp",
@@ -93,27 +93,25 @@ def test_a_healthy_xapp_shows_its_objects_and_pods(client: GatewayClient, helm_u
     }
 
 
-def test_the_container_of_a_pod_that_crashes_is_told_with_exit_code_and_events(
-    client: GatewayClient, helm_user: HelmUser
-) -> None:
+def test_a_crashing_container_is_reported_with_exit_code_and_events(client: GatewayClient, helm_user: HelmUser) -> None:
     helm_user.install(XAPP_NAME, drax_chart())
-    told(client, lambda found: found["pods"], what="the pod of the chart")
+    wait_health(client, lambda found: found["pods"], what="the pod of the chart")
     pod = crashing_pod(client)
     try:
-        report = told(
+        report = wait_health(
             client, lambda found: any(each["name"] == "crashing" for each in found["pods"]), what="the crashing pod"
         )
         shown = next(each for each in report["pods"] if each["name"] == "crashing")
         assert (shown["ready"], shown["restarts"]) == (False, 4)
         [container] = shown["containers"]
         assert (container["state"], container["reason"], container["exitCode"]) == ("terminated", "CrashLoopBackOff", 3)
-        assert container["message"] == "said before\nthe last words"
+        assert container["message"] == "earlier line\nlast line"
     finally:
         client.api.delete(pod)
 
 
 def crashing_pod(client: GatewayClient) -> str:
-    """Make a pod that the Deployment's selector picks and no node runs, and say of it what a kubelet would."""
+    """Create a pod that matches the Deployment's selector, and write its status as a kubelet would."""
     account = f"{ACCOUNTS.format(client.namespace)}/default"
     wait_until(lambda: client.api.find(account), timeout=WAIT_SECONDS, what="the service account of the namespace")
     pods = PODS.format(client.namespace)
@@ -127,15 +125,15 @@ def crashing_pod(client: GatewayClient) -> str:
             },
         },
     )
-    ended = {"terminated": {"exitCode": 3, "reason": "Error", "message": "said before\nthe last words"}}
+    ended = {"terminated": {"exitCode": 3, "reason": "Error", "message": "earlier line\nlast line"}}
     statuses = [{"name": "core", "ready": False, "restartCount": 4, "state": ended, "image": "i", "imageID": ""}]
     client.api.patch(f"{pods}/crashing/status", {"status": {"phase": "Running", "containerStatuses": statuses}})
     return f"{pods}/crashing"
 
 
-def test_events_about_its_objects_are_told_and_no_others(client: GatewayClient, helm_user: HelmUser) -> None:
+def test_only_events_about_its_objects_are_reported(client: GatewayClient, helm_user: HelmUser) -> None:
     helm_user.install(XAPP_NAME, drax_chart())
-    told(client, lambda found: found["pods"], what="the pod of the chart")
+    wait_health(client, lambda found: found["pods"], what="the pod of the chart")
     for name, about in (("ours", XAPP_NAME), ("theirs", "somebody-else")):
         involved = {"apiVersion": "apps/v1", "kind": "Deployment", "name": about, "namespace": client.namespace}
         body = {"involvedObject": involved, "reason": "Told", "message": name, "type": "Warning", "count": 2}
@@ -144,34 +142,34 @@ def test_events_about_its_objects_are_told_and_no_others(client: GatewayClient, 
     assert [(each["message"], each["count"], each["object"]["name"]) for each in events] == [("ours", 2, XAPP_NAME)]
 
 
-def test_an_object_that_is_gone_is_named_where_something_is_wrong(client: GatewayClient, helm_user: HelmUser) -> None:
+def test_a_missing_object_is_named_as_the_root_cause(client: GatewayClient, helm_user: HelmUser) -> None:
     helm_user.install(XAPP_NAME, drax_chart())
     client.deploy()
     client.write_status(ready_status())
     client.api.delete(f"{SERVICES.format(client.namespace)}/{XAPP_NAME}-api")
     client.write_status(AILING)
     gone = {"kind": "Service", "name": f"{XAPP_NAME}-api", "namespace": client.namespace}
-    report = told(
+    report = wait_health(
         client,
         lambda found: (
             found["status"] == "Degraded" and [each["status"] for each in of_kind(found, "Service")] == ["Degraded"]
         ),
-        what="the missing Service to be told",
+        what="the missing Service to be reported",
     )
     [service] = of_kind(report, "Service")
     assert service == {**gone, "status": "Degraded", "message": "is missing"}
     assert report["message"] == f"Service {XAPP_NAME}-api: is missing"
 
 
-def test_what_a_caller_may_not_read_is_left_out(
+def test_objects_that_a_caller_may_not_read_are_left_out(
     client: GatewayClient, caller_factory: CallerFactory, helm_user: HelmUser
 ) -> None:
     helm_user.install(XAPP_NAME, drax_chart())
-    told(client, lambda found: found["pods"], what="the pod of the chart")
+    wait_health(client, lambda found: found["pods"], what="the pod of the chart")
     token = caller_factory.create_account("reader")
     caller_factory.grant("reader", xapps=["get"])
     with caller_factory.client_with_token(token) as reader:
-        report = told(reader, lambda found: found["status"] == "Healthy", what="health for a reader")
+        report = wait_health(reader, lambda found: found["status"] == "Healthy", what="health for a reader")
         assert of_kind(report, "Deployment")
         assert (report["pods"], report["events"]) == ([], [])
     with caller_factory.client_with_token(caller_factory.create_account("viewer", "view")) as viewer:
@@ -180,7 +178,7 @@ def test_what_a_caller_may_not_read_is_left_out(
 
 def test_an_xapp_without_a_release_has_no_objects(client: GatewayClient) -> None:
     client.deploy()
-    report = told(client, lambda found: found["resources"] == [], what="the new XApp")
+    report = wait_health(client, lambda found: found["resources"] == [], what="the new XApp")
     assert (report["status"], report["pods"]) == ("Unknown", [])
 
 
@@ -190,10 +188,10 @@ def test_an_xapp_that_is_being_deleted_misses_no_object(client: GatewayClient, h
     client.write_status(AILING)
     client.add_finalizer()
     client.api.delete(f"{SERVICES.format(client.namespace)}/{XAPP_NAME}-api")
-    told(client, lambda found: "is missing" in messages(found), what="the missing Service to be told")
+    wait_health(client, lambda found: "is missing" in messages(found), what="the missing Service to be reported")
     client.delete_deployment({"name": XAPP_NAME, "namespace": client.namespace})
     try:
-        report = told(client, lambda found: "is missing" not in messages(found), what="the deletion")
+        report = wait_health(client, lambda found: "is missing" not in messages(found), what="the deletion")
         record = client.http.get(f"/api/xapps/{client.namespace}/{XAPP_NAME}").json()
         assert record["phase"] == "Uninstalling"
         assert {each["status"] for each in report["resources"]} == {report["status"]}
@@ -206,7 +204,7 @@ def messages(report: JsonObject) -> list[str]:
     return [each["message"] for each in report["resources"]]
 
 
-def test_an_xapp_that_is_not_there_has_no_health(client: GatewayClient) -> None:
+def test_the_health_of_a_missing_xapp_is_404(client: GatewayClient) -> None:
     answer = client.http.get(f"/api/xapps/{client.namespace}/absent/health")
     assert answer.status_code == 404
     assert "absent" in answer.json()["detail"]

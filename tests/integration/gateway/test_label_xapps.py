@@ -1,4 +1,4 @@
-"""xApps without an XApp: found by their labels, however they were installed."""
+"""xApps without an XApp object, found by their labels."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def list_xapps(client: GatewayClient, **query: Any) -> list[JsonObject]:
 
 
 def wait_for_sources(client: GatewayClient, wanted: dict[str, str], *, what: str) -> list[JsonObject]:
-    """Wait until the list of the namespace is just `wanted`, name → source."""
+    """Wait until the list of the namespace equals `wanted`, name → source."""
 
     def listed() -> list[list[JsonObject]]:
         found = list_xapps(client)
@@ -70,7 +70,7 @@ def wait_for_sources(client: GatewayClient, wanted: dict[str, str], *, what: str
 
 
 def wait_until_healthy(client: GatewayClient, name: str, *, objects: int = LABELLED) -> JsonObject:
-    """Wait until the gateway knows so many objects of it, each kind by a watch of its own, and all are well."""
+    """Wait until the gateway knows this many objects of the xApp, and all are healthy."""
 
     def found() -> JsonObject | None:
         answer = client.http.get(f"/api/xapps/{client.namespace}/{name}")
@@ -104,7 +104,7 @@ def test_a_chart_with_labels_of_the_drax_kind_registers_itself(client: GatewayCl
     assert created <= record["createdAt"] <= record["updatedAt"]
 
 
-def test_a_registered_xapp_goes_with_its_release_although_claims_remain(
+def test_a_registered_xapp_is_removed_with_its_release_although_claims_remain(
     client: GatewayClient, helm_user: HelmUser
 ) -> None:
     helm_user.install("by-hand", drax_chart(store=DRAX_STATEFULSET))
@@ -125,7 +125,7 @@ def test_objects_with_a_role_and_no_name_are_one_xapp_by_their_release(
     assert wait_until_healthy(client, "by-hand")["xAppName"] == "by-hand"
 
 
-def test_labels_without_helm_register_under_the_name_that_they_give(client: GatewayClient) -> None:
+def test_labels_without_helm_register_the_xapp_under_their_name(client: GatewayClient) -> None:
     labels = {"drax/role": "xapp", "drax/xapp-name": "Plain_one"}
     client.api.create(SERVICES.format(client.namespace), service("plain", labels))
     wait_for_sources(client, {"Plain_one": "labels"}, what="the Service to register itself")
@@ -146,11 +146,11 @@ def test_an_unhealthy_labelled_deployment_shows_its_cause(client: GatewayClient,
     body = {"spec": {"selector": {"app": "x"}, "type": "LoadBalancer"}}
     client.api.patch(f"{SERVICES.format(client.namespace)}/by-hand-api", body)
 
-    def ailing() -> JsonObject | None:
+    def unhealthy_record() -> JsonObject | None:
         (record,) = list_xapps(client)
         return record if record["phase"] == "Deploying" else None
 
-    record = wait_until(ailing, timeout=WAIT_SECONDS, what="the Service to ail")
+    record = wait_until(unhealthy_record, timeout=WAIT_SECONDS, what="the Service to become unhealthy")
     assert (record["health"], record["ready"]) == ("Progressing", False)
     assert "Service by-hand-api: no load balancer" in record["message"]
 
@@ -168,7 +168,7 @@ def test_labels_register_an_object_in_its_own_namespace_only(client: GatewayClie
     assert client.http.get("/api/xapps/default/foreign").status_code == 404
 
 
-def test_a_release_that_an_xapp_stands_for_is_listed_once(client: GatewayClient, helm_user: HelmUser) -> None:
+def test_the_release_of_an_xapp_is_listed_once(client: GatewayClient, helm_user: HelmUser) -> None:
     helm_user.install("by-hand", drax_chart())
     wait_for_sources(client, {"by-hand": "labels"}, what="the chart to register itself")
     path = XAPPS.format(client.namespace)
@@ -216,7 +216,7 @@ def test_orphaned_objects_are_registered_by_the_operators_labels(client: Gateway
     assert record["version"] == "0.3.0"
 
 
-def test_objects_that_carry_our_label_without_helm_are_part_of_their_xapp(client: GatewayClient) -> None:
+def test_objects_with_the_operators_label_belong_to_their_xapp_without_helm(client: GatewayClient) -> None:
     client.api.create(
         XAPPS.format(client.namespace),
         xapp_manifest("mine", namespace=client.namespace, releaseName="another-release-name"),
@@ -227,7 +227,9 @@ def test_objects_that_carry_our_label_without_helm_are_part_of_their_xapp(client
     wait_for_sources(client, {"mine": "xapp", "foreign": "labels"}, what="the foreign Service")
 
 
-def test_it_is_filtered_sorted_and_searched_like_any_other(client: GatewayClient, helm_user: HelmUser) -> None:
+def test_a_registered_xapp_is_filtered_sorted_and_searched_like_any_other(
+    client: GatewayClient, helm_user: HelmUser
+) -> None:
     client.deploy()
     helm_user.install("by-hand", drax_chart())
     wait_for_sources(client, {XAPP_NAME: "xapp", "by-hand": "labels"}, what="both")
@@ -238,7 +240,7 @@ def test_it_is_filtered_sorted_and_searched_like_any_other(client: GatewayClient
     assert [each["name"] for each in list_xapps(client, sort="version", order="desc")] == ["by-hand", XAPP_NAME]
 
 
-def test_changing_or_removing_it_is_refused_with_the_way_to_adopt_it(
+def test_changing_or_removing_a_registered_xapp_names_the_way_to_adopt_it(
     client: GatewayClient, helm_user: HelmUser
 ) -> None:
     helm_user.install("by-hand", drax_chart())
@@ -253,7 +255,7 @@ def test_changing_or_removing_it_is_refused_with_the_way_to_adopt_it(
         assert "adopt: true" in detail
 
 
-def test_what_has_no_release_cannot_be_adopted_and_the_refusal_says_so(client: GatewayClient) -> None:
+def test_objects_without_a_release_cannot_be_adopted(client: GatewayClient) -> None:
     labels = {"drax/role": "xapp", "drax/xapp-name": "plain"}
     client.api.create(SERVICES.format(client.namespace), service("plain", labels))
     wait_for_sources(client, {"plain": "labels"}, what="the Service to register itself")
@@ -262,10 +264,10 @@ def test_what_has_no_release_cannot_be_adopted_and_the_refusal_says_so(client: G
     assert "was not installed with Helm" in answer.json()["detail"]
 
 
-def test_services_of_a_chart_without_any_label_are_found_by_ours(
+def test_services_of_a_chart_without_labels_are_found_by_the_operators_labels(
     client: GatewayClient, helm_user: HelmUser, gateway: GatewayServer
 ) -> None:
-    """As after the operator's labelling; by itself such a chart is nobody's."""
+    """As the operator labels them; without that, such a chart belongs to no xApp."""
     helm_user.install("by-hand", sdran_chart())
     labels = {"metadata": {"labels": {"xapp-operator.io/xapp": XAPP_NAME}}}
     namespace = client.namespace

@@ -79,14 +79,14 @@ def walk_pages(services: GatewayClient, **query: Any) -> list[JsonObject]:
 
 @pytest.mark.parametrize("order", ["asc", "desc"])
 @pytest.mark.parametrize("sort", SORTS)
-def test_a_walk_meets_every_xapp_exactly_once_and_in_order(services: GatewayClient, sort: str, order: str) -> None:
+def test_all_pages_contain_every_xapp_exactly_once_and_in_order(services: GatewayClient, sort: str, order: str) -> None:
     found = walk_pages(services, namespace=services.namespace, sort=sort, order=order)
     assert sorted(each["name"] for each in found) == sorted(f"hello-{at}" for at in range(COUNT))
     pairs = pairwise(found) if order == "asc" else pairwise(reversed(found))
     assert all(key(before, sort) < key(after, sort) for before, after in pairs)
 
 
-def test_a_walk_over_all_namespaces_meets_every_xapp_too(services: GatewayClient) -> None:
+def test_all_pages_over_all_namespaces_contain_every_xapp(services: GatewayClient) -> None:
     for search in ("hello-", "HELLO-"):
         found = walk_pages(services, search=search, organization=f"{services.namespace}-3")
         assert sorted(each["name"] for each in found) == sorted(f"hello-{at}" for at in range(3, COUNT, 5))
@@ -101,7 +101,7 @@ def test_a_walk_over_all_namespaces_meets_every_xapp_too(services: GatewayClient
         ({"team": "x"}, 0),
     ],
 )
-def test_a_filter_counts_what_it_lets_through(services: GatewayClient, query: dict[str, str], count: int) -> None:
+def test_a_filter_counts_only_its_matches(services: GatewayClient, query: dict[str, str], count: int) -> None:
     page = services.http.get("/api/xapps", params={"namespace": services.namespace, **query}).json()
     assert page["total_count"] == count
     assert list(page) == ["page", "total_count", "last_page", "is_last_page", "content"]
@@ -132,8 +132,8 @@ def test_a_change_is_seen_in_time_wherever_it_is_made(client: GatewayClient) -> 
     assert client.http.get(shown).status_code == 404
 
 
-@pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")  # of uvloop's, where the server goes meanwhile
-def test_the_last_known_list_is_served_while_the_api_server_is_away_and_nothing_before_it_was_read(
+@pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")  # from uvloop, when the server stops
+def test_during_an_outage_the_last_list_is_served_but_none_before_the_first_sync(
     private_cluster: Callable[[], LocalCluster], tmp_path: Path
 ) -> None:
     local = private_cluster()
@@ -161,4 +161,4 @@ def test_the_last_known_list_is_served_while_the_api_server_is_away_and_nothing_
             local.start_process("kube-apiserver")
             assert http.request("DELETE", "/api/deployment/xapp", json=body).status_code == 202
             wait_until(lambda: http.get("/api/xapps").json()["total_count"] == 0, timeout=60, what="the deletion")
-    gc.collect()  # here, and not in a test to which that would be a fault
+    gc.collect()  # here, and not in a later test, which would fail

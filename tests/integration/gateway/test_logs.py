@@ -1,4 +1,4 @@
-"""Events about an xApp, and which log is meant; logs themselves need a real node (tests/e2e/test_logs.py)."""
+"""Events about an xApp, and the selection of a log. Logs themselves need a real node (tests/e2e/test_logs.py)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BY_HAND: Final = "by-hand"
 
 @pytest.fixture
 def running(client: GatewayClient, helm_user: HelmUser) -> GatewayClient:
-    """A labelled chart with one pod, whose container nobody can read."""
+    """A labelled chart with one pod, whose container has no log."""
     helm_user.install(BY_HAND, drax_chart())
     registered(client, BY_HAND)
     health = f"/api/xapps/{client.namespace}/{BY_HAND}/health"
@@ -39,8 +39,14 @@ def running(client: GatewayClient, helm_user: HelmUser) -> GatewayClient:
 def happened(client: GatewayClient, name: str, *, kind: str, about: str, at: str, **more: Any) -> None:
     """Write an event, as a controller would."""
     involved = {"kind": kind, "name": about, "namespace": client.namespace, "apiVersion": "v1"}
-    told = {"type": "Normal", "reason": "Said", "message": "by a test", "lastTimestamp": at, "firstTimestamp": at}
-    body: JsonObject = {"metadata": {"name": name}, "involvedObject": involved, **told, **more}
+    event_fields = {
+        "type": "Normal",
+        "reason": "Said",
+        "message": "by a test",
+        "lastTimestamp": at,
+        "firstTimestamp": at,
+    }
+    body: JsonObject = {"metadata": {"name": name}, "involvedObject": involved, **event_fields, **more}
     client.api.create(EVENTS.format(client.namespace), body)
 
 
@@ -69,7 +75,7 @@ def test_events_of_an_xapp_come_newest_first(client: GatewayClient) -> None:
     assert (page["total_count"], page["last_page"], len(page["content"])) == (2, 2, 1)
 
 
-def test_events_of_what_its_objects_made_are_told(running: GatewayClient) -> None:
+def test_events_of_dependent_objects_are_included(running: GatewayClient) -> None:
     def kinds() -> set[str]:
         return {each["object"]["kind"] for each in events(running, BY_HAND, per_page=100)}
 
@@ -105,12 +111,12 @@ def test_a_pod_outside_the_xapp_is_404(running: GatewayClient, pod: str) -> None
     assert (answer.status_code, "has no pod" in answer.json()["detail"]) == (404, True)
 
 
-def test_a_container_that_is_not_there_is_not_found_and_the_others_are_named(running: GatewayClient) -> None:
+def test_a_missing_container_is_404_and_the_others_are_named(running: GatewayClient) -> None:
     answer = running.http.get(f"/api/xapps/{running.namespace}/{BY_HAND}/logs", params={"container": "none"})
     assert (answer.status_code, "choose one of core" in answer.json()["detail"]) == (404, True)
 
 
-def test_so_many_logs_are_read_at_a_time(running: GatewayClient, gateway: GatewayServer) -> None:
+def test_the_number_of_concurrent_log_reads_is_limited(running: GatewayClient, gateway: GatewayServer) -> None:
     path, held = f"/api/xapps/{running.namespace}/{BY_HAND}/logs", ExitStack()
 
     def take_all(one: Gateway) -> None:
@@ -130,12 +136,12 @@ def test_so_many_logs_are_read_at_a_time(running: GatewayClient, gateway: Gatewa
 @pytest.mark.parametrize(
     "query", ["tail=10001", "tail=-1", "since=later", "follow=1", "previous=yes", "lines=5", "tail=1&tail=2"]
 )
-def test_the_query_is_read_strictly(client: GatewayClient, query: str) -> None:
+def test_an_invalid_query_is_refused(client: GatewayClient, query: str) -> None:
     client.deploy()
     assert client.http.get(f"/api/xapps/{client.namespace}/{XAPP_NAME}/logs?{query}").status_code == 400
 
 
-def test_an_id_of_something_else_is_refused(client: GatewayClient) -> None:
+def test_an_event_id_of_another_stream_is_refused(client: GatewayClient) -> None:
     client.deploy()
     path = f"/api/xapps/{client.namespace}/{XAPP_NAME}/logs"
     assert client.http.get(path, params={"follow": "true"}, headers={"Last-Event-ID": "7"}).status_code == 400

@@ -47,7 +47,7 @@ def part(name: str, content: bytes) -> bytes:
 MULTIPART: Final = "Content-Type: multipart/form-data; boundary=x"
 
 
-def test_an_upload_that_breaks_off_leaves_nothing_and_is_no_fault_of_the_gateway(
+def test_an_interrupted_upload_leaves_nothing_and_is_no_server_error(
     gateway: GatewayServer, client: GatewayClient
 ) -> None:
     form = part("xAppForm", json.dumps(client.deployment_form()).encode()) + b"\r\n"
@@ -61,7 +61,7 @@ def test_an_upload_that_breaks_off_leaves_nothing_and_is_no_fault_of_the_gateway
     assert [line for line in logs if line["log_level"] in {"error", "critical"}] == []
 
 
-def test_a_client_that_leaves_while_the_xapp_is_written_gets_it_whole(
+def test_a_client_that_disconnects_during_the_write_gets_a_complete_xapp(
     gateway: GatewayServer, client: GatewayClient
 ) -> None:
     body = (
@@ -76,7 +76,9 @@ def test_a_client_that_leaves_while_the_xapp_is_written_gets_it_whole(
     assert len(client.existing_objects()["charts"]) == 1
 
 
-def test_an_upload_without_content_length_ends_at_its_cap(gateway: GatewayServer, client: GatewayClient) -> None:
+def test_an_upload_without_content_length_is_stopped_at_its_limit(
+    gateway: GatewayServer, client: GatewayClient
+) -> None:
     chunk = b"x" * 65536
     with half_sent(gateway, head(MULTIPART, "Transfer-Encoding: chunked")) as connection:
         first = part("file", b"")
@@ -96,7 +98,7 @@ def test_an_upload_without_content_length_ends_at_its_cap(gateway: GatewayServer
     assert client.existing_objects() == NO_OBJECTS
 
 
-def test_an_upload_that_announces_too_much_is_refused_before_it_comes(gateway: GatewayServer) -> None:
+def test_an_upload_with_a_too_large_content_length_is_refused_before_the_body(gateway: GatewayServer) -> None:
     with half_sent(gateway, head(MULTIPART, f"Content-Length: {5 * MIB}")) as connection:
         assert connection.recv(65536).startswith(b"HTTP/1.1 413")
 
@@ -115,12 +117,12 @@ def test_an_upload_may_come_byte_by_byte(gateway: GatewayServer, client: Gateway
         assert connection.recv(65536).startswith(b"HTTP/1.1 202")
 
 
-def test_what_a_schema_refers_to_outside_the_chart_is_never_asked_for(client: GatewayClient) -> None:
-    asked: list[str] = []
+def test_external_references_of_a_schema_are_never_fetched(client: GatewayClient) -> None:
+    requested: list[str] = []
 
     class Counting(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            asked.append(self.path)
+            requested.append(self.path)
             self.send_error(404)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name of the base class
@@ -146,7 +148,7 @@ def test_what_a_schema_refers_to_outside_the_chart_is_never_asked_for(client: Ga
             thread.join()
     assert (shown.status_code, taken.status_code) == (200, 202)
     assert any("schema" in warning for warning in shown.json()["warnings"])
-    assert asked == []
+    assert requested == []
 
 
 def test_slow_renders_do_not_block_lists(client: GatewayClient, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,7 +169,7 @@ def test_slow_renders_do_not_block_lists(client: GatewayClient, monkeypatch: pyt
 
 
 def helm_processes() -> int:
-    """Return how many helm processes this one has started that still run."""
+    """Return the number of running helm processes that this process started."""
     found = 0
     for task in Path("/proc/self/task").iterdir():
         with suppress(OSError):  # a thread that has ended in the meantime

@@ -81,7 +81,7 @@ NO_BACKEND: Final = frozenset({502, 503, 504})
 
 @dataclass(slots=True)
 class FuzzRun:
-    """Requests to one gateway; `statuses` are those that were met, by operation."""
+    """Requests to one gateway; `statuses` are the returned ones by operation."""
 
     gateway: GatewayServer
     namespace: str
@@ -90,7 +90,7 @@ class FuzzRun:
     faults: list[str] = field(default_factory=list)
 
     def run(self) -> None:
-        """Try every operation of the description."""
+        """Try every operation of the document."""
         with self.gateway.client() as http:
             document = http.get("/api/v1/openapi.json").json()
         schema = schemathesis.openapi.from_dict(document)
@@ -106,7 +106,7 @@ class FuzzRun:
                         self._fuzz_operation(operation, mode, session)
 
     def _send_example(self, operation: Operation, session: requests.Session) -> None:
-        """Look at what exists, with no parameters."""
+        """Send a request for an existing object, without parameters."""
         if operation.method.lower() == "get":
             known = known_to(operation.path, self.namespace)
             names = [parameter.name for parameter in operation.path_parameters]
@@ -128,7 +128,7 @@ class FuzzRun:
         )
         @hypothesis.given(case=operation.as_strategy(mode), choice=st.integers(0, 3), at=st.integers(0, 7))
         def attempt(case: AnyCase, choice: int, at: int) -> None:
-            if choice:  # otherwise all of it is made up
+            if choice:  # otherwise all values are generated
                 use_namespace(case, self.namespace)
             if choice > 1:
                 use_known_names(case, known, at=at)
@@ -137,7 +137,7 @@ class FuzzRun:
         try:
             attempt()
         except Unsatisfiable:
-            return  # there is nothing to break, or nothing that keeps to the schema
+            return  # no value violates the schema, or none matches it
 
     def _send(self, case: AnyCase, session: requests.Session) -> None:
         if isinstance(case.query, dict):
@@ -156,21 +156,21 @@ class FuzzRun:
     def _check_response(self, case: AnyCase, response: Response) -> None:
         proxied = case.operation.path.startswith(PROXIED)
         if proxied and "sandbox" in "".join(response.headers.get("content-security-policy", ())):
-            return  # the words of whoever answers for the xApp
-        said: list[str] = []
+            return  # the body comes from the xApp
+        problems: list[str] = []
         if response.status_code >= 500 and not (proxied and response.status_code in NO_BACKEND):
-            said.append("a fault of the server")
+            problems.append("a server error")
         try:
             case.validate_response(response, checks=CHECKS, headers=self.headers)
         except FailureGroup as group:
-            said += [str(each) for each in group.exceptions]
-        if said:
+            problems += [str(each) for each in group.exceptions]
+        if problems:
             what = f"{case.operation.label}: {response.status_code}"
             shown = (f"answered {response.content[:300]!r}", f"to {case.as_curl_command()[:600]}")
-            self.faults.append("\n  ".join([what, *said, *shown]))
+            self.faults.append("\n  ".join([what, *problems, *shown]))
 
     def check(self) -> None:
-        """Fail with the first fault of each operation and status, and where nothing was ever found."""
+        """Fail with the first problem of each operation and status, and if an operation never found its object."""
         first: dict[str, str] = {}
         for fault in self.faults:
             first.setdefault(fault.partition("\n")[0], fault)
@@ -195,7 +195,7 @@ def _content(operation: Operation) -> set[str]:
 
 
 def known_to(path: str, namespace: str) -> dict[str, tuple[str, ...]]:
-    """Return values of the parameters of a path that name what exists."""
+    """Return path parameters that name existing objects."""
     names = (REPOSITORY,) if path.startswith("/api/repositories") else (XAPP_NAME, BY_HAND)
     return {
         "namespace": (namespace,),
@@ -208,14 +208,14 @@ def known_to(path: str, namespace: str) -> dict[str, tuple[str, ...]]:
 
 
 def use_namespace(case: AnyCase, namespace: str) -> None:
-    """Have a request speak of the namespace of this test."""
+    """Replace the namespace of a request by that of this test."""
     for part in (case.path_parameters, case.body, case.body.get("xAppForm") if isinstance(case.body, dict) else None):
         if isinstance(part, dict) and "namespace" in part:
             part["namespace"] = namespace
 
 
 def use_known_names(case: AnyCase, known: Mapping[str, tuple[str, ...]], *, at: int) -> None:
-    """Have a request name what exists."""
+    """Let a request name existing objects."""
     for name in case.path_parameters or {}:
         if name in known:
             case.path_parameters[name] = known[name][at % len(known[name])]
@@ -233,7 +233,7 @@ def charts() -> Iterator[ChartServer]:
 
 @pytest.fixture
 def seeded_gateway(cluster: Cluster, client: GatewayClient, charts: ChartServer, tmp_path: Path) -> str:
-    """A namespace with an XApp, one more that is known by its labels only, and a repository."""
+    """A namespace with an XApp, an xApp known only by its labels, and a repository."""
     client.deploy()
     client.write_status(ready_status())
     HelmUser(cluster, client.namespace, tmp_path).install(BY_HAND, drax_chart())
@@ -244,7 +244,7 @@ def seeded_gateway(cluster: Cluster, client: GatewayClient, charts: ChartServer,
 
 
 def create_fixtures(gateway: GatewayServer, namespace: str, headers: dict[str, str]) -> None:
-    """Wait until `gateway` knows what the namespace holds."""
+    """Wait until `gateway` knows the objects of the namespace."""
     paths = [f"/api/xapps/{namespace}/{name}" for name in (XAPP_NAME, BY_HAND)]
     paths.append(f"/api/repositories/{namespace}/{REPOSITORY}")
     with gateway.client(headers=headers) as http:
@@ -253,10 +253,10 @@ def create_fixtures(gateway: GatewayServer, namespace: str, headers: dict[str, s
         )
 
 
-def test_every_answer_to_everybody_is_described(
+def test_every_response_to_an_admin_is_documented(
     cluster: Cluster, seeded_gateway: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    # Confined to the namespace, or what is made up might be made elsewhere.
+    # Confined to the namespace, so that generated requests create nothing elsewhere.
     settings = settings_for(
         cluster,
         tmp_path_factory.mktemp("fuzz"),
@@ -271,7 +271,7 @@ def test_every_answer_to_everybody_is_described(
     fuzz.check()
 
 
-def test_every_answer_to_one_who_may_only_look_is_described(
+def test_every_response_to_a_viewer_is_documented(
     authenticated_gateway: GatewayServer, caller_factory: CallerFactory, seeded_gateway: str, api: ApiServer
 ) -> None:
     headers = {"Authorization": f"Bearer {caller_factory.create_account('viewer', 'view')}"}

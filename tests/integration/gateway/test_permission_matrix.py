@@ -97,7 +97,7 @@ def create_tenant(api: ApiServer, name: str) -> Tenant:
 
 
 def create_account(api: ApiServer, who: str, *, home: str, at: str | None) -> str:
-    """Make a service account that has the role of its name in a namespace; return its token once RBAC knows that."""
+    """Create a service account with the role of its name in a namespace; return its token once RBAC applies it."""
     api.create(ACCOUNTS.format(home), {"metadata": {"name": who}})
     if at is not None:
         subject = {"kind": "ServiceAccount", "name": who, "namespace": home}
@@ -138,13 +138,13 @@ def tenants(api: ApiServer, authenticated_gateway: GatewayServer) -> Iterator[Tw
 
 @dataclass(frozen=True, slots=True)
 class ContractClient:
-    """One who tries routes; every answer is held against the API's description."""
+    """Requests routes, and checks every response against the OpenAPI document."""
 
     http: httpx.Client
     contract: OpenApiContract
 
     def call(self, route: RouteKey, row: PermissionRow, at: Tenant, **headers: str) -> httpx.Response:
-        """Return what a route answers about a tenant; of a stream only the beginning."""
+        """Return the response of a route about a tenant, or the beginning of a stream."""
         named = {"namespace": at.namespace, "name": at.name, **row.path}
         path = re.sub(r"\{(\w+)(:path)?\}", lambda found: named[found[1]], route.path)
         if route.method == WEBSOCKET:
@@ -256,7 +256,7 @@ def test_a_cookie_authenticates_and_changes_need_the_csrf_header(
 
 
 def all_items(http: httpx.Client, path: str) -> list[dict[str, Any]]:
-    """Return what all pages of a list hold; the counts must agree with it."""
+    """Return the items of all pages of a list, which must agree with the counts."""
     found: list[dict[str, Any]] = []
     for page in range(1, 1000):
         body = http.get(path, params={"page": page, "per_page": 1}).json()
@@ -290,11 +290,11 @@ def named_in(event: ServerSentEvent) -> str:
 
 
 def next_change(heard: Iterator[ServerSentEvent]) -> ServerSentEvent:
-    """Return what comes next and is no comment: those only fill a silence."""
+    """Return the next event that is no comment; comments are heartbeats."""
     return next(each for each in heard if each.name not in {"", ":"})
 
 
-def test_change_streams_contain_the_own_namespace_only(
+def test_change_streams_contain_only_the_callers_namespace(
     authenticated_gateway: GatewayServer,
     api: ApiServer,
     tenants: TwoTenants,
@@ -314,22 +314,22 @@ def test_change_streams_contain_the_own_namespace_only(
         next(hears_a)
         next(hears_b)
         touch(tenants.a, "first")
-        begun = time.monotonic()
+        started = time.monotonic()
         touch(tenants.b, "second")
         heard = next_change(hears_b)
-        took = time.monotonic() - begun
+        took = time.monotonic() - started
         touch(tenants.a, "third")
         heard_too = [next_change(hears_a), next_change(hears_a)]
 
     assert (named_in(heard), heard.data["release"]["name"]) == (tenants.b.namespace, "second")
     assert [named_in(each) for each in heard_too] == [tenants.a.namespace] * 2
     assert [each.data["release"]["name"] for each in heard_too] == ["first", "third"]
-    told = f"a change in the cluster reached the stream after {took:.3f} s"
-    record_property("stream", told)
-    print(told)
+    summary = f"a change in the cluster reached the stream after {took:.3f} s"
+    record_property("stream", summary)
+    print(summary)
 
 
-def test_a_right_that_is_taken_ends_what_it_let_through(
+def test_a_revoked_permission_ends_the_streams_that_it_allowed(
     authenticated_gateway: GatewayServer, api: ApiServer, tenants: TwoTenants
 ) -> None:
     home = f"matrix-leaver-{secrets.token_hex(4)}"

@@ -30,7 +30,7 @@ INSIDE = re.compile(r"Traceback|File \"|/tmp/|/var/|/work|site-packages|\.py\b|u
 
 @pytest.fixture(scope="module")
 def shared_namespace(api: ApiServer) -> Iterator[str]:
-    """One namespace for all: nothing is ever written to it."""
+    """One namespace for all tests, because nothing is ever written to it."""
     name = "gateway-refusals"
     api.create(NAMESPACES, {"metadata": {"name": name}})
     yield name
@@ -45,7 +45,7 @@ def client(gateway: GatewayServer, api: ApiServer, shared_namespace: str) -> Ite
 
 @dataclass(frozen=True, slots=True)
 class BadRequest:
-    """One bad request: how it differs from a good one, and what is said of it.
+    """One bad request: how it differs from a good one, and its error.
 
     `form` is sent as it is unless it is a dict, which changes the good form (None removes a field).
     """
@@ -60,7 +60,7 @@ class BadRequest:
 
 
 def archive_with(member: tarfile.TarInfo, content: bytes = b"") -> bytes:
-    """Return a chart with one more member, which may be of any kind."""
+    """Return a chart with one more archive member of any type."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
         about = tarfile.TarInfo("hello/Chart.yaml")
@@ -271,7 +271,7 @@ def test_a_dry_run_refuses_the_same(client: GatewayClient, name: str) -> None:
     assert_refused(client, client.post_deployment(form, file=bad.file, values=bad.values, dryRun="true"), bad)
 
 
-def test_all_wrong_fields_are_named_at_once(client: GatewayClient) -> None:
+def test_all_invalid_fields_are_named_at_once(client: GatewayClient) -> None:
     answer = client.post_deployment(
         client.deployment_form(version="v1", owner=None, team=1, namespace="A"), file=chart_archive()
     )
@@ -304,13 +304,13 @@ MALFORMED: dict[str, tuple[int, dict[str, str], bytes]] = {
 
 
 @pytest.mark.parametrize("name", MALFORMED)
-def test_what_is_not_multipart_is_refused(client: GatewayClient, name: str) -> None:
+def test_a_body_that_is_not_multipart_is_refused(client: GatewayClient, name: str) -> None:
     status, headers, body = MALFORMED[name]
     answer = client.http.post(DEPLOYMENT, content=body, headers=headers)
     assert_refused(client, answer, BadRequest(status, None, "multipart" if status == 415 else ""))
 
 
-def test_a_part_that_comes_twice_is_refused(client: GatewayClient) -> None:
+def test_a_duplicate_part_is_refused(client: GatewayClient) -> None:
     sent = [
         (name, content) for name, content in multipart_files(client.deployment_form(), file=chart_archive()).items()
     ]
@@ -323,7 +323,7 @@ def test_a_malformed_part_is_refused(client: GatewayClient) -> None:
     assert_refused(client, client.http.post(DEPLOYMENT, files=sent), BadRequest(422, "valuesFile", "values"))
 
 
-def test_a_form_under_another_name_is_missed_and_the_name_is_mended(client: GatewayClient) -> None:
+def test_a_misnamed_form_part_is_reported_with_the_right_name(client: GatewayClient) -> None:
     sent = multipart_files(client.deployment_form(), file=chart_archive())
     sent["xappForm"] = sent.pop("xAppForm")
     answer = client.http.post(DEPLOYMENT, files=sent)
@@ -341,7 +341,7 @@ REFUSED_SOURCES: dict[str, tuple[str, Callable[[ChartServer], dict[str, Any]], s
 
 
 @pytest.mark.parametrize("name", REFUSED_SOURCES)
-def test_a_dry_run_of_a_chart_that_cannot_be_had_is_refused(client: GatewayClient, name: str) -> None:
+def test_a_dry_run_of_an_unavailable_chart_is_refused(client: GatewayClient, name: str) -> None:
     where, changes, says = REFUSED_SOURCES[name]
     with ChartServer() as charts:
         charts.add("hello", "0.1.0", chart_archive())

@@ -1,4 +1,4 @@
-"""The release behind an xApp: its revisions, the way back, its manifest and its notes."""
+"""The release of an xApp: its revisions, rollback, manifest and notes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def revisions(*numbers: int) -> list[JsonObject]:
 
 
 def report(client: GatewayClient, *numbers: int) -> None:
-    """Write the status of an xApp with these revisions, the last of them in force, and wait until it is known."""
+    """Write the status of an xApp with these revisions, the last one deployed, and wait until the gateway has it."""
     release = {"name": XAPP_NAME, "revision": max(numbers), "chart": "hello", "chartVersion": "0.1.0"}
     client.write_status({**ready_status(), "release": release, "history": revisions(*numbers)})
     path = f"/api/xapps/{client.namespace}/{XAPP_NAME}"
@@ -142,14 +142,14 @@ def test_a_revision_that_is_not_kept_is_not_found(client: GatewayClient, revisio
 
 
 @pytest.mark.parametrize("body", [{}, {"revision": 0}, {"revision": "1"}, {"revision": True}, {"revision": 1, "x": 1}])
-def test_a_rollback_to_no_number_is_refused(client: GatewayClient, body: JsonObject) -> None:
+def test_a_rollback_to_an_invalid_revision_is_refused(client: GatewayClient, body: JsonObject) -> None:
     client.deploy()
     answer = roll_back(client, body)
     assert answer.status_code == 422
     assert answer.json()["errors"]
 
 
-def test_what_helm_installed_by_hand_is_not_rolled_back_here(client: GatewayClient, helm_user: HelmUser) -> None:
+def test_a_release_installed_by_hand_cannot_be_rolled_back(client: GatewayClient, helm_user: HelmUser) -> None:
     helm_user.install("by-hand", drax_chart())
     registered(client, "by-hand")
     answer = roll_back(client, {"revision": 1}, name="by-hand")
@@ -157,7 +157,9 @@ def test_what_helm_installed_by_hand_is_not_rolled_back_here(client: GatewayClie
     assert "adopt" in answer.json()["detail"]
 
 
-def test_manifest_and_notes_are_those_in_force_without_secrets(client: GatewayClient, helm_user: HelmUser) -> None:
+def test_the_manifest_and_notes_of_the_deployed_revision_have_no_secrets(
+    client: GatewayClient, helm_user: HelmUser
+) -> None:
     helm_user.install(XAPP_NAME, NOTED)
     helm_user.upgrade(XAPP_NAME, NOTED, password="hunter22", greeting="there")
     client.deploy()
@@ -171,7 +173,7 @@ def test_manifest_and_notes_are_those_in_force_without_secrets(client: GatewayCl
     assert get(client, "notes")["notes"] == f"Say hello, log in with {MASK}."
 
 
-def test_a_record_that_is_gone_gives_way_to_the_deployed_one(client: GatewayClient, helm_user: HelmUser) -> None:
+def test_the_deployed_record_replaces_a_deleted_one(client: GatewayClient, helm_user: HelmUser) -> None:
     helm_user.install(XAPP_NAME, NOTED)
     helm_user.upgrade(XAPP_NAME, NOTED, greeting="there")
     client.deploy()
@@ -205,7 +207,7 @@ def test_manifest_is_forbidden_without_access_to_secrets(
 
 
 @pytest.mark.parametrize("what", ["history", "manifest", "notes"])
-def test_of_an_xapp_that_is_not_there_nothing_is_told(client: GatewayClient, what: str) -> None:
+def test_a_missing_xapp_is_404(client: GatewayClient, what: str) -> None:
     assert client.http.get(f"/api/xapps/{client.namespace}/none/{what}").status_code == 404
     assert roll_back(client, {"revision": 1}, name="none").status_code == 404
 

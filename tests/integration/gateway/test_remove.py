@@ -11,7 +11,7 @@ from tests.support.eventually import eventually
 pytestmark = pytest.mark.integration
 
 
-def test_removing_answers_202_and_again_while_it_goes_and_then_404(client: GatewayClient) -> None:
+def test_removing_is_202_until_the_xapp_is_gone_and_then_404(client: GatewayClient) -> None:
     client.deploy()
     client.add_finalizer()
     wanted = {"name": XAPP_NAME, "namespace": client.namespace}
@@ -66,9 +66,7 @@ async def test_a_deleted_xapp_leaves_the_list_and_can_be_recreated(client: Gatew
         pytest.param('{"name": "' + "x" * 70_000 + '"}', 413, None, id="too large"),
     ],
 )
-def test_a_removal_that_cannot_be_is_refused(
-    client: GatewayClient, body: object, status: int, field: str | None
-) -> None:
+def test_an_impossible_removal_is_refused(client: GatewayClient, body: object, status: int, field: str | None) -> None:
     answer = client.delete_deployment(body)
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
@@ -77,7 +75,7 @@ def test_a_removal_that_cannot_be_is_refused(
 
 
 @pytest.mark.parametrize("query", ["?dryRun=true", "?pretty=1", "?pretty=true&pretty=true", "?x=%ff"])
-def test_parameters_that_a_removal_does_not_have_are_refused_before_it(client: GatewayClient, query: str) -> None:
+def test_a_removal_with_unknown_parameters_is_refused(client: GatewayClient, query: str) -> None:
     client.deploy()
     content = f'{{"name": "{XAPP_NAME}", "namespace": "{client.namespace}"}}'
     answer = client.http.request("DELETE", DEPLOYMENT + query, content=content)
@@ -85,7 +83,7 @@ def test_parameters_that_a_removal_does_not_have_are_refused_before_it(client: G
     assert client.existing_objects()["xapps"] == [XAPP_NAME]
 
 
-def test_nothing_of_another_namespace_is_removed(client: GatewayClient) -> None:
+def test_objects_of_another_namespace_are_not_removed(client: GatewayClient) -> None:
     client.deploy(chart_archive())
     assert client.delete_deployment({"name": XAPP_NAME, "namespace": "default"}).status_code == 404
     assert client.existing_objects() != NO_OBJECTS

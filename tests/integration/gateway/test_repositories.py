@@ -1,4 +1,4 @@
-"""Saved repositories over REST: who may save and see them, where credentials go, and that they never come back."""
+"""Saved repositories over REST: who may save and see them, and where credentials are sent, which are never returned."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SECONDS: Final = 60.0
 
 @pytest.fixture
 def guarded_charts() -> Iterator[ChartServer]:
-    """A repository that wants a password."""
+    """A repository that requires a password."""
     with ChartServer(username="jane", password=PASSWORD) as server:
         server.add("hello", "0.1.0", ARCHIVE)
         yield server
@@ -54,9 +54,9 @@ def secrets_of(client: GatewayClient) -> list[JsonObject]:
 
 
 def test_a_repository_is_saved_shown_listed_and_removed(client: GatewayClient) -> None:
-    made = save(client)
-    assert made.status_code == 201
-    assert made.headers["Location"] == f"{PATH}/{client.namespace}/acme"
+    response = save(client)
+    assert response.status_code == 201
+    assert response.headers["Location"] == f"{PATH}/{client.namespace}/acme"
     expected = {
         "name": "acme",
         "namespace": client.namespace,
@@ -67,17 +67,17 @@ def test_a_repository_is_saved_shown_listed_and_removed(client: GatewayClient) -
         "ready": False,
         "message": None,
     }
-    assert made.json() == expected
-    assert client.http.get(made.headers["Location"]).json() == expected
+    assert response.json() == expected
+    assert client.http.get(response.headers["Location"]).json() == expected
     assert listed(client) == [expected]
     assert secrets_of(client) == []
-    assert client.http.delete(made.headers["Location"]).status_code == 204
-    assert client.http.delete(made.headers["Location"]).status_code == 404
+    assert client.http.delete(response.headers["Location"]).status_code == 204
+    assert client.http.delete(response.headers["Location"]).status_code == 404
     wait_until(lambda: listed(client) == [], timeout=SECONDS, what="the list without the repository")
-    assert client.http.get(made.headers["Location"]).status_code == 404
+    assert client.http.get(response.headers["Location"]).status_code == 404
 
 
-def test_what_the_operator_found_is_shown(client: GatewayClient) -> None:
+def test_the_status_that_the_operator_wrote_is_shown(client: GatewayClient) -> None:
     save(client)
     condition = {"type": "Ready", "status": "True", "reason": "Fetched", "message": "the index lists 3 charts"}
     status = {
@@ -106,32 +106,32 @@ def test_the_list_is_sorted_filtered_and_paged(client: GatewayClient) -> None:
     assert "per_page=2&sort=name&page=1" in answer.headers["Link"]
 
 
-def test_credentials_open_the_repository_and_never_come_back(
+def test_credentials_are_used_and_never_returned(
     client: GatewayClient, guarded_charts: ChartServer, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    made = save(client, url=guarded_charts.url, username="jane", password=PASSWORD)
-    assert made.status_code == 201
-    charts = client.http.get(f"{made.headers['Location']}/charts")
+    response = save(client, url=guarded_charts.url, username="jane", password=PASSWORD)
+    assert response.status_code == 201
+    charts = client.http.get(f"{response.headers['Location']}/charts")
     assert [each["name"] for each in charts.json()["content"]] == ["hello"]
-    versions = client.http.get(f"{made.headers['Location']}/charts/hello/versions")
+    versions = client.http.get(f"{response.headers['Location']}/charts/hello/versions")
     assert [each["version"] for each in versions.json()["content"]] == ["0.1.0"]
-    told = capfd.readouterr()
+    output = capfd.readouterr()
     encoded = base64.b64encode(f"jane:{PASSWORD}".encode()).decode()
-    shown = [made.text, charts.text, versions.text, json.dumps(listed(client)), told.out, told.err]
+    shown = [response.text, charts.text, versions.text, json.dumps(listed(client)), output.out, output.err]
     assert not [text for text in shown if PASSWORD in text or encoded in text or "chart-repository-" in text]
 
 
 def test_wrong_repository_credentials_are_reported_without_being_repeated(
     client: GatewayClient, guarded_charts: ChartServer
 ) -> None:
-    made = save(client, url=guarded_charts.url, username="jane", password="hunter2-but-wrong")
-    answer = client.http.get(f"{made.headers['Location']}/charts")
+    response = save(client, url=guarded_charts.url, username="jane", password="hunter2-but-wrong")
+    answer = client.http.get(f"{response.headers['Location']}/charts")
     assert answer.status_code == 502
     assert "returned status 401: access is denied" in answer.json()["detail"]
     assert "hunter2" not in answer.text
 
 
-def test_the_secret_belongs_to_the_repository_and_goes_with_it(client: GatewayClient) -> None:
+def test_the_secret_is_owned_by_the_repository_and_deleted_with_it(client: GatewayClient) -> None:
     location = save(client, token="t0ken").headers["Location"]
     repository = client.api.get(f"{REPOSITORIES.format(client.namespace)}/acme")
     (secret,) = secrets_of(client)
@@ -139,11 +139,11 @@ def test_the_secret_belongs_to_the_repository_and_goes_with_it(client: GatewayCl
     assert secret["metadata"]["ownerReferences"][0]["uid"] == repository["metadata"]["uid"]
     assert secret["data"] == {"token": base64.b64encode(b"t0ken").decode()}
     client.http.delete(location)
-    # At once under the same name: what is left of the old one is not in the way.
+    # At once under the same name: the remains of the old one do not interfere.
     assert save(client, token="another").status_code == 201
     wait_until(
         lambda: [each["data"]["token"] for each in secrets_of(client)] == [base64.b64encode(b"another").decode()],
-        timeout=2 * SECONDS,  # it learns of new kinds every half minute
+        timeout=2 * SECONDS,  # it discovers new kinds every 30 seconds
         what="the garbage collector to take the Secret",
     )
 
@@ -165,7 +165,7 @@ def _authority(client: GatewayClient) -> str:
     return base64.b64encode(found["data"]["ca.crt"].encode()).decode()
 
 
-def test_a_repository_whose_secret_is_refused_is_not_left_behind(client: GatewayClient) -> None:
+def test_a_repository_whose_secret_is_refused_is_removed(client: GatewayClient) -> None:
     quota = {"metadata": {"name": "none"}, "spec": {"hard": {"count/secrets": "0"}}}
     client.api.create(QUOTAS.format(client.namespace), quota)
     probe = {"metadata": {"name": "probe"}}
@@ -182,7 +182,7 @@ def test_a_repository_whose_secret_is_refused_is_not_left_behind(client: Gateway
     assert save(client).status_code == 201
 
 
-def test_a_name_that_is_taken_is_a_conflict_and_the_other_url_is_said(client: GatewayClient) -> None:
+def test_a_used_name_is_a_conflict_that_names_the_other_url(client: GatewayClient) -> None:
     save(client)
     again, other = save(client), save(client, url="https://other.example.com", token="hunter2")
     assert (again.status_code, other.status_code) == (409, 409)
@@ -191,7 +191,7 @@ def test_a_name_that_is_taken_is_a_conflict_and_the_other_url_is_said(client: Ga
     assert secrets_of(client) == []
 
 
-def test_a_namespace_that_does_not_exist_is_not_made(client: GatewayClient) -> None:
+def test_a_missing_namespace_is_not_created(client: GatewayClient) -> None:
     answer = save(client, namespace="nowhere-at-all", token="hunter2")
     assert answer.status_code == 404
     assert answer.json()["errors"][0]["field"] == "namespace"
@@ -248,19 +248,19 @@ def test_a_ca_bundle_for_any_certificate_is_refused(client: GatewayClient) -> No
 
 
 @pytest.mark.parametrize("name", ["..", "%25", "A", "a" * 300])
-def test_what_can_be_no_name_is_404(client: GatewayClient, name: str) -> None:
+def test_an_invalid_name_is_404(client: GatewayClient, name: str) -> None:
     path = f"{PATH}/{client.namespace}/{name.replace('..', '%2e%2e')}"
     assert client.http.get(path).status_code == 404
     assert client.http.delete(path).status_code == 404
 
 
-def test_one_who_may_edit_a_namespace_saves_browses_and_removes_there_only(
+def test_an_editor_saves_browses_and_removes_only_in_the_namespace(
     caller_factory: CallerFactory, guarded_charts: ChartServer
 ) -> None:
     with caller_factory.client_with_token(caller_factory.create_account("jane", "edit")) as jane:
-        made = save(jane, url=guarded_charts.url, username="jane", password=PASSWORD)
-        assert made.status_code == 201
-        assert jane.http.get(f"{made.headers['Location']}/charts").json()["total_count"] == 1
+        response = save(jane, url=guarded_charts.url, username="jane", password=PASSWORD)
+        assert response.status_code == 201
+        assert jane.http.get(f"{response.headers['Location']}/charts").json()["total_count"] == 1
         assert [each["name"] for each in listed(jane)] == ["acme"]
         elsewhere = [
             jane.http.get(PATH, params={"namespace": "kube-system", "page": 0}),
@@ -271,10 +271,10 @@ def test_one_who_may_edit_a_namespace_saves_browses_and_removes_there_only(
             ),
         ]
         assert [each.status_code for each in elsewhere] == [403] * len(elsewhere)
-        assert jane.http.delete(made.headers["Location"]).status_code == 204
+        assert jane.http.delete(response.headers["Location"]).status_code == 204
 
 
-def test_one_who_may_only_look_neither_changes_nor_uses_the_credentials(
+def test_a_viewer_neither_changes_repositories_nor_uses_their_credentials(
     caller_factory: CallerFactory, guarded_charts: ChartServer
 ) -> None:
     with caller_factory.client_with_token(caller_factory.create_account("jane", "edit")) as jane:
@@ -290,7 +290,7 @@ def test_one_who_may_only_look_neither_changes_nor_uses_the_credentials(
         assert guarded_charts.requests == {}
 
 
-def test_credentials_need_the_right_to_make_secrets(caller_factory: CallerFactory) -> None:
+def test_credentials_need_permission_to_create_secrets(caller_factory: CallerFactory) -> None:
     token = caller_factory.create_account("half")
     caller_factory.grant("half", chartrepositories=["get", "list", "create"])
     with caller_factory.client_with_token(token) as half:

@@ -30,7 +30,7 @@ SYSTEM = "xapp-operator-system"
 
 @pytest.fixture
 def token(caller_factory: CallerFactory) -> str:
-    """The token of one who may view a namespace."""
+    """The token of a caller who may view a namespace."""
     return caller_factory.create_account("jane", "view")
 
 
@@ -47,7 +47,7 @@ def http(authenticated_gateway: GatewayServer) -> Iterator[httpx.Client]:
 def replica(
     cluster: Cluster, authenticated_gateway: GatewayServer, tmp_path: Path
 ) -> Iterator[Callable[..., GatewayServer]]:
-    """Makes further gateways like the guarded one, with other settings."""
+    """Starts further gateways like the guarded one, with other settings."""
     with ExitStack() as running:
 
         def made(**changes: object) -> GatewayServer:
@@ -67,7 +67,7 @@ def attributes(answer: httpx.Response) -> set[str]:
     return {each.strip().lower() for each in answer.headers["Set-Cookie"].split(";")[1:]}
 
 
-def test_one_signs_in_looks_around_and_signs_out(http: httpx.Client, caller_factory: CallerFactory, token: str) -> None:
+def test_a_user_signs_in_reads_and_signs_out(http: httpx.Client, caller_factory: CallerFactory, token: str) -> None:
     answer = sign_in(http, token)
     user = f"system:serviceaccount:{caller_factory.namespace}:jane"
 
@@ -87,7 +87,7 @@ def test_one_signs_in_looks_around_and_signs_out(http: httpx.Client, caller_fact
     assert http.get(SESSION).status_code == 401
 
 
-def test_the_cookie_is_for_no_script_no_other_site_and_no_longer_than_the_token(http: httpx.Client, token: str) -> None:
+def test_the_cookie_is_http_only_same_site_and_expires_with_the_token(http: httpx.Client, token: str) -> None:
     found = attributes(sign_in(http, token))
     (age,) = (int(each.removeprefix("max-age=")) for each in found if each.startswith("max-age="))
 
@@ -97,7 +97,7 @@ def test_the_cookie_is_for_no_script_no_other_site_and_no_longer_than_the_token(
     assert not any(each.startswith("domain") for each in found)
 
 
-def test_the_cookie_is_for_https_only_where_the_browser_is_on_https(
+def test_the_cookie_is_secure_when_the_browser_uses_https(
     http: httpx.Client, token: str, replica: Callable[..., GatewayServer]
 ) -> None:
     origin = str(http.base_url).rstrip("/").replace("http:", "https:")
@@ -164,7 +164,7 @@ def test_a_garbled_cookie_is_refused_and_cleared(http: httpx.Client, token: str)
         assert {"max-age=0", "path=/"} < attributes(answer)
 
 
-def test_a_session_ends_when_the_cluster_does_not_know_its_token_any_more(
+def test_a_session_ends_when_the_cluster_rejects_its_token(
     http: httpx.Client, api: ApiServer, caller_factory: CallerFactory, token: str
 ) -> None:
     sign_in(http, token)
@@ -179,7 +179,7 @@ def test_a_session_ends_when_the_cluster_does_not_know_its_token_any_more(
     assert "max-age=0" in attributes(answer)
 
 
-def test_every_replica_takes_a_session_and_none_takes_it_without_the_keys(
+def test_every_replica_with_the_keys_accepts_a_session(
     api: ApiServer, token: str, replica: Callable[..., GatewayServer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = f"session-{secrets.token_hex(4)}"
@@ -213,7 +213,7 @@ def test_every_replica_takes_a_session_and_none_takes_it_without_the_keys(
         api.delete(path)
 
 
-def test_a_missing_namespace_for_the_keys_is_told_and_tokens_still_count(
+def test_a_missing_namespace_for_the_keys_is_reported_and_tokens_still_work(
     token: str, replica: Callable[..., GatewayServer]
 ) -> None:
     with replica(session_namespace="nowhere-at-all").client() as http:
@@ -234,7 +234,7 @@ def test_sessions_are_404_without_authentication(gateway: GatewayServer) -> None
         assert http.delete(SESSION).status_code == 204
 
 
-def test_no_key_no_token_and_no_cookie_gets_into_the_log(
+def test_keys_tokens_and_cookies_are_not_logged(
     api: ApiServer, token: str, replica: Callable[..., GatewayServer], capfd: pytest.CaptureFixture[str]
 ) -> None:
     name = f"session-{secrets.token_hex(4)}"
@@ -247,15 +247,15 @@ def test_no_key_no_token_and_no_cookie_gets_into_the_log(
             http.post("/api/repositories", json={"name": "x"})
             http.get(SESSION, headers={"Cookie": f"xapp_session={cookie[:-1]}"})
         keys = api.get(path)["data"].values()
-        told = capfd.readouterr()
+        output = capfd.readouterr()
         for secret in (token, cookie, cookie[:-1], *keys):
-            assert secret not in told.out + told.err
-        assert re.search("session keys created", told.out + told.err)
+            assert secret not in output.out + output.err
+        assert re.search("session keys created", output.out + output.err)
     finally:
         api.delete(path)
 
 
-def test_the_role_of_the_gateway_names_that_secret_and_no_other(api: ApiServer, user_roles: None) -> None:
+def test_the_role_of_the_gateway_grants_only_the_session_secret(api: ApiServer, user_roles: None) -> None:
     role = api.get(f"/apis/rbac.authorization.k8s.io/v1/namespaces/{SYSTEM}/roles/xapp-gateway-session")
     named = [rule.get("resourceNames") for rule in role["rules"] if "get" in rule["verbs"]]
     assert named == [["xapp-gateway-session"]]

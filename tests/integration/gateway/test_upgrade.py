@@ -1,4 +1,4 @@
-"""Upgrading in place: what comes with the request counts, what is left out stays."""
+"""Upgrading in place: fields of the request replace the old ones, and omitted fields stay."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def test_upgrade_keeps_omitted_fields(deployed: GatewayClient) -> None:
     assert deployed.xapp()["spec"]["timeout"] == "90s"
 
 
-def test_a_field_given_as_null_is_taken_away(deployed: GatewayClient) -> None:
+def test_a_field_given_as_null_is_removed(deployed: GatewayClient) -> None:
     assert deployed.put_deployment(deployed.deployment_form(timeout="90s")).status_code == 202
     assert deployed.put_deployment({**deployed.deployment_form(), "timeout": None}).status_code == 202
     assert "timeout" not in deployed.xapp()["spec"]
 
 
-def test_new_values_replace_the_old_ones_whole(deployed: GatewayClient) -> None:
+def test_new_values_replace_all_old_values(deployed: GatewayClient) -> None:
     assert deployed.put_deployment(deployed.deployment_form(), values="other: 1").status_code == 202
     assert deployed.xapp()["spec"]["values"] == {"other": 1}
     assert deployed.put_deployment(deployed.deployment_form(), values="").status_code == 202
@@ -70,7 +70,7 @@ def test_a_masked_secret_sent_back_keeps_its_value(deployed: GatewayClient) -> N
     assert refused.json()["errors"][0]["field"] == "values.keep.token"
 
 
-def test_a_new_chart_takes_the_place_of_the_old_one(deployed: GatewayClient) -> None:
+def test_a_new_chart_replaces_the_old_one(deployed: GatewayClient) -> None:
     answer = deployed.put_deployment(deployed.deployment_form(version="0.2.0"), file=NEXT)
     assert answer.status_code == 202
     assert deployed.xapp()["spec"]["archive"]["secretRef"]["name"] == secret_of(NEXT)
@@ -108,7 +108,7 @@ def test_the_release_name_cannot_be_changed_and_the_field_is_named(deployed: Gat
 
 
 @pytest.mark.parametrize("name", ["not-there", "%2e%2e", "..", "a%2fb", "%25", "x" * 300, "%00", "ä"])
-def test_what_is_not_there_cannot_be_upgraded(client: GatewayClient, name: str) -> None:
+def test_a_missing_or_invalid_name_cannot_be_upgraded(client: GatewayClient, name: str) -> None:
     answer = client.put_deployment(client.deployment_form(), name=name, file=ARCHIVE)
     assert answer.status_code in {404, 405, 422}
     assert answer.headers["content-type"] == "application/problem+json"
@@ -132,12 +132,12 @@ def test_a_dry_run_shows_the_upgrade_and_changes_nothing(deployed: GatewayClient
     assert deployed.existing_objects()["charts"] == [secret_of(ARCHIVE)]
 
 
-def test_a_dry_run_without_a_file_renders_the_chart_that_is_kept(deployed: GatewayClient) -> None:
+def test_a_dry_run_without_a_file_renders_the_stored_chart(deployed: GatewayClient) -> None:
     answer = deployed.put_deployment(deployed.deployment_form(), values="greeting: there", dryRun="true")
     assert 'greeting: "there"' in answer.json()["manifest"]
 
 
-def test_values_against_the_schema_of_the_kept_chart_are_refused(client: GatewayClient) -> None:
+def test_values_that_violate_the_schema_of_the_stored_chart_are_refused(client: GatewayClient) -> None:
     files = {"values.schema.json": '{"properties": {"port": {"type": "integer"}}}'}
     client.deploy(chart_archive(files))
     answer = client.put_deployment(client.deployment_form(), values="port: x")
@@ -146,7 +146,7 @@ def test_values_against_the_schema_of_the_kept_chart_are_refused(client: Gateway
     assert "values" not in client.xapp()["spec"]
 
 
-def test_an_upgrade_whose_kept_chart_is_gone_asks_for_the_file(deployed: GatewayClient) -> None:
+def test_an_upgrade_without_the_stored_chart_requires_the_file(deployed: GatewayClient) -> None:
     deployed.api.delete(f"{SECRETS.format(deployed.namespace)}/{secret_of(ARCHIVE)}")
     answer = deployed.put_deployment(deployed.deployment_form(version="0.2.0"))
     assert answer.status_code == 422
@@ -166,13 +166,13 @@ def test_an_upgrade_waits_for_the_new_generation(deployed: GatewayClient) -> Non
     assert (answer.status_code, answer.json()["ready"]) == (200, True)
 
 
-def test_an_xapp_ready_of_an_older_generation_is_not_called_ready(deployed: GatewayClient) -> None:
+def test_an_xapp_ready_for_an_older_generation_is_not_ready(deployed: GatewayClient) -> None:
     deployed.write_status(ready_status())
     answer = deployed.put_deployment(deployed.deployment_form(version="0.2.0"), wait="0.05")
     assert (answer.status_code, answer.json()["ready"]) == (202, False)
 
 
-def test_status_written_meanwhile_does_not_disturb_an_upgrade(deployed: GatewayClient) -> None:
+def test_a_concurrent_status_write_does_not_disturb_an_upgrade(deployed: GatewayClient) -> None:
     done = threading.Event()
 
     def keep_reporting() -> None:

@@ -1,4 +1,4 @@
-"""The engine with the real helm, charts from strings, and a namespace of the run's cluster to release into."""
+"""The engine with the real helm, charts from strings, and a namespace for releases."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def hook(events: str, *, seconds: int = 0, fails: bool = False) -> str:
 
 
 class MakeChart(Protocol):
-    """Writes a chart and returns where it is."""
+    """Writes a chart and returns its path."""
 
     def __call__(self, files: Mapping[str, str | bytes] | None = None, **about: str) -> Path: ...
 
@@ -105,7 +105,7 @@ def engine(helm_settings: Settings, cluster: Cluster) -> Iterator[HelmEngine]:
 
 @dataclass(frozen=True, slots=True)
 class HelmNamespace:
-    """One namespace: requests for it, and what is in it."""
+    """One namespace: requests for it, and its objects."""
 
     cluster: Cluster
     namespace: str
@@ -144,7 +144,7 @@ class HelmNamespace:
         return {int(each["version"]): each["status"] for each in labels}
 
     def create_account(self, name: str, *rights: str) -> str:
-        """Make a service account with `rights` like `get,list:configmaps,secrets`; return its user name."""
+        """Create a service account with `rights` like `get,list:configmaps,secrets`; return its user name."""
         self.kubectl("create", "serviceaccount", name)
         for number, right in enumerate(rights):
             verbs, _, resources = right.partition(":")

@@ -1,4 +1,4 @@
-"""Each refusal of the API server, provoked, becomes the error it should; the texts are tabled in the unit tests."""
+"""Each refusal of a real API server becomes the right error; the unit tests have a table of the texts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def refused(
     return caught.value
 
 
-async def test_a_used_up_quota_is_passing(engine: HelmEngine, helm_namespace: HelmNamespace) -> None:
+async def test_an_exhausted_quota_is_transient(engine: HelmEngine, helm_namespace: HelmNamespace) -> None:
     helm_namespace.kubectl("create", "quota", "q", "--hard=services=0")
     wait_until(
         lambda: helm_namespace.get("resourcequota", "q").get("status", {}).get("hard"),
@@ -77,13 +77,13 @@ async def test_a_missing_kind_is_named(engine: HelmEngine, helm_namespace: HelmN
     assert not error.permanent
 
 
-async def test_a_name_in_use_is_told(engine: HelmEngine, helm_namespace: HelmNamespace) -> None:
+async def test_a_name_in_use_is_reported(engine: HelmEngine, helm_namespace: HelmNamespace) -> None:
     await engine.install(helm_namespace.release_request())
     with pytest.raises(HelmError, match="still in use"):
         await engine.install(helm_namespace.release_request())
 
 
-async def test_an_upgrade_of_no_release_is_told(engine: HelmEngine, helm_namespace: HelmNamespace) -> None:
+async def test_an_upgrade_without_a_release_is_reported(engine: HelmEngine, helm_namespace: HelmNamespace) -> None:
     with pytest.raises(HelmError, match="no deployed releases"):
         await engine.upgrade(helm_namespace.release_request())
 
@@ -97,14 +97,14 @@ async def test_a_release_over_a_mebibyte_is_permanent(
     assert caught.value.permanent
 
 
-async def test_an_object_that_is_too_large_is_not_taken_for_the_release(
+async def test_an_object_that_is_too_large_is_not_reported_as_the_release(
     engine: HelmEngine, helm_namespace: HelmNamespace
 ) -> None:
     template = CONFIGMAP.replace("{{- toYaml .Values.data | nindent 2 }}", 'a: {{ repeat 1200000 "x" }}')
     await refused(engine, helm_namespace, template, Invalid, "an object of the chart is larger")
 
 
-async def test_values_against_the_schema_are_refused_before_anything_is_made(
+async def test_values_that_violate_the_schema_are_refused_before_any_object_exists(
     engine: HelmEngine, helm_namespace: HelmNamespace, chart: MakeChart
 ) -> None:
     schema = json.dumps({"type": "object", "properties": {"data": {"type": "array"}}})
@@ -124,7 +124,7 @@ async def test_templates_that_refuse_the_values_are_permanent(
         await engine.install(helm_namespace.release_request(chart=chart({"templates/a.yaml": "{{ .Values.a.b.c }}"})))
 
 
-async def test_a_secret_of_the_values_in_an_error_is_masked(
+async def test_a_secret_value_is_masked_in_an_error(
     engine: HelmEngine, helm_namespace: HelmNamespace, chart: MakeChart
 ) -> None:
     archive = chart({"templates/a.yaml": "{{ fail (printf `cannot use %s` .Values.db.password) }}"})
@@ -145,14 +145,14 @@ def terminating(helm_namespace: HelmNamespace) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("terminating")
-async def test_a_namespace_that_is_going_is_passing(engine: HelmEngine, helm_namespace: HelmNamespace) -> None:
+async def test_a_terminating_namespace_is_transient(engine: HelmEngine, helm_namespace: HelmNamespace) -> None:
     with pytest.raises(NamespaceTerminating) as caught:
         await engine.install(helm_namespace.release_request())
     assert not caught.value.permanent
 
 
 def admission(name: str, namespace: str) -> list[dict[str, object]]:
-    """Return a policy that refuses Services of one name, and a webhook for ConfigMaps that nobody answers."""
+    """Return a policy that refuses Services of one name, and a webhook for ConfigMaps that no server answers."""
     group = "admissionregistration.k8s.io"
     selector = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
     services = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["services"]}
@@ -224,11 +224,11 @@ def _wait_for_refusal(helm_namespace: HelmNamespace, kind: str) -> None:
             return "denied" in str(error) or "webhook" in str(error)
         return False
 
-    wait_until(answered_with_refusal, timeout=30, what="the admission to be asked", interval=0.2)
+    wait_until(answered_with_refusal, timeout=30, what="the admission to be called", interval=0.2)
 
 
 @pytest.mark.usefixtures("admitting")
-async def test_admission_that_denies_is_permanent_and_admission_that_is_away_is_passing(
+async def test_a_denial_by_admission_is_permanent_and_its_outage_is_transient(
     engine: HelmEngine, helm_namespace: HelmNamespace
 ) -> None:
     error = await refused(engine, helm_namespace, SERVICE % (80, ""), Invalid, "hello is taken")

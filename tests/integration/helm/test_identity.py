@@ -1,4 +1,4 @@
-"""Helm acts as the user it is told to act as, wherever the operator runs."""
+"""Helm impersonates the given user, in a pod and outside."""
 
 from __future__ import annotations
 
@@ -19,16 +19,14 @@ pytestmark = pytest.mark.integration
 ALL = "*:configmaps,secrets"
 
 
-async def test_the_impersonated_user_is_whom_the_api_server_sees(
-    engine: HelmEngine, helm_namespace: HelmNamespace
-) -> None:
+async def test_the_api_server_sees_the_impersonated_user(engine: HelmEngine, helm_namespace: HelmNamespace) -> None:
     user = helm_namespace.create_account("deployer", "*:secrets")
     with pytest.raises(AccessDenied, match=f"{user} may not get configmaps in namespace {helm_namespace.namespace}"):
         await engine.install(helm_namespace.release_request(user=user))
     assert helm_namespace.revision_statuses() == {}
 
 
-async def test_a_user_with_the_rights_installs_upgrades_rolls_back_and_uninstalls(
+async def test_a_permitted_user_installs_upgrades_rolls_back_and_uninstalls(
     engine: HelmEngine, helm_namespace: HelmNamespace
 ) -> None:
     user = helm_namespace.create_account("deployer", ALL)
@@ -39,7 +37,7 @@ async def test_a_user_with_the_rights_installs_upgrades_rolls_back_and_uninstall
     assert helm_namespace.revision_statuses() == {}
 
 
-async def test_a_missing_right_to_delete_is_named_at_uninstall(
+async def test_a_missing_delete_permission_is_named_at_uninstall(
     engine: HelmEngine, helm_namespace: HelmNamespace
 ) -> None:
     user = helm_namespace.create_account("deployer", "*:secrets", "get,list,create,patch:configmaps")
@@ -49,9 +47,7 @@ async def test_a_missing_right_to_delete_is_named_at_uninstall(
     assert helm_namespace.revision_statuses() == {1: "uninstalling"}
 
 
-async def test_objects_that_may_not_be_read_at_uninstall_are_told(
-    engine: HelmEngine, helm_namespace: HelmNamespace
-) -> None:
+async def test_unreadable_objects_are_reported_at_uninstall(engine: HelmEngine, helm_namespace: HelmNamespace) -> None:
     await engine.install(helm_namespace.release_request())
     unverified = await engine.uninstall(
         helm_namespace.uninstall_request(user=helm_namespace.create_account("deployer", "*:secrets"))
@@ -59,7 +55,7 @@ async def test_objects_that_may_not_be_read_at_uninstall_are_told(
     assert unverified == ("ConfigMap/hello",)
 
 
-async def test_no_right_to_the_release_records_is_not_taken_for_no_release(
+async def test_unreadable_release_records_do_not_mean_that_there_is_no_release(
     engine: HelmEngine, helm_namespace: HelmNamespace
 ) -> None:
     await engine.install(helm_namespace.release_request())
@@ -85,7 +81,7 @@ def pod_kubeconfig(helm_namespace: HelmNamespace, folder: Path, *, server: str =
     return folder / "kubeconfig"
 
 
-async def test_in_a_pod_the_impersonated_user_is_seen_as_well(
+async def test_the_impersonated_user_is_seen_in_a_pod_too(
     helm_settings: Settings, helm_namespace: HelmNamespace, tmp_path: Path
 ) -> None:
     engine = HelmEngine(helm_settings, kubeconfig=str(pod_kubeconfig(helm_namespace, tmp_path)))
@@ -97,7 +93,7 @@ async def test_in_a_pod_the_impersonated_user_is_seen_as_well(
         engine.close()
 
 
-async def test_an_api_server_that_is_away_is_a_passing_error(
+async def test_an_unavailable_api_server_is_a_transient_error(
     helm_settings: Settings, helm_namespace: HelmNamespace, tmp_path: Path
 ) -> None:
     engine = HelmEngine(

@@ -1,4 +1,4 @@
-"""Helm processes that end too early, and how a release is brought back from what they left."""
+"""Interrupted helm processes, and how a release recovers from them."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def parent(
         process.wait()
 
 
-async def test_a_helm_that_outlived_its_operator_is_ended_by_the_next_one(
+async def test_an_orphaned_helm_process_is_ended_by_the_next_operator(
     parent: subprocess.Popen[bytes], engine: HelmEngine, helm_namespace: HelmNamespace, helm_settings: Settings
 ) -> None:
     await hook_runs(helm_namespace)
@@ -187,13 +187,13 @@ spec:
 
 @pytest.fixture
 def restarted(helm_settings: Settings, helm_namespace: HelmNamespace) -> Iterator[HelmEngine]:
-    """An engine that knows nothing yet of the cluster's kinds."""
+    """An engine that has not discovered the cluster's kinds yet."""
     engine = HelmEngine(helm_settings, kubeconfig=str(helm_namespace.cluster.kubeconfig))
     yield engine
     engine.close()
 
 
-async def test_a_release_whose_kind_is_gone_can_be_uninstalled_without_it(
+async def test_a_release_with_a_removed_kind_can_be_uninstalled(
     engine: HelmEngine, restarted: HelmEngine, helm_namespace: HelmNamespace, chart: MakeChart
 ) -> None:
     group = f"{helm_namespace.namespace}.example.com"

@@ -1,4 +1,4 @@
-"""A release through its life: real helm, real API server."""
+"""The lifecycle of a release with the real helm and a real API server."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ def data(helm_namespace: HelmNamespace, name: str = "hello") -> dict[str, str]:
     return found
 
 
-async def test_install_answers_with_what_was_released(
-    engine: HelmEngine, helm_namespace: HelmNamespace, chart: MakeChart
-) -> None:
+async def test_install_returns_the_release(engine: HelmEngine, helm_namespace: HelmNamespace, chart: MakeChart) -> None:
     archive = chart({**SIMPLE, "templates/NOTES.txt": "Well done, {{ .Release.Name }}."}, name="well", version="1.2.3")
     result = await engine.install(
         helm_namespace.release_request(chart=archive, values={"data": {"b": "two"}}, labels={LABEL_XAPP: "x"})
@@ -36,9 +34,7 @@ async def test_install_answers_with_what_was_released(
     assert record["metadata"]["labels"][LABEL_XAPP] == "x"
 
 
-async def test_labels_last_through_an_upgrade_that_changes_one(
-    engine: HelmEngine, helm_namespace: HelmNamespace
-) -> None:
+async def test_labels_survive_an_upgrade_that_changes_one(engine: HelmEngine, helm_namespace: HelmNamespace) -> None:
     await engine.install(helm_namespace.release_request(labels={LABEL_XAPP: "x", "attempt": "1"}))
     await engine.upgrade(helm_namespace.release_request(labels={"attempt": "2"}))
     labels = helm_namespace.get("secret", "sh.helm.release.v1.hello.v2")["metadata"]["labels"]
@@ -66,7 +62,7 @@ async def test_kubectl_scale_does_not_break_the_next_upgrade(
     assert spec["template"]["spec"]["containers"][0]["image"].endswith(":2")
 
 
-async def test_large_values_are_taken_over_standard_input(
+async def test_large_values_are_passed_on_standard_input(
     engine: HelmEngine, helm_namespace: HelmNamespace, chart: MakeChart
 ) -> None:
     archive = chart({"values.yaml": "", "templates/c.yaml": CONFIGMAP.replace(".Values.data", '(dict "a" "x")')})
@@ -83,7 +79,7 @@ async def test_history_is_bounded_by_upgrades(engine: HelmEngine, helm_namespace
     assert helm_namespace.revision_statuses() == {4: "superseded", 5: "deployed"}
 
 
-async def test_rollback_answers_with_the_new_revision(engine: HelmEngine, helm_namespace: HelmNamespace) -> None:
+async def test_rollback_returns_the_new_revision(engine: HelmEngine, helm_namespace: HelmNamespace) -> None:
     await engine.install(helm_namespace.release_request(values={"data": {"a": "first"}}))
     await engine.upgrade(helm_namespace.release_request(values={"data": {"a": "second"}}))
     result = await engine.rollback(helm_namespace.rollback_request(1))
@@ -92,7 +88,7 @@ async def test_rollback_answers_with_the_new_revision(engine: HelmEngine, helm_n
     assert data(helm_namespace) == {"a": "first"}
 
 
-async def test_rollback_to_a_revision_that_is_not_there_is_permanent(
+async def test_a_rollback_to_a_missing_revision_is_a_permanent_error(
     engine: HelmEngine, helm_namespace: HelmNamespace
 ) -> None:
     await engine.install(helm_namespace.release_request())
@@ -109,7 +105,7 @@ async def test_uninstall_leaves_neither_object_nor_record(engine: HelmEngine, he
     assert helm_namespace.revision_statuses() == {}
 
 
-async def test_uninstalling_what_is_not_there_is_done(engine: HelmEngine, helm_namespace: HelmNamespace) -> None:
+async def test_uninstalling_a_missing_release_succeeds(engine: HelmEngine, helm_namespace: HelmNamespace) -> None:
     assert await engine.uninstall(helm_namespace.uninstall_request()) == ()
 
 
@@ -123,7 +119,7 @@ async def test_objects_with_resource_policy_keep_are_kept_and_not_reported(
     assert "hello" in helm_namespace.names("configmaps")
 
 
-async def test_uninstall_without_hooks_passes_a_hook_that_fails(
+async def test_uninstall_without_hooks_skips_a_failing_hook(
     engine: HelmEngine, helm_namespace: HelmNamespace, chart: MakeChart
 ) -> None:
     await engine.install(
@@ -135,7 +131,7 @@ async def test_uninstall_without_hooks_passes_a_hook_that_fails(
     assert helm_namespace.revision_statuses() == {}
 
 
-async def test_hooks_run_before_the_install_counts_as_done(
+async def test_install_returns_after_its_hooks(
     engine: HelmEngine, helm_namespace: HelmNamespace, chart: MakeChart
 ) -> None:
     archive = chart({**SIMPLE, "templates/h.yaml": hook("pre-install")})
@@ -166,7 +162,7 @@ async def test_foreign_objects_are_adopted_with_take_ownership(
     assert data(helm_namespace)["a"] == "one"
 
 
-async def test_a_test_hook_that_succeeds_is_no_error(
+async def test_a_successful_test_hook_raises_no_error(
     engine: HelmEngine, helm_namespace: HelmNamespace, chart: MakeChart
 ) -> None:
     await engine.install(helm_namespace.release_request(chart=chart({**SIMPLE, "templates/t.yaml": hook("test")})))
@@ -185,7 +181,7 @@ async def test_a_test_hook_that_fails_is_named(
         await engine.test(helm_namespace.test_request())
 
 
-async def test_an_answer_over_the_output_bound_is_no_failure(
+async def test_output_over_the_limit_does_not_fail_the_release(
     engine: HelmEngine, helm_namespace: HelmNamespace, chart: MakeChart
 ) -> None:
     archive = chart({**SIMPLE, "files/zeros": b"\0" * (14 * 1024 * 1024)}, name="huge", version="2.0.0")

@@ -1,4 +1,4 @@
-"""Rendering without a cluster: what is refused, what only warns, and what bounds a chart that misbehaves."""
+"""Rendering without a cluster: errors, warnings, and limits."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ async def test_crds_and_hooks_are_part_of_the_manifest(offline: HelmEngine, char
     assert "kind: Job" in rendered.manifest
 
 
-async def test_notes_come_along_when_asked_for(offline: HelmEngine, chart: MakeChart) -> None:
+async def test_notes_are_included_on_request(offline: HelmEngine, chart: MakeChart) -> None:
     archive = chart({**SIMPLE, "templates/NOTES.txt": "Say {{ .Values.data.a }}."})
     assert (await offline.template(request(archive, notes=True))).notes == "Say one."
     assert (await offline.template(request(archive))).notes == ""
@@ -102,7 +102,7 @@ async def test_a_template_that_renders_no_yaml_is_refused(offline: HelmEngine, c
         ('{{ (lookup "v1" "Secret" "a" "b").data.x.y }}', "nil pointer"),
     ],
 )
-async def test_templates_that_stop_by_themselves_only_warn(
+async def test_templates_that_call_fail_only_warn(
     offline: HelmEngine, chart: MakeChart, template: str, part: str
 ) -> None:
     rendered = await offline.template(request(chart({"templates/a.yaml": template}), notes=True))
@@ -126,7 +126,7 @@ async def test_helms_own_warnings_are_passed_on_without_values(offline: HelmEngi
     )
 
 
-async def test_values_against_the_schema_are_refused_one_error_each(offline: HelmEngine, chart: MakeChart) -> None:
+async def test_each_schema_violation_is_one_error(offline: HelmEngine, chart: MakeChart) -> None:
     schema = {"required": ["must"], "properties": {"port": {"type": "integer"}, "mode": {"enum": ["a", "b"]}}}
     archive = chart({**SIMPLE, "values.schema.json": json.dumps(schema)})
     with pytest.raises(ValuesInvalid) as caught:
@@ -146,10 +146,10 @@ async def test_values_of_a_subchart_are_named_by_their_whole_path(offline: HelmE
 
 @dataclass
 class Listener:
-    """An HTTP server that hands out a schema and counts who asked."""
+    """An HTTP server that serves a schema and records the requested paths."""
 
     url: str
-    asked: list[str] = field(default_factory=list)
+    requested_paths: list[str] = field(default_factory=list)
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ async def listener(unused_tcp_port: int) -> AsyncIterator[Listener]:
     found = Listener(f"http://127.0.0.1:{unused_tcp_port}/schema.json")
 
     async def answer(asking: web.Request) -> web.Response:
-        found.asked.append(asking.path)
+        found.requested_paths.append(asking.path)
         return web.json_response({"type": "object", "required": ["never"]})
 
     application = web.Application()
@@ -169,16 +169,18 @@ async def listener(unused_tcp_port: int) -> AsyncIterator[Listener]:
     await runner.cleanup()
 
 
-async def test_a_schema_that_refers_outside_is_not_followed_when_skipped(
+async def test_an_external_schema_is_not_fetched_when_schemas_are_skipped(
     offline: HelmEngine, chart: MakeChart, listener: Listener
 ) -> None:
     archive = chart({**SIMPLE, "values.schema.json": json.dumps({"$ref": listener.url})})
     rendered = await offline.template(request(archive, skip_schema=True, notes=True))
     assert "kind: ConfigMap" in rendered.manifest
-    assert listener.asked == []
+    assert listener.requested_paths == []
     with pytest.raises(ValuesInvalid):
         await offline.template(request(archive))
-    assert listener.asked == ["/schema.json"], "without the flag helm fetches: if it no longer does, skip nothing"
+    assert listener.requested_paths == ["/schema.json"], (
+        "without the flag helm fetches: if it no longer does, skip nothing"
+    )
 
 
 @pytest.mark.parametrize(
@@ -208,7 +210,9 @@ async def test_a_damaged_archive_is_an_error_without_a_local_path(
     assert str(tmp_path) not in caught.value.message
 
 
-async def test_nested_null_integers_and_floats_arrive_as_helm_reads_them(offline: HelmEngine, chart: MakeChart) -> None:
+async def test_nested_nulls_integers_and_floats_arrive_as_helm_reads_them(
+    offline: HelmEngine, chart: MakeChart
+) -> None:
     archive = chart({"values.yaml": "a: 1\nb: {c: 2, d: 3}\n", "templates/a.yaml": "v: {{ toJson .Values }}"})
     values = {"a": None, "b": {"c": None}, "text": "1e3", "float": 0.5, "int": 9007199254740991}
     rendered = await offline.template(request(archive, values=values))
@@ -217,13 +221,13 @@ async def test_nested_null_integers_and_floats_arrive_as_helm_reads_them(offline
 
 @pytest.fixture
 def small(helm_settings: Settings) -> Iterator[HelmEngine]:
-    """An engine that gives helm little memory."""
+    """An engine that limits the memory of helm."""
     engine = HelmEngine(helm_settings.model_copy(update={"helm_memory": 256 * MIB}))
     yield engine
     engine.close()
 
 
-async def test_a_template_that_eats_memory_is_refused_naming_the_bound(small: HelmEngine, chart: MakeChart) -> None:
+async def test_a_template_over_the_memory_limit_is_refused_with_the_limit(small: HelmEngine, chart: MakeChart) -> None:
     with pytest.raises(ChartInvalid, match="256 MiB of memory"):
         await small.template(request(chart({"templates/a.yaml": EATS_MEMORY})))
 
@@ -232,7 +236,7 @@ async def test_an_ordinary_chart_fits_into_little_memory(small: HelmEngine, char
     assert (await small.template(request(chart()))).manifest
 
 
-async def test_a_template_that_eats_time_is_refused_naming_the_bound(
+async def test_a_template_over_the_time_limit_is_refused_with_the_limit(
     offline: HelmEngine, chart: MakeChart, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine_module, "TEMPLATE_CPU_SECONDS", 1)
@@ -251,7 +255,9 @@ async def test_a_manifest_over_the_output_bound_is_refused(offline: HelmEngine, 
         await offline.template(request(chart({"templates/a.yaml": template})))
 
 
-async def test_a_name_like_a_flag_is_refused_as_a_name(offline: HelmEngine, chart: MakeChart, tmp_path: Path) -> None:
+async def test_a_name_that_looks_like_a_flag_is_refused_as_a_name(
+    offline: HelmEngine, chart: MakeChart, tmp_path: Path
+) -> None:
     with pytest.raises(HelmError, match="invalid release name"):
         await offline.template(request(chart(), name=f"--output-dir={tmp_path}/out"))
     assert not (tmp_path / "out").exists()

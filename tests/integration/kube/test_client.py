@@ -99,7 +99,7 @@ async def test_a_list_is_read_in_pages_and_its_items_name_their_kind(kube: KubeC
     assert len(one.items) == 1
 
 
-async def test_metadata_alone_carries_no_content(kube: KubeClient, namespace: str) -> None:
+async def test_a_metadata_request_returns_no_content(kube: KubeClient, namespace: str) -> None:
     secret: JsonObject = {"metadata": {"name": "s", "labels": {"a": "b"}}, "stringData": {"password": "hidden"}}
     await kube.create(SECRETS, secret, namespace=namespace)
     one = await kube.get(SECRETS, "s", namespace=namespace, metadata_only=True)
@@ -118,7 +118,7 @@ async def test_unknown_fields_are_refused(kube: KubeClient, namespace: str, crds
         await kube.create(XAPPS, body)
 
 
-async def test_a_refusal_by_the_schema_names_the_fields(kube: KubeClient, namespace: str, crds: None) -> None:
+async def test_a_schema_violation_names_the_fields(kube: KubeClient, namespace: str, crds: None) -> None:
     body = xapp_manifest("a", namespace=namespace)
     body["spec"] = {**obj(body, "spec"), "version": "one", "organization": ""}
     with pytest.raises(Invalid) as caught:
@@ -127,7 +127,7 @@ async def test_a_refusal_by_the_schema_names_the_fields(kube: KubeClient, namesp
     assert caught.value.permanent
 
 
-async def test_a_missing_right_is_named(kube: KubeClient, namespace: str) -> None:
+async def test_a_missing_permission_is_named(kube: KubeClient, namespace: str) -> None:
     nobody = kube.with_token(await token_of(kube, namespace=namespace, name="default"))
     with pytest.raises(AccessDenied) as caught:
         await nobody.list(XAPPS, namespace=namespace)
@@ -139,7 +139,7 @@ async def test_a_missing_right_is_named(kube: KubeClient, namespace: str) -> Non
     assert await kube.is_allowed(XAPPS, "list")
 
 
-async def test_what_is_allowed_is_asked_for_exactly(kube: KubeClient, namespace: str) -> None:
+async def test_an_access_review_names_the_exact_resource(kube: KubeClient, namespace: str) -> None:
     rule: JsonObject = {"apiGroups": [""], "resources": ["pods/log"], "verbs": ["get"]}
     roles = Resource("rbac.authorization.k8s.io", "v1", "roles", "Role")
     bindings = Resource("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
@@ -161,7 +161,7 @@ async def test_what_is_allowed_is_asked_for_exactly(kube: KubeClient, namespace:
     assert not await reader.is_allowed(pods, "get", subresource="log")
 
 
-async def test_another_person_is_who_the_token_says(kube: KubeClient, namespace: str) -> None:
+async def test_a_request_with_a_callers_token_runs_as_that_caller(kube: KubeClient, namespace: str) -> None:
     account = f"system:serviceaccount:{namespace}:default"
     ours = await user_of(kube)
     assert await user_of(kube.with_token(await token_of(kube, namespace=namespace, name="default"))) == account
@@ -171,7 +171,7 @@ async def test_another_person_is_who_the_token_says(kube: KubeClient, namespace:
         await user_of(kube.with_token("not-a-token"))
 
 
-async def test_our_client_certificate_is_never_shown_for_another_person(
+async def test_the_client_certificate_is_not_presented_for_another_caller(
     private_cluster: Callable[[], LocalCluster],
 ) -> None:
     local = await asyncio.to_thread(private_cluster)
@@ -179,7 +179,7 @@ async def test_our_client_certificate_is_never_shown_for_another_person(
     async with await KubeClient.connect(Settings(KUBECONFIG=str(kubeconfig))) as client:
         assert await user_of(client) == "system:kube-controller-manager"
         assert await user_of(client.with_token(local.connect().token)) == "local-admin"
-        # A certificate has priority over a token: with ours, the server would see our user.
+        # A certificate has priority over a token: with the client's own one, the server would see its user.
         with pytest.raises(Unauthenticated, match="Unauthorized"):
             await user_of(client.with_token("not-a-token"))
 
@@ -190,14 +190,14 @@ async def test_an_impersonated_service_account_has_its_groups(kube: KubeClient, 
     assert f"system:serviceaccounts:{namespace}" in str(info["groups"])
 
 
-async def test_a_list_from_a_version_that_the_server_never_had_must_be_asked_for_anew(kube: KubeClient) -> None:
+async def test_a_list_from_an_unknown_resource_version_must_be_restarted(kube: KubeClient) -> None:
     watch = kube.watch(NAMESPACES, resource_version="99999999999", initial_events=True, timeout_seconds=30)
     async with aclosing(watch) as events:
         with pytest.raises(WatchExpired, match="Too large resource version"):
             await anext(events)
 
 
-async def test_objects_beyond_the_bounds_of_the_server_are_refused_for_good(
+async def test_objects_over_the_limits_of_the_server_are_a_permanent_error(
     kube: KubeClient, namespace: str, crds: None
 ) -> None:
     for size, message in ((1_600_000, "at most 1.5 MiB"), (3_500_000, "limit is 3145728")):
@@ -206,7 +206,7 @@ async def test_objects_beyond_the_bounds_of_the_server_are_refused_for_good(
         assert caught.value.permanent
 
 
-async def test_the_versions_of_the_api_are_as_helm_wants_them(kube: KubeClient) -> None:
+async def test_api_versions_have_the_format_that_helm_expects(kube: KubeClient) -> None:
     versions = await kube.discovery.api_versions()
     assert {"v1", "v1/Pod", "apps/v1", "apps/v1/Deployment", "networking.k8s.io/v1/Ingress"} <= set(versions)
     assert list(versions) == sorted(versions)

@@ -24,7 +24,7 @@ async def make(kube: KubeClient, namespace: str, name: str = "a") -> JsonObject:
     return await kube.create(CONFIGMAPS, config_map(name), namespace=namespace)
 
 
-async def test_an_event_tells_what_happened_to_which_object(kube: KubeClient, namespace: str) -> None:
+async def test_an_event_names_its_object_and_what_happened(kube: KubeClient, namespace: str) -> None:
     body = await make(kube, namespace)
     async with EventRecorder(kube) as recorder:
         recorder.record(body, event_type="Warning", reason="InstallFailed", message="no such chart")
@@ -46,7 +46,7 @@ async def test_the_same_event_again_is_counted(kube: KubeClient, namespace: str)
     assert counts == {"one": 3, "two": 1}
 
 
-async def test_the_same_words_about_another_object_are_another_event(kube: KubeClient, namespace: str) -> None:
+async def test_the_same_message_about_another_object_is_another_event(kube: KubeClient, namespace: str) -> None:
     bodies = [await make(kube, namespace, name) for name in ("a", "b")]
     async with EventRecorder(kube) as recorder:
         for body in bodies:
@@ -55,7 +55,7 @@ async def test_the_same_words_about_another_object_are_another_event(kube: KubeC
         assert [integer(event, "count") for event in await events_of(kube, body, namespace=namespace)] == [1]
 
 
-async def test_an_event_that_has_expired_is_posted_anew(kube: KubeClient, namespace: str) -> None:
+async def test_an_expired_event_is_posted_again(kube: KubeClient, namespace: str) -> None:
     body = await make(kube, namespace)
     async with EventRecorder(kube) as recorder:
         recorder.record(body, reason="Progressing", message="same")
@@ -70,7 +70,7 @@ async def test_an_event_that_has_expired_is_posted_anew(kube: KubeClient, namesp
     assert integer(again, "count") == 1
 
 
-async def test_a_long_message_is_cut(kube: KubeClient, namespace: str) -> None:
+async def test_a_long_message_is_truncated(kube: KubeClient, namespace: str) -> None:
     body = await make(kube, namespace)
     async with EventRecorder(kube) as recorder:
         recorder.record(body, reason="Progressing", message="x" * 5000)
@@ -78,9 +78,7 @@ async def test_a_long_message_is_cut(kube: KubeClient, namespace: str) -> None:
     assert text(event, "message") == "x" * (MESSAGE_MAX_CHARACTERS - 1) + "…"
 
 
-async def test_an_event_about_a_cluster_scoped_object_lies_in_the_default_namespace(
-    kube: KubeClient, namespace: str
-) -> None:
+async def test_an_event_about_a_cluster_scoped_object_is_in_namespace_default(kube: KubeClient, namespace: str) -> None:
     body = await kube.get(NAMESPACES, namespace)
     async with EventRecorder(kube) as recorder:
         recorder.record(body, reason="Progressing", message="about a namespace")

@@ -83,7 +83,7 @@ async def spec_of(kube: KubeClient, namespace: str) -> JsonObject:
     return obj(await kube.get(LEASES, LEASE, namespace=namespace), "spec")
 
 
-async def test_the_first_candidate_leads_and_the_lease_says_so(kube: KubeClient, namespace: str, enter: Enter) -> None:
+async def test_the_first_candidate_leads_and_holds_the_lease(kube: KubeClient, namespace: str, enter: Enter) -> None:
     first = enter()
     assert not first.leads()
     await first.leadership.acquire()
@@ -111,7 +111,7 @@ async def test_a_leader_that_renews_is_not_replaced(kube: KubeClient, namespace:
     await asyncio.gather(waiting, return_exceptions=True)
 
 
-async def test_a_leader_that_leaves_is_followed_before_its_term_ends(
+async def test_a_leader_that_steps_down_is_replaced_before_its_lease_expires(
     kube: KubeClient, namespace: str, enter: Enter
 ) -> None:
     first, second = enter(identity="a", seconds=LONG_TERM), enter(identity="b", seconds=LONG_TERM)
@@ -148,7 +148,7 @@ async def test_a_killed_leader_on_this_host_is_replaced_at_once(process: subproc
     assert candidate.leads()
 
 
-async def test_a_leader_elsewhere_that_no_longer_renews_is_replaced_after_its_term(
+async def test_a_remote_leader_that_stops_renewing_is_replaced_when_its_lease_expires(
     kube: KubeClient, namespace: str, enter: Enter
 ) -> None:
     held: JsonObject = {"holderIdentity": ELSEWHERE, "leaseDurationSeconds": int(TERM), "renewTime": LONG_AGO}
@@ -161,7 +161,7 @@ async def test_a_leader_elsewhere_that_no_longer_renews_is_replaced_after_its_te
     assert candidate.leads()
 
 
-async def test_a_leader_cut_off_knows_that_it_has_lost_before_another_leads(
+async def test_an_isolated_leader_stops_leading_before_another_leads(
     cluster: Cluster, enter: Enter, tmp_path: Path
 ) -> None:
     async with (
@@ -181,7 +181,7 @@ async def test_a_leader_cut_off_knows_that_it_has_lost_before_another_leads(
         assert not first.leads()
 
 
-async def test_a_lease_taken_away_is_noticed(kube: KubeClient, namespace: str, enter: Enter) -> None:
+async def test_a_lease_held_by_another_candidate_is_noticed(kube: KubeClient, namespace: str, enter: Enter) -> None:
     first = enter(identity="a")
     await first.leadership.acquire()
     await kube.patch(LEASES, LEASE, {"spec": {"holderIdentity": ELSEWHERE}}, namespace=namespace)
@@ -190,16 +190,14 @@ async def test_a_lease_taken_away_is_noticed(kube: KubeClient, namespace: str, e
     assert text(await spec_of(kube, namespace), "holderIdentity") == ELSEWHERE
 
 
-async def test_a_deleted_lease_is_a_lost_lead(kube: KubeClient, namespace: str, enter: Enter) -> None:
+async def test_deleting_the_lease_ends_leadership(kube: KubeClient, namespace: str, enter: Enter) -> None:
     first = enter()
     await first.leadership.acquire()
     await kube.delete(LEASES, LEASE, namespace=namespace)
     await eventually(lambda: first.lost, what="the loss to be noticed")
 
 
-async def test_an_edit_of_the_lease_by_somebody_else_changes_nothing(
-    kube: KubeClient, namespace: str, enter: Enter
-) -> None:
+async def test_an_unrelated_edit_of_the_lease_changes_nothing(kube: KubeClient, namespace: str, enter: Enter) -> None:
     first = enter(identity="a")
     await first.leadership.acquire()
     before = text(await spec_of(kube, namespace), "renewTime")
@@ -225,7 +223,7 @@ async def test_a_lost_candidate_can_lead_again(kube: KubeClient, namespace: str,
     assert first.leads()
 
 
-async def test_a_missing_namespace_is_an_error_that_names_the_mend(kube: KubeClient) -> None:
+async def test_a_missing_namespace_is_an_error_that_names_the_fix(kube: KubeClient) -> None:
     leadership = LeaderElector(
         kube, namespace="no-such-namespace", name=LEASE, lease_seconds=TERM, on_lost=lambda: None
     )
@@ -234,7 +232,7 @@ async def test_a_missing_namespace_is_an_error_that_names_the_mend(kube: KubeCli
     assert caught.value.permanent
 
 
-async def test_a_missing_right_is_an_error_that_names_it(kube: KubeClient, namespace: str) -> None:
+async def test_a_missing_permission_is_an_error_that_names_it(kube: KubeClient, namespace: str) -> None:
     nobody = kube.impersonate(f"system:serviceaccount:{namespace}:default")
     leadership = LeaderElector(nobody, namespace=namespace, name=LEASE, lease_seconds=TERM, on_lost=lambda: None)
     with pytest.raises(AccessDenied, match='cannot get resource "leases"'):

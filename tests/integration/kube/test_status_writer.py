@@ -38,7 +38,7 @@ DEPLOYING: JsonObject = {
 }
 
 
-async def test_a_status_is_written_and_the_stored_object_comes_back(kube: KubeClient, namespace: str) -> None:
+async def test_a_status_write_returns_the_stored_object(kube: KubeClient, namespace: str) -> None:
     created = await kube.create(XAPPS, xapp_manifest("a", namespace=namespace))
     stored = await StatusWriter(kube).write(created, DEPLOYING)
     assert stored == await kube.get(XAPPS, "a", namespace=namespace)
@@ -57,7 +57,7 @@ async def test_an_equal_status_is_not_sent(kube: KubeClient, namespace: str) -> 
     assert await StatusWriter(kube).write(stored, DEPLOYING) is None
 
 
-async def test_what_the_new_status_lacks_is_removed_and_conditions_are_replaced_whole(
+async def test_omitted_fields_are_removed_and_conditions_are_replaced_as_a_whole(
     kube: KubeClient, namespace: str
 ) -> None:
     created = await kube.create(XAPPS, xapp_manifest("a", namespace=namespace))
@@ -76,7 +76,7 @@ async def test_what_the_new_status_lacks_is_removed_and_conditions_are_replaced_
     assert items(obj(stored, "status"), "conditions") == [ready]
 
 
-async def test_a_reader_that_lags_behind_does_not_undo_or_skip_a_write(kube: KubeClient, namespace: str) -> None:
+async def test_a_stale_reader_neither_undoes_nor_skips_a_write(kube: KubeClient, namespace: str) -> None:
     created = await kube.create(XAPPS, xapp_manifest("a", namespace=namespace))
     writer = StatusWriter(kube)
     deploying = await writer.write(created, DEPLOYING)
@@ -87,7 +87,7 @@ async def test_a_reader_that_lags_behind_does_not_undo_or_skip_a_write(kube: Kub
     assert text(obj(back, "status"), "phase") == "Deploying"
 
 
-async def test_a_change_by_somebody_else_is_no_obstacle(kube: KubeClient, namespace: str) -> None:
+async def test_a_concurrent_change_does_not_fail_a_status_write(kube: KubeClient, namespace: str) -> None:
     created = await kube.create(XAPPS, xapp_manifest("a", namespace=namespace))
     await kube.patch(XAPPS, "a", {"metadata": {"annotations": {"a": "b"}}}, namespace=namespace)
     other: JsonObject = {"phase": "Failed", "heldRevision": 3, "observedGeneration": 1}

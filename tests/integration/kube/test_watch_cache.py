@@ -58,7 +58,7 @@ async def change_all(client: KubeClient, namespace: str) -> None:
 DIFFERENCES = [("ADDED", "d", "1"), ("DELETED", "b", "1"), ("MODIFIED", "a", "2")]
 
 
-async def test_changes_come_in_order_and_only_those_selected(kube: KubeClient, namespace: str) -> None:
+async def test_only_selected_changes_arrive_and_in_order(kube: KubeClient, namespace: str) -> None:
     await make(kube, namespace, "a")
     await kube.create(CONFIGMAPS, config_map("unwatched", data={"k": "1"}), namespace=namespace)
     cache, heard = follow(kube, namespace)
@@ -73,7 +73,7 @@ async def test_changes_come_in_order_and_only_those_selected(kube: KubeClient, n
         assert heard == [*(("MODIFIED", "a", text) for text in ("2", "3", "4")), ("DELETED", "a", "4")]
 
 
-async def test_an_object_that_no_longer_fits_the_selector_is_deleted(kube: KubeClient, namespace: str) -> None:
+async def test_an_object_that_no_longer_matches_the_selector_is_deleted(kube: KubeClient, namespace: str) -> None:
     await make(kube, namespace, "a")
     cache, heard = follow(kube, namespace)
     async with cache:
@@ -95,9 +95,7 @@ async def test_an_own_write_causes_one_event(kube: KubeClient, namespace: str) -
         assert heard == [("ADDED", "a", "1"), ("ADDED", "z", "1")]
 
 
-async def test_an_object_of_more_than_a_megabyte_comes_through_list_and_watch(
-    kube: KubeClient, namespace: str, crds: None
-) -> None:
+async def test_an_object_over_a_megabyte_is_listed_and_watched(kube: KubeClient, namespace: str, crds: None) -> None:
     async def create(name: str) -> None:
         await kube.create(XAPPS, xapp_manifest(name, namespace=namespace, values={"text": "x" * LARGE_CHARACTERS}))
 
@@ -114,7 +112,7 @@ async def test_an_object_of_more_than_a_megabyte_comes_through_list_and_watch(
         await kube.delete(XAPPS, name, namespace=namespace)
 
 
-async def test_a_broken_connection_misses_nothing(
+async def test_no_event_is_lost_when_a_connection_breaks(
     kube: KubeClient, cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     for name in ("a", "b", "c"):
@@ -137,7 +135,7 @@ async def test_a_broken_connection_misses_nothing(
             assert not cache.failure
 
 
-async def test_an_api_server_that_is_killed_and_started_again_is_followed_on(
+async def test_the_watch_continues_after_the_api_server_restarts(
     private_cluster: Callable[[], LocalCluster], tmp_path: Path
 ) -> None:
     local = await asyncio.to_thread(private_cluster)

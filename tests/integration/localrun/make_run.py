@@ -81,8 +81,8 @@ def start_make_run(folder: Path, *arguments: str, environment: Mapping[str, str]
         ) as process,
     ):
         try:
-            said = _read_until_closing_line(process)
-            yield MakeRun(process=process, folder=folder, port=reservation.ports[0], output=said)
+            printed = _read_until_closing_line(process)
+            yield MakeRun(process=process, folder=folder, port=reservation.ports[0], output=printed)
         finally:
             if process.poll() is None:
                 process.send_signal(signal.SIGTERM)

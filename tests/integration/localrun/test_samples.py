@@ -67,7 +67,7 @@ def test_helm_lists_both_releases(run: MakeRun) -> None:
     assert releases == {UPLOADED_XAPP: "deployed", APPLIED_XAPP: "deployed"}
 
 
-def test_the_list_of_the_gateway_has_both(run: MakeRun) -> None:
+def test_the_gateway_lists_both_samples(run: MakeRun) -> None:
     answer = httpx.get(f"{run.url}/api/xapps", timeout=DEADLINE_SECONDS).json()
     assert {record["name"]: record["ready"] for record in answer["content"]} == {
         UPLOADED_XAPP: True,
@@ -81,7 +81,7 @@ def test_credential_files_are_private(run: MakeRun) -> None:
         assert stat.S_IMODE((run.folder / name).stat().st_mode) == 0o600, name
 
 
-def test_the_audit_log_tells_who_made_the_samples(run: MakeRun) -> None:
+def test_the_audit_log_names_who_created_the_samples(run: MakeRun) -> None:
     created = {
         event["objectRef"].get("name")
         for event in read_audit_events(run.folder / "audit.log")
@@ -122,7 +122,7 @@ def test_a_killed_service_is_restarted(run: MakeRun, role: str) -> None:
     wait_until(lambda: _gateway_ready(run), timeout=DEADLINE_SECONDS, what="the gateway")
 
 
-def test_a_second_run_in_the_same_folder_says_that_one_is_running(run: MakeRun) -> None:
+def test_a_second_run_in_the_same_folder_reports_the_first(run: MakeRun) -> None:
     second = run_until_exit(run.folder, run.port)
     assert second.returncode == 1
     assert f"already running in this checkout (process {run.process.pid})" in second.stderr

@@ -1,4 +1,4 @@
-"""Health of custom resources for an operator that the API server does not let watch them, and then does."""
+"""Health of custom resources that the operator may not watch at first, and may watch later."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture(scope="package")
 def cluster(tmp_path_factory: pytest.TempPathFactory, binaries: Binaries) -> Iterator[Cluster]:
-    """A cluster of this folder's own: its operator must not meet the XApps of other tests."""
+    """A cluster for this folder: its operator must not see the XApps of other tests."""
     assert binaries
     folder = tmp_path_factory.mktemp("cluster")
     provider = choose_provider(os.environ.get("CLUSTER", "local"))

@@ -1,4 +1,4 @@
-"""Releases that a person made with helm, taken over by an XApp: nothing starts anew, and no list shows a gap."""
+"""Adoption of releases that a user installed with helm: no pod restarts, and no list shows a gap."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def helm_user(xapps: XAppClient, tmp_path: Path) -> HelmUser:
 
 @contextmanager
 def _watched(gateway: GatewayServer, namespace: str) -> Iterator[list[Seen]]:
-    """Read the list of the namespace over and over; yields what it showed each time."""
+    """Poll the list of the namespace during the block, and yield the observed lists."""
     shown: list[Seen] = []
     ended = threading.Event()
 
@@ -65,7 +65,7 @@ def _listed(page: dict[str, Any]) -> Seen:
 
 
 def _uids(xapps: XAppClient) -> dict[str, str]:
-    """Return the uids of what runs, pods too."""
+    """Return the uids of the objects, including pods."""
     kinds = "deployments,replicasets,pods,services,configmaps"
     found = json.loads(xapps.kubectl("get", kinds, "-o", "json"))["items"]
     return {
@@ -90,7 +90,7 @@ def _manifest(xapps: XAppClient, archive: bytes, **spec: Any) -> dict[str, Any]:
     return xapps.uploaded_manifest("hello", archive, version="0.2.1", releaseName="by-hand", **spec)
 
 
-def test_what_agrees_becomes_ours_without_a_new_revision(
+def test_adoption_of_an_equal_release_creates_no_revision(
     xapps: XAppClient, helm_user: HelmUser, gateway: GatewayServer
 ) -> None:
     chart = drax_chart()
@@ -122,7 +122,7 @@ def test_what_agrees_becomes_ours_without_a_new_revision(
     assert "Adopted" in {event["reason"] for event in events}
 
 
-def test_after_adoption_it_is_upgraded_and_removed_like_any_other(
+def test_an_adopted_xapp_is_upgraded_and_removed_like_any_other(
     xapps: XAppClient, helm_user: HelmUser, gateway: GatewayServer
 ) -> None:
     chart = drax_chart()
@@ -138,7 +138,9 @@ def test_after_adoption_it_is_upgraded_and_removed_like_any_other(
     assert [("by-hand", "labels")] not in shown
 
 
-def test_what_differs_becomes_the_next_revision(xapps: XAppClient, helm_user: HelmUser, gateway: GatewayServer) -> None:
+def test_adoption_of_a_different_release_creates_a_revision(
+    xapps: XAppClient, helm_user: HelmUser, gateway: GatewayServer
+) -> None:
     chart = drax_chart()
     helm_user.install("by-hand", chart, greeting="theirs")
     _running(xapps)
@@ -198,7 +200,7 @@ def test_a_foreign_release_is_untouched_without_adopt_and_the_message_names_it(
 def test_objects_of_an_orphaned_release_are_registered_by_their_labels(
     xapps: XAppClient, gateway: GatewayServer
 ) -> None:
-    """Also where the chart has no labels of its own: ours stay on the objects."""
+    """This also works for a chart without labels: the operator's labels stay on the objects."""
     xapps.apply(xapps.uploaded_manifest("hello", workload_chart(), deletionPolicy="Orphan"))
     xapps.wait_ready("hello")
     xapps.kubectl("delete", "xapp", "hello", "--timeout=60s")

@@ -1,4 +1,4 @@
-"""Charts whose objects come and go in their own way: other namespaces, Jobs that expire, kinds that vanish."""
+"""Charts with unusual objects: in other namespaces, expiring Jobs, removed kinds."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_objects_in_another_namespace_count_for_health(xapps: XAppClient, elsewh
     assert [service["name"] for service in status["services"]] == ["hello"]
 
 
-def test_foreign_object_with_our_labels_is_no_service_of_the_xapp(xapps: XAppClient, elsewhere: str) -> None:
+def test_foreign_object_with_the_operators_labels_is_no_service_of_the_xapp(xapps: XAppClient, elsewhere: str) -> None:
     forged = {
         "apiVersion": "v1",
         "kind": "Service",
@@ -74,7 +74,7 @@ def test_foreign_object_with_our_labels_is_no_service_of_the_xapp(xapps: XAppCli
     assert [service["name"] for service in xapps.wait_ready("hello")["services"]] == ["hello"]
 
 
-def test_chart_that_makes_nothing_any_more_has_no_objects(xapps: XAppClient) -> None:
+def test_chart_that_renders_nothing_any_more_has_no_objects(xapps: XAppClient) -> None:
     xapps.apply(xapps.uploaded_manifest("hello", workload_chart()))
     xapps.wait_ready("hello")
     xapps.apply(xapps.uploaded_manifest("hello", chart_archive({}, version="0.2.0"), version="0.2.0"))

@@ -1,4 +1,4 @@
-"""Settings that cannot work end the start with a sentence, never with a stack trace."""
+"""Invalid settings end the start with a message, never with a stack trace."""
 
 from __future__ import annotations
 
@@ -50,5 +50,5 @@ def _refused(cluster: Cluster, folder: Path, settings: Mapping[str, str]) -> str
 def test_start_is_refused(
     cluster: Cluster, operator: OperatorProcess, tmp_path: Path, settings: dict[str, str], word: str
 ) -> None:
-    assert operator.running  # its definitions are there
+    assert operator.running  # its CRDs exist
     assert word in _refused(cluster, tmp_path, settings)

@@ -1,4 +1,4 @@
-"""What people write into annotations, specs and rights, and what must not follow from it."""
+"""Hostile or mistaken annotations, specs and permissions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.xapps import XAppClient
 pytestmark = pytest.mark.integration
 
 
-def test_long_annotation_is_acted_on_once_like_a_short_one(xapps: XAppClient) -> None:
+def test_long_annotation_is_handled_once(xapps: XAppClient) -> None:
     xapps.apply(xapps.uploaded_manifest("hello", workload_chart()))
     xapps.wait_ready("hello")
     xapps.kubectl("annotate", "xapp/hello", f"xapp-operator.io/force-at={'x' * 5000}")
@@ -31,7 +31,7 @@ def test_huge_rollback_to_revision_is_harmless(xapps: XAppClient) -> None:
     xapps.wait_ready("hello")
 
 
-def test_spec_change_without_rights_is_stalled_and_says_which_right(xapps: XAppClient) -> None:
+def test_spec_change_without_permission_is_stalled_and_names_the_permission(xapps: XAppClient) -> None:
     xapps.kubectl("create", "serviceaccount", "deployer")
     account = f"--serviceaccount={xapps.namespace}:deployer"
     xapps.kubectl("create", "rolebinding", "deployer", "--clusterrole=cluster-admin", account)
@@ -77,9 +77,9 @@ def test_xapps_that_share_a_chart_secret_all_own_it(xapps: XAppClient) -> None:
     xapps.wait_until(lambda: owners() == names[1:], what="the deleted one to own it no more")
 
 
-def test_xapp_made_again_at_once_under_the_same_name_is_installed_again(xapps: XAppClient) -> None:
+def test_xapp_recreated_at_once_under_the_same_name_is_installed_again(xapps: XAppClient) -> None:
     for number in range(4):
-        # A chart each, because the garbage collector takes the Secret of one whose only owner is gone.
+        # One chart each, because the garbage collector deletes a chart's Secret with its only owner.
         archive = workload_chart(version=f"0.1.{number}")
         xapps.apply(xapps.uploaded_manifest("hello", archive, values={"greeting": f"round {number}"}))
         xapps.wait_until(lambda: "hello" in xapps.helm_releases(), what="the release to be there", xapp="hello")

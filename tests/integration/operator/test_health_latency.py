@@ -1,6 +1,6 @@
-"""How long it takes from a change of a live object to the status of its XApp; printed, not held against a bound.
+"""The delay from a change of a live object to the status of its XApp; printed, not asserted.
 
-The bound is two seconds; a busy machine that runs tests is no place to measure it.
+The target is two seconds, which a busy machine may exceed.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ def api(cluster: Cluster) -> Iterator[ApiServer]:
         yield server
 
 
-def delay(changed: Callable[[], object], told: Callable[[], object], *, what: str) -> float:
-    """Return the seconds from when `changed` is first true to when `told` is."""
+def delay(changed: Callable[[], object], reported: Callable[[], object], *, what: str) -> float:
+    """Return the seconds from when `changed` is first true until `reported` is."""
     wait_until(changed, timeout=WAIT_SECONDS, what=f"the object to have {what}")
     began = time.monotonic()
-    wait_until(told, timeout=WAIT_SECONDS, what=f"the XApp to say that it has {what}")
+    wait_until(reported, timeout=WAIT_SECONDS, what=f"the XApp to report that it has {what}")
     return time.monotonic() - began
 
 
@@ -70,6 +70,6 @@ def test_object_health_changes_reach_the_xapp_status_quickly(
         api.delete(pod)
         regained.append(delay(available, lambda: health()["status"] == "Healthy", what="recovered"))
     for name, seconds in (("loss", lost), ("recovery", regained)):
-        told = f"{statistics.median(seconds):.3f} s (median of {ROUNDS}), {max(seconds):.3f} s at most"
-        record_property(name, told)
-        print(f"{name} of health was in the status after {told}")
+        reported = f"{statistics.median(seconds):.3f} s (median of {ROUNDS}), {max(seconds):.3f} s at most"
+        record_property(name, reported)
+        print(f"{name} of health was in the status after {reported}")

@@ -1,4 +1,4 @@
-"""The predefined labels stay on what a release consists of, whoever takes them off."""
+"""The predefined labels stay on the objects of a release, even if someone removes them."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_labels_are_not_repaired_while_suspended(xapps: XAppClient) -> None:
 
 @contextmanager
 def _competing_controller(xapps: XAppClient) -> Iterator[list[float]]:
-    """Hold a controller that takes the label off the Service whenever it is there; yields the times when it did."""
+    """Run a controller that keeps removing the label from the Service, and yield the times of the removals."""
     removals: list[float] = []
     ended = threading.Event()
 
@@ -112,7 +112,7 @@ def _competing_controller(xapps: XAppClient) -> Iterator[list[float]]:
 
 
 def test_label_repair_backs_off_against_a_competing_controller(xapps: XAppClient) -> None:
-    """Pauses of 1, 2 and 4 seconds lie between five losses."""
+    """There are delays of 1, 2 and 4 seconds between the repairs."""
     xapps.apply(xapps.uploaded_manifest("hello", workload_chart()))
     xapps.wait_ready("hello")
     with _competing_controller(xapps) as taken:
@@ -142,7 +142,7 @@ def test_reconciling_intact_labels_writes_nothing(xapps: XAppClient) -> None:
         reconcile(f"settle-{time.monotonic_ns()}")
         return versions() == before
 
-    # Controllers may still write the status of what has just become ready. An operator that writes never settles.
+    # Controllers may still write the status of objects that just became ready. An operator that writes never stops.
     xapps.wait_until(settled, what="the objects to settle", xapp="hello")
     before = versions()
     assert len(before) >= 3

@@ -1,4 +1,4 @@
-"""The life of an XApp on a real control plane: install, upgrade, no-op, removal."""
+"""The lifecycle of an XApp on a real control plane: install, upgrade, no-op, removal."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_uploaded_chart_becomes_a_ready_xapp(xapps: XAppClient) -> None:
     )
 
 
-def test_every_object_of_the_release_carries_the_predefined_labels(xapps: XAppClient) -> None:
+def test_every_object_of_the_release_has_the_predefined_labels(xapps: XAppClient) -> None:
     xapps.apply(xapps.uploaded_manifest("hello", workload_chart()))
     xapps.wait_ready("hello")
     for kind in ("configmap", "deployment", "service"):
@@ -153,7 +153,7 @@ def test_resync_starts_no_helm_and_writes_nothing(xapps: XAppClient, operator: O
     assert xapps.names("secret") == secrets
 
 
-def test_restarted_operator_writes_nothing_about_what_is_settled(xapps: XAppClient, operator: OperatorProcess) -> None:
+def test_restarted_operator_writes_nothing_for_reconciled_xapps(xapps: XAppClient, operator: OperatorProcess) -> None:
     xapps.apply(xapps.uploaded_manifest("hello", workload_chart()))
     xapps.apply(xapps.uploaded_manifest("other", workload_chart(), values={"greeting": "x"}))
     for name in ("hello", "other"):
@@ -164,7 +164,7 @@ def test_restarted_operator_writes_nothing_about_what_is_settled(xapps: XAppClie
     operator.start()
     manifest = xapps.uploaded_manifest("third", workload_chart())
     xapps.apply(manifest)
-    xapps.wait_ready("third")  # by then the first two have been looked at again
+    xapps.wait_ready("third")  # by then the first two have been reconciled again
     kept = [item["metadata"]["resourceVersion"] for item in _items(xapps) if item["metadata"]["name"] != "third"]
     assert " ".join(kept) == versions
     assert _actions(operator)[len(actions) :] == [("third", "Install"), ("third", "UpdateArchiveOwners")]
@@ -199,7 +199,7 @@ def test_delete_during_the_wait_for_health_ends_at_once(xapps: XAppClient) -> No
     assert xapps.helm_releases() == {}
 
 
-def test_orphaned_release_runs_on(xapps: XAppClient) -> None:
+def test_orphaned_release_keeps_running(xapps: XAppClient) -> None:
     xapps.apply(xapps.uploaded_manifest("hello", workload_chart(), deletionPolicy="Orphan"))
     xapps.wait_ready("hello")
     xapps.kubectl("delete", "xapp", "hello", "--timeout=60s")

@@ -1,4 +1,4 @@
-"""What charts of other people are made of: subcharts, lookup, hooks, CRDs, NOTES, Chart v1, cluster-scoped objects."""
+"""Features of public charts: subcharts, lookup, hooks, CRDs, NOTES, Chart v1, cluster-scoped objects."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def _condition(xapps: XAppClient, group: str, status: str) -> None:
     xapps.kubectl("patch", f"widgets.{group}", "hello", "--subresource=status", "--type=merge", "-p", patch)
 
 
-def test_cluster_scoped_object_goes_with_the_release(xapps: XAppClient) -> None:
+def test_cluster_scoped_object_is_deleted_with_the_release(xapps: XAppClient) -> None:
     name = f"reader-{xapps.namespace[-6:]}"
     role = f"apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {{name: {name}}}\nrules: []\n"
     xapps.apply(xapps.uploaded_manifest("hello", workload_chart(templates__role=role)))
@@ -171,7 +171,7 @@ def test_cluster_scoped_object_goes_with_the_release(xapps: XAppClient) -> None:
     assert xapps.get("clusterrole", name) is None
 
 
-def test_cluster_scoped_object_goes_when_the_namespace_went_first(xapps: XAppClient) -> None:
+def test_cluster_scoped_object_is_deleted_after_its_namespace(xapps: XAppClient) -> None:
     other = f"x{xapps.namespace[-6:]}-going"
     name = f"reader-{other}"
     role = f"apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {{name: {name}}}\nrules: []\n"
@@ -186,7 +186,7 @@ def test_cluster_scoped_object_goes_when_the_namespace_went_first(xapps: XAppCli
     assert xapps.get("clusterrole", name) is None
 
 
-def test_external_schema_reference_is_no_refusal_and_is_told(xapps: XAppClient) -> None:
+def test_external_schema_reference_is_accepted_and_reported(xapps: XAppClient) -> None:
     schema = json.dumps({"$ref": "http://127.0.0.1:1/never-asked.json"})
     archive = chart_archive({**FILES, "values.schema.json": schema}, name="workload")
     xapps.apply(xapps.uploaded_manifest("hello", archive))

@@ -1,4 +1,4 @@
-"""What goes wrong, and what the operator does about it."""
+"""Failures, and how the operator remediates them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_deletion_ends_a_running_install(xapps: XAppClient) -> None:
 
 
 def _lock(xapps: XAppClient, name: str, *, status: str) -> None:
-    """Make the newest revision of a release pending, in payload and label, as a helm that was killed leaves it."""
+    """Make the newest revision of a release pending, in payload and label, as a killed helm leaves it."""
     secret = xapps.get("secret", f"sh.helm.release.v1.{name}.v1")
     assert secret is not None
     payload = json.loads(gzip.decompress(base64.b64decode(base64.b64decode(secret["data"]["release"]))))
@@ -72,7 +72,7 @@ def _lock(xapps: XAppClient, name: str, *, status: str) -> None:
     xapps.kubectl("patch", "secret", secret["metadata"]["name"], "--type=merge", "-p", json.dumps(change))
 
 
-def test_release_left_pending_by_us_is_unlocked(xapps: XAppClient) -> None:
+def test_pending_release_of_the_operator_is_unlocked(xapps: XAppClient) -> None:
     xapps.apply(xapps.uploaded_manifest("hello", workload_chart()))
     xapps.wait_ready("hello")
     _lock(xapps, "hello", status="pending-upgrade")
@@ -84,7 +84,7 @@ def test_release_left_pending_by_us_is_unlocked(xapps: XAppClient) -> None:
     assert any(event["reason"] == "Unlocked" for event in events)
 
 
-def test_release_made_by_a_person_is_left_alone_until_adopt(xapps: XAppClient, tmp_path: Any) -> None:
+def test_release_installed_by_a_person_is_untouched_without_adopt(xapps: XAppClient, tmp_path: Any) -> None:
     chart = tmp_path / "chart.tgz"
     chart.write_bytes(workload_chart())
     _helm(xapps, "install", "hello", str(chart))
@@ -118,7 +118,7 @@ def test_release_of_another_xapp_is_untouched(xapps: XAppClient) -> None:
     assert xapps.helm_releases()["first"]["revision"] == "1"
 
 
-def test_upgrade_that_fails_for_good_is_rolled_back_and_stalled(xapps: XAppClient) -> None:
+def test_permanently_failed_upgrade_is_rolled_back_and_stalled(xapps: XAppClient) -> None:
     manifest = xapps.uploaded_manifest("hello", workload_chart(), values={"greeting": "good"})
     xapps.apply(manifest)
     xapps.wait_ready("hello")
@@ -136,7 +136,7 @@ def test_upgrade_that_fails_for_good_is_rolled_back_and_stalled(xapps: XAppClien
     assert xapps.helm_releases()["hello"]["status"] == "deployed"
 
 
-def test_upgrade_that_never_gets_healthy_is_rolled_back(xapps: XAppClient) -> None:
+def test_upgrade_that_never_becomes_healthy_is_rolled_back(xapps: XAppClient) -> None:
     manifest = xapps.uploaded_manifest("hello", workload_chart(), values={"greeting": "good"}, timeout="5s")
     xapps.apply(manifest)
     xapps.wait_ready("hello")
@@ -153,7 +153,7 @@ def test_upgrade_that_never_gets_healthy_is_rolled_back(xapps: XAppClient) -> No
     xapps.wait_ready("hello")
 
 
-def test_failed_upgrade_stays_where_no_rollback_is_wanted(xapps: XAppClient) -> None:
+def test_failed_upgrade_stays_when_rollback_is_disabled(xapps: XAppClient) -> None:
     manifest = xapps.uploaded_manifest("hello", workload_chart(), timeout="5s", upgrade={"onFailure": "none"})
     xapps.apply(manifest)
     xapps.wait_ready("hello")
@@ -164,7 +164,7 @@ def test_failed_upgrade_stays_where_no_rollback_is_wanted(xapps: XAppClient) -> 
 
 
 @pytest.mark.parametrize("failure", ["CrashLoopBackOff", "ErrImagePull", "OOMKilled"])
-def test_first_install_that_never_gets_healthy_names_the_root_cause(xapps: XAppClient, failure: str) -> None:
+def test_first_install_that_never_becomes_healthy_names_the_root_cause(xapps: XAppClient, failure: str) -> None:
     xapps.apply(xapps.uploaded_manifest("hello", workload_chart(), values={"fail": failure}, timeout="3s"))
     xapps.wait_until(
         lambda: (xapps.current_condition("hello", "Ready") or {}).get("reason") == "HealthCheckFailed",
@@ -201,7 +201,7 @@ def test_rollback_to_is_done_once_and_held_until_the_spec_changes(xapps: XAppCli
     assert xapps.wait_ready("hello")["release"]["revision"] == 4
 
 
-def test_missing_right_of_the_service_account_is_named_and_retry_at_tries_again(xapps: XAppClient) -> None:
+def test_missing_permission_is_named_and_retry_at_starts_another_attempt(xapps: XAppClient) -> None:
     xapps.kubectl("create", "serviceaccount", "weak")
     xapps.kubectl("create", "role", "weak", "--verb=*", "--resource=secrets,configmaps,services")
     xapps.kubectl("create", "rolebinding", "weak", "--role=weak", f"--serviceaccount={xapps.namespace}:weak")
@@ -246,7 +246,7 @@ def test_deleting_the_namespace_with_an_xapp_in_it_ends(xapps: XAppClient) -> No
         xapps.cluster.kubectl("get", "namespace", other)
 
 
-def test_health_lost_later_shows_and_heals_without_a_new_revision(xapps: XAppClient) -> None:
+def test_lost_health_is_reported_and_recovers_without_a_new_revision(xapps: XAppClient) -> None:
     xapps.apply(xapps.uploaded_manifest("hello", workload_chart(), timeout="5s"))
     xapps.wait_ready("hello")
     pods = xapps.names("pod", "app=hello")

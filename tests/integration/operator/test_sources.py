@@ -1,4 +1,4 @@
-"""Where charts come from: a repository over HTTP, with its failures; what only the operator can find wrong."""
+"""Chart sources: an HTTP repository with its failures, and errors that only the operator can detect."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_chart_from_a_repository_becomes_ready_and_the_address_is_saved(xapps: X
     )
 
 
-def test_range_takes_the_newest_version_that_fits(xapps: XAppClient, charts: ChartServer) -> None:
+def test_range_selects_the_newest_matching_version(xapps: XAppClient, charts: ChartServer) -> None:
     xapps.apply(xapps.remote_manifest("hello", url=charts.url, chart="workload", chartVersion=">=0.1 <0.3"))
     assert xapps.wait_ready("hello")["release"]["chartVersion"] == "0.2.0"
 
@@ -73,7 +73,7 @@ def test_missing_version_is_stalled_and_names_those_that_exist(xapps: XAppClient
     assert ready["message"] == stalled["message"]
 
 
-def test_new_version_in_the_index_ends_the_stall_when_reconcile_at_asks(xapps: XAppClient, charts: ChartServer) -> None:
+def test_reconcile_at_ends_the_stall_when_the_index_has_a_new_version(xapps: XAppClient, charts: ChartServer) -> None:
     xapps.apply(xapps.remote_manifest("hello", url=charts.url, chart="workload", version="0.4.0"))
     xapps.wait_stalled("hello")
     charts.add("workload", "0.4.0", workload_chart(version="0.4.0"))
@@ -154,7 +154,7 @@ def test_digest_that_is_changed_later_is_checked_too(xapps: XAppClient) -> None:
     assert "digest" in xapps.wait_stalled("hello")["message"]
 
 
-def test_archive_that_does_not_exist_is_stalled_until_it_does(xapps: XAppClient) -> None:
+def test_missing_archive_is_stalled_until_it_exists(xapps: XAppClient) -> None:
     manifest = xapps.uploaded_manifest("hello", workload_chart())
     name = manifest["spec"]["archive"]["secretRef"]["name"]
     xapps.kubectl("delete", "secret", name)
@@ -185,7 +185,7 @@ def test_bad_archive_is_stalled_with_the_reason(xapps: XAppClient, case: str) ->
     assert xapps.helm_releases() == {}
 
 
-def test_values_against_the_schema_are_stalled_and_heal(xapps: XAppClient) -> None:
+def test_values_that_violate_the_schema_are_stalled_until_fixed(xapps: XAppClient) -> None:
     schema = json.dumps({"type": "object", "properties": {"replicas": {"type": "integer", "maximum": 3}}})
     archive = chart_archive({**FILES, "values.schema.json": schema}, name="workload")
     manifest = xapps.uploaded_manifest("hello", archive, values={"replicas": 7})
@@ -231,7 +231,7 @@ def test_values_from_secrets_and_configmaps_are_merged_and_watched(xapps: XAppCl
     )
 
 
-def test_missing_values_object_is_stalled_until_it_is_there(xapps: XAppClient) -> None:
+def test_missing_values_object_is_stalled_until_it_exists(xapps: XAppClient) -> None:
     xapps.apply(xapps.uploaded_manifest("hello", workload_chart(), valuesFrom=[{"kind": "Secret", "name": "later"}]))
     stalled = xapps.wait_stalled("hello")
     assert stalled["reason"] == "ValuesInvalid"
@@ -240,7 +240,7 @@ def test_missing_values_object_is_stalled_until_it_is_there(xapps: XAppClient) -
     xapps.wait_ready("hello")
 
 
-def test_cluster_address_is_put_where_the_chart_declares_it(xapps: XAppClient) -> None:
+def test_cluster_address_is_set_where_the_chart_declares_it(xapps: XAppClient) -> None:
     xapps.apply(xapps.uploaded_manifest("hello", workload_chart()))
     xapps.wait_ready("hello")
     found = xapps.get("configmap", "hello")

@@ -38,7 +38,7 @@ def test_the_node_is_ready_tainted_labelled_and_has_the_address_of_the_cluster(r
     assert addresses == [real_cluster.node_address]
 
 
-def test_pods_that_do_not_ask_for_the_real_node_are_simulated(real_cluster: Cluster, own_namespace: str) -> None:
+def test_pods_are_simulated_unless_they_request_the_real_node(real_cluster: Cluster, own_namespace: str) -> None:
     real_cluster.kubectl("run", "any", "-n", own_namespace, "--image=example.com/xapp:1")
 
     wait_ready(real_cluster, own_namespace, "any")
@@ -47,7 +47,7 @@ def test_pods_that_do_not_ask_for_the_real_node_are_simulated(real_cluster: Clus
     assert node == "simulated-0"
 
 
-def test_a_pod_becomes_ready_when_its_probe_says_so(real_cluster: Cluster, own_namespace: str) -> None:
+def test_a_pod_becomes_ready_when_its_probe_succeeds(real_cluster: Cluster, own_namespace: str) -> None:
     create(real_cluster, own_namespace, [pod("web", "serve", probe=True)])
 
     running = wait_state(real_cluster, own_namespace, "web", lambda state: "running" in (state.get("state") or {}))
@@ -60,8 +60,8 @@ def test_logs_are_read_and_commands_run_in_a_container(real_cluster: Cluster, ow
     wait_ready(real_cluster, own_namespace, "web")
 
     assert real_cluster.kubectl("logs", "web", "-n", own_namespace) == "serving\n"
-    said = real_cluster.kubectl("exec", "web", "-n", own_namespace, "--", "/testpod", "say", "hello", "you")
-    assert said == "hello you\n"
+    output = real_cluster.kubectl("exec", "web", "-n", own_namespace, "--", "/testpod", "say", "hello", "you")
+    assert output == "hello you\n"
 
 
 def test_a_container_over_its_memory_limit_is_oom_killed(real_cluster: Cluster, own_namespace: str) -> None:
@@ -174,12 +174,12 @@ def test_containers_survive_a_containerd_restart(
         real_cluster.kubectl("exec", "web", "-n", own_namespace, "--", "/testpod", "say", "back")
     real_node.start_process("containerd")
 
-    def said() -> str | None:
+    def output_or_none() -> str | None:
         try:
             return real_cluster.kubectl("exec", "web", "-n", own_namespace, "--", "/testpod", "say", "back")
         except KubectlFailed:
             return None
 
-    assert wait_until(said, timeout=60.0, what="containerd") == "back\n"
+    assert wait_until(output_or_none, timeout=60.0, what="containerd") == "back\n"
     state = wait_state(real_cluster, own_namespace, "web", lambda state: bool(state["ready"]))
     assert state["restartCount"] == 0

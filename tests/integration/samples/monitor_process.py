@@ -42,7 +42,7 @@ class MonitorProcess:
         (found,) = wait_until(
             lambda: [line["address"] for line in self.log_entries("listening") if line["port"] == port],
             timeout=SECONDS,
-            what=f"the port {port}; it said {self.log.read_text()}",
+            what=f"the port {port}; its log: {self.log.read_text()}",
         )
         return str(found)
 

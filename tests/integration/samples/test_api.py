@@ -32,7 +32,7 @@ def test_the_tag_of_the_image_is_the_version_of_the_program(http: httpx.Client) 
     assert http.get("/metadata").json()["version"] == IMAGE.rpartition(":")[2]
 
 
-def test_it_is_alive_and_ready(http: httpx.Client) -> None:
+def test_the_program_is_alive_and_ready(http: httpx.Client) -> None:
     assert http.get("/health/alive").json() == {"status": "alive"}
     assert http.get("/health/ready").json() == {"status": "ready"}
 
@@ -119,7 +119,7 @@ def test_events_contain_samples_in_order(http: httpx.Client) -> None:
     assert all(each["loaded"] == (each["prbUsedPercent"] > 50) for each in (first, second, third))
 
 
-def test_events_resume_after_the_last_that_was_seen(http: httpx.Client) -> None:
+def test_events_resume_after_the_last_event_id(http: httpx.Client) -> None:
     seen = next(samples(http))["id"]
     newest = next(each["id"] for each in samples(http) if each["id"] > seen + 2)
     resumed = samples(http, after=seen)
@@ -134,22 +134,22 @@ def test_a_web_socket_echoes_frames_of_both_kinds(monitor: MonitorProcess) -> No
             assert channel.recv(SECONDS) == frame
 
 
-def test_a_web_socket_sends_samples_when_asked_to(monitor: MonitorProcess) -> None:
+def test_a_web_socket_sends_samples_on_request(monitor: MonitorProcess) -> None:
     with connect(f"ws://{monitor.address()}/ws?samples=true", proxy=None) as channel:
         first, second = (json.loads(channel.recv(SECONDS)) for _ in range(2))
     assert second["id"] == first["id"] + 1
 
 
 def test_an_echo_begins_before_the_body_ends(monitor: MonitorProcess, http: httpx.Client) -> None:
-    heard = threading.Event()
+    first_received = threading.Event()
 
     def body() -> Iterator[bytes]:
         yield b"first"
-        heard.wait(SECONDS)
+        first_received.wait(SECONDS)
         yield b"last"
 
     # httpx sends the whole body before it reads the response, so this test uses a socket
-    assert raw_echo(monitor.address(), body(), heard) == b"firstlast"
+    assert raw_echo(monitor.address(), body(), first_received) == b"firstlast"
     assert http.post("/echo", content=b"x" * 1_000_000).content == b"x" * 1_000_000
 
 

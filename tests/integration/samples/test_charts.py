@@ -53,7 +53,7 @@ def test_faults_of_the_values_reach_the_program(
     assert one.log_entries("crashed")[0]["reason"] == "a value said so"
 
 
-def test_another_configuration_and_greeting_reach_the_program(binaries: Binaries) -> None:
+def test_changed_configuration_and_greeting_reach_the_program(binaries: Binaries) -> None:
     config = {"periodMilliseconds": 3_600_000, "thresholdPercent": 99.5, "cells": ["a", "b"]}
     found = settings(render(binaries, "hello-world", {"config": config, "greeting": 'Grüße, "you"'}))
     assert (found["config"], found["greeting"]) == (config, 'Grüße, "you"')

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.integration
 SECONDS = 60.0
 
 
-def test_it_is_not_ready_before_the_first_sample_and_ready_after_it(start_monitor: Start) -> None:
+def test_the_program_is_ready_after_the_first_sample(start_monitor: Start) -> None:
     one = start_monitor()
     with one.http() as http:
         one.wait_ready(http)
@@ -29,7 +29,7 @@ def test_it_is_not_ready_before_the_first_sample_and_ready_after_it(start_monito
     assert first.index("listening") < first.index("sample")
 
 
-def test_it_logs_json_with_level_time_and_message(start_monitor: Start) -> None:
+def test_the_program_logs_json_with_level_time_and_message(start_monitor: Start) -> None:
     one = start_monitor(config={**FAST_CONFIG, "thresholdPercent": 0})
     sample = wait_until(lambda: one.log_entries("sample"), timeout=SECONDS, what="a sample")[0]
     assert sample["level"] == "WARN"
@@ -48,13 +48,15 @@ def test_it_logs_json_with_level_time_and_message(start_monitor: Start) -> None:
         ({"drainMilliseconds": -1}, "drainMilliseconds"),
     ],
 )
-def test_wrong_settings_end_it_with_the_reason(start_monitor: Start, settings: dict[str, object], word: str) -> None:
+def test_invalid_settings_end_the_program_with_the_reason(
+    start_monitor: Start, settings: dict[str, object], word: str
+) -> None:
     one = start_monitor(**settings)
     assert one.wait_exit() == 1
     assert word in one.log_entries("ended")[0]["error"]
 
 
-def test_while_draining_it_is_unready_and_still_serves(start_monitor: Start) -> None:
+def test_a_draining_program_is_unready_and_still_serves(start_monitor: Start) -> None:
     one = start_monitor(drainMilliseconds=60_000)
     with one.http() as http:
         one.wait_ready(http)

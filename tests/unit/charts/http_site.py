@@ -43,7 +43,7 @@ class WebServer:
 
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self.routes: dict[str, Reply | Handler] = {}
-        self.asked: list[ReceivedRequest] = []
+        self.requests: list[ReceivedRequest] = []
         self._tls = tls
         app = web.Application()
         app.router.add_route("*", "/{path:.*}", self._answer)
@@ -63,14 +63,14 @@ class WebServer:
 
     def count(self, path: str) -> int:
         """Return the number of requests for a path."""
-        return sum(asked.path == path for asked in self.asked)
+        return sum(request.path == path for request in self.requests)
 
     def authorizations(self, path: str) -> list[str | None]:
         """Return the Authorization header of each request for a path."""
-        return [asked.headers.get("Authorization") for asked in self.asked if asked.path == path]
+        return [request.headers.get("Authorization") for request in self.requests if request.path == path]
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
-        self.asked.append(ReceivedRequest(request.path, request.raw_path, request.headers))
+        self.requests.append(ReceivedRequest(request.path, request.raw_path, request.headers))
         reply = self.routes.get(request.path, Reply(status=404))
         if isinstance(reply, Reply):
             return web.Response(body=reply.body, status=reply.status, headers=reply.headers)

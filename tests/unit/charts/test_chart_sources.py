@@ -108,7 +108,7 @@ async def test_a_chart_is_resolved_and_fetched(sources: ChartSources, charts: Ch
     assert charts.count("/hello-0.1.0.tgz") == 1
 
 
-async def test_a_chart_is_downloaded_once_for_all_who_want_it(sources: ChartSources, charts: Charts) -> None:
+async def test_concurrent_callers_share_one_download(sources: ChartSources, charts: Charts) -> None:
     charts.add("hello", "0.1.0")
     requests = [charts.request(version=version) for version in ("0.1.0", "^0.1", "0.1.0", "*")]
     resolved = await asyncio.gather(*(sources.resolve(request) for request in requests))
@@ -127,7 +127,7 @@ async def test_a_chart_is_not_downloaded_again_after_a_restart(open_sources: Ope
     assert charts.count("/hello-0.1.0.tgz") == 1
 
 
-async def test_a_chart_without_a_digest_in_the_index_is_known_by_its_download(
+async def test_a_chart_without_a_digest_in_the_index_gets_that_of_its_download(
     sources: ChartSources, charts: Charts
 ) -> None:
     charts.add("hello", "0.1.0", digest=None)
@@ -150,7 +150,7 @@ async def test_an_evicted_archive_is_downloaded_again(sources: ChartSources, cha
     assert charts.count("/hello-0.1.0.tgz") == 2
 
 
-async def test_versions_that_exist_are_named_when_one_does_not(sources: ChartSources, charts: Charts) -> None:
+async def test_a_missing_version_lists_the_existing_ones(sources: ChartSources, charts: Charts) -> None:
     for number in range(12):
         charts.add("hello", f"0.{number}.0")
     with pytest.raises(ChartNotFound) as caught:
@@ -162,13 +162,13 @@ async def test_versions_that_exist_are_named_when_one_does_not(sources: ChartSou
         await sources.resolve(charts.request("hullo"))
 
 
-async def test_what_is_no_version_is_refused_without_a_request(sources: ChartSources, charts: Charts) -> None:
+async def test_an_invalid_version_is_refused_without_a_request(sources: ChartSources, charts: Charts) -> None:
     with pytest.raises(FormInvalid):
         await sources.resolve(charts.request(version=">>1"))
-    assert not charts.asked
+    assert not charts.requests
 
 
-async def test_a_version_that_was_just_pushed_is_found(sources: ChartSources, charts: Charts, clock: Clock) -> None:
+async def test_a_newly_pushed_version_is_found(sources: ChartSources, charts: Charts, clock: Clock) -> None:
     charts.add("hello", "0.1.0")
     await sources.resolve(charts.request())
     charts.add("hello", "0.2.0")
@@ -179,7 +179,7 @@ async def test_a_version_that_was_just_pushed_is_found(sources: ChartSources, ch
     assert (await sources.resolve(charts.request(version="0.2.0"))).version == "0.2.0"
 
 
-async def test_a_missing_version_is_no_verdict_while_the_repository_is_away(
+async def test_a_missing_version_is_transient_while_the_repository_is_unavailable(
     sources: ChartSources, charts: Charts, clock: Clock
 ) -> None:
     charts.add("hello", "0.1.0")
@@ -198,7 +198,7 @@ async def test_a_newer_version_in_the_range_is_found_by_revalidation(sources: Ch
     assert (await sources.resolve(charts.request(version="^0"), revalidate=True)).version == "0.2.0"
 
 
-async def test_an_archive_with_another_digest_than_the_index_says_is_refused(
+async def test_an_archive_with_a_digest_that_differs_from_the_index_is_refused(
     sources: ChartSources, charts: Charts
 ) -> None:
     charts.add("hello", "0.1.0")
@@ -208,7 +208,7 @@ async def test_an_archive_with_another_digest_than_the_index_says_is_refused(
     assert caught.value.permanent
 
 
-async def test_an_index_older_than_its_archives_is_looked_at_again(open_sources: Open, charts: Charts) -> None:
+async def test_an_index_older_than_its_archives_is_revalidated(open_sources: Open, charts: Charts) -> None:
     charts.add("hello", "0.1.0")
     async with open_sources() as sources:
         await sources.list_charts(charts.request().repository)
@@ -217,7 +217,9 @@ async def test_an_index_older_than_its_archives_is_looked_at_again(open_sources:
         assert (await sources.resolve(charts.request())).digest == hashlib.sha256(newer).hexdigest()
 
 
-async def test_a_digest_alone_opens_no_chart_of_another_repository(sources: ChartSources, charts: Charts) -> None:
+async def test_a_digest_alone_gives_no_access_to_a_chart_of_another_repository(
+    sources: ChartSources, charts: Charts
+) -> None:
     archive = charts.add("hello", "0.1.0")
     await sources.resolve(charts.request())
     async with Charts() as thief:
@@ -232,7 +234,7 @@ async def test_a_digest_alone_opens_no_chart_of_another_repository(sources: Char
             await sources.resolve(thief.request(), revalidate=True)
 
 
-async def test_credentials_go_to_archives_at_home_and_nowhere_else(sources: ChartSources, charts: Charts) -> None:
+async def test_credentials_are_sent_only_to_archives_on_the_same_origin(sources: ChartSources, charts: Charts) -> None:
     async with Charts() as mirror:
         mirror.add("hello", "0.2.0")
         charts.add("hello", "0.1.0")
@@ -243,7 +245,7 @@ async def test_credentials_go_to_archives_at_home_and_nowhere_else(sources: Char
         assert mirror.authorizations("/hello-0.2.0.tgz") == [None]
 
 
-async def test_what_was_given_for_credentials_is_not_given_on_to_others(open_sources: Open, charts: Charts) -> None:
+async def test_a_chart_fetched_with_credentials_is_not_returned_to_others(open_sources: Open, charts: Charts) -> None:
     archive = charts.add("hello", "0.1.0")
 
     async def guarded(request: web.Request) -> web.StreamResponse:
@@ -277,14 +279,14 @@ async def test_an_archive_over_the_bound_is_refused(sources: ChartSources, chart
         await sources.resolve(charts.request())
 
 
-async def test_an_archive_that_is_gone_is_not_found(sources: ChartSources, charts: Charts) -> None:
+async def test_a_deleted_archive_is_not_found(sources: ChartSources, charts: Charts) -> None:
     charts.add("hello", "0.1.0")
     del charts.routes["/hello-0.1.0.tgz"]
     with pytest.raises(ChartNotFound, match=r"hello-0\.1\.0\.tgz returned status 404"):
         await sources.resolve(charts.request())
 
 
-async def test_a_deployed_chart_stays_resolved_while_the_repository_is_away(
+async def test_a_deployed_chart_stays_resolved_while_the_repository_is_unavailable(
     sources: ChartSources, charts: Charts, clock: Clock
 ) -> None:
     charts.add("hello", "0.1.0")
@@ -303,7 +305,7 @@ async def test_loopback_is_refused_unless_it_is_allowed(open_sources: Open, char
     async with open_sources(allow_loopback_repositories=False) as sources:
         with pytest.raises(AddressRefused, match="XAPP_ALLOW_LOOPBACK_REPOSITORIES"):
             await sources.resolve(charts.request())
-    assert not charts.asked
+    assert not charts.requests
 
 
 async def test_charts_and_versions_are_listed(sources: ChartSources, charts: Charts) -> None:
@@ -319,7 +321,7 @@ async def test_charts_and_versions_are_listed(sources: ChartSources, charts: Cha
     assert await sources.list_versions(repository, "nothing") == ()
 
 
-async def test_a_chart_that_the_index_lacks_is_looked_for_in_a_newer_one(
+async def test_a_chart_missing_from_the_index_is_looked_up_in_a_newer_one(
     open_sources: Open, charts: Charts, clock: Clock
 ) -> None:
     charts.add("hello", "0.1.0")
@@ -332,7 +334,7 @@ async def test_a_chart_that_the_index_lacks_is_looked_for_in_a_newer_one(
         assert [entry.version for entry in await sources.list_versions(repository, "late")] == ["1.0.0"]
 
 
-async def test_an_archive_in_hand_is_checked_and_kept(sources: ChartSources) -> None:
+async def test_an_uploaded_archive_is_checked_and_stored(sources: ChartSources) -> None:
     archive = chart_archive()
     stored, again = await sources.store_archive(archive), await sources.store_archive(archive)
     assert stored.path == again.path
@@ -343,7 +345,7 @@ async def test_an_archive_in_hand_is_checked_and_kept(sources: ChartSources) -> 
         await sources.store_archive(b"")
 
 
-async def test_an_archive_in_hand_is_compared_with_its_digest(sources: ChartSources) -> None:
+async def test_an_uploaded_archive_is_compared_with_its_digest(sources: ChartSources) -> None:
     archive = chart_archive()
     digest = hashlib.sha256(archive).hexdigest()
     for right in (digest, f"sha256:{digest}"):
@@ -353,7 +355,7 @@ async def test_an_archive_in_hand_is_compared_with_its_digest(sources: ChartSour
             await sources.store_archive(archive, expected_digest=wrong)
 
 
-async def test_a_stored_archive_is_found_by_who_has_stored_it(sources: ChartSources) -> None:
+async def test_a_stored_archive_is_found_by_its_source(sources: ChartSources) -> None:
     file = await sources.store_archive(chart_archive(), source="secret-1")
     found = await sources.open_stored(f"sha256:{file.info.digest}", source="secret-1")
     assert found is not None
@@ -362,25 +364,25 @@ async def test_a_stored_archive_is_found_by_who_has_stored_it(sources: ChartSour
     assert await sources.open_stored("0" * 64, source="secret-1") is None
 
 
-async def test_a_caller_that_gives_up_leaves_the_download_to_the_others(sources: ChartSources, charts: Charts) -> None:
+async def test_a_cancelled_caller_does_not_end_the_download_of_others(sources: ChartSources, charts: Charts) -> None:
     archive = charts.add("hello", "0.1.0")
-    asked, released = asyncio.Event(), asyncio.Event()
+    started, released = asyncio.Event(), asyncio.Event()
 
     async def slow(_: web.Request) -> web.StreamResponse:
-        asked.set()
+        started.set()
         await released.wait()
         return web.Response(body=archive)
 
     charts.routes["/hello-0.1.0.tgz"] = slow
     first, second = (asyncio.create_task(sources.resolve(charts.request())) for _ in range(2))
-    await asked.wait()
+    await started.wait()
     first.cancel()
     released.set()
     assert (await second).version == "0.1.0"
     assert charts.count("/hello-0.1.0.tgz") == 1
 
 
-async def test_no_path_of_this_machine_stands_in_an_error(sources: ChartSources, tmp_path: Path) -> None:
+async def test_an_error_contains_no_local_path(sources: ChartSources, tmp_path: Path) -> None:
     for content in (b"", b"text", b"\x1f\x8bbroken", chart_archive({"Chart.yaml": "name: [\n"})):
         with pytest.raises(ChartInvalid) as caught:
             await sources.store_archive(content)

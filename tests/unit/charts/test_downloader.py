@@ -64,10 +64,10 @@ async def test_a_body_is_returned_or_written_to_a_file(loader: Downloader, site:
 async def test_a_body_is_not_decompressed(loader: Downloader, site: WebServer) -> None:
     site.routes["/a"] = Reply(b"\x1f\x8b as it is", headers={"Content-Encoding": "gzip"})
     assert (await get(loader, site.url("/a"))).body == b"\x1f\x8b as it is"
-    assert site.asked[0].headers["Accept-Encoding"] == "identity"
+    assert site.requests[0].headers["Accept-Encoding"] == "identity"
 
 
-async def test_credentials_go_to_their_own_origin(loader: Downloader, site: WebServer) -> None:
+async def test_credentials_are_sent_to_their_own_origin(loader: Downloader, site: WebServer) -> None:
     site.routes["/a"] = redirect("/b")
     site.routes["/b"] = Reply(b"b")
     assert (await get(loader, site.url("/a"))).body == b"b"
@@ -88,7 +88,7 @@ async def test_another_name_for_the_host_is_another_origin(loader: Downloader, s
     assert site.authorizations("/b") == [None]
 
 
-async def test_credentials_do_not_come_back_after_a_detour(
+async def test_credentials_are_not_sent_again_after_a_redirect_to_another_origin(
     loader: Downloader, site: WebServer, other: WebServer
 ) -> None:
     site.routes["/a"] = redirect(other.url("/b"))
@@ -105,7 +105,7 @@ async def test_user_names_in_a_redirect_are_not_sent(loader: Downloader, site: W
     assert site.authorizations("/b") == [None]
 
 
-async def test_redirects_are_followed_so_far_and_no_further(loader: Downloader, site: WebServer) -> None:
+async def test_redirects_are_followed_up_to_a_limit(loader: Downloader, site: WebServer) -> None:
     for number in range(MAX_REDIRECTS):
         site.routes[f"/{number}"] = redirect(f"/{number + 1}", status=[301, 302, 303, 307, 308][number])
     site.routes[f"/{MAX_REDIRECTS}"] = Reply(b"end")
@@ -119,11 +119,11 @@ async def test_redirects_are_followed_so_far_and_no_further(loader: Downloader, 
 async def test_a_signed_redirect_arrives_as_it_was_written(loader: Downloader, site: WebServer) -> None:
     site.routes["/a"] = redirect(f"{site.url()}x%2Fy?sig=a%2Bb%7E&n=1+2")
     await get(loader, site.url("/a"))
-    assert site.asked[-1].target == "/x%2Fy?sig=a%2Bb%7E&n=1+2"
+    assert site.requests[-1].target == "/x%2Fy?sig=a%2Bb%7E&n=1+2"
 
 
 @pytest.mark.parametrize("location", ["", "ftp://example.com/x", "file:///etc/passwd", "http://[bad"])
-async def test_redirects_to_nowhere_are_refused(loader: Downloader, site: WebServer, location: str) -> None:
+async def test_invalid_redirects_are_refused(loader: Downloader, site: WebServer, location: str) -> None:
     site.routes["/a"] = Reply(status=302, headers={"Location": location} if location else {})
     with pytest.raises(SourceUnavailable, match="redirects to a URL that is not http"):
         await get(loader, site.url("/a"))
@@ -145,10 +145,10 @@ async def test_loopback_is_refused_unless_it_is_allowed(site: WebServer, host: s
     async with downloader(allow_loopback=False) as strict:
         with pytest.raises(AddressRefused):
             await get(strict, URL(f"http://{host}:{site.url().port}/"))
-    assert not site.asked
+    assert not site.requests
 
 
-async def test_a_name_that_changes_its_address_gains_nothing(site: WebServer) -> None:
+async def test_a_name_that_changes_its_address_cannot_bypass_the_rule(site: WebServer) -> None:
     names = StaticResolver(rebinding=[["127.0.0.1"], ["169.254.169.254"]])
     async with downloader(resolver=names) as loader:
         site.routes["/"] = redirect("http://rebinding.example:1/second")
@@ -157,13 +157,13 @@ async def test_a_name_that_changes_its_address_gains_nothing(site: WebServer) ->
     assert site.count("/") == 1
 
 
-async def test_the_allowed_address_of_a_name_is_the_one_that_is_used(site: WebServer) -> None:
+async def test_only_the_allowed_address_of_a_name_is_used(site: WebServer) -> None:
     site.routes["/"] = Reply(b"ok")
     async with downloader(resolver=StaticResolver(mixed=[["169.254.169.254", "127.0.0.1"]])) as loader:
         assert (await get(loader, site.url("/", host="mixed.example"))).body == b"ok"
 
 
-async def test_a_body_that_does_not_say_its_size_is_counted(loader: Downloader, site: WebServer) -> None:
+async def test_a_body_without_a_length_is_counted(loader: Downloader, site: WebServer) -> None:
     async def endless(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()
         response.enable_chunked_encoding()
@@ -189,14 +189,14 @@ async def raw_server(answer: bytes) -> AsyncIterator[URL]:
         yield URL(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/")
 
 
-async def test_a_body_that_says_it_is_too_large_is_not_read(loader: Downloader) -> None:
+async def test_a_body_with_a_length_over_the_limit_is_not_read(loader: Downloader) -> None:
     async with raw_server(b"HTTP/1.1 200 OK\r\nContent-Length: 1001\r\n\r\n") as url:
         with pytest.raises(BodyTooLarge):
             await get(loader, url)
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "expected_message"),
     [
         (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort", "the response was incomplete"),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab", "the response was incomplete"),
@@ -204,14 +204,16 @@ async def test_a_body_that_says_it_is_too_large_is_not_read(loader: Downloader) 
         (b"SSH-2.0-OpenSSH_9.2\r\n", "does not respond with valid HTTP"),
     ],
 )
-async def test_an_answer_that_breaks_off_is_a_passing_failure(loader: Downloader, answer: bytes, said: str) -> None:
+async def test_a_truncated_response_is_a_transient_failure(
+    loader: Downloader, answer: bytes, expected_message: str
+) -> None:
     async with raw_server(answer) as url:
-        with pytest.raises(SourceUnavailable, match=said) as caught:
+        with pytest.raises(SourceUnavailable, match=expected_message) as caught:
             await get(loader, url)
     assert not caught.value.permanent
 
 
-async def test_more_than_content_length_says_is_not_read(loader: Downloader) -> None:
+async def test_bytes_beyond_content_length_are_not_read(loader: Downloader) -> None:
     async with raw_server(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nshort and more") as url:
         try:
             body = (await get(loader, url)).body
@@ -220,7 +222,7 @@ async def test_more_than_content_length_says_is_not_read(loader: Downloader) -> 
         assert body == b"short"
 
 
-async def test_one_deadline_holds_for_the_whole(site: WebServer) -> None:
+async def test_one_deadline_applies_to_the_whole_download(site: WebServer) -> None:
     released = asyncio.Event()
 
     async def trickle(request: web.Request) -> web.StreamResponse:
@@ -251,7 +253,7 @@ async def test_one_deadline_holds_for_the_whole(site: WebServer) -> None:
         (503, SourceUnavailable, False),
     ],
 )
-async def test_a_status_tells_whether_trying_again_helps(
+async def test_the_status_decides_whether_a_failure_is_permanent(
     loader: Downloader, site: WebServer, status: int, kind: type[ChartSourceError], permanent: bool
 ) -> None:
     site.routes["/a"] = Reply(b"details of the server", status=status)
@@ -263,19 +265,19 @@ async def test_a_status_tells_whether_trying_again_helps(
     assert "details" not in error.message
 
 
-async def test_nothing_secret_stands_in_an_error(loader: Downloader) -> None:
+async def test_an_error_contains_no_secret(loader: Downloader) -> None:
     async with raw_server(b"") as url:
         with pytest.raises(SourceUnavailable) as caught:
             await get(loader, url.with_query(signature="hidden").with_fragment("hidden"))
     assert "hidden" not in caught.value.message
 
 
-async def test_a_closed_port_is_a_passing_failure(loader: Downloader, unused_tcp_port: int) -> None:
+async def test_a_closed_port_is_a_transient_failure(loader: Downloader, unused_tcp_port: int) -> None:
     with pytest.raises(SourceUnavailable, match=r"no connection \("):
         await get(loader, URL(f"http://127.0.0.1:{unused_tcp_port}/"))
 
 
-async def test_an_unknown_name_is_a_passing_failure() -> None:
+async def test_an_unknown_name_is_a_transient_failure() -> None:
     async with downloader(resolver=StaticResolver()) as loader:
         with pytest.raises(SourceUnavailable, match="host name cannot be resolved"):
             await get(loader, URL("http://nowhere.example/"))
@@ -285,7 +287,7 @@ async def test_no_cookie_is_kept(loader: Downloader, site: WebServer) -> None:
     site.routes["/a"] = Reply(headers={"Set-Cookie": "tenant=one"})
     await get(loader, site.url("/a", host="localhost"))
     await get(loader, site.url("/a", host="localhost"))
-    assert ["Cookie" in asked.headers for asked in site.asked] == [False, False]
+    assert ["Cookie" in requests.headers for requests in site.requests] == [False, False]
 
 
 async def test_proxies_of_the_environment_are_not_used(
@@ -294,7 +296,7 @@ async def test_proxies_of_the_environment_are_not_used(
     monkeypatch.setenv("http_proxy", str(other.url()))
     site.routes["/a"] = Reply(b"direct")
     assert (await get(loader, site.url("/a"))).body == b"direct"
-    assert not other.asked
+    assert not other.requests
 
 
 @pytest.fixture(scope="module")
@@ -321,7 +323,7 @@ async def test_a_certificate_is_checked_against_the_bundle(
         assert (await get(loader, site.url(), access=OriginAccess(origin_url=site.url(), insecure=True))).body == b"ok"
 
 
-async def test_certificates_of_other_origins_are_checked_all_the_same(
+async def test_certificates_of_other_origins_are_checked_too(
     loader: Downloader, authority: tuple[str, ssl.SSLContext]
 ) -> None:
     _, context = authority
@@ -341,7 +343,7 @@ async def test_a_redirect_from_https_to_http_is_refused(
             await get(loader, secure.url(), access=OriginAccess(origin_url=secure.url(), ca_bundle=bundle))
 
 
-async def test_https_on_a_plain_port_is_a_passing_failure(loader: Downloader, site: WebServer) -> None:
+async def test_https_on_a_plain_port_is_a_transient_failure(loader: Downloader, site: WebServer) -> None:
     with pytest.raises(SourceUnavailable, match=r"TLS handshake failed|incomplete|valid HTTP"):
         await get(loader, site.url().with_scheme("https"))
 
@@ -349,7 +351,7 @@ async def test_https_on_a_plain_port_is_a_passing_failure(loader: Downloader, si
 @pytest.mark.parametrize(
     "bundle", ["no certificate", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "ü"]
 )
-async def test_a_bundle_that_is_none_is_refused(loader: Downloader, bundle: str) -> None:
+async def test_an_invalid_ca_bundle_is_refused(loader: Downloader, bundle: str) -> None:
     url = URL("https://127.0.0.1:1/")
     with pytest.raises(ChartSourceError, match="not a PEM certificate") as caught:
         await get(loader, url, access=OriginAccess(origin_url=url, ca_bundle=bundle))

@@ -28,7 +28,7 @@ versions = st.one_of(releases, st.tuples(releases, pre_releases).map("-".join))
         ("v1.2", "1.2.1"),
     ],
 )
-def test_versions_have_the_order_of_semver(lower: str, higher: str) -> None:
+def test_versions_are_ordered_as_in_semver(lower: str, higher: str) -> None:
     first, second = parse_version(lower), parse_version(higher)
     assert first is not None
     assert second is not None
@@ -52,7 +52,7 @@ def test_versions_have_the_order_of_semver(lower: str, higher: str) -> None:
         "1.0.0-" + "a" * MAX_VERSION_LENGTH,
     ],
 )
-def test_what_is_no_version_is_none(text: str) -> None:
+def test_an_invalid_version_is_none(text: str) -> None:
     assert parse_version(text) is None
 
 
@@ -87,14 +87,14 @@ def test_the_newest_version_in_the_range_is_chosen(wanted: str, chosen: str | No
     assert parse_range(wanted).select(newest_first) == chosen
 
 
-def test_a_version_written_exactly_like_the_wish_wins_over_a_newer_one() -> None:
+def test_an_exact_match_wins_over_a_newer_version() -> None:
     assert parse_range("1.2").select(["1.2.9", "1.2"]) == "1.2"
 
 
 @pytest.mark.parametrize(
     "text", ["latest", "1.2.3.4", ">>1", "1,", "|| 1", "a - b", "1 & 2", "1." * 300, "1||" * 40 + "1"]
 )
-def test_what_is_no_range_is_refused_with_an_example(text: str) -> None:
+def test_an_invalid_range_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(FormInvalid, match=r"Write for example 0\.2\.1"):
         parse_range(text)
 
@@ -110,7 +110,7 @@ def test_a_version_satisfies_the_range_that_names_it(text: str) -> None:
 
 
 @given(versions, versions)
-def test_a_version_lies_on_one_side_of_another(one: str, other: str) -> None:
+def test_a_version_is_less_equal_or_greater_than_another(one: str, other: str) -> None:
     version = parse_version(one)
     assert version is not None
     # The pre-release in the second comparison, which allows everything, admits pre-releases.

@@ -57,7 +57,7 @@ async def test_a_cancelled_caller_leaves_the_run_to_the_others() -> None:
     assert first.cancelled()
 
 
-async def test_a_failure_reaches_every_caller_and_is_not_kept() -> None:
+async def test_a_failure_reaches_every_caller_and_is_not_cached() -> None:
     flights = SingleFlight[str, int]()
 
     async def fail() -> int:
@@ -70,7 +70,7 @@ async def test_a_failure_reaches_every_caller_and_is_not_kept() -> None:
     assert await flights.run("a", work) == 1
 
 
-async def test_a_fresh_outcome_is_not_one_that_was_under_way() -> None:
+async def test_a_fresh_call_does_not_join_a_running_one() -> None:
     flights, work = SingleFlight[str, int](), Work()
     earlier = asyncio.create_task(flights.run("a", work))
     await settle()
@@ -81,7 +81,7 @@ async def test_a_fresh_outcome_is_not_one_that_was_under_way() -> None:
     assert await asyncio.gather(*fresh) == [2, 2, 2]
 
 
-async def test_closing_ends_what_is_under_way() -> None:
+async def test_closing_cancels_running_calls() -> None:
     flights, work = SingleFlight[str, int](), Work()
     caller = asyncio.create_task(flights.run("a", work))
     await settle()

@@ -1,4 +1,4 @@
-"""Live objects in the states that the API server really shows, and the verdict each deserves."""
+"""Live objects in real states of an API server, with the expected health of each."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ STATEFUL_SETS: list[tuple[str, Object, HealthStatus, str]] = [
 
 STATEFUL_SETS += [
     ("long enough ready", stateful_set({"minReadySeconds": 30}, **sts_counts(1, 1, 1)), HEALTHY, ""),
-    ("availability not told", stateful_set({}, **{**sts_counts(1, 1, 1), "availableReplicas": 0}), HEALTHY, ""),
+    ("availability not reported", stateful_set({}, **{**sts_counts(1, 1, 1), "availableReplicas": 0}), HEALTHY, ""),
 ]
 
 
@@ -296,7 +296,7 @@ BALANCER: Object = {"type": "LoadBalancer", "clusterIP": "10.0.0.1"}
 ADDRESS: Object = {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}
 
 OTHERS: list[tuple[str, Object, HealthStatus, str]] = [
-    # Of a class with WaitForFirstConsumer, too: the claim itself does not tell.
+    # Also with WaitForFirstConsumer, which the claim itself does not show.
     ("claim pending", core("PersistentVolumeClaim", {}, {"phase": "Pending"}), PROGRESSING, "no volume is bound"),
     ("claim new", core("PersistentVolumeClaim", {}), PROGRESSING, "no volume is bound"),
     (
@@ -426,7 +426,7 @@ CUSTOM: list[tuple[str, Object, HealthStatus, str]] = [
         "Starting: two of three",
     ),
     ("ready not known", custom(condition("Ready", "Unknown")), PROGRESSING, "Ready is Unknown"),
-    ("ready not told", custom(condition("Ready", "")), PROGRESSING, "Ready is Unknown"),
+    ("ready not reported", custom(condition("Ready", "")), PROGRESSING, "Ready is Unknown"),
     ("ready, older spec", custom(condition("Ready", "True"), seen=1), PROGRESSING, "not seen the newest spec"),
     ("ready, never observed", custom(condition("Ready", "True"), seen=-1), PROGRESSING, "not seen the newest spec"),
     ("ready, this spec", custom(condition("Ready", "True"), seen=2), HEALTHY, ""),

@@ -1,7 +1,7 @@
-"""A model of helm's storage and of a reconciler that does what the plan says, to see where the plan leads in the end.
+"""A model of helm's storage and of a reconciler that executes the plan, to test where the plan converges.
 
 It follows helm 4.3.1 (`pkg/action`): what install, upgrade, rollback and uninstall leave behind when they succeed,
-fail, or are killed; and what the reconciler notes of each step before and after it.
+fail, or are killed; and what the reconciler records before and after each step.
 """
 
 from collections.abc import Iterator
@@ -35,13 +35,13 @@ class StepResult(Enum):
     """How one step of helm ends."""
 
     SUCCEEDS = auto()
-    FAILS = auto()  # after the revision was recorded; may pass
-    FAILS_EARLY = auto()  # before anything was recorded; may pass
-    REFUSED = auto()  # for good
+    FAILS = auto()  # after the revision was recorded; transient
+    FAILS_EARLY = auto()  # before anything was recorded; transient
+    REFUSED = auto()  # permanent
     REFUSED_EARLY = auto()
-    KILLED = auto()  # with the operator, half way
+    KILLED = auto()  # together with the operator, during the step
     KILLED_EARLY = auto()
-    KILLED_LATE = auto()  # helm was done, the operator had not noted it
+    KILLED_LATE = auto()  # helm was done, but the operator had not recorded it
 
 
 EARLY = {StepResult.FAILS_EARLY, StepResult.REFUSED_EARLY, StepResult.KILLED_EARLY}
@@ -69,7 +69,7 @@ class ReconcilerModel:
         return bool(self.revisions) and self.revisions[-1].status == UNINSTALLING
 
     def reconcile_until_settled(self, limit: int) -> Action:
-        """Reconcile until nothing more happens by itself, and return the last answer; at most `limit` looks."""
+        """Reconcile until nothing changes any more, at most `limit` times, and return the last action."""
         for _ in range(limit):
             before = len(self.steps)
             action = self.reconcile_once()
@@ -80,7 +80,7 @@ class ReconcilerModel:
         raise AssertionError(f"no end after {limit} looks: {self.steps[-8:]}")
 
     def reconcile_once(self) -> Action:
-        """Reconcile once; a wait lets time pass."""
+        """Reconcile once; a wait advances the clock."""
         action = plan(self.plan_input())
         self.health_unknown = False
         if isinstance(action, Wait):
@@ -113,7 +113,7 @@ class ReconcilerModel:
         return HealthStatus.DEGRADED if self.revisions[-1].digests in self.unhealthy_digests else HealthStatus.HEALTHY
 
     def _is_final(self, action: Wait) -> bool:
-        """Return whether an hour of looking brings the same answer."""
+        """Return whether an hour of reconciling gives the same action."""
         return all(plan(replace(self.plan_input(), now=self.now + hours * 3600.0)) == action for hours in (0, 1, 100))
 
     def _release(self) -> ObservedRelease | None:
@@ -152,7 +152,7 @@ class ReconcilerModel:
 
     def _start_attempt(self, action: str) -> Attempt:
         last = self.attempt
-        begun = Attempt(
+        new_attempt = Attempt(
             action,
             AttemptOutcome.RUNNING,
             self.desired,
@@ -163,8 +163,8 @@ class ReconcilerModel:
         )
         tried = (AttemptOutcome.FAILED, AttemptOutcome.RUNNING)
         if last is None or last.action != action or last.digests != self.desired or last.outcome not in tried:
-            return begun
-        return replace(begun, first_at=last.first_at, count=last.count + 1)
+            return new_attempt
+        return replace(new_attempt, first_at=last.first_at, count=last.count + 1)
 
     def _end_attempt(self, outcome: AttemptOutcome) -> Attempt:
         assert self.attempt is not None

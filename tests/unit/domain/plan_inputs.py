@@ -1,4 +1,4 @@
-"""Situations for the tests of the plan: one settled xApp, of which each test says only what differs."""
+"""Inputs for the tests of the plan: one deployed xApp, of which each test changes only what differs."""
 
 from dataclasses import replace
 from typing import Any, Literal
@@ -156,7 +156,7 @@ INSTALLED = attempt(AttemptOutcome.SUCCEEDED, action=INSTALL, first_at=LONG_AGO,
 
 
 def wait(reason: Reason, *, stalled: bool = False, until: float | None = None) -> Wait:
-    """Return a Wait whose message is left open; compare it with `without_message` of the plan."""
+    """Return a Wait whose message is left open; compare it with `without_message` of the action."""
     return Wait(reason, "", stalled=stalled, until=until)
 
 
@@ -165,5 +165,5 @@ def case(name: str, given: PlanInput, expected: Action) -> object:
 
 
 def without_message(action: Action) -> Action:
-    """Return `action` without its message for people."""
+    """Return `action` without its message."""
     return replace(action, message="") if isinstance(action, Wait | RejectRollback) else action

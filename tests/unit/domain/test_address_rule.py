@@ -52,12 +52,12 @@ def test_private_and_public_addresses_are_allowed(address: str) -> None:
         ("127.1", "an invalid address"),
     ],
 )
-def test_addresses_that_no_repository_has_are_refused(address: str, reason: str) -> None:
+def test_special_purpose_addresses_are_refused(address: str, reason: str) -> None:
     assert RULE.refusal_reason(address) == reason
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1", "::ffff:127.0.0.1"])
-def test_loopback_is_allowed_by_the_setting_and_nothing_else(address: str) -> None:
+def test_the_loopback_setting_allows_only_loopback(address: str) -> None:
     assert LOCAL_RULE.refusal_reason(address) is None
     assert LOCAL_RULE.refusal_reason("169.254.169.254") == "the metadata address of a cloud"
     assert LOCAL_RULE.refusal_reason("0.0.0.0") == "an unspecified address"
@@ -65,7 +65,7 @@ def test_loopback_is_allowed_by_the_setting_and_nothing_else(address: str) -> No
 
 @must_occur(refused=10)
 @given(st.ip_addresses(v=4))
-def test_an_address_is_not_allowed_in_another_spelling(address: object) -> None:
+def test_another_spelling_of_a_refused_address_is_refused(address: object) -> None:
     if RULE.refusal_reason(str(address)):
         occurred("refused")
         for spelling in (f"::ffff:{address}", f"64:ff9b::{address}", f"64:ff9b:1::{address}"):
@@ -83,6 +83,6 @@ async def test_a_name_with_no_allowed_address_is_refused() -> None:
         await resolver.resolve("meta.example")
 
 
-def test_no_socket_is_made_to_a_refused_address() -> None:
+def test_no_socket_is_opened_to_a_refused_address() -> None:
     with pytest.raises(SocketRefused, match="link-local"):
         guarded_socket(RULE, (socket.AF_INET, socket.SOCK_STREAM, 0, "", ("169.254.1.1", 80)))

@@ -1,4 +1,4 @@
-"""JSON deeper than Python's decoders go is read all the same, but for its depths."""
+"""JSON deeper than Python's decoders support is read without its deepest levels."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def depth_of(value: Any) -> int:
 
 
 @pytest.mark.parametrize("levels", [1, 1_000, 1_100, 10_000, 100_000])
-def test_only_the_depths_are_lost(levels: int) -> None:
+def test_only_values_beyond_the_depth_limit_are_dropped(levels: int) -> None:
     value = loads_bounded(b'{"before": [1], "deep": ' + nested(levels) + b', "after": "]}"}')
     assert isinstance(value, dict)
     assert (value["before"], value["after"]) == ([1], "]}")
     assert depth_of(value["deep"]) == (levels if levels <= 1_000 else LEVELS_MAX - 1)
 
 
-def test_several_depths_in_one_text_are_lost_each() -> None:
+def test_every_value_beyond_the_depth_limit_is_dropped() -> None:
     deep = b"[" * 5_000 + b'"]\\"["' + b"]" * 5_000
     value = loads_bounded(b"[" + deep + b", 1, " + deep + b', {"b": 2}]')
     assert isinstance(value, list)
@@ -51,7 +51,7 @@ def test_several_depths_in_one_text_are_lost_each() -> None:
 
 
 @given(JSON, JSON)
-def test_brackets_in_texts_are_no_levels(one: Any, other: Any) -> None:
+def test_brackets_in_strings_are_not_counted(one: Any, other: Any) -> None:
     inner = orjson.dumps(other)
     value = loads_bounded(b"[" + orjson.dumps(one) + b"," + nested(2_000, inner) + b"," + inner + b"]")
     assert isinstance(value, list)
@@ -59,12 +59,12 @@ def test_brackets_in_texts_are_no_levels(one: Any, other: Any) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"nonsense", b"[" * 5_000, b'{"a": "' + b"[" * 5_000, b"]" * 5_000])
-def test_what_is_no_json_is_still_none(data: bytes) -> None:
+def test_invalid_json_is_still_refused(data: bytes) -> None:
     with pytest.raises(orjson.JSONDecodeError):
         loads_bounded(data)
 
 
-def test_values_that_were_cut_are_refused_and_no_others() -> None:
+def test_only_truncated_values_are_refused() -> None:
     listed = decode_object(b'{"items": [{"spec": {"values": {"a": 1}}}, {"spec": {"values": ' + nested(9_000) + b"}}]}")
     good, bad = (obj(obj(item, "spec"), "values") for item in items(listed, "items"))
     assert merge_values(good) == {"a": 1}
@@ -72,7 +72,7 @@ def test_values_that_were_cut_are_refused_and_no_others() -> None:
         merge_values(bad)
 
 
-def test_a_watch_goes_on_over_such_an_object() -> None:
+def test_a_watch_continues_after_a_truncated_object() -> None:
     event = parse_watch_event(
         b'{"type": "ADDED", "object": {"kind": "XApp", "spec": {"values": ' + nested(9_000) + b"}}}"
     )

@@ -1,4 +1,4 @@
-"""What is read of a pod's containers, and which of them crash again and again."""
+"""The containers of a pod, and which of them crash loop."""
 
 from __future__ import annotations
 
@@ -96,12 +96,12 @@ def test_a_container_that_is_restarted_again_and_again_crash_loops(body: Object,
         (pod(None), "waiting", None, ""),
     ],
 )
-def test_its_state_and_how_it_ended_are_told(body: Object, state: str, code: int | None, history: str) -> None:
+def test_the_state_and_last_exit_are_reported(body: Object, state: str, code: int | None, history: str) -> None:
     (container,) = containers_of(body)
     assert (container.state, container.exit_code, container.termination_summary) == (state, code, history)
 
 
-def test_all_containers_are_told_those_of_the_start_first_whether_the_kubelet_knows_them_or_not() -> None:
+def test_all_containers_are_reported_and_init_containers_come_first() -> None:
     body: Object = {
         "spec": {
             "initContainers": [{"name": "setup"}, {"name": "proxy", "restartPolicy": "Always"}],
@@ -112,8 +112,8 @@ def test_all_containers_are_told_those_of_the_start_first_whether_the_kubelet_kn
             "containerStatuses": [{**running(), "name": "metrics"}, {**running(), "name": "core"}],
         },
     }
-    told = [(each.name, each.has_status, each.role, each.long_running, each.ready) for each in containers_of(body)]
-    assert told == [
+    summary = [(each.name, each.has_status, each.role, each.long_running, each.ready) for each in containers_of(body)]
+    assert summary == [
         ("setup", False, "init container", False, False),
         ("proxy", True, "init container", True, True),
         ("core", True, "container", True, False),

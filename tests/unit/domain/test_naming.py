@@ -59,13 +59,13 @@ def test_a_name_over_the_limit_ends_in_the_hash_of_the_whole() -> None:
     assert composed_name("a" * 20, "b" * 20, "c" * 20) == f"{whole[:40]}-{digits}"
 
 
-def test_the_first_forty_may_end_in_a_dash() -> None:
+def test_the_first_forty_characters_may_end_in_a_dash() -> None:
     name = composed_name("a" * 39, "b", "c" * 20)
     assert name.startswith("a" * 39 + "--")
     assert len(name) == RELEASE_NAME_MAX
 
 
-def test_a_name_of_just_the_limit_is_kept_and_one_more_is_hashed() -> None:
+def test_only_a_name_over_the_limit_is_hashed() -> None:
     assert composed_name("a" * 40, "b" * 5, "c" * 6) == f"{'a' * 40}-bbbbb-cccccc"
     assert composed_name("a" * 40, "b" * 5, "c" * 7).startswith("a" * 40 + "-")
     assert "bbbbb" not in composed_name("a" * 40, "b" * 5, "c" * 7)
@@ -111,7 +111,7 @@ def test_a_composed_name_is_a_dns_label_within_the_limit(organization: str, team
 
 
 @given(st.lists(st.from_regex(r"[a-z0-9]{30}", fullmatch=True), min_size=2, max_size=2, unique=True))
-def test_long_names_with_one_beginning_stay_apart(ends: list[str]) -> None:
+def test_long_names_with_the_same_prefix_stay_different(ends: list[str]) -> None:
     first, second = (composed_name("o" * 30, "t" * 30, end) for end in ends)
     assert first != second
     assert first[:40] == second[:40]

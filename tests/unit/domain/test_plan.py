@@ -1,4 +1,4 @@
-"""The plan before it looks at a release of its own: deletion, suspend, steps left behind, ownership, and the order."""
+"""The rules before the operator's own release matters: deletion, suspend, interrupted steps, ownership, order."""
 
 from dataclasses import replace
 from typing import Any
@@ -271,28 +271,28 @@ OWNERSHIP = [
 ]
 
 
-@pytest.mark.parametrize(("situated", "expected"), DELETION)
-def test_deletion_removes_what_is_ours_and_waits_for_nothing_else(situated: PlanInput, expected: Action) -> None:
-    assert without_message(plan(situated)) == expected
+@pytest.mark.parametrize(("inputs", "expected"), DELETION)
+def test_deletion_removes_only_the_operators_own_release(inputs: PlanInput, expected: Action) -> None:
+    assert without_message(plan(inputs)) == expected
 
 
-@pytest.mark.parametrize(("situated", "expected"), SUSPENDED)
-def test_suspended_xapp_is_left_as_it_is(situated: PlanInput, expected: Action) -> None:
-    assert without_message(plan(situated)) == expected
+@pytest.mark.parametrize(("inputs", "expected"), SUSPENDED)
+def test_suspended_xapp_is_not_changed(inputs: PlanInput, expected: Action) -> None:
+    assert without_message(plan(inputs)) == expected
 
 
-@pytest.mark.parametrize(("situated", "expected"), LEFT_BEHIND)
-def test_step_left_behind_is_healed_once_nobody_works_on_it(situated: PlanInput, expected: Action) -> None:
-    assert without_message(plan(situated)) == expected
+@pytest.mark.parametrize(("inputs", "expected"), LEFT_BEHIND)
+def test_interrupted_helm_call_is_recovered_once_no_helm_runs(inputs: PlanInput, expected: Action) -> None:
+    assert without_message(plan(inputs)) == expected
 
 
-@pytest.mark.parametrize(("situated", "expected"), OWNERSHIP)
-def test_release_of_others_is_untouched_unless_adopted(situated: PlanInput, expected: Action) -> None:
-    assert without_message(plan(situated)) == expected
+@pytest.mark.parametrize(("inputs", "expected"), OWNERSHIP)
+def test_foreign_release_is_untouched_unless_adopted(inputs: PlanInput, expected: Action) -> None:
+    assert without_message(plan(inputs)) == expected
 
 
-def test_rules_answer_in_their_order() -> None:
-    """Everything at once; then what answered is taken away, and the next rule answers."""
+def test_rules_apply_in_their_order() -> None:
+    """Start with all conditions; then remove the one that applied, so that the next rule applies."""
     now = plan_input(
         release("pending-upgrade", owner=None, earlier=DEPLOYED_BEFORE),
         deleting=True,
@@ -343,7 +343,7 @@ def _upgrade_failed() -> Action:
 
 
 @pytest.mark.parametrize(
-    ("situated", "part"),
+    ("inputs", "part"),
     [
         (plan_input(waiting_for=("kpi-store", "e2-adapter")), "kpi-store, e2-adapter"),
         (plan_input(release(owner=FOREIGN)), FOREIGN),
@@ -353,7 +353,7 @@ def _upgrade_failed() -> Action:
         (plan_input(wanted=spec(suspend=True)), "spec.suspend"),
     ],
 )
-def test_message_names_the_cause_and_the_mend(situated: PlanInput, part: str) -> None:
-    answer = plan(situated)
+def test_message_names_the_cause_and_the_fix(inputs: PlanInput, part: str) -> None:
+    answer = plan(inputs)
     assert isinstance(answer, Wait)
     assert part in answer.message

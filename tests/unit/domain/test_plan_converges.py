@@ -1,4 +1,4 @@
-"""Where the plan leads: whatever helm does on the way, it comes to rest with what works, if anything does."""
+"""The plan converges: whatever helm does, it ends with a working release, if there is one."""
 
 from itertools import pairwise
 
@@ -39,7 +39,7 @@ worlds = st.builds(
     spec=st.sampled_from([spec(), spec(on_failure="none")]),
 ).filter(
     lambda world: world.default_result is StepResult.SUCCEEDS or not world.uninstalling
-)  # those are retried for ever
+)  # these are retried without a limit
 
 
 @examples(6)
@@ -53,8 +53,8 @@ def test_reconciling_always_settles(world: ReconcilerModel) -> None:
 @must_occur(rollback=5)
 @examples(3)
 @given(worlds)
-def test_upgrade_that_was_undone_is_not_made_again(world: ReconcilerModel) -> None:
-    """By itself: between two returns to another revision there is a step that failed or was killed."""
+def test_rolled_back_upgrade_is_not_repeated(world: ReconcilerModel) -> None:
+    """Between two rollbacks there is always a step that failed or was killed."""
     broken = sum(fate is not StepResult.SUCCEEDS for fate in world.step_results)
 
     world.reconcile_until_settled(MAX_RECONCILES)
@@ -69,7 +69,7 @@ def test_upgrade_that_was_undone_is_not_made_again(world: ReconcilerModel) -> No
 @must_occur(deployed_before=50)
 @examples(3)
 @given(worlds)
-def test_release_that_once_was_deployed_is_never_lost(world: ReconcilerModel) -> None:
+def test_release_that_was_deployed_is_never_uninstalled(world: ReconcilerModel) -> None:
     had = [each for each in world.revisions if each.status == DEPLOYED]
 
     world.reconcile_until_settled(MAX_RECONCILES)
@@ -99,7 +99,7 @@ def test_transient_failures_end_deployed(fates: list[StepResult], history: list[
 @must_occur(upgrade=50)
 @examples(3)
 @given(st.lists(st.sampled_from(passing), max_size=3), st.sampled_from(HISTORIES))
-def test_upgrade_that_never_becomes_healthy_ends_where_it_came_from(
+def test_upgrade_that_never_becomes_healthy_ends_at_the_old_revision(
     fates: list[StepResult], history: list[PastRevision]
 ) -> None:
     world = ReconcilerModel(WANTED, list(fates), revisions=list(history), unhealthy_digests=frozenset({WANTED}))
@@ -114,7 +114,7 @@ def test_upgrade_that_never_becomes_healthy_ends_where_it_came_from(
         assert world.revisions[-1].digests != WANTED
 
 
-def test_uninstall_that_always_fails_is_tried_every_five_minutes() -> None:
+def test_uninstall_that_always_fails_is_retried_every_five_minutes() -> None:
     world = ReconcilerModel(WANTED, [], default_result=StepResult.FAILS, revisions=[PastRevision(1, UNINSTALLING, OLD)])
 
     for _ in range(100):

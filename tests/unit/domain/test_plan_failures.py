@@ -1,4 +1,4 @@
-"""The plan after failures: a source that is away, and attempts that failed."""
+"""The plan after failures: an unavailable source, and failed attempts."""
 
 from dataclasses import replace
 
@@ -251,17 +251,17 @@ FAILED = [
 ]
 
 
-@pytest.mark.parametrize(("situated", "expected"), SOURCE)
-def test_source_that_is_away_changes_nothing_about_what_runs(situated: PlanInput, expected: Action) -> None:
-    assert without_message(plan(situated)) == expected
+@pytest.mark.parametrize(("inputs", "expected"), SOURCE)
+def test_unavailable_source_does_not_change_a_deployed_release(inputs: PlanInput, expected: Action) -> None:
+    assert without_message(plan(inputs)) == expected
 
 
-@pytest.mark.parametrize(("situated", "expected"), FAILED)
-def test_failed_attempt_is_tried_again_until_timeout_and_then_undone(situated: PlanInput, expected: Action) -> None:
-    assert without_message(plan(situated)) == expected
+@pytest.mark.parametrize(("inputs", "expected"), FAILED)
+def test_failed_attempt_is_retried_until_timeout_and_then_rolled_back(inputs: PlanInput, expected: Action) -> None:
+    assert without_message(plan(inputs)) == expected
 
 
-def test_stalled_attempt_says_helms_own_error() -> None:
+def test_stalled_attempt_reports_helms_error() -> None:
     answer = plan(
         plan_input(last=attempt(AttemptOutcome.FAILED, action=INSTALL, permanent=True, message="field is immutable"))
     )

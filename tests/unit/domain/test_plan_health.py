@@ -44,8 +44,8 @@ BROKEN_ROLLBACK = replace(UNDONE, status="failed")
 FORCED = release(revision=3, earlier=(PastRevision(1, SUPERSEDED, OLD), PastRevision(2, SUPERSEDED, WANTED)))
 
 
-def there(situated: PlanInput, found: ObservedRelease | None) -> PlanInput:
-    return replace(situated, observed=replace(situated.observed, release=found))
+def there(inputs: PlanInput, found: ObservedRelease | None) -> PlanInput:
+    return replace(inputs, observed=replace(inputs.observed, release=found))
 
 
 def awaited(
@@ -206,19 +206,19 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize(("situated", "expected"), NOT_HEALTHY)
-def test_upgrade_not_healthy_in_time_is_undone_once(situated: PlanInput, expected: Action) -> None:
-    assert without_message(plan(situated)) == expected
+@pytest.mark.parametrize(("inputs", "expected"), NOT_HEALTHY)
+def test_unhealthy_upgrade_is_rolled_back_once(inputs: PlanInput, expected: Action) -> None:
+    assert without_message(plan(inputs)) == expected
 
 
-@pytest.mark.parametrize(("situated", "expected"), BROKEN)
-def test_broken_rollback_is_finished_or_given_up(situated: PlanInput, expected: Action) -> None:
-    assert without_message(plan(situated)) == expected
+@pytest.mark.parametrize(("inputs", "expected"), BROKEN)
+def test_unfinished_rollback_is_finished_or_given_up(inputs: PlanInput, expected: Action) -> None:
+    assert without_message(plan(inputs)) == expected
 
 
-@pytest.mark.parametrize("situated", [NEVER, replace(OVERDUE, spec=NO_ROLLBACK)])
-def test_message_of_an_unhealthy_release_names_the_root_cause(situated: PlanInput) -> None:
-    answer = plan(situated)
+@pytest.mark.parametrize("inputs", [NEVER, replace(OVERDUE, spec=NO_ROLLBACK)])
+def test_message_of_an_unhealthy_release_names_the_root_cause(inputs: PlanInput) -> None:
+    answer = plan(inputs)
 
     assert isinstance(answer, Wait)
     assert "CrashLoopBackOff" in answer.message

@@ -175,7 +175,7 @@ not_deleting = plan_inputs.map(lambda each: replace(each, deleting=False))
 def with_release(
     inputs: st.SearchStrategy[PlanInput], release: st.SearchStrategy[ObservedRelease], *, deleting: bool = False
 ) -> st.SearchStrategy[PlanInput]:
-    """Put a release of a certain sort into inputs that have no helm at work, and are deleted or not suspended."""
+    """Put such a release into inputs without a running helm, which are deleted or not suspended."""
 
     def change(inputs: PlanInput, release: ObservedRelease) -> PlanInput:
         spec = inputs.spec.model_copy(update={"suspend": deleting and inputs.spec.suspend})
@@ -218,7 +218,7 @@ rollback_requests = with_release(
 
 @examples(6)
 @given(plan_inputs)
-def test_every_situation_has_an_answer(now: PlanInput) -> None:
+def test_every_plan_input_has_an_action(now: PlanInput) -> None:
     actions = (
         Install | Upgrade | Adopt | Rollback | RejectRollback | Uninstall | DeleteOrphans | Unlock | Wait | Nothing
     )
@@ -239,7 +239,7 @@ def test_uninstall_needs_a_deletion_or_an_interrupted_uninstall(now: PlanInput) 
 @must_occur(uninstall=30, foreign_release=30, orphaned_release=30)
 @examples(3)
 @given(deletions)
-def test_uninstall_for_a_deletion_is_of_our_own_release_only(now: PlanInput) -> None:
+def test_uninstall_for_a_deletion_affects_only_the_operators_own_release(now: PlanInput) -> None:
     if isinstance(plan(now), Uninstall):
         occurred("uninstall")
         assert now.owned
@@ -251,7 +251,7 @@ def test_uninstall_for_a_deletion_is_of_our_own_release_only(now: PlanInput) -> 
 
 
 @given(plan_inputs, releases, st.sampled_from(OTHERS))
-def test_release_of_others_without_adopt_is_never_touched(
+def test_foreign_release_without_adopt_is_never_touched(
     now: PlanInput, found: ObservedRelease, owner: str | None
 ) -> None:
     theirs = replace(
@@ -272,7 +272,7 @@ def test_release_of_another_xapp_is_never_touched_even_with_adopt(now: PlanInput
 
 @given(not_deleting, releases, digests)
 def test_unchanged_deployed_release_needs_nothing(now: PlanInput, found: ObservedRelease, wanted: Digests) -> None:
-    """Whatever its health, its dependencies, and however often it is looked at."""
+    """This does not depend on its health, its dependencies, or the number of reconciles."""
     attempt = Attempt("Upgrade", AttemptOutcome.SUCCEEDED, wanted, NOW - 10.0, NOW - 10.0, generation=GENERATION)
     settled = replace(
         now,
@@ -299,7 +299,7 @@ def test_suspended_xapp_is_never_changed(now: PlanInput) -> None:
 
 
 @given(plan_inputs)
-def test_nothing_is_begun_while_helm_is_at_work(now: PlanInput) -> None:
+def test_no_action_starts_while_helm_runs(now: PlanInput) -> None:
     busy = replace(now, observed=replace(now.observed, helm_running=True))
 
     assert isinstance(plan(busy), Wait)
@@ -319,7 +319,7 @@ def test_install_and_upgrade_have_something_to_deploy(now: PlanInput) -> None:
 @must_occur(install_anew=10, install=10)
 @examples(6)
 @given(plan_inputs)
-def test_install_is_for_what_never_was_deployed_or_no_longer_is(now: PlanInput) -> None:
+def test_install_needs_a_release_that_is_not_deployed(now: PlanInput) -> None:
     action = plan(now)
     if isinstance(action, Install) and now.release is not None:
         occurred("install_anew")
@@ -335,7 +335,7 @@ def test_install_is_for_what_never_was_deployed_or_no_longer_is(now: PlanInput) 
 @must_occur(adoption=15, adoption_not_requested=50)
 @examples(3)
 @given(adoptions)
-def test_adoption_is_requested_and_of_an_equal_release_without_an_owner(now: PlanInput) -> None:
+def test_adoption_needs_the_request_and_an_equal_release_without_an_owner(now: PlanInput) -> None:
     action = plan(now)
     if not now.spec.adopt:
         occurred("adoption_not_requested")
@@ -349,7 +349,7 @@ def test_adoption_is_requested_and_of_an_equal_release_without_an_owner(now: Pla
 
 @must_occur(unlock=15)
 @given(pending_releases)
-def test_unlock_is_for_the_newest_revision_when_it_is_pending(now: PlanInput) -> None:
+def test_unlock_affects_only_a_pending_newest_revision(now: PlanInput) -> None:
     action = plan(now)
     if isinstance(action, Unlock):
         occurred("unlock")
@@ -389,7 +389,7 @@ def test_rollback_is_to_a_stored_revision(now: PlanInput) -> None:
 @given(
     plan_inputs | after_failure(AttemptOutcome.UNHEALTHY), st.sampled_from(["Install", "Upgrade", "Upgrade", ROLLBACK])
 )
-def test_health_that_is_not_known_never_undoes_a_release(now: PlanInput, action: str) -> None:
+def test_unknown_health_never_rolls_back_a_release(now: PlanInput, action: str) -> None:
     if isinstance(now.desired, Digests) and now.attempt is not None and now.release is not None:
         unknown = replace(
             now,
@@ -408,7 +408,7 @@ def test_health_that_is_not_known_never_undoes_a_release(now: PlanInput, action:
 @must_occur(wait=100, wait_until=20)
 @examples(6)
 @given(plan_inputs)
-def test_wait_is_for_the_future_or_for_a_change(now: PlanInput) -> None:
+def test_wait_ends_in_the_future_or_with_a_change(now: PlanInput) -> None:
     action = plan(now)
     if isinstance(action, Wait):
         occurred("wait" if action.until is None else "wait_until")

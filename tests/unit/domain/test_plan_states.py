@@ -1,4 +1,4 @@
-"""The plan for releases that are there and ours: held ones, every state of Helm's, dependencies."""
+"""The plan for the operator's own releases: held ones, every state of Helm, dependencies."""
 
 import pytest
 
@@ -122,7 +122,7 @@ STATES = [
     case("superseded-newest-record-lost", plan_input(release("superseded", earlier=DEPLOYED_BEFORE)), Upgrade()),
     case("unknown-status", plan_input(release("unknown", earlier=DEPLOYED_BEFORE)), Upgrade()),
     case("force", plan_input(release(), last=INSTALLED, requests=AnnotationRequests(force=True)), Upgrade()),
-    case("chart-and-values-not-asked-for", plan_input(release(), desired=None), wait(Reason.PROGRESSING)),
+    case("chart-and-values-not-resolved", plan_input(release(), desired=None), wait(Reason.PROGRESSING)),
     case("degraded-later", plan_input(release(), last=INSTALLED, health=HealthStatus.DEGRADED), Nothing()),
 ]
 
@@ -197,7 +197,7 @@ SOURCES = [
     case("no-orphans-in-a-namespace-that-stays", plan_input(deleting=True), Nothing()),
     case("owners-of-a-settled-release", plan_input(release(), observed=DIFFERENT_OWNERS), UpdateArchiveOwners()),
     case(
-        "owners-beside-a-foreign-release",
+        "owners-with-a-foreign-release",
         plan_input(release(owner="other"), observed=DIFFERENT_OWNERS),
         UpdateArchiveOwners(),
     ),
@@ -215,7 +215,7 @@ SOURCES = [
         Unlock(2),
     ),
     case(
-        "not-the-repository-beside-a-foreign-release",
+        "not-the-repository-with-a-foreign-release",
         plan_input(release(owner="other"), desired=None, observed=NOT_SAVED),
         wait(Reason.ACCESS_DENIED, stalled=True),
     ),
@@ -241,26 +241,24 @@ DEPENDENCIES = [
 ]
 
 
-@pytest.mark.parametrize(("situated", "expected"), ROLLBACK_AND_HOLD)
-def test_rollback_to_is_done_and_held_until_the_generation_changes(situated: PlanInput, expected: Action) -> None:
-    assert without_message(plan(situated)) == expected
+@pytest.mark.parametrize(("inputs", "expected"), ROLLBACK_AND_HOLD)
+def test_rollback_to_is_done_and_held_until_the_generation_changes(inputs: PlanInput, expected: Action) -> None:
+    assert without_message(plan(inputs)) == expected
 
 
-@pytest.mark.parametrize(("situated", "expected"), STATES)
-def test_every_state_of_a_release_has_its_answer(situated: PlanInput, expected: Action) -> None:
-    assert without_message(plan(situated)) == expected
+@pytest.mark.parametrize(("inputs", "expected"), STATES)
+def test_every_state_of_a_release_has_its_action(inputs: PlanInput, expected: Action) -> None:
+    assert without_message(plan(inputs)) == expected
 
 
-@pytest.mark.parametrize(("situated", "expected"), LABELS)
-def test_labels_of_a_deployed_release_are_repaired_when_nothing_else_is_to_do(
-    situated: PlanInput, expected: Action
-) -> None:
-    assert without_message(plan(situated)) == expected
+@pytest.mark.parametrize(("inputs", "expected"), LABELS)
+def test_labels_are_repaired_when_no_other_action_is_due(inputs: PlanInput, expected: Action) -> None:
+    assert without_message(plan(inputs)) == expected
 
 
-@pytest.mark.parametrize(("situated", "expected"), SOURCES)
-def test_what_keeps_the_chart_available_is_written_before_the_release(situated: PlanInput, expected: Action) -> None:
-    assert without_message(plan(situated)) == expected
+@pytest.mark.parametrize(("inputs", "expected"), SOURCES)
+def test_owner_reference_and_repository_are_written_before_the_release(inputs: PlanInput, expected: Action) -> None:
+    assert without_message(plan(inputs)) == expected
 
 
 @pytest.mark.parametrize("present", [release(), release("failed", earlier=DEPLOYED_BEFORE)])
@@ -275,6 +273,6 @@ def test_rollback_to_without_a_release_waits_for_one() -> None:
     assert plan(plan_input(requests=AnnotationRequests(rollback_to=9))) == Install()
 
 
-@pytest.mark.parametrize(("situated", "expected"), DEPENDENCIES)
-def test_dependencies_hold_back_install_and_upgrade_only(situated: PlanInput, expected: Action) -> None:
-    assert without_message(plan(situated)) == expected
+@pytest.mark.parametrize(("inputs", "expected"), DEPENDENCIES)
+def test_dependencies_hold_back_install_and_upgrade_only(inputs: PlanInput, expected: Action) -> None:
+    assert without_message(plan(inputs)) == expected

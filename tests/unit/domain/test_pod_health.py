@@ -1,4 +1,4 @@
-"""Why a pod is not healthy, in the states that kubelet, scheduler and kwok really show."""
+"""Why a pod is not healthy, in real states from kubelet, scheduler and kwok."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ STATES: list[tuple[str, Object, HealthStatus, str]] = [
         PROGRESSING,
         "readiness gate",
     ),
-    ("running, nothing told", pod("Running"), PROGRESSING, "is running but not ready"),
+    ("running without a reason", pod("Running"), PROGRESSING, "is running but not ready"),
     (
         "crashing",
         pod("Running", waiting("CrashLoopBackOff", "back-off 40s", restarts=4, last=last(1)), ready=False),
@@ -179,7 +179,7 @@ STATES: list[tuple[str, Object, HealthStatus, str]] = [
         "CrashLoopBackOff (OOMKilled, exit code 137, restarted once)",
     ),
     (
-        "started anew after a crash",
+        "restarted after a crash",
         pod("Running", waiting("ContainerCreating", restarts=2, last=last(1)), ready=False),
         DEGRADED,
         "CrashLoopBackOff (exit code 1, restarted 2 times)",
@@ -263,12 +263,12 @@ STATES: list[tuple[str, Object, HealthStatus, str]] = [
 @pytest.mark.parametrize(
     ("body", "status", "message"), [state[1:] for state in STATES], ids=[state[0] for state in STATES]
 )
-def test_a_pod_is_judged(body: Object, status: HealthStatus, message: str) -> None:
-    judged = assess(body)
-    assert (judged.status, message in judged.message) == (status, True), judged.message
-    assert bool(judged.message) == bool(message)
+def test_the_root_cause_of_a_pod_is_reported(body: Object, status: HealthStatus, message: str) -> None:
+    result = assess(body)
+    assert (result.status, message in result.message) == (status, True), result.message
+    assert bool(result.message) == bool(message)
     reason = pod_root_cause(body, [])
-    assert reason == (f"pod x-abc: {judged.message}" if judged.message else None)
+    assert reason == (f"pod x-abc: {result.message}" if result.message else None)
 
 
 CRASHING = pod("Running", waiting("CrashLoopBackOff", restarts=4, last=last(1)), ready=False)
@@ -307,7 +307,7 @@ BACK_OFF = event("BackOff", "Back-off restarting failed container")
         ),
     ],
 )
-def test_an_event_says_more(body: Object, events: list[Object], expected: str) -> None:
+def test_an_event_adds_to_the_root_cause(body: Object, events: list[Object], expected: str) -> None:
     reason = pod_root_cause(body, events)
     assert reason is not None
     assert reason.endswith(expected)
@@ -316,7 +316,7 @@ def test_an_event_says_more(body: Object, events: list[Object], expected: str) -
 @pytest.mark.parametrize(
     "events",
     [
-        [event("FailedScheduling", "0/3 nodes")],  # over by now: it has been scheduled
+        [event("FailedScheduling", "0/3 nodes")],  # outdated: it has been scheduled
         [event("Unhealthy", "other pod", about="y")],
         [{**event("Unhealthy", "fine"), "type": "Normal"}],
         [event("Unhealthy", "same name, older pod", involvedObject={"kind": "Pod", "name": "x-abc", "uid": "older"})],
@@ -325,7 +325,7 @@ def test_an_event_says_more(body: Object, events: list[Object], expected: str) -
         [{}, {"involvedObject": None}, {"type": "Warning", "reason": "BackOff"}],
     ],
 )
-def test_events_that_do_not_explain_it_are_left_out(events: list[Object]) -> None:
+def test_unrelated_events_are_left_out(events: list[Object]) -> None:
     assert pod_root_cause(CRASHING, events) == pod_root_cause(CRASHING, [])
 
 
@@ -350,12 +350,12 @@ def test_events_that_do_not_explain_it_are_left_out(events: list[Object]) -> Non
         ),
     ],
 )
-def test_of_equal_events_the_last_is_told(times: list[Object], expected: int) -> None:
+def test_the_last_of_equal_events_is_reported(times: list[Object], expected: int) -> None:
     events = [event("Unhealthy", f"number {index}", **time) for index, time in enumerate(times)]
     assert str(pod_root_cause(CRASHING, events)).endswith(f"number {expected}")
 
 
-def test_what_an_application_wrote_is_never_told() -> None:
+def test_output_of_an_application_is_never_reported() -> None:
     for body in (
         pod("Running", waiting("CrashLoopBackOff", restarts=1, last=last(1, message="password=hunter2")), ready=False),
         pod("Failed", ended(1, message="password=hunter2"), spec=NEVER),
@@ -364,7 +364,7 @@ def test_what_an_application_wrote_is_never_told() -> None:
         assert "hunter2" not in str(pod_root_cause(body, []))
 
 
-def test_a_long_reason_is_cut_to_one_line() -> None:
+def test_a_long_reason_is_truncated_to_one_line() -> None:
     body = pod("Pending", waiting("ErrImagePull", "line\n" * 100_000))
     reason = pod_root_cause(body, [])
     assert reason is not None

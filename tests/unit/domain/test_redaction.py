@@ -98,7 +98,7 @@ def test_keys_that_name_or_describe_a_secret_are_plain() -> None:
         # auth: an object has plain members, a text is a secret
         ({"auth": {"username": "u", "password": "x"}}, {"auth": {"username": "u", "password": MASK}}),
         ({"auths": {"r.example": {"auth": "dTpw"}}}, {"auths": {"r.example": {"auth": MASK}}}),
-        # values that tell it themselves
+        # values that are recognisable as secrets
         ({"url": "postgres://u:pw@db/x"}, {"url": MASK}),
         ({"url": "redis://:pw@db"}, {"url": MASK}),
         ({"url": "http://host:80/a@b"}, {"url": "http://host:80/a@b"}),
@@ -113,7 +113,7 @@ def test_values_are_redacted(values: JsonObject, expected: JsonObject) -> None:
 
 
 @given(VALUES)
-def test_what_was_masked_and_sent_back_is_what_it_was(values: JsonObject) -> None:
+def test_masked_values_that_are_sent_back_are_restored(values: JsonObject) -> None:
     assert unmask(redact(values), values) == values
 
 
@@ -175,7 +175,7 @@ def test_a_mask_sent_back_keeps_the_old_value(new: JsonObject, expected: JsonObj
         ({"hosts": [{"host": "z", "key": MASK}]}, "values.hosts[0].key"),
     ],
 )
-def test_a_mask_without_a_sure_value_behind_it_is_refused(new: JsonObject, field: str) -> None:
+def test_a_mask_without_an_unambiguous_value_is_refused(new: JsonObject, field: str) -> None:
     with pytest.raises(ValuesInvalid) as refused:
         unmask(new, OLD)
     assert refused.value.errors[0].field == field
@@ -188,7 +188,7 @@ def test_all_unknown_masks_are_named() -> None:
     assert [error.field for error in refused.value.errors] == ["values.a", "values.b[0]"]
 
 
-def test_the_secrets_of_values_are_what_is_hidden() -> None:
+def test_the_secrets_of_values_are_those_that_are_masked() -> None:
     assert secret_texts(OLD) == {"old", "a", "b", "kx", "ky", "t1", "t2"}
     assert secret_texts({"pin": 1234, "password": ""}) == {"1234"}
 
@@ -214,7 +214,7 @@ def test_texts_are_scrubbed(text: str, secrets: list[str], expected: str) -> Non
 
 
 @given(st.text(min_size=4, max_size=30), st.text(), st.text())
-def test_a_scrubbed_text_never_holds_the_secret(secret: str, before: str, after: str) -> None:
+def test_a_scrubbed_text_never_contains_the_secret(secret: str, before: str, after: str) -> None:
     for spelled in (secret, json.dumps(secret)[1:-1], base64.b64encode(secret.encode()).decode()):
         assert spelled not in scrub(before + spelled + after, [secret])
 
@@ -224,6 +224,6 @@ def test_redaction_is_quick_on_hostile_texts() -> None:
     assert redact({"texts": hostile}) == {"texts": hostile}
 
 
-def test_texts_are_found_at_any_depth_and_words_are_left_out() -> None:
+def test_strings_are_found_at_any_depth_except_short_words() -> None:
     values: JsonObject = {"a": {"b": ["long-enough", "short", 123456, None]}, "c": "another-text"}
     assert set(long_texts(values)) == {"long-enough", "another-text"}

@@ -1,4 +1,4 @@
-"""Verdicts on live objects, and on all objects of an xApp."""
+"""The health of live objects, and of all objects of an xApp."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ ALL = [
 
 
 @pytest.mark.parametrize(("body", "status", "message"), ALL)
-def test_an_object_is_judged(body: Object, status: HealthStatus, message: str) -> None:
-    judged = assess(body)
-    assert (judged.status, message in judged.message) == (status, True), judged.message
-    assert bool(judged.message) == bool(message)
-    assert (judged.kind, judged.name, judged.namespace) == (body["kind"], "it", "ns")
+def test_the_health_of_an_object_is_assessed(body: Object, status: HealthStatus, message: str) -> None:
+    result = assess(body)
+    assert (result.status, message in result.message) == (status, True), result.message
+    assert bool(result.message) == bool(message)
+    assert (result.kind, result.name, result.namespace) == (body["kind"], "it", "ns")
 
 
-def test_an_object_of_no_namespace_has_an_empty_one() -> None:
-    judged = assess(
+def test_a_cluster_scoped_object_has_an_empty_namespace() -> None:
+    result = assess(
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}, "status": {"phase": "Active"}}
     )
-    assert judged.namespace == ""
+    assert result.namespace == ""
 
 
 JUNK = st.recursive(
@@ -71,16 +71,16 @@ JUNK = st.recursive(
     JUNK,
     JUNK,
 )
-def test_an_object_of_odd_shape_is_judged_without_an_error(body: Object, spec: Any, status: Any) -> None:
-    judged = assess({**body, "spec": spec, "status": status})
-    assert isinstance(judged, ResourceHealth)
+def test_a_malformed_object_is_assessed_without_an_error(body: Object, spec: Any, status: Any) -> None:
+    result = assess({**body, "spec": spec, "status": status})
+    assert isinstance(result, ResourceHealth)
 
 
-def test_a_message_of_another_program_is_cut_to_one_line() -> None:
-    judged = assess(custom(condition("Stalled", "True", "Bad", "line one\n  line two\t" + "x" * 100_000)))
-    assert judged.message.startswith("Bad: line one line two xxx")
-    assert len(judged.message) == 400
-    assert judged.message.endswith("x…")
+def test_a_foreign_message_is_truncated_to_one_line() -> None:
+    result = assess(custom(condition("Stalled", "True", "Bad", "line one\n  line two\t" + "x" * 100_000)))
+    assert result.message.startswith("Bad: line one line two xxx")
+    assert len(result.message) == 400
+    assert result.message.endswith("x…")
     whole = "B: " + "x" * 397
     assert assess(custom(condition("Stalled", "True", "B", "x" * 397))).message == whole
 
@@ -128,6 +128,6 @@ def test_the_worst_object_decides_and_is_named_first(resources: list[ResourceHea
     assert overall_health(reversed(resources)) == expected
 
 
-def test_the_message_for_all_is_bounded() -> None:
+def test_the_combined_message_is_bounded() -> None:
     many = [health("Pod", f"{number}" * 60, DEGRADED, "x" * 400) for number in range(10)]
     assert len(overall_health(many).message) == HEALTH_MESSAGE_MAX

@@ -63,7 +63,7 @@ def test_layers_merge(layers: list[JsonObject], expected: JsonObject) -> None:
 
 
 @given(VALUES, VALUES, VALUES)
-def test_merging_changes_no_layer_and_groups_freely(a: JsonObject, b: JsonObject, c: JsonObject) -> None:
+def test_merging_is_associative_and_changes_no_layer(a: JsonObject, b: JsonObject, c: JsonObject) -> None:
     before = copy.deepcopy((a, b, c))
     assert merge_values(merge_values(a, b), c) == merge_values(a, b, c)
     assert merge_values(a, a) == a
@@ -71,14 +71,14 @@ def test_merging_changes_no_layer_and_groups_freely(a: JsonObject, b: JsonObject
     assert (a, b, c) == before
 
 
-def test_values_deeper_than_the_bound_are_refused_before_python_gives_up() -> None:
+def test_values_over_the_depth_limit_are_refused_before_a_recursion_error() -> None:
     assert merge_values(nested(100), nested(100)) == nested(100)
     deep: JsonObject = nested(50_000)
     try:
         with pytest.raises(ValuesInvalid, match="more than 100 levels"):
             merge_values({}, deep)
     finally:
-        while deep:  # taken apart by hand: freeing it at once would recurse
+        while deep:  # dismantled step by step, because freeing it at once would recurse
             inner = deep.pop("a")
             deep = inner if isinstance(inner, dict) else {}
 
@@ -99,7 +99,7 @@ def test_the_digest_is_that_of_the_canonical_json() -> None:
         ({"a": [{"x": 1.0}]}, {"a": [{"x": 1}]}),
     ],
 )
-def test_values_that_are_one_to_helm_have_one_digest(one: JsonObject, other: JsonObject) -> None:
+def test_values_that_helm_reads_alike_have_the_same_digest(one: JsonObject, other: JsonObject) -> None:
     assert values_digest(one) == values_digest(other)
 
 
@@ -117,12 +117,12 @@ def test_values_that_are_one_to_helm_have_one_digest(one: JsonObject, other: Jso
         ({"a": 0.1}, {"a": 0.2}),
     ],
 )
-def test_values_that_differ_to_helm_have_two_digests(one: JsonObject, other: JsonObject) -> None:
+def test_values_that_helm_reads_differently_have_different_digests(one: JsonObject, other: JsonObject) -> None:
     assert values_digest(one) != values_digest(other)
 
 
 @given(VALUES)
-def test_the_digest_survives_a_trip_through_json(values: JsonObject) -> None:
+def test_the_digest_is_unchanged_by_a_json_round_trip(values: JsonObject) -> None:
     assert values_digest(json.loads(json.dumps(values))) == values_digest(values)
 
 
@@ -143,7 +143,7 @@ def test_a_declared_path_is_found(values: JsonObject, path: str, expected: bool)
     assert bool(advertise_address_layer(values, (path,), "192.0.2.1")) is expected
 
 
-def test_a_path_is_set_beside_what_is_there() -> None:
+def test_a_path_is_set_without_changing_other_values() -> None:
     values: JsonObject = {"global": {"a": 1}, "b": 2}
     assert with_value_at(values, "global.kubeIp", "10.0.0.1") == {"global": {"a": 1, "kubeIp": "10.0.0.1"}, "b": 2}
     assert with_value_at(values, "b.c", 3) == {"global": {"a": 1}, "b": {"c": 3}}
@@ -160,7 +160,7 @@ def test_a_path_is_set_beside_what_is_there() -> None:
         ({}, {}),
     ],
 )
-def test_the_advertise_address_goes_only_where_the_chart_declares_it(chart: JsonObject, expected: Json) -> None:
+def test_the_advertise_address_is_set_only_where_the_chart_declares_it(chart: JsonObject, expected: Json) -> None:
     assert advertise_address_layer(chart, ("global.kubeIp", "nodeIp"), "192.0.2.1") == expected
 
 
@@ -180,7 +180,7 @@ def test_the_advertise_address_goes_only_where_the_chart_declares_it(chart: Json
         ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
     ],
 )
-def test_a_merge_patch_changes_what_it_names(values: JsonObject, patch: JsonObject, expected: JsonObject) -> None:
+def test_a_merge_patch_changes_only_its_keys(values: JsonObject, patch: JsonObject, expected: JsonObject) -> None:
     before = copy.deepcopy(values)
     assert apply_merge_patch(values, patch) == expected
     assert values == before

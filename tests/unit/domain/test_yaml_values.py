@@ -1,4 +1,4 @@
-"""The loader of values: what it reads, what it refuses, and where."""
+"""The loader of values: accepted and refused input."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def message_of(data: bytes | str) -> str:
     return str(refused.value)
 
 
-def test_scalars_mean_what_they_mean_to_helm() -> None:
+def test_scalars_are_read_as_in_helm() -> None:
     loaded = {text: load(f"v: {text}\n") for text, _ in SCALARS}
     assert {text: loaded[text] for text, expected in SCALARS if not same(loaded[text], {"v": expected})} == {}
 
@@ -71,12 +71,12 @@ def test_refused_scalars_are_named_with_their_line() -> None:
 
 
 @pytest.mark.parametrize("data", REFUSED_FILES.values(), ids=REFUSED_FILES)
-def test_a_file_is_refused_with_its_place(data: bytes) -> None:
+def test_a_file_is_refused_with_its_line(data: bytes) -> None:
     assert "line " in message_of(data)
 
 
 @pytest.mark.parametrize(("data", "place"), STRICTER.values(), ids=STRICTER)
-def test_what_helm_would_lose_is_refused(data: bytes, place: str) -> None:
+def test_values_that_helm_would_drop_are_refused(data: bytes, place: str) -> None:
     assert place in message_of(data)
 
 
@@ -99,7 +99,7 @@ def test_what_helm_would_lose_is_refused(data: bytes, place: str) -> None:
         "%hunter2\n---\n",
     ],
 )
-def test_no_refusal_repeats_what_is_written(data: str) -> None:
+def test_an_error_does_not_repeat_the_input(data: str) -> None:
     assert "hunter2" not in message_of(data)
 
 
@@ -113,7 +113,7 @@ def test_a_file_over_the_cap_is_refused_unread() -> None:
     assert load_values(b"a: " + b"x" * 97, source="values", max_bytes=100)
 
 
-def test_the_input_is_called_by_its_name() -> None:
+def test_an_error_names_the_input() -> None:
     with pytest.raises(ValuesInvalid, match=r"^valuesFrom\[0\] ") as refused:
         load_values("- a", source="valuesFrom[0]", max_bytes=100)
     assert refused.value.errors[0].field == "valuesFrom[0]"
@@ -127,7 +127,7 @@ def test_more_levels_than_the_bound_are_refused() -> None:
     assert f"more than {MAX_DEPTH} levels" in message_of(deep)
 
 
-def test_as_many_levels_as_the_bound_are_read_also_through_an_alias() -> None:
+def test_levels_up_to_the_bound_are_read_also_through_an_alias() -> None:
     assert load("a: " + "[" * (MAX_DEPTH - 1) + "]" * (MAX_DEPTH - 1))
     anchored = "a: &a " + "[" * 60 + "]" * 60 + "\nb: "
     assert load(anchored + "[" * 39 + "*a" + "]" * 39)
@@ -149,7 +149,7 @@ def test_aliases_count_what_they_repeat_and_no_more() -> None:
     assert f"more than {MAX_NODES:,} values" in message_of("a: &a [1, 1]\nb: [" + "*a," * 40_000 + "]")
 
 
-def test_an_alias_bomb_is_refused_at_the_alias_that_is_too_much() -> None:
+def test_an_alias_bomb_is_refused_at_the_alias_that_exceeds_the_bound() -> None:
     lines = ["l0: &l0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"l{i}: &l{i} [{', '.join([f'*l{i - 1}'] * 10)}]" for i in range(1, 40)]
     assert message_of("\n".join(lines)).startswith("values is refused at line 5,")
@@ -161,7 +161,7 @@ def test_a_merge_bomb_is_refused() -> None:
     assert f"more than {MAX_NODES:,} values" in message_of("\n".join(lines))
 
 
-def test_aliases_of_a_long_text_are_refused_by_what_they_expand_to() -> None:
+def test_aliases_of_a_long_text_are_refused_by_their_expanded_size() -> None:
     data = "a: &a " + "x" * 500_000 + "\nb: [*a, *a, *a]\n"
     assert "more than 1,048,576 characters, aliases expanded" in message_of(data)
 
@@ -171,7 +171,7 @@ def test_aliases_as_keys_count() -> None:
     assert "aliases expanded" in message_of(data)
 
 
-def test_what_an_alias_repeats_is_not_shared() -> None:
+def test_repeated_aliases_are_copies() -> None:
     loaded = load("a: &a {p: [1]}\nb: *a\nc: {<<: *a}\n")
     assert isinstance(loaded["b"], dict)
     loaded["b"]["p"] = 2
@@ -182,13 +182,13 @@ def test_what_an_alias_repeats_is_not_shared() -> None:
     assert loaded["a"] == [1]
 
 
-def test_an_alias_without_its_anchor_and_one_inside_itself_are_told_apart() -> None:
+def test_an_unknown_alias_and_a_recursive_alias_have_different_errors() -> None:
     assert "without its anchor before it" in message_of("a: *x\n")
     assert "inside the value that it repeats" in message_of("a: &x [*x]\n")
 
 
 @given(VALUES)
-def test_what_is_dumped_is_read_back(values: JsonObject) -> None:
+def test_dumped_values_are_read_back_unchanged(values: JsonObject) -> None:
     dumped = dump_values(values)
     assert b"\n" not in dumped
     back = load(dumped)
@@ -219,7 +219,7 @@ def test_a_key_that_helm_cannot_read_is_not_dumped() -> None:
         dump_values({"\x85" * 200: 1})
 
 
-def test_half_a_surrogate_is_dumped_as_the_replacement_character() -> None:
+def test_an_unpaired_surrogate_is_dumped_as_the_replacement_character() -> None:
     assert dump_values({"a": "\ud800"}) == b'{"a":"\\ufffd"}'
 
 
@@ -264,7 +264,7 @@ def test_json_is_read(text: str, expected: Json) -> None:
     ],
     ids=range(17),
 )
-def test_json_is_refused(text: str, problem: str) -> None:
+def test_invalid_json_is_refused(text: str, problem: str) -> None:
     with pytest.raises(ValuesInvalid) as refused:
         load_json(text, source="form")
     assert str(refused.value).startswith("form ")

@@ -1,4 +1,4 @@
-"""Values files and what helm 4.3.1 reads in them; unit tests ask our loader, integration tests the real helm."""
+"""Values files and what helm 4.3.1 reads in them; unit tests use the loader, integration tests the real helm."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ FILES: Final[dict[str, tuple[bytes, JsonObject]]] = {
     "json over lines": (b'{\n\t"a": 1,\n\t"b": "\\u00e9\\n"\n}\n', {"a": 1, "b": "\u00e9\n"}),
     "line separators": ('a: "x\u2028y\u0085z"\n'.encode(), {"a": "x\u2028y z"}),
     "alias": (b"a: &x {p: 1}\nb: *x\nc: [*x, *x]\n", {"a": {"p": 1}, "b": {"p": 1}, "c": [{"p": 1}, {"p": 1}]}),
-    "anchor set anew": (b"a: &x 1\nb: &x 2\nc: *x\n", {"a": 1, "b": 2, "c": 2}),
+    "anchor defined again": (b"a: &x 1\nb: &x 2\nc: *x\n", {"a": 1, "b": 2, "c": 2}),
     "anchor of nothing": (b"a: &x\nb: *x\n", {"a": None, "b": None}),
     "anchored key": (b"&k a: 1\nb: *k\n", {"a": 1, "b": "a"}),
     "anchored number as key": (b"&k 1: a\nb: *k\n", {"1": "a", "b": 1}),

@@ -13,13 +13,13 @@ from tests.support.gateway import GatewayServer, offline_gateway, serve_gateway
 
 @pytest.fixture(scope="package")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the package's gateway; its uploads lie under `cache`."""
+    """The folder of the package's gateway; its uploads are under `cache`."""
     return tmp_path_factory.mktemp("gateway")
 
 
 @pytest.fixture(scope="package")
 def gateway(folder: Path) -> Iterator[GatewayServer]:
-    """A gateway that thinks itself in sync."""
+    """A gateway whose caches count as synced."""
     settings, opened = offline_gateway(folder)
     with serve_gateway(settings, opened) as one:
         yield one

@@ -57,7 +57,7 @@ def process(folder: Path, **changes: str) -> Iterator[tuple[subprocess.Popen[str
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_serves_without_an_api_server_and_ends_on_a_signal(tmp_path: Path, number: signal.Signals) -> None:
+def test_the_gateway_serves_without_an_api_server_and_ends_on_a_signal(tmp_path: Path, number: signal.Signals) -> None:
     with process(tmp_path) as (running, http):
         assert http.get("/healthz").status_code == 200
         assert http.get("/readyz").status_code == 503
@@ -72,7 +72,7 @@ def test_it_serves_without_an_api_server_and_ends_on_a_signal(tmp_path: Path, nu
 
 
 def refusal(folder: Path, **changes: str) -> str:
-    """Return what a gateway says that does not begin."""
+    """Return the output of a gateway that refuses to start."""
     ended = subprocess.run(
         [PROGRAM, "gateway"],
         env=environment(folder, **changes),
@@ -86,23 +86,23 @@ def refusal(folder: Path, **changes: str) -> str:
     return ended.stderr
 
 
-def test_it_does_not_serve_other_machines_without_authentication(tmp_path: Path) -> None:
-    said = refusal(tmp_path, XAPP_HOST="0.0.0.0")
+def test_the_gateway_does_not_serve_other_machines_without_authentication(tmp_path: Path) -> None:
+    message = refusal(tmp_path, XAPP_HOST="0.0.0.0")
 
-    assert "XAPP_AUTH=none" in said
-    assert "127.0.0.1" in said
+    assert "XAPP_AUTH=none" in message
+    assert "127.0.0.1" in message
 
 
-def test_it_reports_an_address_in_use(tmp_path: Path) -> None:
+def test_the_gateway_reports_an_address_in_use(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        said = refusal(tmp_path, XAPP_PORT=str(taken.getsockname()[1]))
+        message = refusal(tmp_path, XAPP_PORT=str(taken.getsockname()[1]))
 
-    assert "XAPP_PORT" in said
+    assert "XAPP_PORT" in message
 
 
-def test_it_reports_a_missing_cluster(tmp_path: Path) -> None:
+def test_the_gateway_reports_a_missing_cluster(tmp_path: Path) -> None:
     assert "kubeconfig" in refusal(tmp_path, KUBECONFIG=str(tmp_path / "none")).lower()
 
 
-def test_it_reports_missing_helm(tmp_path: Path) -> None:
+def test_the_gateway_reports_missing_helm(tmp_path: Path) -> None:
     assert "XAPP_HELM" in refusal(tmp_path, XAPP_HELM=str(tmp_path / "none"))

@@ -14,7 +14,7 @@ def raw_xapp(
     status: JsonObject | None = None,
     metadata: JsonObject | None = None,
 ) -> JsonObject:
-    """Return an XApp with a remote chart; what is given goes over the defaults."""
+    """Return an XApp with a remote chart; arguments override the defaults."""
     whole_spec: JsonObject = {
         "xAppName": "hello",
         "organization": "acme",

@@ -1,4 +1,4 @@
-"""The argument lists are the design's, and nothing of a request can become a flag."""
+"""The argument lists follow the design, and no field of a request can become a flag."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def template(**changes: object) -> TemplateRequest:
     return TemplateRequest(kube_version="v1.36.3", **given)  # type: ignore[arg-type]
 
 
-def test_install_has_the_flags_of_the_design() -> None:
+def test_install_has_the_designed_flags() -> None:
     assert arguments.install(release(labels={"b": "2", "a": "1"}, timeout=90)) == (
         "install",
         "--namespace=ric",
@@ -70,15 +70,15 @@ def test_a_name_that_looks_like_a_flag_stays_a_name() -> None:
     assert command.index("--") < command.index("--kubeconfig=/etc/passwd")
 
 
-def test_a_relative_chart_is_made_absolute_since_helm_works_elsewhere() -> None:
+def test_a_relative_chart_path_becomes_absolute() -> None:
     assert arguments.install(release(chart=Path("hello.tgz")))[-1] == str(Path.cwd() / "hello.tgz")
 
 
-def test_a_fraction_of_a_second_is_a_second_of_timeout() -> None:
+def test_a_timeout_is_rounded_up_to_a_second() -> None:
     assert "--timeout=1s" in arguments.install(release(timeout=0.2))
 
 
-def test_uninstall_keeps_no_history_and_tells_why_a_delete_failed() -> None:
+def test_uninstall_keeps_no_history_and_logs_failed_deletes() -> None:
     command = arguments.uninstall(UninstallRequest(name="hello", namespace="ric", no_hooks=True))
     assert {"--wait=hookOnly", "--cascade=background", "--debug", "--no-hooks"} <= set(command)
     assert not {"--keep-history", "--ignore-not-found"} & set(command)
@@ -106,7 +106,7 @@ def test_an_upgrade_is_rendered_as_one() -> None:
     assert "--is-upgrade" not in arguments.template(template())
 
 
-def test_the_environment_holds_private_folders_and_the_memory_bound() -> None:
+def test_the_environment_has_private_folders_and_the_memory_limit() -> None:
     environment = arguments.environment(
         working_folder=Path("/private/1"),
         discovery_cache=Path("/private/discovery"),

@@ -1,4 +1,4 @@
-"""Processes end within their bounds, whatever they do. Real processes of the Python that runs the tests."""
+"""Processes end within their limits, whatever they do, tested with real Python processes."""
 
 import asyncio
 import contextlib
@@ -70,26 +70,26 @@ async def test_the_process_sees_its_own_folder_environment_and_group_only(tmp_pa
     assert has_own_group
 
 
-async def test_standard_input_larger_than_a_pipe_arrives_whole(tmp_path: Path) -> None:
+async def test_standard_input_larger_than_a_pipe_arrives_completely(tmp_path: Path) -> None:
     outcome = await run_process(
         python(tmp_path, "import sys; print(len(sys.stdin.buffer.read()))", stdin=b"x" * 3_000_000), limits=LIMITS
     )
     assert outcome.stdout == b"3000000\n"
 
 
-async def test_a_process_that_does_not_read_its_input_is_no_error(tmp_path: Path) -> None:
+async def test_a_process_may_ignore_its_input(tmp_path: Path) -> None:
     outcome = await run_process(python(tmp_path, "pass", stdin=b"x" * 3_000_000), limits=LIMITS)
     assert outcome.exit_code == 0
 
 
-async def test_output_beyond_the_limit_is_dropped_and_told(tmp_path: Path) -> None:
+async def test_output_beyond_the_limit_is_dropped_and_reported(tmp_path: Path) -> None:
     outcome = await run_process(python(tmp_path, "print('y' * 5_000_000)"), limits=LIMITS)
     assert outcome.exit_code == 0
     assert outcome.stdout_truncated
     assert outcome.stdout == b"y" * LIMITS.stdout_bytes
 
 
-async def test_output_of_exactly_the_limit_is_whole(tmp_path: Path) -> None:
+async def test_output_of_exactly_the_limit_is_complete(tmp_path: Path) -> None:
     code = f"import sys; sys.stdout.write('y' * {LIMITS.stdout_bytes})"
     outcome = await run_process(python(tmp_path, code), limits=LIMITS)
     assert not outcome.stdout_truncated
@@ -104,7 +104,7 @@ async def test_standard_error_keeps_its_beginning_and_its_end(tmp_path: Path) ->
     assert len(outcome.stderr) < STDERR_HEAD_BYTES + STDERR_TAIL_BYTES + 100
 
 
-async def test_a_deadline_asks_the_process_to_end_and_reads_on(tmp_path: Path) -> None:
+async def test_a_deadline_terminates_the_process_and_keeps_its_output(tmp_path: Path) -> None:
     limits = ProcessLimits(
         timeout_seconds=1.5, grace_seconds=20, memory_bytes=LIMITS.memory_bytes, stdout_bytes=LIMITS.stdout_bytes
     )
@@ -114,7 +114,7 @@ async def test_a_deadline_asks_the_process_to_end_and_reads_on(tmp_path: Path) -
     assert outcome.stdout == b"asked to end\n"
 
 
-async def test_a_process_that_ignores_the_request_is_killed_after_the_grace(tmp_path: Path) -> None:
+async def test_a_process_that_ignores_sigterm_is_killed_after_the_grace_period(tmp_path: Path) -> None:
     limits = ProcessLimits(
         timeout_seconds=1.0, grace_seconds=0.2, memory_bytes=LIMITS.memory_bytes, stdout_bytes=LIMITS.stdout_bytes
     )
@@ -135,7 +135,7 @@ async def test_children_end_with_the_process(tmp_path: Path) -> None:
     wait_until(lambda: not alive(pid), timeout=60, what="the child to end")
 
 
-async def test_cancelling_ends_the_process_before_the_cancellation_goes_on(tmp_path: Path) -> None:
+async def test_cancellation_ends_the_process_before_it_propagates(tmp_path: Path) -> None:
     task, pid = await run_until_started(python(tmp_path, TELL_SIGTERM + WRITE_PID + SLEEP), LIMITS)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -143,7 +143,7 @@ async def test_cancelling_ends_the_process_before_the_cancellation_goes_on(tmp_p
     assert not alive(pid)
 
 
-async def test_a_second_cancellation_does_not_wait_for_the_grace(tmp_path: Path) -> None:
+async def test_a_second_cancellation_does_not_wait_for_the_grace_period(tmp_path: Path) -> None:
     limits = ProcessLimits(
         timeout_seconds=600, grace_seconds=600, memory_bytes=LIMITS.memory_bytes, stdout_bytes=LIMITS.stdout_bytes
     )
@@ -177,13 +177,13 @@ async def test_processor_time_beyond_the_limit_ends_the_process(tmp_path: Path) 
     assert outcome.exit_code == -9
 
 
-async def test_a_program_that_is_not_there_is_an_error_of_the_system(tmp_path: Path) -> None:
+async def test_a_missing_program_is_an_os_error(tmp_path: Path) -> None:
     command = Command(program=str(tmp_path / "none"), arguments=(), environment={}, working_folder=tmp_path)
     with pytest.raises(OSError, match="none"):
         await run_process(command, limits=LIMITS)
 
 
-async def test_no_descriptor_of_ours_is_inherited(tmp_path: Path) -> None:
+async def test_file_descriptors_are_not_inherited(tmp_path: Path) -> None:
     reader, writer = os.pipe()
     try:
         outcome = await run_process(python(tmp_path, f"import os; os.fstat({writer})"), limits=LIMITS)

@@ -1,4 +1,4 @@
-"""Every sentence here was printed by helm 4.3.1, most of them before a kube-apiserver 1.36.3.
+"""Every message here was printed by helm 4.3.1, most of them with a kube-apiserver 1.36.3.
 
 `tests/integration/helm/test_failures.py` provokes those again that come from the API server.
 """
@@ -339,7 +339,7 @@ CASES: list[tuple[str, str, type[XAppError], bool, tuple[str, ...]]] = [
 @pytest.mark.parametrize(
     ("stderr", "kind", "permanent", "parts"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
 )
-def test_helms_words_become_the_error_they_tell_of(
+def test_helm_messages_become_their_errors(
     stderr: str, kind: type[XAppError], *, permanent: bool, parts: tuple[str, ...]
 ) -> None:
     error = error_from_stderr(stderr)
@@ -360,7 +360,7 @@ def test_a_long_error_is_trimmed() -> None:
     assert len(error_from_stderr(f"Error: {'x' * 100_000}").message) <= 2000
 
 
-def test_release_not_found_is_told_apart_from_a_missing_right() -> None:
+def test_release_not_found_differs_from_a_missing_permission() -> None:
     assert is_release_not_found("Error: uninstall: Release not loaded: x: release: not found\n")
     assert is_release_not_found('level=DEBUG msg="getting release history" name=x\nError: release: not found\n')
     assert not is_release_not_found(
@@ -381,7 +381,7 @@ def test_release_not_found_is_told_apart_from_a_missing_right() -> None:
         'calling include:\ntemplate: no template "nosuch" associated with template "gotpl"' + DEBUG_HINT,
     ],
 )
-def test_templates_that_stop_while_they_run_are_recognised(stderr: str) -> None:
+def test_templates_that_fail_while_they_run_are_recognised(stderr: str) -> None:
     assert template_stop_reason(stderr)
 
 
@@ -395,5 +395,5 @@ def test_templates_that_stop_while_they_run_are_recognised(stderr: str) -> None:
         "",
     ],
 )
-def test_other_failures_are_not_taken_for_templates_that_stop(stderr: str) -> None:
+def test_other_failures_are_not_template_errors(stderr: str) -> None:
     assert template_stop_reason(stderr) is None

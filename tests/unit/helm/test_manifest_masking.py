@@ -1,4 +1,4 @@
-"""What is shown of a manifest: its own text, without secrets."""
+"""A manifest is shown with its own text, without secrets."""
 
 from __future__ import annotations
 
@@ -80,11 +80,11 @@ spec:
 """
 
 
-def test_the_data_of_a_secret_is_masked_and_nothing_else_is_touched() -> None:
+def test_only_the_data_of_a_secret_is_masked() -> None:
     assert mask_manifest(SECRET) == SHOWN
 
 
-def test_what_looks_like_a_secret_elsewhere_is_masked_and_references_stay() -> None:
+def test_secret_looking_keys_are_masked_and_references_stay() -> None:
     assert mask_manifest(POD) == "---" + POD.replace("hunter2", f'"{MASK}"')
 
 
@@ -113,7 +113,7 @@ def test_what_looks_like_a_secret_elsewhere_is_masked_and_references_stay() -> N
         "[hunter2]\n",
     ],
 )
-def test_no_way_of_writing_it_lets_a_secret_through(manifest: str) -> None:
+def test_a_secret_is_masked_in_every_notation(manifest: str) -> None:
     assert "hunter2" not in mask_manifest(manifest)
 
 
@@ -126,20 +126,20 @@ def test_no_way_of_writing_it_lets_a_secret_through(manifest: str) -> None:
         "a0: &a0 x\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1, 600)),
     ],
 )
-def test_what_would_take_too_long_is_withheld(manifest: str) -> None:
+def test_a_manifest_that_takes_too_long_is_withheld(manifest: str) -> None:
     assert "withheld" in mask_manifest(manifest)
 
 
-def test_a_definition_has_names_of_properties_only() -> None:
+def test_the_property_names_of_a_crd_are_not_masked() -> None:
     text = "kind: CustomResourceDefinition\nspec: {password: {type: string, description: the password}}\n"
     assert mask_manifest(text) == "---" + text
 
 
-def test_comments_alone_stay() -> None:
+def test_a_document_of_comments_stays() -> None:
     assert mask_manifest("---\n# nothing here\n") == "---\n# nothing here\n"
 
 
-def test_documents_have_names_and_tell_whether_they_are_hooks() -> None:
+def test_documents_have_names_and_a_hook_flag() -> None:
     text = "kind: A\nmetadata: {name: x, annotations: {helm.sh/hook: test}}\n---\napiVersion: apps/v1\nkind: B\n"
     text += "metadata: {name: y, namespace: z}"
     found = list(mask_documents(text))
@@ -147,12 +147,12 @@ def test_documents_have_names_and_tell_whether_they_are_hooks() -> None:
     assert all(each.text.endswith("\n") for each in found)
 
 
-def test_a_mask_can_tell_secrets_apart() -> None:
+def test_masks_of_different_secrets_can_differ() -> None:
     (found,) = mask_documents("kind: Secret\ndata: {a: b, c: d, e: b}\n", make_mask=str.upper)
     assert re.findall(r'"(.*?)"', found.text) == ["B", "D", "B"]
 
 
-def test_known_secrets_are_taken_out_of_texts() -> None:
+def test_known_secrets_are_removed_from_texts() -> None:
     secrets = {"hunter2", "ab"}
     assert mask_text("log in with hunter2 (ab)", secrets=secrets) == f"log in with {MASK} (ab)"
     assert "hunter2" not in mask_manifest("kind: ConfigMap\ndata: {file: 'is hunter2'}\n", secrets=secrets)

@@ -48,7 +48,7 @@ def test_the_newest_revision_decides_whatever_the_order_of_arrival() -> None:
     assert revisions[-1].status == "deployed"
 
 
-def test_labels_of_this_operator_are_known() -> None:
+def test_labels_of_the_operator_are_read() -> None:
     secret = record(1, xapp="acme", chart_digest="c" * 40, values_digest="v" * 40, attempt="a1")
     assert parsed(secret)[0] == ("ric", "hello")
     index = index_of(secret)
@@ -59,14 +59,14 @@ def test_labels_of_this_operator_are_known() -> None:
     assert (latest.secret_uid, latest.resource_version) == ("uid-1", "101")
 
 
-def test_a_changed_secret_replaces_what_was_known() -> None:
+def test_a_changed_secret_replaces_the_stored_revision() -> None:
     index = index_of(record(1, status="pending-install"))
     index.put_revision(*parsed(record(1, status="failed")))
     revisions = index.revisions(("ric", "hello"))
     assert [one.status for one in revisions] == ["failed"]
 
 
-def test_a_release_without_secrets_is_gone() -> None:
+def test_a_release_without_secrets_is_removed() -> None:
     index = index_of(record(1), record(2))
     remove(index, record(1))
     assert index.revisions(("ric", "hello"))
@@ -75,7 +75,7 @@ def test_a_release_without_secrets_is_gone() -> None:
     remove(index, record(2))
 
 
-def test_other_secrets_are_none_of_its_business() -> None:
+def test_other_secrets_are_ignored() -> None:
     assert parse_revision({"metadata": {"name": "db-password", "namespace": "ric"}}) is None
 
 
@@ -100,7 +100,7 @@ def test_equal_texts_are_stored_once() -> None:
     assert one.chart_digest is other.chart_digest
 
 
-def test_what_is_heard_late_changes_nothing() -> None:
+def test_a_late_event_changes_nothing() -> None:
     again = record(1)
     again["metadata"] = {**_metadata(again), "uid": "uid-again", "resourceVersion": "200"}
     index = index_of(again)

@@ -1,4 +1,4 @@
-"""Helm's records are read within a bound and unlocked in payload and label together."""
+"""Helm's records are read within a limit, and unlocked in payload and label together."""
 
 import base64
 import gzip
@@ -99,7 +99,7 @@ def raw_payload(of: JsonObject) -> JsonObject:
     return json.loads(gzip.decompress(packed))  # type: ignore[no-any-return]
 
 
-def test_a_record_is_read_whole() -> None:
+def test_a_record_is_read_completely() -> None:
     release = decode_release(recorded())
     assert (release.revision, release.status) == (3, "deployed")
     assert (release.chart.name, release.chart.version, release.chart.app_version) == ("hello-chart", "0.1.0", "1.0")
@@ -117,7 +117,7 @@ def test_a_chart_without_schema_and_values_is_read() -> None:
     assert (release.chart.schema, release.chart.values, release.chart.app_version) == ("", {}, "")
 
 
-def test_a_record_of_before_compression_is_read() -> None:
+def test_an_uncompressed_record_is_read() -> None:
     plain = secret(b"")
     encoded = base64.b64encode(base64.b64encode(json.dumps(payload()).encode())).decode()
     plain["data"] = {"release": encoded}
@@ -154,13 +154,13 @@ def test_a_schema_of_millions_of_values_is_left_out() -> None:
     assert release.chart.schema == ""
 
 
-def test_commas_and_brackets_in_texts_count_for_nothing() -> None:
+def test_commas_and_brackets_in_strings_are_not_counted() -> None:
     manifest = MANIFEST + '# [{"a\\\\": 1}],,,\n' * 400_000
     assert decode_release(recorded(manifest=manifest)).manifest == manifest
 
 
 @pytest.mark.parametrize("text", [b'\\"' * 4_000_000, b"\\" * 8_000_001, b',"' * 900_000])
-def test_a_text_that_does_not_end_is_damaged(text: bytes) -> None:
+def test_an_unterminated_string_is_damaged(text: bytes) -> None:
     with pytest.raises(HelmError):
         decode_release(secret(b"[" + b"," * 600_000 + b'"' + text))
 
@@ -178,7 +178,7 @@ def test_a_text_that_does_not_end_is_damaged(text: bytes) -> None:
         {"release": base64.b64encode(base64.b64encode(gzip.compress(b"{"))).decode()},
     ],
 )
-def test_a_damaged_record_is_told_so(data: dict[str, str]) -> None:
+def test_a_damaged_record_is_reported(data: dict[str, str]) -> None:
     with pytest.raises(HelmError):
         decode_release({"metadata": {"name": "x"}, "data": dict(data)})
 
@@ -198,7 +198,7 @@ def test_unlocking_marks_payload_and_label_failed_and_changes_nothing_else(statu
     assert found == expected
 
 
-def test_unlocking_leaves_the_given_secret_as_it_was() -> None:
+def test_unlocking_does_not_modify_the_given_secret() -> None:
     before = recorded("pending-install")
     copy = json.loads(json.dumps(before))
     unlock_release(before)
@@ -206,12 +206,12 @@ def test_unlocking_leaves_the_given_secret_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("status", ["deployed", "failed", "superseded", "uninstalling"])
-def test_what_is_not_pending_cannot_be_unlocked(status: str) -> None:
+def test_a_release_that_is_not_pending_cannot_be_unlocked(status: str) -> None:
     with pytest.raises(HelmError, match=status):
         unlock_release(recorded(status))
 
 
-def test_objects_of_kinds_that_are_gone_are_taken_out() -> None:
+def test_objects_of_removed_kinds_are_dropped() -> None:
     after = remove_unserved_kinds(recorded(), served=frozenset({("v1", "ConfigMap")}))
     assert after is not None
     manifest = decode_release(after).manifest
@@ -237,7 +237,7 @@ def test_nothing_is_written_when_every_kind_is_served() -> None:
         ("hello", None),
     ],
 )
-def test_secret_names_tell_release_and_revision(name: str, expected: tuple[str, int] | None) -> None:
+def test_secret_names_contain_release_and_revision(name: str, expected: tuple[str, int] | None) -> None:
     assert parse_release_secret_name(name) == expected
     if expected is not None:
         assert release_secret_name(*expected) == name

@@ -1,4 +1,4 @@
-"""At most so many at a time, with any program in helm's place."""
+"""A limited number of processes at a time, tested with a program that replaces helm."""
 
 from __future__ import annotations
 
@@ -64,9 +64,7 @@ def ended(code: int, *, stderr: str = "", expired: bool = False, seconds: float 
     )
 
 
-async def test_no_more_processes_run_at_once_than_the_setting_says(
-    runner: HelmRunner, marks: Path, tmp_path: Path
-) -> None:
+async def test_the_number_of_concurrent_processes_is_limited(runner: HelmRunner, marks: Path, tmp_path: Path) -> None:
     running = [asyncio.create_task(runner.run(call())) for _ in range(6)]
     await asyncio.to_thread(wait_until, lambda: len(list(marks.iterdir())) == 2, timeout=60, what="two processes")
     (tmp_path / "gate").touch()
@@ -74,9 +72,7 @@ async def test_no_more_processes_run_at_once_than_the_setting_says(
     assert max(json.loads(outcome.stdout)["seen"] for outcome in outcomes) <= 2
 
 
-async def test_a_call_that_waits_for_its_turn_is_cancelled_without_a_process(
-    runner: HelmRunner, marks: Path, tmp_path: Path
-) -> None:
+async def test_a_queued_call_is_cancelled_without_a_process(runner: HelmRunner, marks: Path, tmp_path: Path) -> None:
     running = [asyncio.create_task(runner.run(call())) for _ in range(2)]
     await asyncio.to_thread(wait_until, lambda: len(list(marks.iterdir())) == 2, timeout=60, what="two processes")
     waiting = asyncio.create_task(runner.run(call()))
@@ -89,16 +85,16 @@ async def test_a_call_that_waits_for_its_turn_is_cancelled_without_a_process(
 
 
 @pytest.mark.parametrize("cluster", [True, False])
-async def test_only_a_call_that_needs_the_cluster_is_told_where_it_is(
+async def test_only_a_call_that_needs_the_cluster_gets_its_address(
     runner: HelmRunner, tmp_path: Path, *, cluster: bool
 ) -> None:
     (tmp_path / "gate").touch()
-    told = json.loads((await runner.run(call(needs_cluster=cluster))).stdout)
+    printed = json.loads((await runner.run(call(needs_cluster=cluster))).stdout)
     expected = f"{Path.cwd()}/one:{Path.cwd()}/two"
-    assert (told["environment"]["KUBECONFIG"] == expected) is cluster
-    assert told["environment"]["GOMEMLIMIT"] == str(int(300 * MIB * 0.8))
-    assert "PATH" not in told["environment"]
-    assert told["argv"] == ["install", "--x"]
+    assert (printed["environment"]["KUBECONFIG"] == expected) is cluster
+    assert printed["environment"]["GOMEMLIMIT"] == str(int(300 * MIB * 0.8))
+    assert "PATH" not in printed["environment"]
+    assert printed["argv"] == ["install", "--x"]
 
 
 @pytest.mark.parametrize(
@@ -113,7 +109,7 @@ async def test_only_a_call_that_needs_the_cluster_is_told_where_it_is(
         (ended(1, stderr="Error: no idea"), HelmError, "no idea"),
     ],
 )
-def test_each_way_to_end_has_its_error(
+def test_each_outcome_has_its_error(
     runner: HelmRunner, outcome: ProcessResult, kind: type[Exception], part: str
 ) -> None:
     with pytest.raises(kind, match=part) as caught:
@@ -121,9 +117,9 @@ def test_each_way_to_end_has_its_error(
     assert caught.type is kind
 
 
-def test_success_is_no_error(runner: HelmRunner) -> None:
+def test_success_raises_no_error(runner: HelmRunner) -> None:
     runner.raise_on_failure(call(), ended(0))
 
 
-def test_values_do_not_show_when_a_call_is_printed() -> None:
+def test_the_repr_of_a_call_has_no_values() -> None:
     assert "hunter2" not in repr(call(values={"password": "hunter2"}))

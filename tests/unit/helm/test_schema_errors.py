@@ -82,7 +82,7 @@ def test_keys_with_odd_characters_keep_their_names() -> None:
     assert error.errors[0].field == "values.a/b.c~d"
 
 
-def test_endless_violations_are_cut() -> None:
+def test_the_number_of_violations_is_bounded() -> None:
     lines = "\n".join(f"- at '/v{n}': got number, want string" for n in range(1000))
     error = schema_error(f"{HEADLINE}\nhello:\n{lines}\n", chart="")
     assert error is not None

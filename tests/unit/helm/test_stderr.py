@@ -1,14 +1,14 @@
-"""What is an error, what a warning, and what is left out."""
+"""Helm's standard error: errors, warnings, and lines that are left out."""
 
 from xapp_operator.helm.stderr import error_text, parse_warnings, presentable_message
 
 
-def test_log_lines_and_prefixes_are_no_part_of_the_error() -> None:
+def test_log_lines_and_prefixes_are_not_part_of_the_error() -> None:
     stderr = 'level=WARN msg="upgrade failed" name=x error="no"\nError: UPGRADE FAILED: first line\nsecond line\n'
     assert error_text(stderr) == "first line\nsecond line"
 
 
-def test_warnings_are_unquoted_and_told_once() -> None:
+def test_warnings_are_unquoted_and_reported_once() -> None:
     stderr = (
         'level=WARN msg="this chart is deprecated"\nlevel=WARN msg="this chart is deprecated"\n'
         'level=WARN msg="said \\"so\\"" urn=urn:x\nlevel=INFO msg="something else"\nlevel=DEBUG msg=noise\n'
@@ -16,7 +16,7 @@ def test_warnings_are_unquoted_and_told_once() -> None:
     assert parse_warnings(stderr) == ("this chart is deprecated", 'said "so"')
 
 
-def test_values_are_cut_from_warnings_about_them() -> None:
+def test_values_are_removed_from_warnings() -> None:
     stderr = (
         'level=INFO msg="warning: cannot overwrite table with non table for hello.t.a (map[b:s3cr3t])"\n'
         'level=INFO msg="warning: destination for hello.t.c is a table. Ignoring non-table value (a (b) c)"\n'
@@ -42,14 +42,14 @@ def test_values_that_the_api_server_quotes_are_left_out() -> None:
     )
 
 
-def test_kinds_and_addresses_are_not_taken_for_local_paths() -> None:
+def test_kinds_and_addresses_are_not_mistaken_for_local_paths() -> None:
     text = (
         "object ric/x apps/v1, Kind=Deployment: Get https://10.0.0.1:443/api/v1/x failed, see hello/templates/a.yaml:2"
     )
     assert presentable_message(text) == text
 
 
-def test_of_a_long_error_the_beginning_and_the_cause_at_the_end_are_kept() -> None:
+def test_a_long_error_keeps_its_beginning_and_its_cause_at_the_end() -> None:
     text = presentable_message(f"template a.yaml:1: {'error calling include: ' * 5000}the cause")
     assert text.startswith("template a.yaml:1: error")
     assert text.endswith("error calling include: the cause")

@@ -1,4 +1,4 @@
-"""Orphans are found by the folder they work in, and nobody else's process is touched."""
+"""Orphans are found by their working folder, and no other process is touched."""
 
 import os
 import signal
@@ -51,7 +51,7 @@ def kill(owner: "subprocess.Popen[str]") -> None:
     owner.wait()
 
 
-async def test_what_a_killed_owner_left_is_ended_and_removed(tmp_path: Path) -> None:
+async def test_processes_and_folders_of_a_killed_owner_are_removed(tmp_path: Path) -> None:
     owner, child = owner_with_child(tmp_path)
     kill(owner)
     assert alive(child)
@@ -60,14 +60,14 @@ async def test_what_a_killed_owner_left_is_ended_and_removed(tmp_path: Path) -> 
     assert names_in(tmp_path) == []
 
 
-async def test_an_orphan_that_ignores_sigterm_is_killed_after_the_grace(tmp_path: Path) -> None:
+async def test_an_orphan_that_ignores_sigterm_is_killed_after_the_grace_period(tmp_path: Path) -> None:
     owner, child = owner_with_child(tmp_path, ignores_sigterm=True)
     kill(owner)
     await reap_orphans(tmp_path, grace=0.1)
     wait_until(lambda: not alive(child), timeout=60, what="the orphan to end")
 
 
-async def test_processes_of_an_owner_that_lives_are_left_alone(tmp_path: Path) -> None:
+async def test_processes_of_a_running_owner_are_left_alone(tmp_path: Path) -> None:
     owner, child = owner_with_child(tmp_path)
     try:
         assert await reap_orphans(tmp_path, grace=1) == 0
@@ -87,7 +87,7 @@ def process_nearby(tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
         process.kill()
 
 
-async def test_a_process_in_a_folder_nearby_is_no_orphan(
+async def test_a_process_in_another_folder_is_no_orphan(
     tmp_path: Path, process_nearby: "subprocess.Popen[bytes]"
 ) -> None:
     assert await reap_orphans(tmp_path, grace=1) == 0
@@ -95,11 +95,11 @@ async def test_a_process_in_a_folder_nearby_is_no_orphan(
     assert names_in(tmp_path) == ["deadline"]
 
 
-async def test_reaping_where_nothing_ever_ran_is_nothing(tmp_path: Path) -> None:
+async def test_reaping_without_orphans_does_nothing(tmp_path: Path) -> None:
     assert await reap_orphans(tmp_path / "none", grace=1) == 0
 
 
-def test_each_call_has_a_folder_of_its_own_that_goes_with_it(tmp_path: Path) -> None:
+def test_each_call_has_its_own_temporary_folder(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
     with workspace.call_folder() as one, workspace.call_folder() as other:
         (one / "file").write_text("x")
@@ -111,7 +111,7 @@ def test_each_call_has_a_folder_of_its_own_that_goes_with_it(tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_folder_is_closed_to_others(tmp_path: Path) -> None:
+def test_the_folder_is_private(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path / "deep" / "helm")
     try:
         with workspace.call_folder() as folder:

@@ -29,7 +29,7 @@ def xapp(name: str, *, version: int, namespace: str = "ric", uid: str | None = N
 class ListWatchServer:
     """Objects by namespace and name, with the history that watches read; `version` is the newest resource version.
 
-    As a real one, it sends nothing at all to a watch that goes on from a version that it has never had.
+    Like a real one, it sends nothing to a watch that resumes from an unknown version.
     """
 
     def __init__(self, *, streams_lists: bool = True) -> None:

@@ -29,7 +29,7 @@ def test_internal_address_where_no_external_is_known() -> None:
     assert choose_address([node("a", internal="10.0.0.1")], current=None) == "10.0.0.1"
 
 
-def test_address_stays_while_any_node_has_it_even_one_that_is_not_ready() -> None:
+def test_address_stays_while_any_node_has_it() -> None:
     nodes = [node("a", internal="10.0.0.1", created=1), node("b", internal="10.0.0.2", ready=False, created=2)]
     assert choose_address(nodes, current="10.0.0.2") == "10.0.0.2"
     assert choose_address(nodes[:1], current="10.0.0.2") == "10.0.0.1"

@@ -61,14 +61,14 @@ def test_each_status_has_its_error_and_keeps_the_message(
     assert (error.message, error.permanent) == (message, permanent)
 
 
-def test_a_token_that_the_cluster_refuses_is_to_be_renewed() -> None:
+def test_a_token_that_the_cluster_rejects_must_be_renewed() -> None:
     error = answer(401, "Unauthorized", reason="Unauthorized")
     assert (type(error), error.permanent) == (Unauthenticated, True)
     assert error.message.startswith("Unauthorized: ")
     assert "use a new one" in error.message
 
 
-def test_the_causes_of_a_refusal_become_field_errors() -> None:
+def test_the_causes_of_an_invalid_status_become_field_errors() -> None:
     causes = [{"field": "spec.version", "message": "must be dotted numeric", "reason": "FieldValueInvalid"}]
     error = answer(422, "invalid", details={"causes": causes})
     assert error.errors == (FieldError(field="spec.version", message="must be dotted numeric"),)
@@ -89,7 +89,7 @@ def test_an_object_too_large_for_etcd_is_a_permanent_error_with_the_bound() -> N
     assert "1.5 MiB" in error.message
 
 
-def test_an_answer_that_is_no_status_is_quoted_up_to_a_bound() -> None:
+def test_a_response_that_is_no_status_is_quoted_up_to_a_limit() -> None:
     error = error_from_response(502, b"x" * 10_000, path="/version")
     assert isinstance(error, ApiUnavailable)
     assert len(error.message) == MESSAGE_MAX_CHARACTERS

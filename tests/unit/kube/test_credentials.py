@@ -1,4 +1,4 @@
-"""Our credentials are found, refreshed, and never sent for another user."""
+"""The client's own credentials are found, refreshed, and never sent for another user."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ async def who(client: KubeClient) -> dict[str, object]:
     return answer
 
 
-async def test_another_persons_request_carries_that_token_and_nothing_of_ours(tls: TlsServer, tmp_path: Path) -> None:
+async def test_a_callers_request_has_only_the_callers_credentials(tls: TlsServer, tmp_path: Path) -> None:
     kubeconfig = tmp_path / "kubeconfig"
     write_embedded(kubeconfig, server=await tls.start(), authority=tls.ca, credential=tls.client)
     async with await KubeClient.connect(Settings(KUBECONFIG=str(kubeconfig))) as client:
@@ -75,7 +75,7 @@ async def test_another_persons_request_carries_that_token_and_nothing_of_ours(tl
             assert await who(client.impersonate("jane").with_token("theirs")) == theirs
 
 
-async def test_headers_passed_on_from_another_request_do_not_change_who_asks(tls: TlsServer, tmp_path: Path) -> None:
+async def test_forwarded_headers_do_not_change_the_identity_of_a_request(tls: TlsServer, tmp_path: Path) -> None:
     kubeconfig = tmp_path / "kubeconfig"
     write_embedded(kubeconfig, server=await tls.start(), authority=tls.ca, credential=tls.client)
     foreign = {"authorization": "Bearer x", "impersonate-user": "system:admin", "Impersonate-Group": "system:masters"}
@@ -84,7 +84,7 @@ async def test_headers_passed_on_from_another_request_do_not_change_who_asks(tls
     assert answer == {"certificate": "ours", "Authorization": None, "Impersonate-User": None}
 
 
-async def test_keys_of_a_kubeconfig_do_not_stay_in_files(
+async def test_keys_of_a_kubeconfig_are_not_left_in_files(
     tls: TlsServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scratch = tmp_path / "scratch"
@@ -98,7 +98,7 @@ async def test_keys_of_a_kubeconfig_do_not_stay_in_files(
             assert list(scratch.iterdir()) == []
 
 
-async def test_another_library_can_connect_as_we_do(tls: TlsServer, tmp_path: Path) -> None:
+async def test_another_library_can_connect_with_the_same_credentials(tls: TlsServer, tmp_path: Path) -> None:
     kubeconfig = tmp_path / "kubeconfig"
     server = await tls.start()
     write_embedded(kubeconfig, server=server, authority=tls.ca, credential=tls.client)
@@ -111,7 +111,7 @@ async def test_another_library_can_connect_as_we_do(tls: TlsServer, tmp_path: Pa
     assert "PRIVATE KEY" not in repr(connection)
 
 
-async def test_a_renewed_client_certificate_is_shown_after_the_old_one_is_refused(
+async def test_a_renewed_client_certificate_is_used_after_the_old_one_is_rejected(
     tls: TlsServer, tmp_path: Path
 ) -> None:
     certificate, key = tmp_path / "client.crt", tmp_path / "client.key"
@@ -142,7 +142,7 @@ async def test_a_server_of_another_authority_is_not_trusted(tls: TlsServer, tmp_
             await client.server_version()
 
 
-async def test_a_token_file_is_read_again_when_the_server_refuses_the_token(connect: Connect, tmp_path: Path) -> None:
+async def test_a_token_file_is_read_again_when_the_server_rejects_the_token(connect: Connect, tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("old\n")
     valid = "old"
@@ -159,7 +159,7 @@ async def test_a_token_file_is_read_again_when_the_server_refuses_the_token(conn
     assert await client.server_version() == "new"
 
 
-async def test_a_refused_token_of_a_person_is_an_error_at_once(connect: Connect) -> None:
+async def test_a_rejected_token_of_a_caller_is_an_error_at_once(connect: Connect) -> None:
     seen: list[str] = []
 
     async def handler(request: web.Request) -> web.StreamResponse:
@@ -187,7 +187,7 @@ def write_plugin(tmp_path: Path, *, expiry: str | None) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("expiry", [None, "2999-01-01T00:00:00Z"])
-async def test_an_exec_plugin_runs_once_and_again_only_when_its_token_is_refused(
+async def test_an_exec_plugin_runs_again_only_when_its_token_is_rejected(
     connect: Connect, tmp_path: Path, expiry: str | None
 ) -> None:
     valid = "t1"
@@ -205,7 +205,7 @@ async def test_an_exec_plugin_runs_once_and_again_only_when_its_token_is_refused
     assert (tmp_path / "runs").read_text() == "run\nrun\n"
 
 
-async def test_a_plugin_that_fails_is_an_error_that_says_so(tmp_path: Path) -> None:
+async def test_a_failing_exec_plugin_is_reported(tmp_path: Path) -> None:
     user = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "/bin/false"}}
     cluster = {"server": "https://127.0.0.1:1"}
     kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", cluster={**cluster}, user=json.loads(json.dumps(user)))
@@ -242,7 +242,7 @@ async def test_a_pod_uses_its_service_account_and_reads_the_token_again(
         assert (await client.credentials.connection()).token == "first"
 
 
-async def test_no_cluster_at_all_is_an_error_that_names_the_mend(
+async def test_a_missing_cluster_is_an_error_that_names_the_fix(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))

@@ -60,6 +60,6 @@ def test_a_process_id_in_use_by_a_later_process_is_dead(other: subprocess.Popen[
     "identity",
     ["", "pod-a_3b7f", "host/1/2", "host/999999999/1/another-boot.4026531836", "a/b/c/d/e", "host/x/1/{machine}"],
 )
-def test_what_cannot_be_known_is_not_dead(identity: str) -> None:
+def test_an_unknown_process_is_not_dead(identity: str) -> None:
     machine = process_identity().rpartition("/")[2]
     assert not is_dead(identity.format(machine=machine))

@@ -107,12 +107,12 @@ async def test_missing_or_malformed_archive_names_the_object(kube: KubeClient, n
         await read_archive(kube, _archive(name, key), namespace="ns")
 
 
-async def test_archive_that_refers_to_nothing_is_refused(kube: KubeClient) -> None:
+async def test_archive_without_a_reference_is_refused(kube: KubeClient) -> None:
     with pytest.raises(FormInvalid, match="neither"):
         await read_archive(kube, None, namespace="ns")
 
 
-async def test_reader_of_uploads_tells_nothing_about_other_objects(kube: KubeClient) -> None:
+async def test_reader_of_uploads_reveals_nothing_about_other_objects(kube: KubeClient) -> None:
     assert await read_uploaded_archive(kube, _archive("upload"), namespace="ns") == CHART
     for archive in (_archive("own"), _archive("own", "x"), _archive("own", config_map=True)):
         assert await read_uploaded_archive(kube, archive, namespace="ns") is None

@@ -30,7 +30,7 @@ def test_paths_follow_the_api_conventions(
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../x", "%2e%2e"])
-def test_a_name_that_would_leave_its_place_is_refused(name: str) -> None:
+def test_a_name_that_would_change_the_path_is_refused(name: str) -> None:
     with pytest.raises(Invalid, match="not a valid name of a Kubernetes object"):
         PODS.path(namespace="ric", name=name)
     with pytest.raises(Invalid, match="not a valid name of a Kubernetes object"):
@@ -42,6 +42,6 @@ def test_an_object_of_a_namespaced_kind_needs_a_namespace() -> None:
         PODS.path(name="a")
 
 
-def test_names_are_those_of_manifests_and_of_rbac() -> None:
+def test_names_have_the_forms_of_manifests_and_rbac() -> None:
     assert (PODS.api_version, PODS.group_resource) == ("v1", "pods")
     assert (XAPPS.api_version, XAPPS.group_resource) == ("xapp-operator.io/v1alpha1", "xapps.xapp-operator.io")

@@ -44,12 +44,12 @@ def exact(value: Json) -> object:
 
 @example(old={"a": [{"b": 1}]}, new={"a": [{"b": True}]})
 @given(old=STATUSES, new=STATUSES)
-def test_the_difference_makes_the_new_of_the_old(old: JsonObject, new: JsonObject) -> None:
+def test_applying_the_difference_to_the_old_status_gives_the_new_one(old: JsonObject, new: JsonObject) -> None:
     assert exact(merged(old, merge_patch(old, new))) == exact(new)
 
 
 @given(status=STATUSES)
-def test_there_is_no_difference_between_equals(status: JsonObject) -> None:
+def test_equal_statuses_have_no_difference(status: JsonObject) -> None:
     assert merge_patch(status, dict(status)) == {}
 
 
@@ -65,7 +65,7 @@ def test_there_is_no_difference_between_equals(status: JsonObject) -> None:
         ({"a": 1}, {"a": True}, {"a": True}),
     ],
 )
-def test_only_what_differs_is_sent_and_lists_whole(old: JsonObject, new: JsonObject, patch: JsonObject) -> None:
+def test_only_differences_are_sent_and_lists_as_a_whole(old: JsonObject, new: JsonObject, patch: JsonObject) -> None:
     found = merge_patch(old, new)
     assert (found, repr(found)) == (patch, repr(patch))
 

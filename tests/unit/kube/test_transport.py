@@ -24,7 +24,7 @@ def drop(request: web.Request) -> None:
     request.transport.abort()
 
 
-async def test_a_read_whose_connection_breaks_is_repeated(connect: Connect) -> None:
+async def test_a_read_is_repeated_when_its_connection_breaks(connect: Connect) -> None:
     seen: list[str] = []
 
     async def handler(request: web.Request) -> web.StreamResponse:
@@ -52,7 +52,7 @@ async def test_a_read_is_not_repeated_for_ever(connect: Connect) -> None:
     assert len(seen) == 3
 
 
-async def test_a_write_that_may_have_been_done_is_not_repeated(connect: Connect) -> None:
+async def test_a_write_with_an_unknown_outcome_is_not_repeated(connect: Connect) -> None:
     seen: list[str] = []
 
     async def handler(request: web.Request) -> web.StreamResponse:
@@ -72,7 +72,7 @@ async def test_a_write_that_may_have_been_done_is_not_repeated(connect: Connect)
     assert seen == ["POST", "PATCH", "PUT", "DELETE"]
 
 
-async def test_a_write_refused_for_load_is_repeated_after_the_time_asked_for(connect: Connect) -> None:
+async def test_a_throttled_write_is_repeated_after_retry_after(connect: Connect) -> None:
     times: list[float] = []
 
     async def handler(request: web.Request) -> web.StreamResponse:
@@ -99,7 +99,7 @@ async def test_a_long_retry_after_is_not_waited_for(connect: Connect) -> None:
             await client.request_bytes("GET", "/version", timeout_seconds=2)
 
 
-async def test_a_server_that_never_answers_is_given_up(connect: Connect) -> None:
+async def test_a_request_without_a_response_times_out(connect: Connect) -> None:
     async def handler(_: web.Request) -> web.StreamResponse:
         await asyncio.Event().wait()
         raise AssertionError
@@ -110,7 +110,7 @@ async def test_a_server_that_never_answers_is_given_up(connect: Connect) -> None
             await client.request_bytes("GET", "/version", timeout_seconds=0.2)
 
 
-async def test_no_server_is_unavailable_and_the_message_has_no_path(connect: Connect) -> None:
+async def test_a_missing_server_is_unavailable_and_the_message_has_no_path(connect: Connect) -> None:
     async def handler(_: web.Request) -> web.StreamResponse:
         return web.Response()
 
@@ -158,7 +158,7 @@ async def test_a_watch_that_ends_in_the_middle_of_an_event_drops_that_event(conn
         assert [event.object async for event in events] == [{"metadata": {"name": "a"}}]
 
 
-async def test_many_watches_leave_connections_for_calls(connect: Connect) -> None:
+async def test_many_watches_leave_connections_for_requests(connect: Connect) -> None:
     watching = 0
 
     async def handler(request: web.Request) -> web.StreamResponse:
@@ -187,7 +187,7 @@ async def test_many_watches_leave_connections_for_calls(connect: Connect) -> Non
 
 
 @pytest.mark.parametrize("token", ["", "two words", "line\nbreak", "ümlaut"])
-async def test_what_can_be_no_token_is_refused_before_it_is_sent(connect: Connect, token: str) -> None:
+async def test_an_invalid_token_is_refused_before_it_is_sent(connect: Connect, token: str) -> None:
     async def handler(_: web.Request) -> web.StreamResponse:
         raise AssertionError
 
@@ -196,7 +196,7 @@ async def test_what_can_be_no_token_is_refused_before_it_is_sent(connect: Connec
         client.with_token(token)
 
 
-async def test_writes_name_their_manager_and_are_strict(connect: Connect) -> None:
+async def test_writes_name_their_field_manager_and_are_strict(connect: Connect) -> None:
     queries: list[dict[str, str]] = []
 
     async def handler(request: web.Request) -> web.StreamResponse:
@@ -225,7 +225,7 @@ async def test_integers_beyond_64_bits_are_sent_unchanged(connect: Connect) -> N
 
 
 @pytest.mark.parametrize("body", [b"<html>welcome</html>", b"[]", b""])
-async def test_an_answer_that_is_no_object_is_unavailable(connect: Connect, body: bytes) -> None:
+async def test_a_response_that_is_no_object_is_unavailable(connect: Connect, body: bytes) -> None:
     async def handler(_: web.Request) -> web.StreamResponse:
         return web.Response(body=body)
 

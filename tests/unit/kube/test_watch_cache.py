@@ -30,19 +30,19 @@ class Setup:
     def __init__(self, server: ListWatchServer, cache: WatchCache[str]) -> None:
         self.server = server
         self.cache = cache
-        self.heard: list[Change] = []
-        cache.subscribe(lambda change, key, kept: self.heard.append((change, key.name, kept)))
+        self.received: list[Change] = []
+        cache.subscribe(lambda change, key, kept: self.received.append((change, key.name, kept)))
 
     def known(self) -> dict[str, str]:
         return {key.name: kept for key, kept in self.cache.items()}
 
-    async def until_heard(self, *changes: Change) -> None:
+    async def until_changes(self, *changes: Change) -> None:
         """Wait for these changes, in this order, and remove them."""
-        await eventually(lambda: len(self.heard) >= len(changes), what=f"{changes}; heard {self.heard}")
-        assert self.heard == list(changes)
-        self.heard.clear()
+        await eventually(lambda: len(self.received) >= len(changes), what=f"{changes}; received {self.received}")
+        assert self.received == list(changes)
+        self.received.clear()
 
-    async def until_asked(self, request: str, *, times: int = 1) -> None:
+    async def until_requested(self, request: str, *, times: int = 1) -> None:
         await eventually(lambda: self.server.requests.count(request) >= times, what=request)
 
 
@@ -75,59 +75,59 @@ async def begin(connect: Connect) -> AsyncIterator[Begin]:
             setup = Setup(server, WatchCache(client, XAPPS, transform=keep, namespaces=namespaces))
             await stack.enter_async_context(setup.cache)
             await setup.cache.wait_synced(timeout_seconds=60)
-            setup.heard.clear()
+            setup.received.clear()
             return setup
 
         yield start
 
 
 @pytest.mark.parametrize("streams_lists", [True, False])
-async def test_the_cache_holds_the_list_and_then_follows(begin: Begin, *, streams_lists: bool) -> None:
+async def test_the_cache_starts_with_the_list_and_follows_the_watch(begin: Begin, *, streams_lists: bool) -> None:
     setup = await begin(streams_lists=streams_lists)
     assert setup.known() == {"a": "red", "b": "red", "c": "red"}
     await setup.server.apply("d")
     await setup.server.apply("a", color="blue")
     await setup.server.delete("b")
-    await setup.until_heard(("ADDED", "d", "red"), ("MODIFIED", "a", "blue"), ("DELETED", "b", "red"))
+    await setup.until_changes(("ADDED", "d", "red"), ("MODIFIED", "a", "blue"), ("DELETED", "b", "red"))
     assert setup.known() == {"a": "blue", "c": "red", "d": "red"}
     assert setup.cache.get(namespace="ric", name="a") == "blue"
     assert setup.cache.get(namespace="ric", name="b") is None
     assert len(setup.cache) == 3
 
 
-async def test_a_list_comes_as_events_where_the_server_offers_that(begin: Begin) -> None:
+async def test_a_list_is_streamed_where_the_server_supports_it(begin: Begin) -> None:
     setup = await begin()
     assert setup.server.requests == ["list as events"]
 
 
-async def test_a_list_comes_in_pages_where_the_server_offers_nothing_better(begin: Begin) -> None:
+async def test_a_list_is_paginated_where_the_server_cannot_stream_it(begin: Begin) -> None:
     setup = await begin(streams_lists=False)
-    await setup.until_asked("watch from 103")
+    await setup.until_requested("watch from 103")
     assert setup.server.requests == ["list as events refused", "page 0", "page 2", "watch from 103"]
 
 
-async def test_a_watch_that_ends_goes_on_where_it_was(begin: Begin) -> None:
+async def test_a_watch_resumes_at_its_last_resource_version(begin: Begin) -> None:
     setup = await begin()
     await setup.server.apply("a", color="blue")
-    await setup.until_heard(("MODIFIED", "a", "blue"))
+    await setup.until_changes(("MODIFIED", "a", "blue"))
     await setup.server.end_watches()
-    await setup.until_asked("watch from 104")
+    await setup.until_requested("watch from 104")
     await setup.server.apply("b", color="blue")
-    await setup.until_heard(("MODIFIED", "b", "blue"))
+    await setup.until_changes(("MODIFIED", "b", "blue"))
     assert setup.server.requests == ["list as events", "watch from 104"]
 
 
-async def test_a_bookmark_moves_the_place_where_a_watch_goes_on(begin: Begin) -> None:
+async def test_a_bookmark_advances_the_resource_version_of_a_watch(begin: Begin) -> None:
     setup = await begin()
     setup.server.version = 500
     await setup.server.bookmark()
     await setup.server.end_watches()
-    await setup.until_asked("watch from 500")
-    assert setup.heard == []
+    await setup.until_requested("watch from 500")
+    assert setup.received == []
 
 
 @pytest.mark.parametrize("streams_lists", [True, False])
-async def test_after_a_forgotten_version_exactly_the_differences_are_told(begin: Begin, *, streams_lists: bool) -> None:
+async def test_after_an_expired_version_only_the_differences_are_reported(begin: Begin, *, streams_lists: bool) -> None:
     setup = await begin(streams_lists=streams_lists)
     setup.server.add_object("a", color="blue")
     setup.server.add_object("d")
@@ -135,35 +135,35 @@ async def test_after_a_forgotten_version_exactly_the_differences_are_told(begin:
     setup.server.version += 1
     setup.server.expire_history()
     await setup.server.end_watches()
-    await setup.until_heard(("MODIFIED", "a", "blue"), ("ADDED", "d", "red"), ("DELETED", "b", "red"))
+    await setup.until_changes(("MODIFIED", "a", "blue"), ("ADDED", "d", "red"), ("DELETED", "b", "red"))
     assert setup.known() == {"a": "blue", "c": "red", "d": "red"}
 
 
-async def test_an_object_made_anew_while_nobody_watched_is_deleted_and_added(begin: Begin) -> None:
+async def test_an_object_recreated_during_a_gap_is_deleted_and_added(begin: Begin) -> None:
     setup = await begin()
     setup.server.add_object("a", uid="another", color="blue")
     setup.server.expire_history()
     await setup.server.end_watches()
-    await setup.until_heard(("DELETED", "a", "red"), ("ADDED", "a", "blue"))
+    await setup.until_changes(("DELETED", "a", "red"), ("ADDED", "a", "blue"))
 
 
-async def test_the_last_known_state_outlives_an_outage(begin: Begin) -> None:
+async def test_the_last_known_state_survives_an_outage(begin: Begin) -> None:
     setup = await begin()
     setup.server.refusal = (503, "apiserver is shutting down")
     await setup.server.end_watches()
-    await setup.until_asked("refused", times=2)
+    await setup.until_requested("refused", times=2)
     assert setup.known() == {"a": "red", "b": "red", "c": "red"}
     assert "shutting down" in str(setup.cache.failure)
     contact = setup.cache.last_contact
     await setup.server.apply("a", color="blue")
     setup.server.refusal = None
-    await setup.until_heard(("MODIFIED", "a", "blue"))
+    await setup.until_changes(("MODIFIED", "a", "blue"))
     assert not setup.cache.failure
     assert setup.cache.last_contact > contact
     assert setup.server.requests[-1] == "watch from 103"
 
 
-async def test_an_outage_is_over_when_the_watch_is_accepted_even_if_nothing_changes(begin: Begin) -> None:
+async def test_an_outage_ends_when_the_watch_is_accepted(begin: Begin) -> None:
     setup = await begin()
     setup.server.refusal = (503, "apiserver is shutting down")
     await setup.server.end_watches()
@@ -172,13 +172,13 @@ async def test_an_outage_is_over_when_the_watch_is_accepted_even_if_nothing_chan
     await eventually(lambda: setup.cache.failure is None, what="the outage to be over")
 
 
-async def test_an_own_write_is_seen_at_once_and_told_once(begin: Begin) -> None:
+async def test_an_own_write_is_cached_at_once_and_reported_once(begin: Begin) -> None:
     setup = await begin()
     setup.cache.store_written(setup.server.add_object("a", color="blue"))
     assert setup.known()["a"] == "blue"
     await setup.server.send_event("MODIFIED", setup.server.objects[("ric", "a")])
     await setup.server.apply("b", color="blue")
-    await setup.until_heard(("MODIFIED", "a", "blue"), ("MODIFIED", "b", "blue"))
+    await setup.until_changes(("MODIFIED", "a", "blue"), ("MODIFIED", "b", "blue"))
 
 
 async def test_an_older_event_never_overwrites_a_newer_own_write(begin: Begin) -> None:
@@ -190,19 +190,19 @@ async def test_an_older_event_never_overwrites_a_newer_own_write(begin: Begin) -
     await setup.server.send_event("DELETED", xapp("a", version=104))
     await setup.server.send_event("MODIFIED", newer)
     await setup.server.apply("b", color="blue")
-    await setup.until_heard(("MODIFIED", "a", "new"), ("MODIFIED", "b", "blue"))
+    await setup.until_changes(("MODIFIED", "a", "new"), ("MODIFIED", "b", "blue"))
     assert setup.known()["a"] == "new"
 
 
-async def test_an_own_write_that_the_watch_has_overtaken_is_ignored(begin: Begin) -> None:
+async def test_an_own_write_older_than_the_watch_is_ignored(begin: Begin) -> None:
     setup = await begin()
     written = setup.server.add_object("d")
     await setup.server.send_event("ADDED", written)
     await setup.server.delete("d")
-    await setup.until_heard(("ADDED", "d", "red"), ("DELETED", "d", "red"))
+    await setup.until_changes(("ADDED", "d", "red"), ("DELETED", "d", "red"))
     setup.cache.store_written(xapp("d", version=104))
     assert "d" not in setup.known()
-    assert setup.heard == []
+    assert setup.received == []
 
 
 async def test_a_list_older_than_an_own_write_does_not_undo_it(begin: Begin) -> None:
@@ -212,39 +212,39 @@ async def test_a_list_older_than_an_own_write_does_not_undo_it(begin: Begin) -> 
     setup.server.add_object("b", color="blue")
     setup.server.expire_history()
     await setup.server.end_watches()
-    await setup.until_heard(("ADDED", "new", "red"), ("MODIFIED", "a", "blue"), ("MODIFIED", "b", "blue"))
+    await setup.until_changes(("ADDED", "new", "red"), ("MODIFIED", "a", "blue"), ("MODIFIED", "b", "blue"))
     assert setup.known() == {"a": "blue", "b": "blue", "c": "red", "new": "red"}
 
 
-async def test_a_cluster_restored_from_a_backup_is_believed(begin: Begin) -> None:
+async def test_a_cluster_restored_from_a_backup_replaces_the_cache(begin: Begin) -> None:
     setup = await begin()
     await setup.server.apply("a", color="blue")
     await setup.server.apply("d")
-    await setup.until_heard(("MODIFIED", "a", "blue"), ("ADDED", "d", "red"))
+    await setup.until_changes(("MODIFIED", "a", "blue"), ("ADDED", "d", "red"))
     setup.server.objects = {("ric", name): xapp(name, version=50) for name in ("a", "b", "c")}
     setup.server.version = 51
     setup.server.history.clear()
     await setup.server.end_watches()
-    await setup.until_asked("watch from 105")
+    await setup.until_requested("watch from 105")
     await setup.server.end_watches()
     await eventually(lambda: "d" not in setup.known(), what="the list to be believed")
-    assert setup.heard == [*(("MODIFIED", name, "red") for name in ("a", "b", "c")), ("DELETED", "d", "red")]
-    setup.heard.clear()
+    assert setup.received == [*(("MODIFIED", name, "red") for name in ("a", "b", "c")), ("DELETED", "d", "red")]
+    setup.received.clear()
     await setup.server.apply("b", color="blue")
-    await setup.until_heard(("MODIFIED", "b", "blue"))
+    await setup.until_changes(("MODIFIED", "b", "blue"))
 
 
 async def test_objects_filtered_by_the_projection_are_absent(begin: Begin) -> None:
     setup = await begin(keep=lambda body: color(body) if color(body) != "grey" else None)
     await setup.server.apply("d", color="grey")
     await setup.server.apply("a", color="grey")
-    await setup.until_heard(("DELETED", "a", "red"))
+    await setup.until_changes(("DELETED", "a", "red"))
     await setup.server.apply("a", color="blue")
-    await setup.until_heard(("ADDED", "a", "blue"))
+    await setup.until_changes(("ADDED", "a", "blue"))
     assert setup.known() == {"a": "blue", "b": "red", "c": "red"}
 
 
-async def test_one_object_that_cannot_be_kept_does_not_end_the_watch(begin: Begin) -> None:
+async def test_an_invalid_object_does_not_end_the_watch(begin: Begin) -> None:
     def strict(body: JsonObject) -> str | None:
         if color(body) == "grey":
             raise ValueError("grey")
@@ -253,10 +253,10 @@ async def test_one_object_that_cannot_be_kept_does_not_end_the_watch(begin: Begi
     setup = await begin(keep=strict)
     await setup.server.apply("a", color="grey")
     await setup.server.apply("b", color="blue")
-    await setup.until_heard(("DELETED", "a", "red"), ("MODIFIED", "b", "blue"))
+    await setup.until_changes(("DELETED", "a", "red"), ("MODIFIED", "b", "blue"))
 
 
-async def test_a_failing_subscriber_does_not_take_events_from_the_others(begin: Begin) -> None:
+async def test_a_failing_subscriber_does_not_affect_the_others(begin: Begin) -> None:
     setup = await begin()
 
     def fail(*_: object) -> None:
@@ -266,21 +266,21 @@ async def test_a_failing_subscriber_does_not_take_events_from_the_others(begin: 
     setup.cache.subscribe(fail)
     end = setup.cache.subscribe(lambda _, key, __: later.append(key.name))
     await setup.server.apply("a", color="blue")
-    await setup.until_heard(("MODIFIED", "a", "blue"))
+    await setup.until_changes(("MODIFIED", "a", "blue"))
     end()
     await setup.server.apply("b", color="blue")
-    await setup.until_heard(("MODIFIED", "b", "blue"))
+    await setup.until_changes(("MODIFIED", "b", "blue"))
     assert later == ["a"]
 
 
-async def test_each_namespace_is_watched_by_itself(begin: Begin) -> None:
+async def test_each_namespace_is_watched_separately(begin: Begin) -> None:
     setup = await begin(namespaces=("ric", "other", "ric"))
     assert sorted(setup.server.requests) == ["list as events"] * 2
     await setup.server.apply("x", namespace="elsewhere")
     await setup.server.apply("y", namespace="other")
     await setup.server.apply("a", color="blue")
-    await eventually(lambda: len(setup.heard) >= 2, what="two changes")
-    assert sorted(setup.heard) == [("ADDED", "y", "red"), ("MODIFIED", "a", "blue")]
+    await eventually(lambda: len(setup.received) >= 2, what="two changes")
+    assert sorted(setup.received) == [("ADDED", "y", "red"), ("MODIFIED", "a", "blue")]
     assert setup.cache.get(namespace="other", name="y") == "red"
     setup.cache.store_written(setup.server.add_object("z", namespace="elsewhere"))
     assert "z" not in setup.known()
@@ -289,17 +289,17 @@ async def test_each_namespace_is_watched_by_itself(begin: Begin) -> None:
 async def test_a_relist_of_one_namespace_leaves_the_others_alone(begin: Begin) -> None:
     setup = await begin(namespaces=("ric", "other"))
     await setup.server.apply("y", namespace="other")
-    await setup.until_heard(("ADDED", "y", "red"))
+    await setup.until_changes(("ADDED", "y", "red"))
     setup.server.expire_history()
     setup.server.forgotten = 104
     await setup.server.end_watches()
-    await setup.until_asked("list as events", times=3)
+    await setup.until_requested("list as events", times=3)
     await setup.server.apply("a", color="blue")
-    await setup.until_heard(("MODIFIED", "a", "blue"))
+    await setup.until_changes(("MODIFIED", "a", "blue"))
     assert setup.known() == {"a": "blue", "b": "red", "c": "red", "y": "red"}
 
 
-async def test_not_being_in_sync_in_time_says_what_the_server_said(connect: Connect) -> None:
+async def test_a_sync_timeout_quotes_the_error_of_the_server(connect: Connect) -> None:
     server = ListWatchServer()
     server.refusal = (403, 'User "x" cannot list resource "xapps"')
     client = await connect(server.handle)
@@ -313,7 +313,7 @@ async def test_not_being_in_sync_in_time_says_what_the_server_said(connect: Conn
         await cache.wait_synced(timeout_seconds=60)
 
 
-async def test_a_stopped_cache_keeps_what_it_knew_and_leaves_no_task(begin: Begin) -> None:
+async def test_a_stopped_cache_keeps_its_objects_and_leaves_no_task(begin: Begin) -> None:
     before = asyncio.all_tasks()
     setup = await begin()
     await setup.cache.stop()

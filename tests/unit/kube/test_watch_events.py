@@ -29,19 +29,19 @@ def event_line(name: str) -> bytes:
 
 
 @given(names=st.lists(st.text()), sizes=st.lists(st.integers(1, 9)))
-async def test_events_come_out_whole_however_their_lines_are_cut(names: list[str], sizes: list[int]) -> None:
+async def test_events_are_complete_however_their_lines_are_split(names: list[str], sizes: list[int]) -> None:
     stream = b"\n".join(map(event_line, names))
     ends = [0, *accumulate(sizes), len(stream)]
     assert await read_names(*(stream[start:end] for start, end in pairwise(ends))) == names
 
 
-async def test_a_line_of_several_megabytes_in_small_pieces_comes_out_whole() -> None:
+async def test_a_line_of_several_megabytes_in_small_chunks_is_complete() -> None:
     name = "x" * 3_000_000
     stream = event_line(name) + event_line("next")[:-1]
     assert await read_names(*(stream[start : start + 16_384] for start in range(0, len(stream), 16_384))) == [name]
 
 
-async def test_a_line_without_end_is_refused() -> None:
+async def test_an_endless_line_is_refused() -> None:
     assert await read_names(b"x" * LINE_MAX_BYTES) == []
     with pytest.raises(ApiUnavailable, match=str(LINE_MAX_BYTES)):
         await read_names(b"x" * LINE_MAX_BYTES, b"x")

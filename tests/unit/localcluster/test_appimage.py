@@ -56,7 +56,7 @@ def test_a_layer_is_built_once_by_concurrent_callers(tmp_path: Path) -> None:
     assert not made[0].exists()
 
 
-def test_a_layer_that_could_not_be_made_leaves_nothing(tmp_path: Path) -> None:
+def test_a_failed_layer_build_leaves_nothing(tmp_path: Path) -> None:
     def fail(_: Path) -> Iterator[LayerEntry]:
         yield LayerEntry("/file", b"content")
         raise ImageFailed("no wheel")
@@ -81,7 +81,7 @@ def test_old_layers_of_a_kind_are_removed(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("*.json"))) == len(left)
 
 
-def test_a_changed_source_is_another_content_and_byte_code_is_none(tmp_path: Path) -> None:
+def test_a_changed_source_changes_the_content_and_byte_code_does_not(tmp_path: Path) -> None:
     (tmp_path / "module.py").write_text("a = 1")
     before = cache_key(file_digests([tmp_path]))
     (tmp_path / "__pycache__").mkdir()
@@ -91,7 +91,7 @@ def test_a_changed_source_is_another_content_and_byte_code_is_none(tmp_path: Pat
     assert cache_key(file_digests([tmp_path])) != before
 
 
-def test_the_interpreter_needs_libc_and_a_loader_which_lie_where_the_loader_looks() -> None:
+def test_the_interpreter_needs_libc_and_a_loader_in_standard_folders() -> None:
     found = find_shared_libraries([Interpreter.current().program])
     entries = {entry.path for entry in found.entries()}
     assert found.loader is not None
@@ -99,13 +99,13 @@ def test_the_interpreter_needs_libc_and_a_loader_which_lie_where_the_loader_look
     assert len({str(Path(path).parent) for path in entries - {str(found.loader)}}) == 1
 
 
-def test_what_is_no_program_needs_another_python(tmp_path: Path) -> None:
+def test_an_interpreter_that_is_no_elf_program_needs_another_python(tmp_path: Path) -> None:
     (tmp_path / "script").write_text("#!/bin/sh\n")
     with pytest.raises(ImageFailed, match="make PYTHON="):
         find_shared_libraries([tmp_path / "script"])
 
 
-def test_the_interpreter_comes_with_its_library_and_without_what_is_installed_in_it() -> None:
+def test_the_interpreter_includes_its_library_but_no_installed_packages() -> None:
     python = Interpreter.current()
     files = [path.relative_to(python.library).as_posix() for path in python.files()]
     assert python.image_path == f"{HOME}/bin/python{sys.version_info.major}.{sys.version_info.minor}"
@@ -113,7 +113,7 @@ def test_the_interpreter_comes_with_its_library_and_without_what_is_installed_in
     assert [name for name in files if "-packages/" in name or "/test/" in name or name.startswith("test/")] == []
 
 
-def test_packages_of_the_lock_are_taken_as_their_wheels_had_them(tmp_path: Path) -> None:
+def test_packages_of_the_lock_are_copied_as_in_their_wheels(tmp_path: Path) -> None:
     version = distribution("kopf").version
     (tmp_path / "requirements.lock").write_text(
         f"kopf=={version} \\\n    --hash=sha256:00\n    # via\nkeepers==1.0 ; sys_platform == 'win32'\n"
@@ -126,8 +126,8 @@ def test_packages_of_the_lock_are_taken_as_their_wheels_had_them(tmp_path: Path)
     assert [name for name in copied if "__pycache__" in name or name.endswith(("RECORD", ".pth"))] == []
 
 
-@pytest.mark.parametrize(("line", "said"), [("kopf==0.1", "not kopf==0.1"), ("keepers==1.0", "is not installed")])
-def test_what_is_not_installed_as_locked_is_refused(tmp_path: Path, line: str, said: str) -> None:
+@pytest.mark.parametrize(("line", "message"), [("kopf==0.1", "not kopf==0.1"), ("keepers==1.0", "is not installed")])
+def test_a_package_not_installed_as_locked_is_refused(tmp_path: Path, line: str, message: str) -> None:
     (tmp_path / "requirements.lock").write_text(f"{line} \\\n    --hash=sha256:00\n")
-    with pytest.raises(ImageFailed, match=f"{said}.*make venv"):
+    with pytest.raises(ImageFailed, match=f"{message}.*make venv"):
         copy_locked_packages(tmp_path, tmp_path / "site")

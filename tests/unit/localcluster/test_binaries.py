@@ -39,7 +39,7 @@ def make_binaries(root: Path, *producers: Producer) -> Binaries:
     return Binaries(root=root, progress=discard_progress, producers=producers)
 
 
-def test_every_version_is_the_one_that_the_go_module_pins() -> None:
+def test_every_version_is_pinned_by_the_go_module() -> None:
     for tool in (*TOOLS.values(), *NODE_TOOLS.values()):
         if tool.package.startswith("xapp-operator.io/"):
             continue
@@ -61,7 +61,7 @@ def test_the_cache_is_outside_the_checkout_and_keyed_by_version_and_platform(
     assert path == tmp_path / "xapp-operator/tools" / f"helm-{tool.version}" / "-".join(platform_key()) / "helm"
 
 
-def test_a_missing_program_is_made_once_and_then_found(tmp_path: Path) -> None:
+def test_a_missing_program_is_built_once_and_then_found(tmp_path: Path) -> None:
     calls: list[list[str]] = []
     binaries = make_binaries(tmp_path, recording_producer(calls))
 
@@ -74,7 +74,7 @@ def test_a_missing_program_is_made_once_and_then_found(tmp_path: Path) -> None:
     assert first["helm"].stat().st_mode & 0o111
 
 
-def test_programs_of_one_module_are_made_together_and_only_those_that_are_missing(tmp_path: Path) -> None:
+def test_only_missing_programs_of_a_module_are_built_and_together(tmp_path: Path) -> None:
     calls: list[list[str]] = []
     binaries = make_binaries(tmp_path, recording_producer(calls))
 
@@ -84,7 +84,7 @@ def test_programs_of_one_module_are_made_together_and_only_those_that_are_missin
     assert calls == [["kubectl"], ["helm"], ["kube-apiserver", "kube-scheduler"]]
 
 
-def test_the_next_producer_makes_what_the_first_one_lacks(tmp_path: Path) -> None:
+def test_the_next_provider_builds_what_the_first_one_lacks(tmp_path: Path) -> None:
     downloads: list[list[str]] = []
     builds: list[list[str]] = []
     binaries = make_binaries(tmp_path, recording_producer(downloads, only=["kubectl"]), recording_producer(builds))
@@ -95,7 +95,7 @@ def test_the_next_producer_makes_what_the_first_one_lacks(tmp_path: Path) -> Non
     assert builds == [["kube-apiserver"]]
 
 
-def test_given_assets_come_before_the_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_given_assets_take_precedence_over_the_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assets = tmp_path / "assets"
     assets.mkdir()
     for name in ("etcd", "helm"):
@@ -109,7 +109,7 @@ def test_given_assets_come_before_the_cache(monkeypatch: pytest.MonkeyPatch, tmp
     assert calls == [["helm"]]
 
 
-def test_two_at_once_make_a_program_only_once(tmp_path: Path) -> None:
+def test_concurrent_callers_build_a_program_once(tmp_path: Path) -> None:
     calls: list[list[str]] = []
     other_waits = Event()
     produce = recording_producer(calls)
@@ -153,11 +153,11 @@ def test_remains_of_a_killed_build_are_removed(tmp_path: Path) -> None:
     assert not remains.exists()
 
 
-def test_the_parts_of_a_real_node_are_only_made_when_asked_for() -> None:
+def test_the_programs_of_a_real_node_are_built_only_on_request() -> None:
     assert not set(TOOLS) & {*NODE_TOOLS, *TEST_TOOLS}
 
 
-def test_a_program_of_our_own_is_made_again_when_its_source_changes() -> None:
+def test_a_program_of_this_project_is_rebuilt_when_its_source_changes() -> None:
     assert re.fullmatch(r"[0-9a-f]{12}", NODE_TOOLS["pause"].version)
     assert NODE_TOOLS["pause"].version != TEST_TOOLS["testpod"].version
 

@@ -36,7 +36,7 @@ def serving(files: dict[str, bytes]) -> Iterator[str]:
             self.wfile.write(body or b"")
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            """Keep quiet."""
+            """Discard a progress line."""
 
     server = ThreadingHTTPServer((LOOPBACK, 0), Handler)
     thread = Thread(target=server.serve_forever)
@@ -61,12 +61,12 @@ def sha256(content: bytes) -> bytes:
     return hashlib.sha256(content).hexdigest().encode()
 
 
-def test_a_release_with_its_published_checksum_is_taken(tmp_path: Path) -> None:
+def test_a_release_with_its_published_checksum_is_accepted(tmp_path: Path) -> None:
     with serving({"/tool-linux-amd64": PROGRAM, "/sums": sha256(PROGRAM)}) as base:
         assert fetch(release_at(base), tmp_path) == PROGRAM
 
 
-def test_a_program_is_taken_out_of_its_archive(tmp_path: Path) -> None:
+def test_a_program_is_extracted_from_its_archive(tmp_path: Path) -> None:
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as tar:
         entry = tarfile.TarInfo("linux-amd64/tool")
@@ -97,7 +97,7 @@ def test_a_release_without_a_checksum_is_refused(tmp_path: Path) -> None:
         fetch(release_at(base), tmp_path)
 
 
-def test_an_origin_out_of_reach_is_asked_only_once(tmp_path: Path) -> None:
+def test_an_unreachable_origin_is_requested_once(tmp_path: Path) -> None:
     with PortReservation(1) as reservation:
         release = release_at(f"http://{LOOPBACK}:{reservation.ports[0]}")
 

@@ -52,7 +52,7 @@ def test_a_reserved_port_is_free_again_afterwards() -> None:
         stranger.bind(address)
 
 
-def test_a_lock_excludes_a_second_holder_until_it_is_dropped(tmp_path: Path) -> None:
+def test_a_lock_excludes_a_second_holder_until_it_is_released(tmp_path: Path) -> None:
     path = tmp_path / "a.lock"
     assert not is_locked(path)
 
@@ -64,7 +64,7 @@ def test_a_lock_excludes_a_second_holder_until_it_is_dropped(tmp_path: Path) -> 
     assert not is_locked(path)
 
 
-def test_waiting_gives_up_at_its_deadline_and_says_for_what() -> None:
+def test_waiting_ends_at_its_deadline_and_names_the_condition() -> None:
     with pytest.raises(DeadlineExceeded, match="while waiting for a miracle"):
         wait_until(lambda: None, timeout=0.05, what="a miracle")
 
@@ -79,7 +79,7 @@ def test_a_child_runs_in_its_own_group_and_writes_to_its_log(tmp_path: Path) -> 
     assert child.ended
 
 
-def test_a_child_that_ignores_the_request_is_killed(tmp_path: Path) -> None:
+def test_a_child_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
     child = ChildProcess(spec("/bin/sh", "-c", "trap '' TERM; echo up; sleep 60 & wait; wait"), log=tmp_path / "log")
     wait_until(lambda: child.tail() == "up\n", timeout=60, what="the trap")
     identity = identity_of(child)

@@ -36,18 +36,18 @@ def test_without_root_auto_chooses_simulated_nodes_and_prints_the_reason(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    said: list[str] = []
+    messages: list[str] = []
 
-    nodes = choose_nodes("auto", folder=tmp_path, progress=said.append)
+    nodes = choose_nodes("auto", folder=tmp_path, progress=messages.append)
 
     assert nodes == {"simulated": 2}
-    assert said == [
+    assert messages == [
         "simulated nodes only: a real node needs root for namespaces, mounts and control groups; run it as root"
     ]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gets as far as folders")
-def test_a_folder_that_the_node_would_cover_is_refused() -> None:
+def test_a_folder_that_the_node_would_hide_is_refused() -> None:
     reason = real_node_obstacle(Path("/var/lib/ci/cluster"))
 
     assert reason
@@ -73,7 +73,7 @@ def test_exhausted_inotify_instances_are_reported_and_none_is_leaked() -> None:
     assert Path("anon_inode:inotify") not in links
 
 
-def test_hierarchies_are_found_where_they_are_mounted(tmp_path: Path) -> None:
+def test_cgroup_hierarchies_are_found_where_they_are_mounted(tmp_path: Path) -> None:
     groups, mounts = tmp_path / "cgroup", tmp_path / "mountinfo"
     groups.write_text("9:name=systemd:/\n4:memory:/ci/job\n2:cpu,cpuacct:/ci\n1:pids:/elsewhere\n0::/unified\n")
     mounts.write_text(
@@ -94,7 +94,7 @@ def test_hierarchies_are_found_where_they_are_mounted(tmp_path: Path) -> None:
     }
 
 
-def test_an_image_is_a_whole_oci_layout_and_always_the_same(tmp_path: Path) -> None:
+def test_an_image_is_a_complete_and_reproducible_oci_layout(tmp_path: Path) -> None:
     program = tmp_path / "program"
     program.write_bytes(b"#!")
     for name in ("one.tar", "other.tar"):

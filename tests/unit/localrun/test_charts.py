@@ -1,4 +1,4 @@
-"""Sample charts are packed reproducibly, and the index describes them."""
+"""Sample charts are packed reproducibly, and listed in the index."""
 
 import hashlib
 import io
@@ -24,7 +24,7 @@ def test_an_archive_holds_the_chart_in_a_folder_of_its_name() -> None:
     assert "kpi-store/.helmignore" not in names
 
 
-def test_the_index_tells_the_digest_of_the_archive_and_where_it_is() -> None:
+def test_the_index_has_the_digest_and_the_url_of_the_archive() -> None:
     chart = pack_chart(CHARTS / "hello-world")
     (entry,) = yaml.safe_load(repository_index([chart]))["entries"]["hello-world"]
     assert entry["digest"] == hashlib.sha256(chart.data).hexdigest()

@@ -24,7 +24,7 @@ def test_the_lock_is_released_when_the_run_ends(tmp_path: Path) -> None:
         pass
 
 
-def test_a_taken_port_is_refused_with_its_number() -> None:
+def test_a_port_in_use_is_refused_with_its_number() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(PreflightFailed, match=f"port {port} on 127.0.0.1 is in use.*PORT="):

@@ -18,9 +18,9 @@ PRINT_PID_AND_WAIT = "import os, signal; print(os.getpid(), os.getcwd(), flush=T
 
 
 @contextmanager
-def running(program: str, folder: Path, said: list[str]) -> Iterator[Services]:
+def running(program: str, folder: Path, messages: list[str]) -> Iterator[Services]:
     spec = ProcessSpec(name="thing", argv=(sys.executable, "-c", program), environment={})
-    services = Services([spec], logs=folder, folder=Path("/"), say=said.append)
+    services = Services([spec], logs=folder, folder=Path("/"), say=messages.append)
     try:
         yield services
     finally:
@@ -39,15 +39,15 @@ def wait_started(services: Services, log: Path, count: int) -> list[tuple[int, s
 
 
 def test_a_killed_service_is_restarted_in_the_same_folder(tmp_path: Path) -> None:
-    said: list[str] = []
-    with running(PRINT_PID_AND_WAIT, tmp_path, said) as services:
+    messages: list[str] = []
+    with running(PRINT_PID_AND_WAIT, tmp_path, messages) as services:
         services.all_started = True
         (first, _), *_ = wait_started(services, tmp_path / "thing.log", 1)
         os.kill(first, signal.SIGKILL)
         second, folder = wait_started(services, tmp_path / "thing.log", 2)[1]
         assert second != first
         assert folder == "/"
-        assert "restarted" in said[-1]
+        assert "restarted" in messages[-1]
 
 
 def test_a_service_that_ignores_sigterm_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,30 +38,30 @@ def run_and_signal(command: list[str], folder: Path, send: Callable[[int], None]
         command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
         assert process.stdout is not None
-        said = [process.stdout.readline()]
+        output = [process.stdout.readline()]
         for _ in range(times):
             send(process.pid)
-            said.append(process.stdout.readline())
-        said.extend(process.stdout)
-    return "".join(said)
+            output.append(process.stdout.readline())
+        output.extend(process.stdout)
+    return "".join(output)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_starts_the_cleanup(tmp_path: Path, number: signal.Signals) -> None:
-    said = run_and_signal([sys.executable, "-c", PROGRAM], tmp_path, lambda pid: os.kill(pid, number))
-    assert said.splitlines() == ["up", "cleaning up", "clean"]
+    output = run_and_signal([sys.executable, "-c", PROGRAM], tmp_path, lambda pid: os.kill(pid, number))
+    assert output.splitlines() == ["up", "cleaning up", "clean"]
 
 
 def test_a_second_signal_does_not_interrupt_the_cleanup(tmp_path: Path) -> None:
     command = [sys.executable, "-c", PROGRAM]
-    said = run_and_signal(command, tmp_path, lambda pid: os.kill(pid, signal.SIGINT), times=2)
-    assert said.splitlines() == ["up", "cleaning up", "clean"]
+    output = run_and_signal(command, tmp_path, lambda pid: os.kill(pid, signal.SIGINT), times=2)
+    assert output.splitlines() == ["up", "cleaning up", "clean"]
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_to_make_alone_reaches_its_program(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_signal_sent_only_to_make_reaches_its_program(tmp_path: Path, number: signal.Signals) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
     (tmp_path / "Makefile").write_text(f"run:\n\t@{sys.executable} program.py\n")
-    said = run_and_signal(["make", "run"], tmp_path, lambda pid: os.kill(pid, number))
-    assert "cleaning up\nclean" in said
+    output = run_and_signal(["make", "run"], tmp_path, lambda pid: os.kill(pid, number))
+    assert "cleaning up\nclean" in output

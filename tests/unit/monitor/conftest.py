@@ -1,4 +1,4 @@
-"""The server in the place of an API server, as in the tests of `kube`."""
+"""A server that replaces an API server, as in the tests of `kube`."""
 
 from tests.unit.kube.conftest import connect
 

@@ -1,4 +1,4 @@
-"""Labelled objects as an API server shows them, and a server that lists and watches them by kind and selector."""
+"""Labelled objects as an API server returns them, and a server that lists and watches them by kind and selector."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAMESPACE: Final = "ric"
 
 
 def drax_labels(name: str = "hello", component: str = "") -> dict[str, str]:
-    """Return the labels of the dRAX set; what is empty is left out."""
+    """Return the labels of the dRAX set, without empty ones."""
     given = {"drax/role": "xapp", "drax/xapp-name": name, "drax/xapp-component-name": component}
     return {key: value for key, value in given.items() if value}
 
@@ -44,14 +44,14 @@ def labelled(
 
 
 class LabelledObjects:
-    """One `ListWatchServer` for each kind and selector; `refused` are plurals that nobody may read."""
+    """One `ListWatchServer` for each kind and selector; `refused` are plurals that may not be read."""
 
     def __init__(self) -> None:
         self.servers: dict[tuple[str, str], ListWatchServer] = {}
         self.refused: set[str] = set()
 
     def of(self, plural: str, selector: str) -> ListWatchServer:
-        """Return what answers for one kind and selector."""
+        """Return the server of one kind and selector."""
         return self.servers.setdefault((plural, selector), ListWatchServer())
 
     async def put(self, plural: str, selector: str, body: JsonObject) -> None:
@@ -65,11 +65,11 @@ class LabelledObjects:
         await server.send_event("MODIFIED" if known else "ADDED", server.objects[key])
 
     async def drop(self, plural: str, selector: str, name: str) -> None:
-        """Have an object deleted, or out of the selector."""
+        """Delete an object, or make it leave the selector."""
         await self.of(plural, selector).delete(name, namespace=NAMESPACE)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        """Answer a list or a watch."""
+        """Respond to a list or a watch."""
         plural = request.path.rpartition("/")[2]
         if plural in self.refused:
             return web.json_response(

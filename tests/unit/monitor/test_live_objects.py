@@ -1,4 +1,4 @@
-"""What is kept of a live object: verdict, ports, addresses, rules, and who it says it belongs to."""
+"""The stored fields of a live object: health, ports, addresses, rules and owner."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def ingress(**spec: Any) -> LiveIngress:
     return found
 
 
-def test_ports_of_a_service_are_kept_whole() -> None:
+def test_all_ports_of_a_service_are_kept() -> None:
     ports = [
         {"name": "grpc", "port": 5150, "targetPort": "grpc", "nodePort": 30100, "appProtocol": "grpc"},
         {"port": 36421, "protocol": "SCTP", "targetPort": 36421},
@@ -46,7 +46,7 @@ def test_ports_of_a_service_are_kept_whole() -> None:
     assert [port.model_dump(by_alias=True, exclude_none=True) for port in status.ports] == ports
 
 
-def test_addresses_of_a_service_are_told_apart() -> None:
+def test_addresses_of_a_service_are_distinguished_by_type() -> None:
     assert service(spec={"clusterIP": "None"}).headless
     assert not service(spec={"clusterIP": "10.0.0.7"}).headless
     assert service(spec={"type": "ExternalName", "externalName": "db.example.com"}).external_name == "db.example.com"
@@ -76,7 +76,7 @@ def _path(path: str, service: str, **port: Any) -> dict[str, Any]:
     return {"path": path, "backend": {"service": {"name": service, "port": port}}}
 
 
-def test_a_change_of_status_is_no_change_of_the_object() -> None:
+def test_a_status_change_is_no_change_of_the_object() -> None:
     fields = [
         {"manager": "helm", "time": "2026-11-20T08:00:05Z"},
         {"manager": "kubelet", "time": "2026-11-20T09:00:00Z", "subresource": "status"},
@@ -85,13 +85,13 @@ def test_a_change_of_status_is_no_change_of_the_object() -> None:
     assert (live.created_at, live.changed_at) == ("2026-11-20T08:00:00Z", "2026-11-20T08:00:05Z")
 
 
-def test_an_object_read_as_metadata_has_the_kind_that_was_asked_for() -> None:
+def test_an_object_read_as_metadata_has_the_requested_kind() -> None:
     body = labelled("a", drax_labels()) | {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}
     live = _kept(body, "ConfigMap")
     assert (live.key, live.health.status.value) == (("ConfigMap", "ric", "a"), "Healthy")
 
 
-def test_our_name_counts_before_that_of_others() -> None:
+def test_the_operators_label_takes_precedence() -> None:
     body: Any = labelled("a", {**drax_labels("theirs", "part"), "xapp-operator.io/xapp": "ours"}, release="r")
     mark = read_labels(body["metadata"], SETS)
     assert (mark.name, mark.component, mark.release) == ("ours", "part", "r")

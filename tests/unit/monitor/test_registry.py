@@ -1,4 +1,4 @@
-"""What registers itself by labels is grouped by its release, each object once, as it comes and goes."""
+"""Labelled objects are grouped by their release, each one once, as they are added and deleted."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Setup:
 
 @pytest.fixture
 async def setup(connect: Connect) -> AsyncIterator[Setup]:
-    """A registry in sync with a server that has nothing."""
+    """A registry that is synced with an empty server."""
     one = Setup()
     kube = await connect(one.server.handle)
     one.registry = XAppRegistry(kube, Settings(), on_change=one.on_change)
@@ -52,7 +52,7 @@ async def setup(connect: Connect) -> AsyncIterator[Setup]:
     await one.registry.stop()
 
 
-async def test_objects_of_one_release_are_one_xapp_whatever_their_labels_call_it(setup: Setup) -> None:
+async def test_objects_of_one_release_are_one_xapp_despite_other_names_in_labels(setup: Setup) -> None:
     await setup.server.put("services", DRAX, labelled("a", drax_labels("one"), release="r"))
     await setup.server.put("deployments", DRAX, labelled("b", drax_labels("two"), release="r"))
     await setup.server.put("configmaps", OURS, labelled("c", {OURS: "three"}, release="r"))
@@ -79,7 +79,7 @@ async def test_a_role_without_a_name_needs_a_release(setup: Setup) -> None:
     await setup.until(r=["Service/a"])
 
 
-async def test_an_object_in_two_sets_counts_once_and_until_it_has_left_both(setup: Setup) -> None:
+async def test_an_object_in_two_sets_counts_once_until_it_leaves_both(setup: Setup) -> None:
     both = labelled("a", {**drax_labels("one"), OURS: "one"})
     for selector in (DRAX, OURS):
         await setup.server.put("services", selector, both)
@@ -91,7 +91,7 @@ async def test_an_object_in_two_sets_counts_once_and_until_it_has_left_both(setu
     await setup.until(one=["Service/later"])
 
 
-async def test_an_object_that_names_another_release_moves_there(setup: Setup) -> None:
+async def test_an_object_that_names_another_release_moves_to_it(setup: Setup) -> None:
     await setup.server.put("services", DRAX, labelled("a", drax_labels("one"), release="first"))
     await setup.until(first=["Service/a"])
     setup.changed.clear()
@@ -100,8 +100,8 @@ async def test_an_object_that_names_another_release_moves_there(setup: Setup) ->
     assert setup.changed == [(NAMESPACE, "first"), (NAMESPACE, "second")]
 
 
-async def test_what_another_object_answers_for_does_not_count(setup: Setup) -> None:
-    """The pods and ReplicaSets of a Deployment carry the labels of its template."""
+async def test_controlled_objects_do_not_count(setup: Setup) -> None:
+    """The pods and ReplicaSets of a Deployment have the labels of its template."""
     owner = {"ownerReferences": [{"kind": "ReplicaSet", "name": "b-1", "controller": True}]}
     await setup.server.put("pods", DRAX, labelled("b-1-x", drax_labels("one"), metadata=owner))
     await setup.server.put("replicasets", DRAX, labelled("b-1", drax_labels("one"), metadata=owner))
@@ -124,7 +124,7 @@ async def test_labels_register_an_object_in_its_own_namespace_only(setup: Setup)
     await setup.until(two=["Service/b"])
 
 
-async def test_a_change_of_nothing_that_is_stored_is_not_reported(setup: Setup) -> None:
+async def test_a_change_outside_the_stored_fields_is_not_reported(setup: Setup) -> None:
     await setup.server.put("services", DRAX, labelled("a", drax_labels("one")))
     await setup.until(one=["Service/a"])
     setup.changed.clear()
@@ -135,7 +135,7 @@ async def test_a_change_of_nothing_that_is_stored_is_not_reported(setup: Setup) 
     assert setup.changed == [(NAMESPACE, "last")]
 
 
-async def test_an_object_made_anew_under_its_name_stays(setup: Setup) -> None:
+async def test_a_recreated_object_stays(setup: Setup) -> None:
     await setup.server.put("services", DRAX, labelled("a", drax_labels("one")))
     await setup.until(one=["Service/a"])
     again = labelled("a", drax_labels("two"), metadata={"uid": "another"})
@@ -143,7 +143,7 @@ async def test_an_object_made_anew_under_its_name_stays(setup: Setup) -> None:
     await setup.until(two=["Service/a"])
 
 
-async def test_a_kind_that_may_not_be_read_holds_up_nothing(connect: Connect) -> None:
+async def test_an_unreadable_kind_does_not_block_the_others(connect: Connect) -> None:
     setup = Setup()
     setup.server.refused = {"horizontalpodautoscalers", "jobs"}
     await setup.server.put("services", DRAX, labelled("a", drax_labels("one")))
@@ -156,7 +156,7 @@ async def test_a_kind_that_may_not_be_read_holds_up_nothing(connect: Connect) ->
         await registry.stop()
 
 
-async def test_recognised_sets_are_those_of_the_settings(connect: Connect) -> None:
+async def test_recognised_label_sets_come_from_the_settings(connect: Connect) -> None:
     setup = Setup()
     settings = Settings(label_sets='[{"selector": "acme.io/xapp", "name": "acme.io/xapp"}]')
     await setup.server.put("services", "acme.io/xapp", labelled("a", {"acme.io/xapp": "one"}))

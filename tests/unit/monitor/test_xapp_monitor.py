@@ -66,7 +66,7 @@ class Setup:
         self.monitor = XAppMonitor(kube, Settings(), on_change=self.changed.append)
 
     async def expect(self, *refs: ObjectRef) -> None:
-        """Have the release consist of `refs`, as when its inventory was read from Helm's storage."""
+        """Set the inventory of the release to `refs`, as if it was read from Helm's storage."""
         self.monitor.set_inventory(OWNER, refs)
         await self.monitor.watch_custom_kinds(refs)
 
@@ -108,7 +108,7 @@ async def test_kinds_without_a_status_are_healthy_unwatched(setup: Setup) -> Non
     assert setup.health() == (HealthStatus.HEALTHY, "")
 
 
-async def test_a_status_that_a_write_returned_counts_although_the_kind_has_no_such_subresource(setup: Setup) -> None:
+async def test_a_returned_status_counts_without_a_status_subresource(setup: Setup) -> None:
     await setup.expect(ref("Setting"))
     resource = Resource(group=GROUP, version="v1", plural="settings", kind="Setting")
     await setup.monitor.update_object(resource, {**widget(phase="Broken"), "kind": "Setting"})
@@ -130,7 +130,9 @@ async def test_a_watched_custom_resource_is_assessed_and_missed(setup: Setup) ->
     await eventually(lambda: setup.health()[0] is HealthStatus.HEALTHY, what="the widget to be seen")
 
 
-async def test_a_right_that_is_granted_later_ends_the_unknown(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_permission_granted_later_ends_the_unknown_health(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(xapp_monitor, "PERMISSION_RECHECK_SECONDS", 0.01)
     await setup.server.put("widgets", OURS, widget(conditions=[{"type": "Ready", "status": "True"}]))
     await setup.expect(ref("Widget"))

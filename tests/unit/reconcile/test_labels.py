@@ -1,4 +1,4 @@
-"""Labels that somebody removes again and again are repaired with growing delays; what lacks them is found."""
+"""Labels that are removed repeatedly are repaired with growing delays, and objects without them are found."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_after_a_quiet_time_the_delays_start_again() -> None:
     assert backoff.next_repair_at(KEY) == 103 + RESET_SECONDS + 1
 
 
-def test_removal_as_often_as_the_longest_delay_does_not_reset_it() -> None:
+def test_removal_at_the_longest_delay_does_not_reset_the_back_off() -> None:
     backoff = LabelBackoff(Backoff(1, 300))
     now = 0.0
     for _ in range(12):
@@ -50,7 +50,7 @@ def test_removal_as_often_as_the_longest_delay_does_not_reset_it() -> None:
     assert backoff.next_repair_at(KEY) == now + 300
 
 
-def test_xapps_have_delays_of_their_own_until_they_are_forgotten() -> None:
+def test_each_xapp_has_its_own_delay_until_it_is_forgotten() -> None:
     backoff = LabelBackoff(Backoff(1, 300))
     backoff.record_repair(KEY, now=100)
     assert backoff.next_repair_at(("ric", "other")) == 0

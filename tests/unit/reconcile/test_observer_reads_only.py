@@ -1,4 +1,4 @@
-"""The observer cannot write: nothing that it is given has a method that changes the cluster or records an event."""
+"""The observer cannot write: none of its dependencies changes the cluster or records an event."""
 
 from __future__ import annotations
 

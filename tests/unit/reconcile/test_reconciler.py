@@ -1,4 +1,4 @@
-"""Actions have names of their own in the metrics."""
+"""Each action has its own name in the metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chart Secrets are owned by the XApps that use them; the watch knows who owns which, also right after a write."""
+"""Chart Secrets are owned by the XApps that use them; the watch knows the owners, also right after a write."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ async def test_owned_chart_secrets_follow_the_owner_references(setup: Setup) -> 
     assert setup.references.owned_chart_secrets("u2", namespace="ns") == (FIRST,)
 
 
-async def test_a_change_of_owners_is_known_at_once_and_keeps_other_owners(setup: Setup) -> None:
+async def test_a_change_of_owners_is_cached_at_once_and_keeps_other_owners(setup: Setup) -> None:
     await setup.put(FIRST, OTHER)
     await setup.put(SECOND, US)
     await eventually(lambda: setup.references.owned_chart_secrets("u1", namespace="ns") == (SECOND,), what="the second")
@@ -109,7 +109,7 @@ async def test_a_chart_secret_that_was_just_deleted_stops_nothing(setup: Setup) 
     assert setup.secret(SECOND)["metadata"]["ownerReferences"] == [US]
 
 
-async def test_unowned_is_what_nobody_has_owned_for_an_hour(setup: Setup) -> None:
+async def test_chart_secrets_without_owner_for_an_hour_are_unowned(setup: Setup) -> None:
     def ago(time: timedelta) -> str:
         return (datetime.now(UTC) - time).strftime("%Y-%m-%dT%H:%M:%SZ")
 
@@ -132,5 +132,5 @@ async def test_unowned_is_what_nobody_has_owned_for_an_hour(setup: Setup) -> Non
         (ArchiveOwnerChanges(remove=(FIRST,)), True),
     ],
 )
-def test_no_changes_are_false(changes: ArchiveOwnerChanges, differ: bool) -> None:
+def test_an_empty_change_set_is_false(changes: ArchiveOwnerChanges, differ: bool) -> None:
     assert bool(changes) is differ

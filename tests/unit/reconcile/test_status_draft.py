@@ -22,7 +22,7 @@ def _annotated(value: str) -> XApp:
 
 
 @pytest.mark.parametrize("value", ["", "now", "x" * MESSAGE_MAX])
-def test_annotation_is_stored_as_it_is(value: str) -> None:
+def test_annotation_is_stored_unchanged(value: str) -> None:
     assert requested_value(_annotated(value), "retry_at") == value
 
 

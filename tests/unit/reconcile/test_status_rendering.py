@@ -1,4 +1,4 @@
-"""A decision becomes phase and conditions by kstatus."""
+"""An action becomes a phase and the conditions of kstatus."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_stalled_replaces_reconciling() -> None:
     assert status["phase"] == "Failed"
 
 
-def test_error_that_may_pass_is_reconciling() -> None:
+def test_transient_error_is_reconciling() -> None:
     status = rendered(Wait(Reason.PROGRESSING, "helm installs the chart"))
     assert set(status["by"]) == {"Ready", "Reconciling"}
     assert status["phase"] == "Pending"
@@ -84,7 +84,7 @@ def test_degraded_objects_are_named_in_ready() -> None:
     assert status["phase"] == "Degraded"
 
 
-def test_suspension_leaves_the_conditions_as_they_are() -> None:
+def test_suspension_does_not_change_the_conditions() -> None:
     ready = {"type": "Ready", "status": "True", "reason": "InstallSucceeded", "message": "fine"}
     ready["lastTransitionTime"] = "2026-01-01T00:00:00Z"
     status = rendered(Wait(Reason.SUSPENDED, "suspended"), status={"conditions": [ready]})
@@ -116,7 +116,7 @@ def test_failed_attempt_shows_in_released_and_in_last_attempt() -> None:
     assert status["lastAttempt"]["outcome"] == "Failed"
 
 
-def test_message_is_cut_where_the_schema_cuts_it() -> None:
+def test_message_is_truncated_to_the_limit_of_the_schema() -> None:
     status = rendered(Wait(Reason.CHART_INVALID, "x" * 5000, stalled=True))
     assert len(status["by"]["Ready"]["message"]) == 1024
 
@@ -138,7 +138,7 @@ def test_deletion_is_a_phase_of_its_own() -> None:
         (attempt(AttemptOutcome.INTERRUPTED, count=3), "Install", 1),
     ],
 )
-def test_attempts_are_counted_while_the_same_thing_fails(previous: Attempt | None, action: str, count: int) -> None:
+def test_attempts_are_counted_while_the_same_action_fails(previous: Attempt | None, action: str, count: int) -> None:
     started = start_attempt(previous, action=action, digests=DIGESTS, generation=1, now=9.0)
     assert started.count == count
     assert started.first_at == (1.0 if count > 1 else 9.0)

@@ -8,7 +8,7 @@ from xapp_operator.reconcile.xapp_cache import XAppCache
 KEY = ("ns", "hello")
 
 
-def test_older_event_never_overwrites_what_is_newer() -> None:
+def test_older_event_never_overwrites_a_newer_object() -> None:
     cache = XAppCache()
     newer, older = raw(owner="new"), raw(owner="old")
     newer["metadata"]["resourceVersion"] = "10"

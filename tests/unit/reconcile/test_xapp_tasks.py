@@ -1,4 +1,4 @@
-"""Helm steps end when the operator interrupts them, and slow operations hold nobody up."""
+"""Helm steps end when the operator interrupts them, and slow operations block no other xApp."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def test_cancellation_from_outside_is_no_interruption_and_ends_the_step() 
     assert ended.is_set()
 
 
-async def test_interrupting_what_does_not_run_changes_nothing() -> None:
+async def test_interrupting_an_idle_xapp_changes_nothing() -> None:
     async def step() -> str:
         return "done"
 
@@ -71,7 +71,7 @@ async def test_interrupting_what_does_not_run_changes_nothing() -> None:
 
 
 class SlowLookup:
-    """An operation that ends when the test says so."""
+    """An operation that ends when the test sets its result."""
 
     def __init__(self) -> None:
         self.started = 0

@@ -1,4 +1,4 @@
-"""XApps as the cluster would send them."""
+"""XApps as the API server returns them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logs: one shape for our own and foreign events, bounded."""
+"""Logs: one bounded format for all events, also those of libraries."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_logger_taken_before_the_configuration_follows_it(stream: io.StringIO)
     assert [line["message"] for line in lines(stream)] == ["late"]
 
 
-def test_foreign_events_come_in_the_same_shape(stream: io.StringIO) -> None:
+def test_events_of_other_libraries_have_the_same_format(stream: io.StringIO) -> None:
     configure_logs(level="INFO", log_format="json", stream=stream)
     logging.getLogger("kopf").warning("handler %s failed", "x")
     [line] = lines(stream)
@@ -66,13 +66,13 @@ def test_events_below_the_level_are_left_out(stream: io.StringIO) -> None:
     assert stream.getvalue() == ""
 
 
-def test_a_multi_line_text_stays_on_one_line(stream: io.StringIO) -> None:
+def test_a_multi_line_text_is_logged_on_one_line(stream: io.StringIO) -> None:
     configure_logs(level="INFO", log_format="json", stream=stream)
     get_logger("a").info("first\nsecond", detail="x\ny")
     assert [(line["message"], line["detail"]) for line in lines(stream)] == [("first\nsecond", "x\ny")]
 
 
-def test_long_texts_are_cut(stream: io.StringIO) -> None:
+def test_long_texts_are_truncated(stream: io.StringIO) -> None:
     configure_logs(level="INFO", log_format="json", stream=stream)
     get_logger("a").info("m" * 10_000, detail=["d" * 10_000])
     [line] = lines(stream)
@@ -103,7 +103,7 @@ def test_context_variables_are_in_every_event(stream: io.StringIO) -> None:
     assert [line["xapp"] for line in lines(stream)] == ["ns/a", "ns/a"]
 
 
-def test_what_json_does_not_know_is_logged_as_text(stream: io.StringIO) -> None:
+def test_values_unknown_to_json_are_logged_as_text(stream: io.StringIO) -> None:
     configure_logs(level="INFO", log_format="json", stream=stream)
     get_logger("a").info("odd", big=2**70, error=ValueError("no"), pair=(1, object))
     [line] = lines(stream)
@@ -121,7 +121,7 @@ def test_warnings_are_logged(stream: io.StringIO) -> None:
     assert [line["logger"] for line in lines(stream)] == ["py.warnings"]
 
 
-def test_console_lines_are_for_people(stream: io.StringIO) -> None:
+def test_console_lines_are_readable(stream: io.StringIO) -> None:
     configure_logs(level="INFO", log_format="console", stream=stream)
     get_logger("a").info("release installed", xapp="ns/hello")
     text = stream.getvalue()

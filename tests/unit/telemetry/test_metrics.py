@@ -1,4 +1,4 @@
-"""Metrics: few, well named, and no label without a bound."""
+"""Metrics: their names, and labels with a bounded number of values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def samples(metrics: Metrics) -> dict[tuple[str, tuple[tuple[str, str], ...]], f
     }
 
 
-def test_what_happened_is_counted_under_its_labels() -> None:
+def test_operations_are_counted_with_their_labels() -> None:
     metrics = Metrics()
     metrics.record_reconcile(action="install", outcome="succeeded", seconds=0.3)
     metrics.record_helm(command="install", outcome="succeeded", seconds=0.2)
@@ -36,7 +36,7 @@ def test_what_happened_is_counted_under_its_labels() -> None:
     assert found["xapp_operator_leader", ()] == 1
 
 
-def test_a_phase_without_xapps_goes_away() -> None:
+def test_a_phase_without_xapps_is_removed() -> None:
     metrics = Metrics()
     metrics.set_xapps_by_phase({"Pending": 2, "Deployed": 1})
     metrics.set_xapps_by_phase({"Deployed": 3})
@@ -58,7 +58,7 @@ def test_a_label_never_takes_more_values_than_its_bound() -> None:
     assert counts["/0"] == 1
 
 
-def test_two_processes_in_one_do_not_share_metrics() -> None:
+def test_two_registries_do_not_share_metrics() -> None:
     first, second = Metrics(), Metrics()
     first.set_queue_depth(depth=5)
     assert samples(second)["xapp_operator_queue_depth", ()] == 0

@@ -1,6 +1,6 @@
-"""An xApp whose API is a server of the test, behind a gateway both ways: at its Service, and through the API server.
+"""An xApp whose API is a server of the test, behind a gateway on both routes: Service and API server.
 
-The API server connects to pods by their addresses. The pod here is one that no node runs: its status says that it is
+The API server connects to pods by their addresses. No node runs the pod here: its status says that it is
 ready and has an address of this machine, where the server listens.
 """
 
@@ -30,7 +30,7 @@ PROXY_MODES: Final = ("service", "apiserver")
 
 
 def non_loopback_address() -> str:
-    """Return an address of this machine that is not loopback; nothing is sent to find it."""
+    """Return an address of this machine that is not loopback, without sending anything."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 9))
@@ -43,7 +43,7 @@ def non_loopback_address() -> str:
 
 
 def create_service(api: ApiServer, namespace: str, *, address: str, port: int, name: str = SERVICE) -> None:
-    """Make a Service of the xApp whose one pod is at `address` and `port`, whatever controllers run."""
+    """Create a Service of the xApp with one pod at `address` and `port`, independent of controllers."""
     service = service_object(name, namespace=namespace)
     metadata = {key: service["metadata"][key] for key in ("name", "labels", "annotations")}
     wait_until(
@@ -64,7 +64,7 @@ def create_service(api: ApiServer, namespace: str, *, address: str, port: int, n
 
 
 def create_xapp(api: ApiServer, namespace: str) -> None:
-    """Make the XApp; nothing deploys it."""
+    """Create the XApp, which no operator deploys."""
     body = raw_xapp(NAME, namespace=namespace)
     api.create(XAPPS.format(namespace), {**body, "metadata": {"name": NAME}})
 
@@ -118,7 +118,7 @@ def wait_proxied(gateway: GatewayServer, proxied: ProxiedXApp) -> None:
 
 @pytest.fixture(params=PROXY_MODES)
 def proxied(request: pytest.FixtureRequest) -> ProxiedXApp:
-    """The xApp behind a gateway, in each of the two ways."""
+    """The xApp behind a gateway, on each of the two routes."""
     name = "via_service" if request.param == "service" else "via_apiserver"
     found: ProxiedXApp = request.getfixturevalue(name)
     found.api.requests.clear()

@@ -1,4 +1,4 @@
-"""xApps that do not answer, too many requests, missing rights: what the caller is told."""
+"""Responses to the caller for unresponsive xApps, too many requests and missing permissions."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def test_the_api_servers_own_errors_are_problems_whatever_the_caller_accepts(htt
 
 
 def multiplied() -> str:
-    """Return YAML of some hundred bytes that merges ten billion members."""
+    """Return YAML of a few hundred bytes that expands to ten billion members."""
     levels = (f"a{at}: &a{at} {{<<: [{', '.join([f'*a{at - 1}'] * 10)}]}}\n" for at in range(1, 10))
     return "kind: Status\napiVersion: v1\na0: &a0 {a: 1}\n" + "".join(levels)
 
 
 @pytest.mark.parametrize("text", [multiplied(), "[" * 2000, "a: [", "kind: Status", "1", "a: \x00"])
-def test_an_error_of_the_xapp_in_yaml_passes_as_it_is(http: httpx.Client, text: str) -> None:
+def test_a_yaml_error_of_the_xapp_is_forwarded_unchanged(http: httpx.Client, text: str) -> None:
     answer = http.get("/yaml", params={"text": text})
 
     assert (answer.status_code, answer.headers["content-type"]) == (500, "application/yaml")
@@ -59,7 +59,7 @@ def test_an_error_of_the_xapp_in_yaml_passes_as_it_is(http: httpx.Client, text: 
 
 
 @pytest.mark.parametrize("query", ["", "?length"])
-def test_an_answer_that_breaks_off_does_not_look_whole(http: httpx.Client, query: str) -> None:
+def test_a_truncated_response_does_not_look_complete(http: httpx.Client, query: str) -> None:
     try:
         answer = http.get(f"/cut{query}")
     except (httpx.RemoteProtocolError, httpx.ReadError):
@@ -81,38 +81,38 @@ def test_an_unknown_service_or_port_is_404_and_lists_the_known_ones(proxied: Pro
     assert proxied.api.requests == []
 
 
-def test_a_method_that_is_not_passed_is_refused(proxied: ProxiedXApp, http: httpx.Client) -> None:
+def test_a_method_that_is_not_forwarded_is_refused(proxied: ProxiedXApp, http: httpx.Client) -> None:
     answer = http.request("PROPFIND", "/echo")
 
     assert answer.status_code == 405
     assert proxied.api.requests == []
 
 
-def test_an_xapp_that_is_slow_to_answer_is_a_time_out(tmp_path: Path) -> None:
+def test_a_slow_response_of_the_xapp_is_a_timeout(tmp_path: Path) -> None:
     with serve_xapp() as api, proxy_to_service(api, tmp_path, proxy_timeout=1.0) as behind, behind.client() as http:
         answer = http.get("/slow")
         upload = http.post("/stall", content=bytes(100_000))
         wait_until(lambda: http.get("/echo").is_success, timeout=60, what="an answer in time")
-        wait_until(lambda: "/slow" in api.disconnects, timeout=60, what="the xApp to be told that nobody waits")
+        wait_until(lambda: "/slow" in api.disconnects, timeout=60, what="the xApp to see the disconnect")
 
     assert [answer.status_code, upload.status_code] == [504, 504]
     assert "XAPP_PROXY_TIMEOUT" in problem(answer)
 
 
-def test_an_answer_that_has_begun_may_last(tmp_path: Path) -> None:
+def test_a_response_that_has_started_may_take_longer(tmp_path: Path) -> None:
     with (
         serve_xapp() as api,
         proxy_to_service(api, tmp_path, proxy_timeout=0.5) as behind,
         behind.client() as http,
     ):
-        # On a machine that is busy it may begin too late.
+        # On a busy machine it may start too late.
         text = wait_until(lambda: _first_events(http), timeout=60, what="an answer that begins in time")
 
     assert "data: 30" in text
 
 
 def _first_events(http: httpx.Client) -> str:
-    """Return what comes within a second and a half, the empty text where the answer began too late."""
+    """Return what arrives within 1.5 seconds, or an empty string if the response started too late."""
     text = ""
     with http.stream("GET", "/events") as answer:
         if answer.status_code == 504:
@@ -126,7 +126,7 @@ def _first_events(http: httpx.Client) -> str:
 
 @contextmanager
 def nobody_at(address: str) -> Iterator[XAppServer]:
-    """Keep a port at which nothing listens, so that nobody else takes it."""
+    """Reserve a port on which nothing listens."""
     with socket.socket() as holder:
         holder.bind((address, 0))
         yield XAppServer(address, holder.getsockname()[1])
@@ -140,7 +140,7 @@ def test_a_closed_port_is_502(tmp_path: Path) -> None:
     assert "refuses connections" in problem(answer)
 
 
-def test_what_does_not_speak_http_is_a_bad_gateway(tmp_path: Path) -> None:
+def test_a_service_without_http_is_a_bad_gateway(tmp_path: Path) -> None:
     service = service_object(ports=[{"name": "https", "port": 80, "protocol": "TCP"}])
     with serve_xapp() as api, proxy_to_service(api, tmp_path, service=service) as behind, behind.client() as http:
         answer = http.get("/")
@@ -167,20 +167,20 @@ def test_requests_over_the_concurrency_limit_get_retry_after(tmp_path: Path) -> 
     assert rest.status_code == 200
 
 
-def refused(answer: httpx.Response, said: str) -> bool:
-    return answer.status_code == 502 and said in problem(answer)
+def refused(answer: httpx.Response, expected_detail: str) -> bool:
+    return answer.status_code == 502 and expected_detail in problem(answer)
 
 
 @pytest.fixture
 def empty(api: ApiServer) -> Iterator[str]:
-    """A namespace of the test's own."""
+    """A namespace for one test."""
     name = f"proxy-{secrets.token_hex(4)}"
     api.create(NAMESPACES, {"metadata": {"name": name}})
     yield name
     api.delete(f"{NAMESPACES}/{name}")
 
 
-def test_pods_that_are_not_there_or_do_not_listen_are_bad_gateways(
+def test_missing_pods_and_closed_ports_are_a_bad_gateway(
     cluster: Cluster, api: ApiServer, empty: str, tmp_path: Path, reachable_xapp: XAppServer
 ) -> None:
     create_xapp(api, empty)
@@ -197,13 +197,15 @@ def test_pods_that_are_not_there_or_do_not_listen_are_bad_gateways(
         behind = ProxiedXApp(gateway, reachable_xapp, namespace=empty, via_apiserver=True)
         wait_proxied(gateway, behind)
         with gateway.client() as http:
-            # The API server learns of Services and their pods in its own time.
+            # The API server sees new Services and their pods with a delay.
             expected = {"crashed": "refuses connections", "unready": "pod", "nothing-behind": "has no endpoints"}
-            for service, said in expected.items():
+            for service, expected_detail in expected.items():
                 wait_until(
-                    lambda path=f"{behind.xapp_path}/proxy/{service}/80/", said=said: refused(http.get(path), said),  # type: ignore[misc]
+                    lambda path=f"{behind.xapp_path}/proxy/{service}/80/", expected_detail=expected_detail: refused(
+                        http.get(path), expected_detail
+                    ),  # type: ignore[misc]
                     timeout=60,
-                    what=f"the pod of {service} to be told of",
+                    what=f"the pod of {service} to become reachable",
                 )
             dry_run = http.get(f"{behind.proxy_path}/echo?dryRun=All")
 

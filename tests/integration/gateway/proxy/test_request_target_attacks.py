@@ -1,4 +1,4 @@
-"""Everything that could lead a request to another host, another Service or another path than it says."""
+"""Requests that try to reach another host, Service or path than their target names."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ UNKNOWN_TARGETS = [
 
 
 def status_line(proxied: ProxiedXApp, target: str, headers: str = "Host: localhost\r\n") -> bytes:
-    """Return the status line of the answer to a request whose target is sent byte for byte."""
+    """Send a request target byte for byte and return the status line of the response."""
     request = f"GET {target} HTTP/1.1\r\n{headers}\r\n".encode()
     return proxied.gateway.send_raw(request).partition(b"\r\n")[0]
 
@@ -66,7 +66,7 @@ def status_code(line: bytes) -> int:
 def test_a_traversing_path_is_refused(proxied: ProxiedXApp, path: str, convention: bool) -> None:
     base = f"{proxied.xapp_path}/api" if convention else proxied.proxy_path
 
-    # A control character never gets as far as the route.
+    # A control character is refused before the route.
     assert status_code(status_line(proxied, base + path)) in (400, 404)
     assert proxied.api.requests == []
 
@@ -100,7 +100,7 @@ def test_only_services_and_ports_of_the_xapp_are_reachable(proxied: ProxiedXApp,
         "https://127.0.0.1:1{base}/echo",
     ],
 )
-def test_the_authority_of_an_absolute_target_leads_nowhere_else(proxied: ProxiedXApp, target: str) -> None:
+def test_the_authority_of_an_absolute_target_does_not_change_the_destination(proxied: ProxiedXApp, target: str) -> None:
     status = status_code(status_line(proxied, target.format(base=proxied.proxy_path)))
 
     assert status in (200, 400, 421)
@@ -122,7 +122,7 @@ def test_the_authority_of_an_absolute_target_leads_nowhere_else(proxied: Proxied
         "//api/xapps/{ns}/acme-ran-hello/proxy/hello/80/json",
     ],
 )
-def test_no_encoded_slash_shifts_what_the_path_means(proxied: ProxiedXApp, path: str) -> None:
+def test_an_encoded_slash_does_not_change_the_path(proxied: ProxiedXApp, path: str) -> None:
     assert status_code(status_line(proxied, path.format(ns=proxied.namespace))) in (400, 404)
     assert proxied.api.requests == []
 
@@ -139,9 +139,7 @@ def test_no_encoded_slash_shifts_what_the_path_means(proxied: ProxiedXApp, path:
         "Host: localhost\r\nX-A: b\r\n Folded: c",
     ],
 )
-def test_a_head_that_two_programs_may_read_differently_is_refused_or_read_once(
-    proxied: ProxiedXApp, header: str
-) -> None:
+def test_an_ambiguous_request_head_is_refused_or_read_once(proxied: ProxiedXApp, header: str) -> None:
     line = status_line(proxied, f"{proxied.proxy_path}/echo", headers=f"{header}\r\n")
 
     assert status_code(line) in (400, 421)
@@ -160,7 +158,7 @@ def test_a_head_that_two_programs_may_read_differently_is_refused_or_read_once(
         "Upgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA",
     ],
 )
-def test_no_header_changes_where_a_request_goes(proxied: ProxiedXApp, header: str) -> None:
+def test_no_header_changes_the_destination_of_a_request(proxied: ProxiedXApp, header: str) -> None:
     line = status_line(proxied, f"{proxied.proxy_path}/echo", headers=f"Host: localhost\r\n{header}\r\n")
 
     assert status_code(line) == 200

@@ -1,4 +1,4 @@
-"""What passes between a caller and an xApp, and what does not, both ways there."""
+"""What the proxy forwards between a caller and an xApp, directly and through the API server."""
 
 from __future__ import annotations
 
@@ -14,21 +14,23 @@ from tests.support.proxied_xapp import NAME, PORT, SERVICE, ProxiedXApp
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
-def test_every_method_passes_with_its_body_and_query(proxied: ProxiedXApp, http: httpx.Client, method: str) -> None:
+def test_every_method_is_forwarded_with_its_body_and_query(
+    proxied: ProxiedXApp, http: httpx.Client, method: str
+) -> None:
     answer = http.request(method, "/echo/some/thing/?a=1&a=2&b=%20x%2Fy&c", content=b"hello")
 
     assert (answer.status_code, answer.content, answer.headers["x-method"]) == (200, b"hello", method)
     assert proxied.api.requests[-1].target == "/echo/some/thing/?a=1&a=2&b=%20x%2Fy&c"
 
 
-def test_a_query_is_the_xapps_whatever_is_in_it(proxied: ProxiedXApp, http: httpx.Client) -> None:
+def test_any_query_is_forwarded_unchanged(proxied: ProxiedXApp, http: httpx.Client) -> None:
     query = "pretty=true&path=/other&timeout=1s&watch=true&follow=1&namespace=x&limit=500&x=;y&z=%FF&=&&"
 
     assert http.get(f"/echo?{query}").status_code == 200
     assert proxied.api.requests[-1].target == f"/echo?{query}"
 
 
-def test_head_passes_as_head(proxied: ProxiedXApp, http: httpx.Client) -> None:
+def test_head_is_forwarded_as_head(proxied: ProxiedXApp, http: httpx.Client) -> None:
     answer = http.head("/bytes/1000")
 
     assert (answer.status_code, answer.headers["content-length"], answer.content) == (200, "1000", b"")
@@ -88,7 +90,7 @@ def test_credentials_are_not_forwarded_to_the_xapp(proxied: ProxiedXApp, http: h
         assert seen.header(name) is None
 
 
-def test_an_answer_loses_what_would_act_on_the_gateways_origin(http: httpx.Client) -> None:
+def test_response_headers_that_affect_the_gateways_origin_are_removed(http: httpx.Client) -> None:
     answer = http.get("/headers")
 
     assert answer.status_code == 200
@@ -113,21 +115,21 @@ def test_proxied_paths_are_not_logged(proxied: ProxiedXApp, http: httpx.Client) 
         assert http.post(proxied.gateway.url + f"{proxied.xapp_path}/api/v1/reset/hunter2").status_code == 200
         assert http.post(proxied.gateway.url + f"{proxied.xapp_path}/proxy/nobody/80/hunter2").status_code == 404
         assert http.get("/drop").status_code == 502
-        begun = breaks_off(http)
-        failed, broken = (1, 1) if begun else (2, 0)
+        started = breaks_off(http)
+        failed, broken = (1, 1) if started else (2, 0)
         for event, number in (
             ("request served", 3),
             ("request failed", failed),
             ("xApp response aborted", broken),
         ):
             wait_until(lambda e=event, n=number: len(of(logs, e)) == n, timeout=60, what=event)  # type: ignore[misc]
-        told = [str(line["path"]) for event in ("request served", "request failed") for line in of(logs, event)]
-    assert all(path.endswith(("/80/…", "/api/…")) for path in told), told
+        logged_paths = [str(line["path"]) for event in ("request served", "request failed") for line in of(logs, event)]
+    assert all(path.endswith(("/80/…", "/api/…")) for path in logged_paths), logged_paths
     assert not [line for line in logs if "hunter2" in str(line) or "cut" in str(line.get("path"))]
 
 
 def breaks_off(http: httpx.Client) -> bool:
-    """Ask for an answer that the xApp breaks off; tell whether it had begun: nothing of it may have been sent yet."""
+    """Request a response that the xApp truncates. Return whether it started: possibly nothing was sent yet."""
     try:
         assert http.get("/cut").status_code == 502
     except (httpx.RemoteProtocolError, httpx.ReadError):
@@ -136,14 +138,14 @@ def breaks_off(http: httpx.Client) -> bool:
 
 
 def of(logs: Sequence[Mapping[str, Any]], event: str) -> list[Mapping[str, Any]]:
-    """Return the lines that tell of an event."""
+    """Return the log lines of an event."""
     return [line for line in logs if line["event"] == event]
 
 
 @pytest.mark.parametrize(
     "code", [200, 201, 204, 206, 304, 400, 401, 403, 404, 409, 418, 429, 451, 500, 501, 502, 503, 504, 599]
 )
-def test_every_status_of_the_xapp_passes_as_it_is(http: httpx.Client, code: int) -> None:
+def test_every_status_of_the_xapp_is_forwarded_unchanged(http: httpx.Client, code: int) -> None:
     answer = http.get(f"/status/{code}")
 
     assert answer.status_code == code
@@ -151,7 +153,7 @@ def test_every_status_of_the_xapp_passes_as_it_is(http: httpx.Client, code: int)
     assert answer.headers["content-security-policy"] == "sandbox"
 
 
-def test_html_has_the_links_that_the_xapp_wrote(http: httpx.Client) -> None:
+def test_links_in_html_are_forwarded_unchanged(http: httpx.Client) -> None:
     answer = http.get("/html", headers={"Accept-Encoding": "gzip"})
 
     assert answer.text == '<html><a href="/page">here</a><img src="there.png"></html>'
@@ -176,7 +178,7 @@ def test_html_has_the_links_that_the_xapp_wrote(http: httpx.Client) -> None:
         ("//example.com/x", "//example.com/x"),
     ],
 )
-def test_a_redirect_stays_behind_the_proxy_and_is_not_followed(
+def test_a_redirect_is_rewritten_to_the_proxy_and_not_followed(
     proxied: ProxiedXApp, http: httpx.Client, location: str, outward: str
 ) -> None:
     names = {"base": proxied.proxy_path, "namespace": proxied.namespace, "port": str(proxied.gateway.port)}
@@ -191,7 +193,7 @@ def test_a_redirect_stays_behind_the_proxy_and_is_not_followed(
 @pytest.mark.parametrize(
     "location", ["/a/../../../%2e%2e/b/", "/..\\..\\..\\x", "/%2E%2E/%2e%2e/x", "..\\..\\..\\..\\x", "/\\evil/x"]
 )
-def test_no_redirect_climbs_out(proxied: ProxiedXApp, http: httpx.Client, location: str) -> None:
+def test_a_redirect_cannot_leave_the_proxied_path(proxied: ProxiedXApp, http: httpx.Client, location: str) -> None:
     answer = http.get("/location", params={"to": location}, follow_redirects=False)
 
     # As a browser resolves it: a backslash is a slash, an encoded dot is a dot.

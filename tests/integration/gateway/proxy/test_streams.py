@@ -1,4 +1,4 @@
-"""Bodies as they come: large ones, endless ones, slow readers, callers who leave."""
+"""Streaming bodies: large and endless ones, slow readers, and callers that disconnect."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def digest_of(count: int) -> str:
     return whole.hexdigest()
 
 
-def test_a_large_download_passes_in_constant_memory(http: httpx.Client) -> None:
+def test_a_large_download_uses_constant_memory(http: httpx.Client) -> None:
     http.get("/bytes/1000000")
     before, most, size, whole = resident_bytes(), 0, 0, hashlib.sha256()
 
@@ -49,7 +49,7 @@ def test_a_large_download_passes_in_constant_memory(http: httpx.Client) -> None:
     assert most - before < GROWTH_MAX
 
 
-def test_a_large_upload_passes_in_constant_memory(http: httpx.Client) -> None:
+def test_a_large_upload_uses_constant_memory(http: httpx.Client) -> None:
     http.post("/digest", content=bytes(1_000_000))
     before, most = resident_bytes(), 0
 
@@ -65,14 +65,14 @@ def test_a_large_upload_passes_in_constant_memory(http: httpx.Client) -> None:
     assert most - before < GROWTH_MAX
 
 
-def test_a_body_in_chunks_passes_without_a_length(proxied: ProxiedXApp, http: httpx.Client) -> None:
+def test_a_chunked_body_is_forwarded_without_a_length(proxied: ProxiedXApp, http: httpx.Client) -> None:
     answer = http.post("/digest", content=pieces(1_000_000))
 
     assert answer.json()["size"] == 1_000_000
     assert proxied.api.requests[-1].header("content-length") is None
 
 
-async def test_a_body_goes_up_while_its_answer_comes_down(proxied: ProxiedXApp) -> None:
+async def test_a_body_is_sent_while_its_response_is_received(proxied: ProxiedXApp) -> None:
     async def sent() -> AsyncIterator[bytes]:
         for piece in pieces(LARGE):
             yield piece
@@ -88,7 +88,7 @@ async def test_a_body_goes_up_while_its_answer_comes_down(proxied: ProxiedXApp) 
                 whole.update(piece)
                 size += len(piece)
         except aiohttp.ClientPayloadError:
-            # Through the API server the end may be lost on the way; then nobody takes the answer for the whole.
+            # Through the API server the end may be lost; then the response is visibly incomplete.
             assert proxied.via_apiserver
             return
 
@@ -96,7 +96,7 @@ async def test_a_body_goes_up_while_its_answer_comes_down(proxied: ProxiedXApp) 
     assert whole.hexdigest() == digest_of(LARGE)
 
 
-def test_an_upload_that_the_xapp_does_not_take_stops_the_caller(proxied: ProxiedXApp) -> None:
+def test_an_upload_that_the_xapp_does_not_read_stops_the_caller(proxied: ProxiedXApp) -> None:
     sent = 0
     with socket.create_connection(("127.0.0.1", proxied.gateway.port), timeout=3) as caller:
         head = f"POST {proxied.proxy_path}/stall HTTP/1.1\r\nHost: localhost\r\nContent-Length: {LARGE * 10}\r\n\r\n"
@@ -110,7 +110,7 @@ def test_an_upload_that_the_xapp_does_not_take_stops_the_caller(proxied: Proxied
     assert sent < LARGE
 
 
-def test_a_download_that_the_caller_does_not_take_stops_the_xapp(proxied: ProxiedXApp) -> None:
+def test_a_download_that_the_caller_does_not_read_stops_the_xapp(proxied: ProxiedXApp) -> None:
     proxied.api.bytes_read = 0
     with socket.create_connection(("127.0.0.1", proxied.gateway.port), timeout=60) as caller:
         caller.sendall(f"GET {proxied.proxy_path}/flood HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
@@ -121,7 +121,7 @@ def test_a_download_that_the_caller_does_not_take_stops_the_xapp(proxied: Proxie
         )
 
     assert proxied.api.bytes_read < LARGE
-    wait_until(lambda: "/flood" in proxied.api.disconnects, timeout=60, what="the xApp to be told that nobody reads")
+    wait_until(lambda: "/flood" in proxied.api.disconnects, timeout=60, what="the xApp to see the disconnect")
 
 
 def _unchanged(proxied: ProxiedXApp) -> bool:
@@ -133,7 +133,9 @@ def _unchanged(proxied: ProxiedXApp) -> bool:
     return False
 
 
-def test_events_pass_as_they_come_and_end_when_the_caller_leaves(proxied: ProxiedXApp, http: httpx.Client) -> None:
+def test_events_are_forwarded_at_once_and_end_when_the_caller_disconnects(
+    proxied: ProxiedXApp, http: httpx.Client
+) -> None:
     with http.stream("GET", "/events") as answer:
         assert answer.headers["content-type"] == "text/event-stream"
         text = ""
@@ -143,26 +145,24 @@ def test_events_pass_as_they_come_and_end_when_the_caller_leaves(proxied: Proxie
                 break
 
     assert text.startswith("id: 0\ndata: 0\n\n")
-    wait_until(
-        lambda: "/events" in proxied.api.disconnects, timeout=60, what="the xApp to be told that the caller left"
-    )
+    wait_until(lambda: "/events" in proxied.api.disconnects, timeout=60, what="the xApp to see the disconnect")
 
 
-def test_a_caller_who_leaves_before_the_answer_ends_the_request(proxied: ProxiedXApp) -> None:
+def test_a_caller_that_disconnects_before_the_response_ends_the_request(proxied: ProxiedXApp) -> None:
     with socket.create_connection(("127.0.0.1", proxied.gateway.port), timeout=60) as caller:
         caller.sendall(f"GET {proxied.proxy_path}/slow HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         wait_until(lambda: proxied.api.requests, timeout=60, what="the request to arrive")
 
-    wait_until(lambda: "/slow" in proxied.api.disconnects, timeout=60, what="the xApp to be told that the caller left")
+    wait_until(lambda: "/slow" in proxied.api.disconnects, timeout=60, what="the xApp to see the disconnect")
 
 
-def test_an_answer_before_the_end_of_the_upload_reaches_the_caller(http: httpx.Client) -> None:
+def test_a_response_before_the_end_of_the_upload_reaches_the_caller(http: httpx.Client) -> None:
     answer = http.post("/refuse", content=bytes(3_000_000))
 
     assert (answer.status_code, answer.text) == (413, "too much")
 
 
-def test_a_caller_who_waits_to_be_asked_for_the_body_is_asked(proxied: ProxiedXApp) -> None:
+def test_a_caller_that_expects_100_continue_receives_it(proxied: ProxiedXApp) -> None:
     with socket.create_connection(("127.0.0.1", proxied.gateway.port), timeout=60) as caller:
         caller.sendall(
             f"POST {proxied.proxy_path}/digest HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"
@@ -175,7 +175,7 @@ def test_a_caller_who_waits_to_be_asked_for_the_body_is_asked(proxied: ProxiedXA
     assert proxied.api.requests[-1].header("expect") is None
 
 
-def test_a_caller_who_waits_is_refused_without_being_asked(proxied: ProxiedXApp) -> None:
+def test_a_caller_that_expects_100_continue_is_refused_without_it(proxied: ProxiedXApp) -> None:
     with socket.create_connection(("127.0.0.1", proxied.gateway.port), timeout=60) as caller:
         caller.sendall(
             f"POST {proxied.xapp_path}/proxy/none/80/ HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"

@@ -1,4 +1,4 @@
-"""WebSockets between a caller and an xApp, both ways there."""
+"""WebSockets between a caller and an xApp, directly and through the API server."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def socket(proxied: ProxiedXApp) -> Iterator[ClientConnection]:
 
 
 def closed(socket: ClientConnection) -> tuple[int, str]:
-    """Return code and reason with which the other side closes."""
+    """Return the code and reason with which the other side closes the socket."""
     with pytest.raises(ConnectionClosed) as raised:
         socket.recv(timeout=60)
     assert raised.value.rcvd is not None
@@ -30,7 +30,7 @@ def closed(socket: ClientConnection) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("message", ["hello", "", "ünï", b"\x00\xff", b"", "x" * LARGE, b"y" * LARGE])
-def test_messages_pass_both_ways_as_they_are(socket: ClientConnection, message: str | bytes) -> None:
+def test_messages_are_forwarded_unchanged_in_both_directions(socket: ClientConnection, message: str | bytes) -> None:
     socket.send(message)
 
     assert socket.recv(timeout=60) == message
@@ -43,7 +43,7 @@ def test_many_messages_keep_their_order(socket: ClientConnection) -> None:
     assert [socket.recv(timeout=60) for _ in range(500)] == [str(number) for number in range(500)]
 
 
-def test_pieces_of_a_message_arrive_as_one(socket: ClientConnection) -> None:
+def test_fragments_of_a_message_arrive_as_one_message(socket: ClientConnection) -> None:
     socket.send(iter(["one ", "two ", "three"]))
 
     assert socket.recv(timeout=60) == "one two three"
@@ -53,7 +53,7 @@ def test_a_ping_is_answered(socket: ClientConnection) -> None:
     assert socket.ping().wait(60)
 
 
-def test_the_xapp_sees_where_the_socket_comes_from(proxied: ProxiedXApp, socket: ClientConnection) -> None:
+def test_the_xapp_sees_the_origin_of_the_socket(proxied: ProxiedXApp, socket: ClientConnection) -> None:
     seen = proxied.api.requests[-1]
 
     assert (seen.header("host") or "").removesuffix(":80") == f"hello.{proxied.namespace}.svc"
@@ -61,7 +61,7 @@ def test_the_xapp_sees_where_the_socket_comes_from(proxied: ProxiedXApp, socket:
     assert seen.header("x-forwarded-proto") == "http"
 
 
-def test_a_query_passes_or_is_refused_where_the_api_server_would_lose_it(proxied: ProxiedXApp) -> None:
+def test_a_query_is_refused_only_where_the_api_server_would_drop_it(proxied: ProxiedXApp) -> None:
     if proxied.via_apiserver:
         with pytest.raises(InvalidStatus) as raised:
             proxied.open_websocket("/ws?token=a%20b")
@@ -94,7 +94,7 @@ def test_a_token_and_cookies_stay_at_the_gateway(proxied: ProxiedXApp) -> None:
 
 
 @pytest.mark.parametrize("code", [1000, 1001, 1011, 3000, 4999])
-def test_the_xapps_closing_code_and_reason_pass(socket: ClientConnection, code: int) -> None:
+def test_the_xapps_close_code_and_reason_are_forwarded(socket: ClientConnection, code: int) -> None:
     socket.send(f"close {code}")
 
     assert closed(socket) == (code, "as you wish")
@@ -112,7 +112,7 @@ def test_a_message_that_is_too_large_closes_the_socket(socket: ClientConnection)
     assert closed(socket)[0] == 1009
 
 
-def test_an_xapp_that_refuses_the_handshake_says_so_itself(proxied: ProxiedXApp) -> None:
+def test_the_xapps_refusal_of_a_handshake_is_forwarded(proxied: ProxiedXApp) -> None:
     with pytest.raises(InvalidStatus) as raised:
         proxied.open_websocket("/ws-refused")
 
@@ -125,7 +125,7 @@ def test_a_redirect_of_a_handshake_is_not_followed(proxied: ProxiedXApp) -> None
     with pytest.raises(InvalidStatus) as raised:
         proxied.open_websocket("/ws-away")
 
-    # The API server lets no such answer through.
+    # The API server does not forward such a response.
     assert raised.value.response.status_code == (502 if proxied.via_apiserver else 307)
     assert "location" not in raised.value.response.headers
 
@@ -139,7 +139,7 @@ def test_a_page_of_another_origin_opens_no_socket(proxied: ProxiedXApp, origin: 
     assert proxied.api.requests == []
 
 
-def test_a_socket_to_nowhere_is_a_problem(proxied: ProxiedXApp) -> None:
+def test_a_websocket_to_an_unknown_target_is_a_problem(proxied: ProxiedXApp) -> None:
     with pytest.raises(InvalidStatus) as raised:
         proxied.open_websocket("/../../ws")
 

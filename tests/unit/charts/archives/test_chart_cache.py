@@ -1,4 +1,4 @@
-"""The disk cache: verified, bounded, shared by processes, and closed to those who only know a digest."""
+"""The disk cache: verified, bounded, shared by processes, and without access for callers who only know a digest."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_chart_is_found_again_after_a_restart(make: Make) -> None:
     assert make().get_info(stored.info.digest, source=SOURCE) == stored.info
 
 
-def test_only_a_source_that_has_delivered_a_chart_gets_it(make: Make) -> None:
+def test_a_chart_is_returned_only_for_a_source_that_delivered_it(make: Make) -> None:
     cache = make()
     digest = store(cache).info.digest
     assert cache.open(digest, source="https://other.example.com") is None
@@ -67,7 +67,7 @@ def test_only_a_source_that_has_delivered_a_chart_gets_it(make: Make) -> None:
     assert cache.open(digest, source="https://other.example.com") is not None
 
 
-def test_a_damaged_archive_is_not_given_out(make: Make) -> None:
+def test_a_damaged_archive_is_not_returned(make: Make) -> None:
     stored = store(make())
     stored.path.write_bytes(ARCHIVE[:-1] + b"x")
     cache = make()
@@ -83,7 +83,7 @@ def test_a_damaged_archive_is_replaced_when_it_is_stored_again(make: Make) -> No
 
 
 @pytest.mark.parametrize("record", [b"", b"{}", b'{"format": 0, "name": "of an older release"}'])
-def test_a_record_that_cannot_be_used_is_made_again(make: Make, record: bytes) -> None:
+def test_an_unusable_record_is_written_again(make: Make, record: bytes) -> None:
     stored = store(make())
     sidecar = stored.path.with_suffix(".json")
     sidecar.write_bytes(record)
@@ -91,7 +91,7 @@ def test_a_record_that_cannot_be_used_is_made_again(make: Make, record: bytes) -
     assert sidecar.read_bytes() == stored.info.to_json()
 
 
-def test_a_record_without_its_archive_is_enough_to_know_the_chart(make: Make) -> None:
+def test_a_record_without_its_archive_is_enough_to_resolve_the_chart(make: Make) -> None:
     stored = store(make())
     stored.path.unlink()
     cache = make()
@@ -99,7 +99,7 @@ def test_a_record_without_its_archive_is_enough_to_know_the_chart(make: Make) ->
     assert cache.open(stored.info.digest, source=SOURCE) is None
 
 
-def test_bounds_that_were_lowered_hold_for_what_is_stored(make: Make) -> None:
+def test_lowered_limits_apply_to_stored_charts(make: Make) -> None:
     digest = store(make()).info.digest
     assert make(limits=replace(LIMITS, max_files=2)).get_info(digest, source=SOURCE) is None
 
@@ -130,7 +130,7 @@ def test_a_chart_in_use_is_not_evicted(make: Make) -> None:
     assert not path.exists()
 
 
-def test_an_archive_that_another_process_has_evicted_is_missed(make: Make) -> None:
+def test_an_archive_evicted_by_another_process_is_missing(make: Make) -> None:
     cache = make()
     digest = store(cache, noise(0)).info.digest
     store(make(max_bytes=1), noise(1))
@@ -138,7 +138,7 @@ def test_an_archive_that_another_process_has_evicted_is_missed(make: Make) -> No
     assert cache.get_info(digest, source=SOURCE) is None
 
 
-def test_what_a_crash_left_behind_is_removed(make: Make) -> None:
+def test_files_left_by_a_crash_are_removed(make: Make) -> None:
     file = store(make())
     abandoned, fresh = (file.path.with_name(f".{name}.tmp") for name in ("old", "new"))
     for path in (abandoned, fresh):
@@ -148,7 +148,7 @@ def test_what_a_crash_left_behind_is_removed(make: Make) -> None:
     assert (abandoned.exists(), fresh.exists()) == (False, True)
 
 
-def test_a_folder_that_others_may_change_is_not_used(make: Make, tmp_path: Path) -> None:
+def test_a_folder_that_others_can_write_to_is_not_used(make: Make, tmp_path: Path) -> None:
     make()
     folder = tmp_path / "cache" / "charts"
     folder.chmod(0o777)

@@ -47,7 +47,7 @@ def subchart(name: str, **files: str) -> dict[str, str]:
     }
 
 
-def test_a_sound_chart_is_described() -> None:
+def test_a_valid_chart_is_described() -> None:
     archive = chart_archive(
         {
             "Chart.yaml": chart_yaml("appVersion: 1.10", "description: Says hello"),
@@ -67,7 +67,7 @@ def test_a_sound_chart_is_described() -> None:
     assert info.dependencies == ()
 
 
-def test_of_equal_keys_in_a_chart_the_last_counts() -> None:
+def test_the_last_of_duplicate_keys_in_a_chart_counts() -> None:
     files = {"Chart.yaml": chart_yaml("description: one", "description: two"), "values.yaml": "a: 1\nb: {c: 2}\na: 3\n"}
     info = inspected(chart_archive(files))
     assert (info.description, info.values) == ("two", {"a": 3, "b": {"c": 2}})
@@ -79,12 +79,12 @@ def test_a_description_survives_the_cache() -> None:
 
 
 @pytest.mark.parametrize("record", [b"", b"[]", b"{}", b'{"format": 0}', b"\xff"])
-def test_a_damaged_record_of_the_cache_is_none(record: bytes) -> None:
+def test_a_damaged_record_of_the_cache_is_ignored(record: bytes) -> None:
     assert ChartInfo.from_json(record) is None
 
 
 @pytest.mark.parametrize(
-    ("archive", "said"),
+    ("archive", "expected_message"),
     [
         (b"", "empty (0 bytes)"),
         (b"name: not an archive\n", "not compressed with gzip"),
@@ -139,12 +139,12 @@ def test_a_damaged_record_of_the_cache_is_none(record: bytes) -> None:
         (chart_archive({"charts/sub-1.tgz": b"no"}), 'subchart "charts/sub-1.tgz": the chart archive is refused'),
         (chart_archive({"charts/sub/Chart.yaml": "name: sub\n"}), '"charts/sub/Chart.yaml"'),
     ],
-    ids=lambda given: given if isinstance(given, str) else "",  # the bytes of an archive are no name
+    ids=lambda given: given if isinstance(given, str) else "",  # binary content of the archive, not a name
 )
-def test_what_is_no_sound_chart_is_refused(archive: bytes, said: str) -> None:
+def test_an_invalid_chart_is_refused(archive: bytes, expected_message: str) -> None:
     message = refusal(archive)
-    assert said in message
-    assert re.search(r"\. [A-Z][^.]* .*\.$|lines of `key: value`\.$", message), f"no mend in: {message}"
+    assert expected_message in message
+    assert re.search(r"\. [A-Z][^.]* .*\.$|lines of `key: value`\.$", message), f"no fix in: {message}"
 
 
 def test_an_archive_over_the_packed_bound_is_refused() -> None:
@@ -164,7 +164,7 @@ def test_files_in_nested_archives_count() -> None:
     assert "more than 5 files" in refusal(chart_archive({"charts/sub-1.tgz": nested, "c": ""}), limits)
 
 
-def test_a_bomb_is_refused_by_what_its_header_says() -> None:
+def test_a_bomb_is_refused_by_the_size_in_its_header() -> None:
     bomb = chart_with(header(b"hello/zeros", size=b"%011o\0" % (4 * 1024 * MIB)))
     assert "unpacks to more than 20,971,520 bytes" in refusal(bomb)
 
@@ -184,14 +184,14 @@ def test_a_bomb_in_a_nested_archive_is_refused() -> None:
     assert "unpacks to more than" in refusal(chart_archive({"charts/sub-1.tgz": bomb}))
 
 
-def test_charts_nested_without_end_are_refused() -> None:
+def test_endlessly_nested_charts_are_refused() -> None:
     archive = chart_archive()
     for _ in range(MAX_SUBCHART_DEPTH + 1):
         archive = chart_archive({"charts/sub-1.tgz": archive})
     assert f"more than {MAX_SUBCHART_DEPTH} levels" in refusal(archive)
 
 
-def test_a_file_to_be_parsed_has_its_own_bound() -> None:
+def test_a_parsed_file_has_its_own_limit() -> None:
     assert "at most 1,048,576 bytes" in refusal(chart_archive({"values.yaml": "#" * (MIB + 1)}))
     subcharts: dict[str, str] = {}
     for number in range(5):
@@ -231,19 +231,19 @@ def test_a_dependency_is_satisfied_by_a_folder_or_an_archive() -> None:
     assert info.dependencies == ("sub",)
 
 
-def test_a_dependency_is_found_by_its_name_and_not_by_its_alias() -> None:
+def test_a_dependency_is_found_by_its_name_not_its_alias() -> None:
     alias = chart_yaml("dependencies:", "- {name: sub, alias: one}", "- {name: sub, alias: two}")
     assert inspected(chart_archive({"Chart.yaml": alias, **subchart("sub")})).dependencies == ("sub", "sub")
     assert "dependencies sub, sub" in refusal(chart_archive({"Chart.yaml": alias, **subchart("one")}))
 
 
-def test_a_dependency_that_is_switched_off_must_be_vendored_too() -> None:
+def test_a_disabled_dependency_must_be_vendored_too() -> None:
     off = chart_yaml("dependencies:", "- {name: sub, condition: sub.enabled}")
     assert "dependencies sub" in refusal(chart_archive({"Chart.yaml": off, "values.yaml": "sub: {enabled: false}"}))
 
 
 @pytest.mark.parametrize(
-    ("dependencies", "said"),
+    ("dependencies", "expected_message"),
     [
         ("dependencies: sub", "not a list of objects"),
         ("dependencies: [sub]", "not a list of objects"),
@@ -251,11 +251,11 @@ def test_a_dependency_that_is_switched_off_must_be_vendored_too() -> None:
         ("dependencies: [{name: a, alias: 'b c'}]", 'the alias of "a" in'),
     ],
 )
-def test_malformed_dependencies_are_refused(dependencies: str, said: str) -> None:
-    assert said in refusal(chart_archive({"Chart.yaml": chart_yaml(dependencies), **subchart("a")}))
+def test_malformed_dependencies_are_refused(dependencies: str, expected_message: str) -> None:
+    assert expected_message in refusal(chart_archive({"Chart.yaml": chart_yaml(dependencies), **subchart("a")}))
 
 
-def test_what_helm_skips_under_charts_is_skipped() -> None:
+def test_files_that_helm_skips_under_charts_are_skipped() -> None:
     files = {"charts/.git/x": "", "charts/_notes": "", "charts/sub-1.tgz.prov": "", **subchart("sub")}
     assert inspected(chart_archive(files)).name == "hello"
 
@@ -273,7 +273,7 @@ def test_what_helm_skips_under_charts_is_skipped() -> None:
         '{"$schema": "http://example.com/draft"}',
     ],
 )
-def test_a_schema_that_refers_outside_is_told(schema: str) -> None:
+def test_an_external_schema_reference_is_reported(schema: str) -> None:
     assert inspected(chart_archive({"values.schema.json": schema})).external_refs
 
 
@@ -287,7 +287,7 @@ def test_a_schema_that_refers_outside_is_told(schema: str) -> None:
         '{"properties": {"$ref": {"type": "string"}}}',
     ],
 )
-def test_a_schema_that_stays_inside_is_used(schema: str) -> None:
+def test_a_schema_without_external_references_is_used(schema: str) -> None:
     assert not inspected(chart_archive({"values.schema.json": schema})).external_refs
 
 
@@ -317,7 +317,7 @@ paths = st.lists(
 @given(
     st.lists(st.tuples(paths, st.sampled_from([tarfile.REGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE])), max_size=4), paths
 )
-def test_any_names_pass_or_are_refused(entries: list[tuple[str, bytes]], target: str) -> None:
+def test_any_name_is_accepted_or_refused(entries: list[tuple[str, bytes]], target: str) -> None:
     archive = chart_with(*(member(name, kind=kind, target=target) for name, kind in entries))
     try:
         info = inspected(archive)
@@ -333,7 +333,7 @@ def test_any_names_pass_or_are_refused(entries: list[tuple[str, bytes]], target:
 
 @must_occur(refused=50)
 @given(st.integers(0, 300), st.integers(0, 255))
-def test_any_damage_passes_or_is_refused(place: int, byte: int) -> None:
+def test_any_damaged_archive_is_accepted_or_refused(place: int, byte: int) -> None:
     archive = bytearray(chart_archive())
     archive[place % len(archive)] = byte
     try:
@@ -344,7 +344,7 @@ def test_any_damage_passes_or_is_refused(place: int, byte: int) -> None:
     assert replace(info, digest="") == replace(inspected(chart_archive()), digest="")
 
 
-def test_the_sample_charts_of_the_project_pass() -> None:
+def test_the_sample_charts_are_accepted() -> None:
     samples = Path(__file__).parents[4] / "manifests" / "samples" / "charts"
     charts = [path.parent for path in samples.glob("*/Chart.yaml")]
     assert charts

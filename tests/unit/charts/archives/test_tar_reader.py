@@ -34,12 +34,12 @@ def test_names_and_contents_are_those_of_the_standard_library(entries: list[tupl
     assert [(entry.name, reader.read()) for entry in reader] == entries
 
 
-def test_a_ustar_name_is_put_together_from_its_two_parts() -> None:
+def test_a_ustar_name_is_joined_from_its_two_parts() -> None:
     name = "/".join(["a" * 40] * 4)
     assert listed(standard_tar([(name, b"")], form=tarfile.USTAR_FORMAT)) == [(name, TarEntryKind.FILE, 0, "")]
 
 
-def test_kinds_and_targets_are_told() -> None:
+def test_kinds_and_link_targets_are_read() -> None:
     tar = b"".join(
         [
             member("folder", kind=tarfile.DIRTYPE),
@@ -70,7 +70,7 @@ def pax(records: bytes, *, kind: bytes = b"x") -> bytes:
     return header(b"pax", size=b"%011o\0" % len(records), kind=kind) + padded(records)
 
 
-def test_a_sparse_file_in_pax_form_is_told() -> None:
+def test_a_sparse_file_in_pax_format_is_recognised() -> None:
     tar = pax(b"22 GNU.sparse.major=1\n") + header(b"big") + END
     assert [kind for _, kind, _, _ in listed(tar)] == [TarEntryKind.SPARSE]
 
@@ -80,7 +80,7 @@ def test_a_global_header_renames_nothing() -> None:
     assert [name for name, *_ in listed(tar)] == ["here"]
 
 
-def test_the_prefix_of_the_star_form_ends_before_its_times() -> None:
+def test_the_prefix_in_star_format_ends_before_its_times() -> None:
     tar = header(b"name", magic=b"ustar\0", prefix=b"p" * 131 + b"0" * 24, trailer=b"tar\0") + END
     assert [name for name, *_ in listed(tar)] == ["p" * 131 + "/name"]
 
@@ -106,12 +106,12 @@ def test_the_prefix_of_the_star_form_ends_before_its_times() -> None:
         + b"1" * (2 * MAX_EXTENDED_HEADER_BYTES),
     ],
 )
-def test_what_is_damaged_is_refused(tar: bytes) -> None:
+def test_a_damaged_archive_is_refused(tar: bytes) -> None:
     with pytest.raises(InvalidTar):
         listed(tar)
 
 
-def test_headers_made_to_take_quadratic_time_take_none() -> None:
+def test_headers_that_target_quadratic_time_are_read_quickly() -> None:
     digits = pax(b"1" * 1_000_000)
     with pytest.raises(InvalidTar):
         listed(digits + header(b"a") + END)

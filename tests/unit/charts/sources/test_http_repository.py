@@ -48,7 +48,7 @@ def at(site: WebServer) -> Repository:
     return Repository(url=str(site.url("")))
 
 
-async def test_an_index_is_asked_for_once_while_it_is_current(
+async def test_an_index_is_requested_once_while_it_is_current(
     repositories: HttpRepositories, site: WebServer, clock: Clock
 ) -> None:
     indexes = await asyncio.gather(*(repositories.get_index(at(site)) for _ in range(5)))
@@ -57,7 +57,7 @@ async def test_an_index_is_asked_for_once_while_it_is_current(
     assert site.count("/index.yaml") == 1
 
 
-async def test_an_index_that_has_not_changed_is_not_sent_again(
+async def test_an_unchanged_index_is_not_downloaded_again(
     repositories: HttpRepositories, site: WebServer, clock: Clock
 ) -> None:
     before = await repositories.get_index(at(site))
@@ -65,13 +65,13 @@ async def test_an_index_that_has_not_changed_is_not_sent_again(
     site.routes["/index.yaml"] = Reply(status=304)
     after = await repositories.get_index(at(site))
     assert after.charts is before.charts
-    assert site.asked[-1].headers["If-None-Match"] == '"1"'
-    assert site.asked[-1].headers["If-Modified-Since"] == "Thu, 01 Jan 2026 00:00:00 GMT"
+    assert site.requests[-1].headers["If-None-Match"] == '"1"'
+    assert site.requests[-1].headers["If-Modified-Since"] == "Thu, 01 Jan 2026 00:00:00 GMT"
     await repositories.get_index(at(site))
     assert site.count("/index.yaml") == 2
 
 
-async def test_the_interval_of_the_repository_counts(
+async def test_the_interval_of_the_repository_is_respected(
     repositories: HttpRepositories, site: WebServer, clock: Clock
 ) -> None:
     often = replace(at(site), interval_seconds=10)
@@ -81,30 +81,32 @@ async def test_the_interval_of_the_repository_counts(
     assert site.count("/index.yaml") == 2
 
 
-async def test_intervals_do_not_keep_indexes_apart(repositories: HttpRepositories, site: WebServer) -> None:
+async def test_repositories_with_different_intervals_share_one_index(
+    repositories: HttpRepositories, site: WebServer
+) -> None:
     await repositories.get_index(at(site))
     await repositories.get_index(replace(at(site), interval_seconds=10))
     assert site.count("/index.yaml") == 1
 
 
-async def test_revalidation_finds_what_was_added(repositories: HttpRepositories, site: WebServer) -> None:
+async def test_revalidation_finds_a_new_version(repositories: HttpRepositories, site: WebServer) -> None:
     await repositories.get_index(at(site))
     site.routes["/index.yaml"] = Reply(INDEX.replace(b"0.1.0", b"0.2.0"))
     index = await repositories.get_index(at(site), revalidate=True)
     assert [entry.version for entry in index.versions("hello")] == ["0.2.0"]
 
 
-async def test_an_index_may_come_compressed(repositories: HttpRepositories, site: WebServer) -> None:
+async def test_a_compressed_index_is_read(repositories: HttpRepositories, site: WebServer) -> None:
     site.routes["/index.yaml"] = Reply(gzip.compress(INDEX), headers={"Content-Encoding": "gzip"})
     assert (await repositories.get_index(at(site))).versions("hello")
-    assert site.asked[0].headers["Accept-Encoding"] == "gzip"
+    assert site.requests[0].headers["Accept-Encoding"] == "gzip"
 
 
 @pytest.mark.parametrize(
     ("credentials", "sent"),
     [(BasicCredentials("jane", "pässword"), "Basic amFuZTpww6Rzc3dvcmQ="), (TokenCredentials("t0ken"), "Bearer t0ken")],
 )
-async def test_credentials_are_sent_and_keep_indexes_apart(
+async def test_credentials_are_sent_and_have_separate_indexes(
     repositories: HttpRepositories, site: WebServer, credentials: BasicCredentials | TokenCredentials, sent: str
 ) -> None:
     await repositories.get_index(at(site))
@@ -112,7 +114,7 @@ async def test_credentials_are_sent_and_keep_indexes_apart(
     assert site.authorizations("/index.yaml") == [None, sent]
 
 
-async def test_what_is_not_there_is_no_repository(repositories: HttpRepositories, site: WebServer) -> None:
+async def test_a_missing_index_is_no_repository(repositories: HttpRepositories, site: WebServer) -> None:
     with pytest.raises(ChartNotFound, match=r"nowhere/index\.yaml does not exist"):
         await repositories.get_index(Repository(url=str(site.url("/nowhere"))))
 
@@ -124,13 +126,13 @@ async def test_an_index_over_the_bound_is_refused(repositories: HttpRepositories
     assert caught.value.permanent
 
 
-async def test_a_304_that_nobody_asked_for_is_no_index(repositories: HttpRepositories, site: WebServer) -> None:
+async def test_an_unsolicited_304_is_an_error(repositories: HttpRepositories, site: WebServer) -> None:
     site.routes["/index.yaml"] = Reply(status=304)
     with pytest.raises(ChartSourceError, match="returned status 304"):
         await repositories.get_index(at(site))
 
 
-async def test_an_older_index_serves_while_the_repository_is_away(
+async def test_an_older_index_is_used_while_the_repository_is_unavailable(
     repositories: HttpRepositories, site: WebServer, clock: Clock
 ) -> None:
     before = await repositories.get_index(at(site))
@@ -150,7 +152,7 @@ async def test_an_older_index_serves_while_the_repository_is_away(
         ("https://example.com/charts?key=1", "https://example.com/charts/index.yaml?key=1"),
     ],
 )
-def test_the_index_lies_below_the_address(url: str, index: str) -> None:
+def test_the_index_url_is_below_the_repository_url(url: str, index: str) -> None:
     assert str(index_url(URL(url))) == index
 
 
@@ -168,14 +170,14 @@ def test_the_index_lies_below_the_address(url: str, index: str) -> None:
         ("https://example.com/charts", "a-1.0.0+b.tgz", "https://example.com/charts/a-1.0.0+b.tgz"),
     ],
 )
-def test_an_archive_lies_where_helm_would_look(repository: str, entry: str, archive: str) -> None:
+def test_an_archive_url_is_resolved_as_in_helm(repository: str, entry: str, archive: str) -> None:
     assert str(archive_url(URL(repository), ChartVersion(version="1.0.0", url=entry))) == archive
 
 
 @pytest.mark.parametrize(
     "entry", ["file:///etc/passwd", "ftp://example.com/a.tgz", "https://u:p@example.com/a", "http://"]
 )
-def test_an_archive_does_not_lie_anywhere(entry: str) -> None:
+def test_an_invalid_archive_url_is_refused(entry: str) -> None:
     with pytest.raises(AddressRefused) as caught:
         archive_url(URL("https://example.com"), ChartVersion(version="1.0.0", url=entry))
     assert "u:p" not in caught.value.message
@@ -184,7 +186,7 @@ def test_an_archive_does_not_lie_anywhere(entry: str) -> None:
 @pytest.mark.parametrize(
     "url", ["", "example.com", "https://", "file:///charts", "http://[bad", "https://u:p@example.com"]
 )
-def test_an_address_that_is_none_is_refused(url: str) -> None:
+def test_an_invalid_url_is_refused(url: str) -> None:
     with pytest.raises(AddressRefused):
         _ = Repository(url=url).location
 

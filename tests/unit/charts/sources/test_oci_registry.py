@@ -113,10 +113,10 @@ async def test_a_chart_is_pulled_by_its_exact_version(sources: ChartSources, reg
     assert (resolved.version, resolved.digest) == ("0.1.0", hashlib.sha256(archive).hexdigest())
     assert (await sources.fetch(resolved)).path.read_bytes() == archive
     assert registry.count("/v2/acme/hello/tags/list") == 0
-    assert MANIFEST_TYPE in registry.asked[0].headers["Accept"]
+    assert MANIFEST_TYPE in registry.requests[0].headers["Accept"]
 
 
-async def test_a_range_is_found_among_the_tags(sources: ChartSources, registry: Registry) -> None:
+async def test_a_range_is_resolved_from_the_tags(sources: ChartSources, registry: Registry) -> None:
     for tag in ("latest", "1", "1.9", "20260101", "sha-123456", "0.9.0", "1.2.3_build", "1.3.0-rc.1"):
         registry.push("acme/hello", tag, chart_archive())
     resolved = await sources.resolve(registry.request(version=">=1"))
@@ -129,14 +129,12 @@ async def test_a_plus_is_an_underscore_in_a_tag(sources: ChartSources, registry:
     assert (await sources.resolve(registry.request(version="0.1.0+b7"))).version == "0.1.0+b7"
 
 
-async def test_a_version_short_of_numbers_is_a_range_when_there_is_no_such_tag(
-    sources: ChartSources, registry: Registry
-) -> None:
+async def test_a_short_version_is_a_range_when_no_such_tag_exists(sources: ChartSources, registry: Registry) -> None:
     registry.push("acme/hello", "1.2.3")
     assert (await sources.resolve(registry.request(version="1.2"))).version == "1.2.3"
 
 
-async def test_an_address_that_ends_in_the_chart_is_the_chart(sources: ChartSources, registry: Registry) -> None:
+async def test_an_address_that_ends_in_the_chart_name_is_the_chart(sources: ChartSources, registry: Registry) -> None:
     registry.push("acme/hello", "0.1.0")
     assert (await sources.resolve(registry.request(path="/acme/hello"))).version == "0.1.0"
     registry.push("other/other", "0.1.0")
@@ -156,16 +154,16 @@ async def test_tags_are_read_page_by_page(sources: ChartSources, registry: Regis
     assert (await sources.resolve(registry.request(version="*"))).version == "0.2.0"
 
 
-async def test_pages_of_tags_do_not_lead_elsewhere_or_on_for_ever(sources: ChartSources, registry: Registry) -> None:
+async def test_pages_of_tags_stay_on_the_registry_and_are_limited(sources: ChartSources, registry: Registry) -> None:
     registry.push("acme/hello", "0.1.0")
     async with WebServer() as elsewhere:
         for link in (f"<{elsewhere.url('/v2/x')}>; rel=next", '</v2/acme/hello/tags/list?again>; rel="next"'):
             registry.routes["/v2/acme/hello/tags/list"] = Reply(b'{"tags": ["0.1.0"]}', headers={"Link": link})
             assert (await sources.resolve(registry.request(version="*"), revalidate=True)).version == "0.1.0"
-        assert not elsewhere.asked
+        assert not elsewhere.requests
 
 
-async def test_versions_that_exist_are_named_when_one_does_not(sources: ChartSources, registry: Registry) -> None:
+async def test_a_missing_version_lists_the_existing_ones(sources: ChartSources, registry: Registry) -> None:
     for version in ("0.1.0", "0.2.0"):
         registry.push("acme/hello", version)
     for wanted in ("0.3.0", "^1"):
@@ -175,7 +173,7 @@ async def test_versions_that_exist_are_named_when_one_does_not(sources: ChartSou
         await sources.resolve(registry.request("hullo"))
 
 
-async def test_a_tag_that_was_just_pushed_is_found(sources: ChartSources, registry: Registry, clock: Clock) -> None:
+async def test_a_newly_pushed_tag_is_found(sources: ChartSources, registry: Registry, clock: Clock) -> None:
     registry.push("acme/hello", "0.1.0")
     with pytest.raises(ChartNotFound):
         await sources.resolve(registry.request(version="0.2.0"))
@@ -184,7 +182,7 @@ async def test_a_tag_that_was_just_pushed_is_found(sources: ChartSources, regist
     assert (await sources.resolve(registry.request(version="0.2.0"))).version == "0.2.0"
 
 
-async def test_a_missing_tag_is_no_verdict_while_the_registry_is_away(
+async def test_a_missing_tag_is_transient_while_the_registry_is_unavailable(
     sources: ChartSources, registry: Registry, clock: Clock
 ) -> None:
     registry.push("acme/hello", "0.1.0")
@@ -196,20 +194,20 @@ async def test_a_missing_tag_is_no_verdict_while_the_registry_is_away(
         await sources.resolve(registry.request(version="^1"))
 
 
-async def test_a_registry_is_asked_once_while_what_it_said_is_current(
+async def test_a_registry_is_requested_once_while_its_response_is_current(
     sources: ChartSources, registry: Registry, clock: Clock
 ) -> None:
     registry.push("acme/hello", "0.1.0")
     await asyncio.gather(*(sources.resolve(registry.request()) for _ in range(4)))
-    assert len(registry.asked) == 2
+    assert len(registry.requests) == 2
     clock.now += 301
     await sources.resolve(registry.request())
-    assert len(registry.asked) == 3
+    assert len(registry.requests) == 3
     await sources.resolve(registry.request(), revalidate=True)
-    assert len(registry.asked) == 4
+    assert len(registry.requests) == 4
 
 
-async def test_a_deployed_chart_stays_resolved_while_the_registry_is_away(
+async def test_a_deployed_chart_stays_resolved_while_the_registry_is_unavailable(
     sources: ChartSources, registry: Registry, clock: Clock
 ) -> None:
     registry.push("acme/hello", "0.1.0")
@@ -220,7 +218,7 @@ async def test_a_deployed_chart_stays_resolved_while_the_registry_is_away(
 
 
 @pytest.mark.parametrize(
-    ("manifest", "said"),
+    ("manifest", "expected_message"),
     [
         ({"manifests": [], "mediaType": INDEX_TYPE}, "an index of several images"),
         ({"config": {"mediaType": "application/vnd.oci.image.config.v1+json"}, "layers": []}, "not a Helm chart"),
@@ -229,17 +227,17 @@ async def test_a_deployed_chart_stays_resolved_while_the_registry_is_away(
          "must have exactly one chart layer"),
     ],
 )  # fmt: skip
-async def test_what_is_no_chart_is_refused(
-    sources: ChartSources, registry: Registry, manifest: object, said: str
+async def test_an_artifact_that_is_no_chart_is_refused(
+    sources: ChartSources, registry: Registry, manifest: object, expected_message: str
 ) -> None:
     registry.manifest("acme/hello", "0.1.0", manifest)
-    with pytest.raises(ChartSourceError, match=said) as caught:
+    with pytest.raises(ChartSourceError, match=expected_message) as caught:
         await sources.resolve(registry.request())
     assert caught.value.permanent
 
 
 @pytest.mark.parametrize("manifest", [b"<html>", b"[]", b"\xff"])
-async def test_a_manifest_that_is_no_object_is_a_passing_failure(
+async def test_a_malformed_manifest_is_a_transient_failure(
     sources: ChartSources, registry: Registry, manifest: bytes
 ) -> None:
     registry.manifest("acme/hello", "0.1.0", manifest)
@@ -260,68 +258,68 @@ async def test_a_layer_over_the_bound_is_refused(sources: ChartSources, registry
     registry.push("acme/hello", "0.1.0", b"\x1f\x8b" + b"x" * MIB, size=claimed)
     with pytest.raises(ChartInvalid, match="more than 1,048,576 bytes"):
         await sources.resolve(registry.request())
-    assert sum("/blobs/" in asked.path for asked in registry.asked) == (0 if claimed > MIB else 1)
+    assert sum("/blobs/" in request.path for request in registry.requests) == (0 if claimed > MIB else 1)
 
 
 @pytest.mark.parametrize(
     ("chart", "path"), [("Hello", "/acme"), ("hello", "/Acme"), ("../x", "/acme"), ("a b", "/acme")]
 )
-async def test_a_name_that_no_registry_has_is_refused(
+async def test_an_invalid_registry_name_is_refused(
     sources: ChartSources, registry: Registry, chart: str, path: str
 ) -> None:
     with pytest.raises(ChartSourceError, match="not a valid chart name in a registry") as caught:
         await sources.resolve(registry.request(chart, path=path))
     assert caught.value.permanent
-    assert not registry.asked
+    assert not registry.requests
 
 
-async def test_plain_http_is_for_hosts_that_say_they_are_loopback(registry: Registry, tmp_path: Path) -> None:
+async def test_plain_http_is_used_only_for_loopback_names(registry: Registry, tmp_path: Path) -> None:
     registry.push("acme/hello", "0.1.0")
     settings = Settings(cache_dir=tmp_path, allow_loopback_repositories=True)
     async with ChartSources(settings, resolver=StaticResolver(registry=[["127.0.0.1"]])) as sources:
         url = f"oci://registry.example.com:{registry.url().port}/acme"
         with pytest.raises(SourceUnavailable, match=r"https://registry\.example\.com"):
             await sources.resolve(ChartRequest(repository=Repository(url=url), chart="hello", version="0.1.0"))
-    assert not registry.asked
+    assert not registry.requests
 
 
 async def test_loopback_is_refused_unless_it_is_allowed(registry: Registry, tmp_path: Path) -> None:
     async with ChartSources(Settings(cache_dir=tmp_path)) as strict:
         with pytest.raises(AddressRefused):
             await strict.resolve(registry.request())
-    assert not registry.asked
+    assert not registry.requests
 
 
-async def test_a_registry_may_ask_for_a_password(sources: ChartSources, registry: Registry) -> None:
+async def test_basic_authentication_is_supported(sources: ChartSources, registry: Registry) -> None:
     registry.push("acme/hello", "0.1.0")
     registry.protect('Basic realm="registry"', allowed=JANES_HEADER)
     assert (await sources.resolve(registry.request(credentials=JANE))).version == "0.1.0"
-    assert [asked.headers.get("Authorization") for asked in registry.asked] == [None, JANES_HEADER, JANES_HEADER]
+    assert [request.headers.get("Authorization") for request in registry.requests] == [None, JANES_HEADER, JANES_HEADER]
 
 
-async def test_a_registry_may_send_for_a_token(sources: ChartSources, registry: Registry) -> None:
+async def test_token_authentication_is_supported(sources: ChartSources, registry: Registry) -> None:
     registry.push("acme/hello", "0.1.0")
     registry.issue("t1", expires_in=300)
     challenge = f'Bearer realm="{registry.url("/token")}",service="reg \\"x\\"",scope="repository:acme/hello:pull"'
     registry.protect(challenge, allowed="Bearer t1")
     assert (await sources.resolve(registry.request(credentials=JANE))).version == "0.1.0"
-    (asked,) = [asked for asked in registry.asked if asked.path == "/token"]
-    assert asked.headers["Authorization"] == JANES_HEADER
-    assert "scope=repository:acme/hello:pull" in asked.target
-    assert 'service=reg+"x"' in asked.target.replace("%22", '"').replace("%20", "+")
-    assert JANES_HEADER not in [one.headers.get("Authorization") for one in registry.asked if one.path != "/token"]
+    (request,) = [request for request in registry.requests if request.path == "/token"]
+    assert request.headers["Authorization"] == JANES_HEADER
+    assert "scope=repository:acme/hello:pull" in request.target
+    assert 'service=reg+"x"' in request.target.replace("%22", '"').replace("%20", "+")
+    assert JANES_HEADER not in [one.headers.get("Authorization") for one in registry.requests if one.path != "/token"]
 
 
-async def test_a_token_may_be_had_by_anybody(sources: ChartSources, registry: Registry) -> None:
+async def test_an_anonymous_token_is_requested_without_credentials(sources: ChartSources, registry: Registry) -> None:
     registry.push("acme/hello", "0.1.0")
     registry.routes["/token"] = Reply(b'{"access_token": "anonymous"}')
     registry.protect(f'Bearer realm="{registry.url("/token")}"', allowed="Bearer anonymous")
     assert (await sources.resolve(registry.request())).version == "0.1.0"
     assert registry.authorizations("/token") == [None]
-    assert "scope=repository:acme/hello:pull" in next(one.target for one in registry.asked if one.path == "/token")
+    assert "scope=repository:acme/hello:pull" in next(one.target for one in registry.requests if one.path == "/token")
 
 
-async def test_a_token_is_used_until_it_ends(sources: ChartSources, registry: Registry, clock: Clock) -> None:
+async def test_a_token_is_used_until_it_expires(sources: ChartSources, registry: Registry, clock: Clock) -> None:
     registry.push("acme/hello", "0.1.0")
     registry.issue("t1", expires_in=120)
     registry.protect(f'Bearer realm="{registry.url("/token")}"', allowed="Bearer t1")
@@ -334,7 +332,7 @@ async def test_a_token_is_used_until_it_ends(sources: ChartSources, registry: Re
     assert registry.count("/token") == 2
 
 
-async def test_a_token_that_is_not_taken_any_more_is_replaced(sources: ChartSources, registry: Registry) -> None:
+async def test_a_rejected_token_is_replaced(sources: ChartSources, registry: Registry) -> None:
     archive = registry.push("acme/hello", "0.1.0")
     registry.issue("t1")
     registry.protect(f'Bearer realm="{registry.url("/token")}"', allowed="Bearer t1")
@@ -347,7 +345,7 @@ async def test_a_token_that_is_not_taken_any_more_is_replaced(sources: ChartSour
 
 @pytest.mark.parametrize("credentials", [JANE, None, TokenCredentials("wrong")])
 @pytest.mark.parametrize("challenge", ['Basic realm="x"', "Bearer realm=TOKEN", "Negotiate", ""])
-async def test_a_registry_that_lets_nobody_in_denies_access(
+async def test_a_registry_that_rejects_every_request_denies_access(
     sources: ChartSources, registry: Registry, credentials: RepositoryCredentials | None, challenge: str
 ) -> None:
     registry.push("acme/hello", "0.1.0")
@@ -356,12 +354,12 @@ async def test_a_registry_that_lets_nobody_in_denies_access(
     with pytest.raises(ChartSourceError, match="access is denied") as caught:
         await sources.resolve(registry.request(credentials=credentials))
     assert caught.value.permanent
-    assert len(registry.asked) <= 3
+    assert len(registry.requests) <= 3
     if isinstance(credentials, TokenCredentials):
         assert registry.count("/token") == 0
 
 
-async def test_a_ready_made_token_goes_to_the_registry_alone(sources: ChartSources, registry: Registry) -> None:
+async def test_a_configured_token_is_sent_only_to_the_registry(sources: ChartSources, registry: Registry) -> None:
     registry.push("acme/hello", "0.1.0")
     registry.issue("other")
     registry.protect(f'Bearer realm="{registry.url("/token")}"', allowed="Bearer mine")
@@ -379,7 +377,7 @@ async def test_a_ready_made_token_goes_to_the_registry_alone(sources: ChartSourc
         "",
     ],
 )
-async def test_a_realm_keeps_to_the_rules_of_addresses(sources: ChartSources, registry: Registry, realm: str) -> None:
+async def test_a_realm_must_satisfy_the_address_rule(sources: ChartSources, registry: Registry, realm: str) -> None:
     registry.push("acme/hello", "0.1.0")
     registry.protect(f'Bearer realm="{realm}"', allowed="nothing")
     with pytest.raises(AddressRefused):
@@ -398,7 +396,7 @@ async def test_a_realm_on_another_name_of_a_plain_registry_is_refused(
 
 
 @pytest.mark.parametrize("answer", [b"", b"{}", b"[]", b'{"token": ""}', b'{"token": "a\\nb"}', b'{"token": 1}'])
-async def test_a_token_that_is_none_is_a_passing_failure(
+async def test_an_invalid_token_response_is_a_transient_failure(
     sources: ChartSources, registry: Registry, answer: bytes
 ) -> None:
     registry.push("acme/hello", "0.1.0")
@@ -408,7 +406,7 @@ async def test_a_token_that_is_none_is_a_passing_failure(
         await sources.resolve(registry.request())
 
 
-async def test_a_token_over_the_bound_is_a_passing_failure(sources: ChartSources, registry: Registry) -> None:
+async def test_a_token_over_the_limit_is_a_transient_failure(sources: ChartSources, registry: Registry) -> None:
     registry.push("acme/hello", "0.1.0")
     registry.issue("t" * MIB)
     registry.protect(f'Bearer realm="{registry.url("/token")}"', allowed="nothing")
@@ -416,7 +414,7 @@ async def test_a_token_over_the_bound_is_a_passing_failure(sources: ChartSources
         await sources.resolve(registry.request())
 
 
-async def test_credentials_do_not_follow_a_layer_to_its_store(sources: ChartSources, registry: Registry) -> None:
+async def test_credentials_are_not_sent_to_the_store_of_a_layer(sources: ChartSources, registry: Registry) -> None:
     archive = registry.push("acme/hello", "0.1.0")
     blob = f"/v2/acme/hello/blobs/sha256:{hashlib.sha256(archive).hexdigest()}"
     async with WebServer() as store:
@@ -440,7 +438,7 @@ async def test_a_challenge_of_a_store_is_not_answered(sources: ChartSources, reg
         assert store.count("/token") == 0
 
 
-async def test_a_registry_is_asked_whether_it_answers(sources: ChartSources, registry: Registry) -> None:
+async def test_a_registry_is_pinged(sources: ChartSources, registry: Registry) -> None:
     repository = registry.request().repository
     with pytest.raises(ChartSourceError, match="does not respond like a registry"):
         await sources.list_charts(repository)
@@ -467,7 +465,7 @@ async def indexed(site: WebServer, registry: Registry, url: str, **entry: object
     return ChartRequest(repository=Repository(url=str(site.url(""))), chart="hello", version="0.1.0")
 
 
-async def test_an_index_may_lead_to_a_registry(sources: ChartSources, registry: Registry) -> None:
+async def test_an_index_entry_may_refer_to_a_registry(sources: ChartSources, registry: Registry) -> None:
     archive = registry.push("acme/hello", "0.1.0")
     digest = hashlib.sha256(archive).hexdigest()
     async with WebServer() as site:
@@ -480,7 +478,7 @@ async def test_an_index_may_lead_to_a_registry(sources: ChartSources, registry: 
 
 
 @pytest.mark.parametrize(("entry", "kind"), [({"digest": "0" * 64}, DigestMismatch), ({}, ChartNotFound)])
-async def test_an_index_that_leads_to_nothing_in_a_registry_is_refused(
+async def test_an_index_entry_that_refers_to_a_missing_chart_is_refused(
     sources: ChartSources, registry: Registry, entry: dict[str, object], kind: type[XAppError]
 ) -> None:
     registry.push("acme/hello", "0.1.0")

@@ -1,4 +1,4 @@
-"""Cached data of a repository is reloaded, and serves while the repository is unavailable."""
+"""Cached data of a repository is reloaded, and used while the repository is unavailable."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def values(clock: Clock) -> RefreshingCache[str, int]:
     return RefreshingCache(capacity=2, clock=clock)
 
 
-async def test_a_value_is_loaded_again_when_it_is_older_than_wished(
+async def test_a_value_older_than_max_age_is_loaded_again(
     values: RefreshingCache[str, int], source: Source, clock: Clock
 ) -> None:
     assert await values.get("a", source.load, Freshness(max_age=10)) == 1
@@ -53,12 +53,12 @@ async def test_a_value_is_loaded_again_when_it_is_older_than_wished(
     assert source.given == [None, 1]
 
 
-async def test_revalidation_does_not_look_at_the_age(values: RefreshingCache[str, int], source: Source) -> None:
+async def test_revalidation_ignores_the_age(values: RefreshingCache[str, int], source: Source) -> None:
     await values.get("a", source.load, Freshness(max_age=10))
     assert await values.get("a", source.load, Freshness(max_age=10, revalidate=True)) == 2
 
 
-async def test_what_is_known_serves_while_the_source_is_away(
+async def test_a_cached_value_is_returned_while_the_source_is_unavailable(
     values: RefreshingCache[str, int], source: Source, clock: Clock
 ) -> None:
     await values.get("a", source.load, Freshness(max_age=10))
@@ -71,7 +71,7 @@ async def test_what_is_known_serves_while_the_source_is_away(
         await values.get("a", source.load, Freshness(max_age=10, revalidate=True))
 
 
-async def test_what_is_known_to_be_gone_does_not_serve(
+async def test_a_cached_value_is_not_returned_once_the_source_says_not_found(
     values: RefreshingCache[str, int], source: Source, clock: Clock
 ) -> None:
     await values.get("a", source.load, Freshness(max_age=10))
@@ -81,7 +81,7 @@ async def test_what_is_known_to_be_gone_does_not_serve(
         await values.get("a", source.load, Freshness(max_age=10))
 
 
-async def test_a_failure_that_took_long_is_not_tried_again_for_as_long(
+async def test_a_slow_failure_is_not_retried_for_as_long_as_it_took(
     values: RefreshingCache[str, int], source: Source, clock: Clock
 ) -> None:
     source.error, source.seconds = SourceUnavailable("did not answer"), 60.0
@@ -95,9 +95,7 @@ async def test_a_failure_that_took_long_is_not_tried_again_for_as_long(
     assert await values.get("a", source.load, Freshness(max_age=10)) == 3
 
 
-async def test_a_failure_that_is_remembered_is_of_the_kind_that_it_was(
-    values: RefreshingCache[str, int], source: Source
-) -> None:
+async def test_a_cached_failure_keeps_its_type(values: RefreshingCache[str, int], source: Source) -> None:
     source.error, source.seconds = SourceTimeout("did not deliver"), 60.0
     for _ in range(2):
         with pytest.raises(SourceTimeout):
@@ -105,7 +103,7 @@ async def test_a_failure_that_is_remembered_is_of_the_kind_that_it_was(
     assert source.loads == 1
 
 
-async def test_revalidation_tries_again_at_once(values: RefreshingCache[str, int], source: Source) -> None:
+async def test_revalidation_retries_at_once(values: RefreshingCache[str, int], source: Source) -> None:
     source.error, source.seconds = SourceUnavailable("did not answer"), 60.0
     with pytest.raises(SourceUnavailable):
         await values.get("a", source.load, Freshness(max_age=10))
@@ -113,7 +111,7 @@ async def test_revalidation_tries_again_at_once(values: RefreshingCache[str, int
     assert await values.get("a", source.load, Freshness(max_age=10, revalidate=True)) == 2
 
 
-async def test_a_failure_is_forgotten_when_the_source_is_back(
+async def test_a_cached_failure_is_dropped_when_the_source_recovers(
     values: RefreshingCache[str, int], source: Source, clock: Clock
 ) -> None:
     source.error, source.seconds = SourceUnavailable("did not answer"), 60.0
@@ -125,9 +123,7 @@ async def test_a_failure_is_forgotten_when_the_source_is_back(
     assert await values.get("a", source.load, Freshness(max_age=10, stale_ok=False)) == 3
 
 
-async def test_a_failure_that_was_quick_is_tried_again_at_once(
-    values: RefreshingCache[str, int], source: Source
-) -> None:
+async def test_a_quick_failure_is_retried_at_once(values: RefreshingCache[str, int], source: Source) -> None:
     source.error = SourceUnavailable("connection refused")
     for _ in range(2):
         with pytest.raises(SourceUnavailable):
@@ -135,7 +131,9 @@ async def test_a_failure_that_was_quick_is_tried_again_at_once(
     assert source.loads == 2
 
 
-async def test_the_least_recently_used_goes_first(values: RefreshingCache[str, int], source: Source) -> None:
+async def test_the_least_recently_used_value_is_evicted_first(
+    values: RefreshingCache[str, int], source: Source
+) -> None:
     for key in ("a", "b", "a", "c"):
         await values.get(key, source.load, Freshness(max_age=10))
     assert source.loads == 3

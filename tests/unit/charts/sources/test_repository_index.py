@@ -65,19 +65,19 @@ def test_charts_with_versions_are_found_by_name_and_description() -> None:
     assert found == [["hello"], ["hello"], ["hello"], [], []]
 
 
-def test_the_latest_version_is_a_release_where_there_is_one() -> None:
+def test_the_latest_version_is_a_release_if_one_exists() -> None:
     assert read(INDEX).latest("hello").version == "0.10.0"
     only = "entries: {new: [{version: 1.0.0-rc.2, urls: [a]}, {version: 1.0.0-rc.10+x-1, urls: [b]}]}"
     assert read(only).latest("new").version == "1.0.0-rc.10+x-1"
 
 
-def test_a_name_that_no_xapp_could_give_is_not_listed() -> None:
+def test_a_chart_with_an_invalid_name_is_not_listed() -> None:
     versions = [{"version": "1.0.0", "urls": ["a"]}]
     index = read(json.dumps({"entries": dict.fromkeys(("x" * 254, "b", "a"), versions)}))
     assert index.names == ("a", "b")
 
 
-def test_what_is_needed_is_kept_newest_first() -> None:
+def test_versions_are_sorted_newest_first() -> None:
     index = read(INDEX)
     assert set(index.charts) == {"hello", "empty", "nothing"}
     assert [entry.version for entry in index.versions("hello")] == ["1.0.0-rc.1", "0.10.0", "0.2.0"]
@@ -100,7 +100,7 @@ def test_an_index_may_be_compressed_or_json(data: bytes | str) -> None:
     assert read(data).charts == read(INDEX).charts
 
 
-def test_the_digest_tells_two_states_apart() -> None:
+def test_the_digest_differs_between_two_states() -> None:
     assert read(INDEX).digest == read(INDEX).digest != read(INDEX + "\n").digest
 
 
@@ -123,7 +123,7 @@ def test_entries_that_helm_skips_are_skipped(entry: str) -> None:
     assert [kept.version for kept in index.versions("a")] == ["2.0.0"]
 
 
-def test_keys_that_are_no_text_are_skipped() -> None:
+def test_keys_that_are_no_strings_are_skipped() -> None:
     index = read(
         "apiVersion: v1\n? [a, b]\n: {c: d}\nentries:\n  a:\n  - {version: 1.0.0, urls: [a.tgz], ? {x: y} : z}\n"
     )
@@ -131,7 +131,7 @@ def test_keys_that_are_no_text_are_skipped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "expected_message"),
     [
         ("", "is empty"),
         ("# nothing\n", "is empty"),
@@ -145,9 +145,9 @@ def test_keys_that_are_no_text_are_skipped() -> None:
         (gzip.compress(INDEX.encode())[:-10], "gzip compression is damaged"),
     ],
 )
-def test_what_is_no_index_is_refused(data: bytes | str, said: str) -> None:
+def test_an_invalid_index_is_refused(data: bytes | str, expected_message: str) -> None:
     message = refusal(data)
-    assert said in message
+    assert expected_message in message
     assert "helm repo index" in message
 
 
@@ -179,9 +179,7 @@ entries = st.fixed_dictionaries(
 
 
 @given(st.dictionaries(texts, st.lists(entries, max_size=3), max_size=3), junk)
-def test_the_versions_are_those_that_a_whole_parse_finds(
-    charts: dict[str, list[dict[str, object]]], other: object
-) -> None:
+def test_the_versions_equal_those_of_a_full_parse(charts: dict[str, list[dict[str, object]]], other: object) -> None:
     text = yaml.safe_dump({"apiVersion": "v1", "other": other, "entries": charts}, allow_unicode=True)
     found = read(text)
     assert {name: sorted(entry.version for entry in listed) for name, listed in found.charts.items()} == {

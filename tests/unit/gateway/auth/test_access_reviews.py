@@ -1,4 +1,4 @@
-"""How many access reviews the API server gets; a real HTTP server stands in for it."""
+"""How many access reviews the API server gets; a test server replaces it."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from xapp_operator.kube.client import KubeClient
 
 @dataclass
 class FakeReviewServer:
-    """Answers SelfSubjectAccessReviews, and notes what it was asked."""
+    """Answers SelfSubjectAccessReviews, and records the reviewed resources."""
 
-    asked: list[JsonObject] = field(default_factory=list)
+    reviewed: list[JsonObject] = field(default_factory=list)
     tokens: list[str] = field(default_factory=list)
     allowed: bool = True
     status: int = 201
@@ -42,7 +42,7 @@ class FakeReviewServer:
 
     async def review(self, request: web.Request) -> web.Response:
         body = await request.json()
-        self.asked.append(body["spec"]["resourceAttributes"])
+        self.reviewed.append(body["spec"]["resourceAttributes"])
         self.tokens.append(request.headers.get("Authorization", ""))
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
@@ -50,20 +50,20 @@ class FakeReviewServer:
         self.at_once -= 1
         if self.status != 201:
             return web.json_response({"kind": "Status", "message": "no", "code": self.status}, status=self.status)
-        allowed = self.allowed or self.asked_for(body) in self.only
+        allowed = self.allowed or self.requested_namespace(body) in self.only
         return web.json_response({"kind": "SelfSubjectAccessReview", "status": {"allowed": allowed}}, status=201)
 
     @staticmethod
-    def asked_for(body: JsonObject) -> str:
+    def requested_namespace(body: JsonObject) -> str:
         return text(obj(obj(body, "spec"), "resourceAttributes"), "namespace")
 
 
 @asynccontextmanager
 async def review_server(folder: Path) -> AsyncIterator[tuple[FakeReviewServer, KubeClient]]:
-    judge = FakeReviewServer()
-    judge.answers.set()
+    server = FakeReviewServer()
+    server.answers.set()
     app = web.Application()
-    app.router.add_post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", judge.review)
+    app.router.add_post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", server.review)
     runner = web.AppRunner(app)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
@@ -73,7 +73,7 @@ async def review_server(folder: Path) -> AsyncIterator[tuple[FakeReviewServer, K
     kubeconfig.write_text(UNREACHABLE_KUBECONFIG.replace("127.0.0.1:1", f"127.0.0.1:{port}"))
     try:
         async with await KubeClient.connect(Settings.model_validate({"KUBECONFIG": str(kubeconfig)})) as kube:
-            yield judge, kube
+            yield server, kube
     finally:
         await runner.cleanup()
 
@@ -83,20 +83,20 @@ def caller(kube: KubeClient, reviews: AccessReviews, *, token: str = "abc") -> C
 
 
 async def test_concurrent_requests_share_one_review(tmp_path: Path) -> None:
-    async with review_server(tmp_path) as (judge, kube):
-        judge.answers.clear()
+    async with review_server(tmp_path) as (server, kube):
+        server.answers.clear()
         who = caller(kube, AccessReviews())
         requests = [asyncio.create_task(who.is_allowed("list", namespace=None)) for _ in range(50)]
-        await eventually(lambda: judge.asked, what="the first question")
-        judge.answers.set()
+        await eventually(lambda: server.reviewed, what="the first review")
+        server.answers.set()
 
         assert await asyncio.gather(*requests) == [True] * 50
-        assert judge.asked == [{"group": "xapp-operator.io", "resource": "xapps", "verb": "list"}]
-        assert judge.tokens == ["Bearer abc"]
+        assert server.reviewed == [{"group": "xapp-operator.io", "resource": "xapps", "verb": "list"}]
+        assert server.tokens == ["Bearer abc"]
 
 
 async def test_a_review_counts_only_for_its_token_verb_and_namespace(tmp_path: Path) -> None:
-    async with review_server(tmp_path) as (judge, kube):
+    async with review_server(tmp_path) as (server, kube):
         kept = AccessReviews()
         for _ in range(2):
             await caller(kube, kept).is_allowed("list", namespace=None)
@@ -104,14 +104,14 @@ async def test_a_review_counts_only_for_its_token_verb_and_namespace(tmp_path: P
             await caller(kube, kept).is_allowed("get", namespace="a")
             await caller(kube, kept, token="other").is_allowed("get", namespace="a")
 
-        assert len(judge.asked) == 4
+        assert len(server.reviewed) == 4
 
 
-async def test_a_review_is_made_again_when_it_has_expired(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with review_server(tmp_path) as (judge, kube):
+async def test_an_expired_review_is_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with review_server(tmp_path) as (server, kube):
         who = caller(kube, AccessReviews())
         await who.require_allowed("list", namespace="a")
-        judge.allowed = False
+        server.allowed = False
         await who.require_allowed("list", namespace="a")
         monkeypatch.setattr(access_reviews, "REVIEW_SECONDS", 0.0)
 
@@ -119,14 +119,14 @@ async def test_a_review_is_made_again_when_it_has_expired(tmp_path: Path, monkey
             await who.require_allowed("list", namespace="a")
 
 
-async def test_a_cached_review_counts_while_the_api_server_is_away(
+async def test_a_cached_review_counts_while_the_api_server_is_unavailable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with review_server(tmp_path) as (judge, kube):
+    async with review_server(tmp_path) as (server, kube):
         who = caller(kube, AccessReviews())
         await who.require_allowed("list", namespace="a")
         monkeypatch.setattr(access_reviews, "REVIEW_SECONDS", 0.0)
-        judge.status = 503
+        server.status = 503
 
         await who.require_allowed("list", namespace="a")
         with pytest.raises(ApiUnavailable):
@@ -137,27 +137,27 @@ async def test_a_cached_review_counts_while_the_api_server_is_away(
 
 
 async def test_an_unknown_token_is_refused_each_time(tmp_path: Path) -> None:
-    async with review_server(tmp_path) as (judge, kube):
-        judge.status = 401
+    async with review_server(tmp_path) as (server, kube):
+        server.status = 401
         who = caller(kube, AccessReviews())
         for _ in range(2):
             with pytest.raises(Unauthenticated):
                 await who.authenticate()
 
-        assert len(judge.asked) == 2
+        assert len(server.reviewed) == 2
 
 
 async def test_cancelling_one_waiter_keeps_the_shared_review_running(tmp_path: Path) -> None:
-    async with review_server(tmp_path) as (judge, kube):
-        judge.answers.clear()
+    async with review_server(tmp_path) as (server, kube):
+        server.answers.clear()
         who = caller(kube, AccessReviews())
         first, second = (asyncio.create_task(who.is_allowed("list", namespace=None)) for _ in range(2))
-        await eventually(lambda: judge.asked, what="the first question")
+        await eventually(lambda: server.reviewed, what="the first review")
         first.cancel()
-        judge.answers.set()
+        server.answers.set()
 
         assert await second is True
-        assert len(judge.asked) == 1
+        assert len(server.reviewed) == 1
 
 
 async def test_the_number_of_cached_reviews_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,17 +171,17 @@ async def test_the_number_of_cached_reviews_is_bounded(tmp_path: Path, monkeypat
 
 
 async def test_a_review_of_an_impossible_namespace_is_not_cached(tmp_path: Path) -> None:
-    async with review_server(tmp_path) as (judge, kube):
+    async with review_server(tmp_path) as (server, kube):
         kept = AccessReviews()
         for namespace in ("a" * 63, "a" * 64):
             for _ in range(2):
                 await caller(kube, kept).is_allowed("list", namespace=namespace)
-        assert [len(str(asked["namespace"])) for asked in judge.asked] == [63, 64, 64]
+        assert [len(str(reviewed["namespace"])) for reviewed in server.reviewed] == [63, 64, 64]
         assert len(kept._reviews) == 1
 
 
 class FakeClock:
-    """Time as the reviews see it; it stands still until a test moves it on."""
+    """The clock of the reviews, which only a test advances."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -201,103 +201,101 @@ MANY = frozenset(f"n{at}" for at in range(2000))
 
 
 async def test_a_caller_who_may_list_everywhere_takes_one_review(tmp_path: Path) -> None:
-    async with review_server(tmp_path) as (judge, kube):
+    async with review_server(tmp_path) as (server, kube):
         assert await caller(kube, AccessReviews()).allowed_namespaces("list", among=MANY) is None
-        assert len(judge.asked) == 1
+        assert len(server.reviewed) == 1
 
 
 async def test_a_list_of_all_namespaces_has_only_the_allowed_ones(tmp_path: Path) -> None:
-    async with review_server(tmp_path) as (judge, kube):
-        judge.allowed, judge.only = False, {"a", "c"}
+    async with review_server(tmp_path) as (server, kube):
+        server.allowed, server.only = False, {"a", "c"}
         who = caller(kube, AccessReviews())
         found = await who.allowed_namespaces("list", among=frozenset("abc"))
 
         assert found == frozenset({"a", "c"})
         assert await who.allowed_namespaces("list", among=frozenset("abc")) is found
-        assert len(judge.asked) == 4
+        assert len(server.reviewed) == 4
         assert await who.allowed_namespaces("list", among=frozenset("cd")) == frozenset({"a", "c"})
-        assert len(judge.asked) == 5
+        assert len(server.reviewed) == 5
         assert await who.allowed_namespaces("list", among=frozenset("ab")) == frozenset({"a", "c"})
-        assert len(judge.asked) == 5
+        assert len(server.reviewed) == 5
 
 
 async def test_concurrent_requests_share_bounded_reviews_of_thousands_of_namespaces(
     tmp_path: Path,
 ) -> None:
-    async with review_server(tmp_path) as (judge, kube):
-        judge.allowed, judge.only = False, {"n7"}
+    async with review_server(tmp_path) as (server, kube):
+        server.allowed, server.only = False, {"n7"}
         who = caller(kube, AccessReviews())
         await who.authenticate()
-        judge.answers.clear()
+        server.answers.clear()
         requests = [asyncio.create_task(who.allowed_namespaces("list", among=MANY)) for _ in range(50)]
-        await eventually(
-            lambda: judge.at_once == REVIEW_CONCURRENCY, what="as many questions as may be asked at a time"
-        )
-        judge.answers.set()
+        await eventually(lambda: server.at_once == REVIEW_CONCURRENCY, what="as many reviews as may run at a time")
+        server.answers.set()
         answers = await asyncio.gather(*requests)
 
         assert answers == [frozenset({"n7"})] * 50
-        assert len(judge.asked) == 1 + len(MANY)
-        assert judge.most_at_once == REVIEW_CONCURRENCY
+        assert len(server.reviewed) == 1 + len(MANY)
+        assert server.most_at_once == REVIEW_CONCURRENCY
 
 
 async def test_a_revoked_permission_ends_within_seconds_and_denied_namespaces_are_reviewed_slowly(
     tmp_path: Path, clock: FakeClock
 ) -> None:
-    async with review_server(tmp_path) as (judge, kube):
-        judge.allowed, judge.only = False, {"n7", "n8"}
+    async with review_server(tmp_path) as (server, kube):
+        server.allowed, server.only = False, {"n7", "n8"}
         who = caller(kube, AccessReviews())
         await who.allowed_namespaces("list", among=MANY)
         clock.now += REVIEW_SECONDS
         await who.allowed_namespaces("list", among=MANY)
-        judge.asked.clear()
-        judge.only = {"n8", "n9"}
+        server.reviewed.clear()
+        server.only = {"n8", "n9"}
         clock.now += REVIEW_SECONDS
 
         assert await who.allowed_namespaces("list", among=MANY) == frozenset({"n8"})
-        assert [each.get("namespace") for each in judge.asked[:1]] == [None]
-        assert {each.get("namespace") for each in judge.asked[1:]} == {"n7", "n8"}
+        assert [each.get("namespace") for each in server.reviewed[:1]] == [None]
+        assert {each.get("namespace") for each in server.reviewed[1:]} == {"n7", "n8"}
         clock.now += DENIED_RECHECK_SECONDS_MAX
         assert await who.allowed_namespaces("list", among=MANY) == frozenset({"n8", "n9"})
 
 
 async def test_a_new_namespace_is_reviewed_again_soon(tmp_path: Path, clock: FakeClock) -> None:
-    async with review_server(tmp_path) as (judge, kube):
-        judge.allowed = False
+    async with review_server(tmp_path) as (server, kube):
+        server.allowed = False
         who = caller(kube, AccessReviews())
         for _ in range(2):
             await who.allowed_namespaces("list", among=MANY)
             clock.now += REVIEW_SECONDS
         assert await who.allowed_namespaces("list", among=MANY | {"new"}) == frozenset()
-        judge.only = {"new"}
+        server.only = {"new"}
         clock.now += REVIEW_SECONDS
 
         assert await who.allowed_namespaces("list", among=MANY | {"new"}) == frozenset({"new"})
-        assert len(judge.asked) < 2 * len(MANY) + 20
+        assert len(server.reviewed) < 2 * len(MANY) + 20
 
 
 async def test_a_frequent_caller_does_not_wait_for_new_reviews(tmp_path: Path, clock: FakeClock) -> None:
-    async with review_server(tmp_path) as (judge, kube):
-        judge.allowed, judge.only = False, {"a", "b"}
+    async with review_server(tmp_path) as (server, kube):
+        server.allowed, server.only = False, {"a", "b"}
         who = caller(kube, AccessReviews())
         found = await who.allowed_namespaces("list", among=frozenset("ab"))
         clock.now += REVIEW_SECONDS / 2
-        judge.only = {"a"}
-        judge.answers.clear()
+        server.only = {"a"}
+        server.answers.clear()
 
         assert await who.allowed_namespaces("list", among=frozenset("ab")) is found
-        judge.answers.set()
+        server.answers.set()
         clock.now += REVIEW_SECONDS / 2 - 1
-        await eventually(lambda: len(judge.asked) == 5, what="the question in the background")
+        await eventually(lambda: len(server.reviewed) == 5, what="the review in the background")
         assert await who.allowed_namespaces("list", among=frozenset("abc")) == frozenset({"a"})
 
 
-async def test_cached_namespaces_count_while_the_api_server_is_away(tmp_path: Path, clock: FakeClock) -> None:
-    async with review_server(tmp_path) as (judge, kube):
-        judge.allowed, judge.only = False, {"a"}
+async def test_cached_namespaces_count_while_the_api_server_is_unavailable(tmp_path: Path, clock: FakeClock) -> None:
+    async with review_server(tmp_path) as (server, kube):
+        server.allowed, server.only = False, {"a"}
         who = caller(kube, AccessReviews())
         await who.allowed_namespaces("list", among=frozenset("ab"))
-        judge.status = 503
+        server.status = 503
         clock.now += REVIEW_SECONDS * 2
 
         assert await who.allowed_namespaces("list", among=frozenset("ab")) == frozenset({"a"})
@@ -306,8 +304,8 @@ async def test_cached_namespaces_count_while_the_api_server_is_away(tmp_path: Pa
 
 
 async def test_namespaces_of_an_unknown_token_are_refused(tmp_path: Path) -> None:
-    async with review_server(tmp_path) as (judge, kube):
-        judge.status = 401
+    async with review_server(tmp_path) as (server, kube):
+        server.status = 401
         with pytest.raises(Unauthenticated):
             await caller(kube, AccessReviews()).allowed_namespaces("list", among=frozenset("ab"))
 

@@ -126,7 +126,7 @@ def test_same_origin_requests_pass_the_csrf_check(given: dict[str, str], proven:
 
 @dataclass
 class FakeSecretServer:
-    """Keeps one Secret as an API server would, and counts what it is asked."""
+    """Stores one Secret like an API server, and counts the requests."""
 
     data: dict[str, str] | None = None
     reads: int = 0
@@ -157,7 +157,7 @@ class FakeSecretServer:
 
 
 class FakeClock:
-    """Time that passes only when a test says so."""
+    """A clock that only a test advances."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -254,7 +254,7 @@ async def test_an_expired_session_and_a_garbled_cookie_are_ended(tmp_path: Path)
                 await keys.unseal(cookie)
 
 
-async def test_sessions_continue_while_the_api_server_is_away(tmp_path: Path) -> None:
+async def test_sessions_continue_while_the_api_server_is_unavailable(tmp_path: Path) -> None:
     async with secret_server(tmp_path) as (server, kube):
         clock = FakeClock()
         server.data = key(1)
@@ -274,8 +274,8 @@ async def test_a_secret_without_keys_and_a_missing_permission_are_reported(tmp_p
         with pytest.raises(KubeError, match="xapp-operator-system/xapp-gateway-session holds no session key"):
             await SessionKeys(kube, Settings()).seal("token", expires=later())
         for status in (401, 403):
-            # The gateway's own standing is not the caller's.
+            # A failure of the gateway's own credentials is not the caller's.
             server.status = status
-            with pytest.raises(KubeError, match="the gateway may not get or create the Secret") as told:
+            with pytest.raises(KubeError, match="the gateway may not get or create the Secret") as raised:
                 await SessionKeys(kube, Settings()).seal("token", expires=later())
-            assert told.value.status == 502
+            assert raised.value.status == 502

@@ -1,4 +1,4 @@
-"""Every xApp is in the store once, whichever source knows it first: an XApp or labels."""
+"""Every xApp is in the store once, whichever source reports it first: an XApp or labels."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ __all__ = ["connect"]
 
 
 class SourcesUnderTest:
-    """Labelled objects on a server, XApps by hand, the store they feed, and what it told."""
+    """Labelled objects on a server, XApps by hand, the store they feed, and its reported changes."""
 
     def __init__(self) -> None:
         self.server = LabelledObjects()
         self.store = XAppRecordStore()
-        self.told: list[tuple[str, str, str]] = []
-        self.store.subscribe(lambda change, entry: self.told.append((change, entry.name, entry.source)))
+        self.changes: list[tuple[str, str, str]] = []
+        self.store.subscribe(lambda change, entry: self.changes.append((change, entry.name, entry.source)))
         self.registered: XAppSources
 
     def xapp(self, name: str, *, release: str, change: ChangeType = "ADDED") -> None:
@@ -46,14 +46,14 @@ class SourcesUnderTest:
         await eventually(lambda: self.listed() == sorted(wanted), what=f"{wanted}; there is {self.listed()}")
 
     async def later(self) -> None:
-        """Wait until whatever was told before has been looked at."""
+        """Wait until the earlier changes have been processed."""
         await self.service("last")
         await eventually(lambda: self.store.get(NAMESPACE, "last") is not None, what="the last Service")
         await self.server.drop("services", DRAX, "last")
         await eventually(lambda: self.store.get(NAMESPACE, "last") is None, what="the last Service to go")
 
     def listed(self) -> list[tuple[str, str]]:
-        keys = {(NAMESPACE, name) for _, name, _ in self.told}
+        keys = {(NAMESPACE, name) for _, name, _ in self.changes}
         found = (self.store.get(*key) for key in keys)
         return sorted((entry.name, entry.source) for entry in found if entry is not None)
 
@@ -66,7 +66,7 @@ async def setup(connect: Connect) -> AsyncIterator[SourcesUnderTest]:
 
 @asynccontextmanager
 async def running_sources(connect: Connect, *, removal_seconds: float) -> AsyncIterator[SourcesUnderTest]:
-    """Hold both sources in sync with nothing."""
+    """Run both sources, synced and empty."""
     one = SourcesUnderTest()
     one.registered = XAppSources(
         await connect(one.server.handle), Settings(), store=one.store, removal_seconds=removal_seconds
@@ -127,7 +127,7 @@ async def test_xapps_hide_the_labels_of_their_release_until_the_last_is_gone(set
 
 
 async def test_a_release_with_the_name_of_another_releases_xapp_waits_for_the_name(setup: SourcesUnderTest) -> None:
-    """A path names one xApp."""
+    """A path identifies one xApp."""
     setup.xapp("r", release="another")
     await setup.service("a", release="r")
     await setup.later()
@@ -136,7 +136,7 @@ async def test_a_release_with_the_name_of_another_releases_xapp_waits_for_the_na
     await setup.until(("r", "labels"))
 
 
-async def test_an_object_with_our_label_but_without_helm_belongs_to_the_named_xapp(setup: SourcesUnderTest) -> None:
+async def test_an_object_with_the_operators_label_belongs_to_its_xapp_without_helm(setup: SourcesUnderTest) -> None:
     setup.xapp("mine", release="r")
     await setup.service("mine", selector=OURS)
     await setup.service("other", selector=OURS)

@@ -103,8 +103,8 @@ def test_a_recreated_xapp_replaces_the_old_one() -> None:
 
 def test_only_what_a_caller_could_see_counts_as_a_change() -> None:
     store = XAppRecordStore()
-    heard: list[tuple[str, str]] = []
-    end = store.subscribe(lambda change, one: heard.append((change, one.name)))
+    reported: list[tuple[str, str]] = []
+    end = store.subscribe(lambda change, one: reported.append((change, one.name)))
     store.put(build_xapp_entry(raw_xapp("x")))
     before = store.version
     store.put(build_xapp_entry(raw_xapp("x", metadata={"resourceVersion": "2"}, spec={"values": {"a": 1}})))
@@ -114,7 +114,7 @@ def test_only_what_a_caller_could_see_counts_as_a_change() -> None:
     store.remove("ric-xapps", "x")
     end()
     store.put(build_xapp_entry(raw_xapp("y")))
-    assert heard == [("added", "x"), ("modified", "x"), ("deleted", "x")]
+    assert reported == [("added", "x"), ("modified", "x"), ("deleted", "x")]
 
 
 def test_the_number_of_cached_scans_is_bounded() -> None:
@@ -152,7 +152,7 @@ def test_a_scan_is_reused_while_nothing_changes() -> None:
     assert len(store.select(XAppFilters(), sort="name", descending=False, within=within)) == 9
 
 
-def test_the_set_of_namespaces_stays_the_same_until_one_comes_or_goes() -> None:
+def test_the_set_of_namespaces_is_reused_until_one_is_added_or_removed() -> None:
     store = XAppRecordStore()
     store.put(entry(1))
     known = store.namespaces

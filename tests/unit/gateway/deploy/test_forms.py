@@ -1,4 +1,4 @@
-"""Which deployment forms are taken, and what a refusal says."""
+"""Which deployment forms are accepted, and the errors for others."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def test_an_upload_is_named_after_its_identity() -> None:
     assert taken.fields == form()
 
 
-def test_what_an_upload_does_not_use_is_dropped() -> None:
+def test_fields_unused_by_an_upload_are_dropped() -> None:
     taken = checked(chartName="hello", url="https://charts.example.com", repoName="acme")
 
     assert taken.fields == form()
 
 
-def test_everything_beyond_the_form_may_be_given() -> None:
+def test_optional_fields_are_accepted() -> None:
     beyond: JsonObject = {
         "chartVersion": ">=0.2 <1",
         "valuesFrom": [{"kind": "Secret", "name": "n", "key": "values.yaml", "optional": True}],
@@ -73,7 +73,7 @@ def test_everything_beyond_the_form_may_be_given() -> None:
     assert checked(**REMOTE, **beyond).fields == form(**REMOTE, **beyond)
 
 
-def test_null_is_as_good_as_left_out_and_clears_a_field_in_an_upgrade() -> None:
+def test_null_means_omitted_and_clears_a_field_in_an_upgrade() -> None:
     taken = checked(timeout=None, releaseName=None, values=None)
 
     assert taken.fields == form()
@@ -126,7 +126,7 @@ def test_null_is_as_good_as_left_out_and_clears_a_field_in_an_upgrade() -> None:
     ],
     ids=lambda value: str(value)[:40] if isinstance(value, dict) else "",
 )
-def test_a_wrong_field_is_named_with_its_rule(changes: dict[str, Any], field: str, says: str) -> None:
+def test_an_invalid_field_is_named_with_its_rule(changes: dict[str, Any], field: str, says: str) -> None:
     with pytest.raises(FormInvalid) as refusal:
         checked(**changes)
 
@@ -136,7 +136,7 @@ def test_a_wrong_field_is_named_with_its_rule(changes: dict[str, Any], field: st
     assert says in found[f"xAppForm.{field}"]
 
 
-def test_all_wrong_fields_are_named_at_once() -> None:
+def test_all_invalid_fields_are_named_at_once() -> None:
     with pytest.raises(FormInvalid) as refusal:
         checked(version="v1", team="", owner=1, namespace="A", surprise=1)
 
@@ -149,14 +149,14 @@ def test_all_wrong_fields_are_named_at_once() -> None:
     }
 
 
-def test_a_refusal_stays_small_however_much_is_wrong() -> None:
+def test_an_error_with_many_invalid_fields_is_bounded() -> None:
     with pytest.raises(FormInvalid) as refusal:
         checked(**{f"unknown{at}": at for at in range(3000)})
 
     assert len(refusal.value.errors) == FIELD_ERRORS_MAX
 
 
-def test_a_refusal_never_repeats_what_was_given_for_a_field() -> None:
+def test_an_error_does_not_repeat_the_value_of_a_field() -> None:
     with pytest.raises(FormInvalid) as refusal:
         checked(**{**REMOTE, "url": "https://me:s3cret@charts.example.com", "version": "s3cret", "owner": ["s3cret"]})
 
@@ -184,16 +184,16 @@ def test_an_unwatched_namespace_is_refused() -> None:
         (b'{"upgrade": {"a": 1, "a": 1}}', FormInvalid),
     ],
 )
-def test_what_is_no_json_object_is_refused(data: bytes, error: type[Exception]) -> None:
+def test_a_body_that_is_no_json_object_is_refused(data: bytes, error: type[Exception]) -> None:
     with pytest.raises(error, match="xAppForm"):
         decode_json_object(data, what=FORM_PART)
 
 
-def test_a_byte_order_mark_is_no_reason_to_refuse() -> None:
+def test_a_byte_order_mark_is_accepted() -> None:
     assert decode_json_object(b'\xef\xbb\xbf{"xAppName": "hello"}', what=FORM_PART) == {"xAppName": "hello"}
 
 
-def test_the_namespace_of_a_wrong_form_is_found_for_the_check_of_rights() -> None:
+def test_the_namespace_of_an_invalid_form_is_found_for_the_access_review() -> None:
     assert read_namespace({"namespace": "ric-xapps", "version": 1}) == "ric-xapps"
     assert read_namespace({"namespace": "A/b"}) is None
     assert read_namespace({"namespace": 3}) is None

@@ -26,7 +26,7 @@ def connected(gateway: GatewayServer) -> Iterator[socket.socket]:
 
 
 def sent_without_end(connection: socket.socket, begin: bytes, piece: bytes) -> int:
-    """Send `begin` and then `piece` again and again, at most MUCH; return how much could be sent."""
+    """Send `begin` and then `piece` repeatedly, at most MUCH; return the number of bytes sent."""
     sent = 0
     try:
         connection.sendall(begin)
@@ -39,7 +39,7 @@ def sent_without_end(connection: socket.socket, begin: bytes, piece: bytes) -> i
 
 
 def rest(connection: socket.socket) -> bytes:
-    """Return all that comes until the server closes."""
+    """Return all bytes until the server closes the connection."""
     read = b""
     try:
         while piece := connection.recv(65536):
@@ -100,7 +100,7 @@ def test_a_connection_without_a_request_is_closed(
         monkeypatch.setattr(connections, "HEAD_SECONDS", 0.2)
         if not used:
             connection = stack.enter_context(connected(gateway))
-        if begin or not used:  # a connection that rests after an answer may do so for longer
+        if begin or not used:  # a connection may be idle for longer after a response
             connection.sendall(begin)
             assert b"HTTP/1.1 " not in rest(connection)
 
@@ -109,10 +109,10 @@ def test_a_connection_without_a_request_is_closed(
 def test_a_body_may_take_longer_than_a_head(
     gateway: GatewayServer, monkeypatch: pytest.MonkeyPatch, behind: bytes
 ) -> None:
-    monkeypatch.setattr(connections, "HEAD_SECONDS", 2.0)  # enough to send one on a machine that is busy
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 2.0)  # enough to send one on a busy machine
     length = len(SIGN_IN)
     with connected(gateway) as connection, connected(gateway) as silent:
         connection.sendall(b"POST /api/session HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n{" % length)
-        assert rest(silent) == b""  # so long a head may take
+        assert rest(silent) == b""  # the time limit of a head
         connection.sendall(SIGN_IN[1:] + behind)
         assert connection.recv(65536).startswith(b"HTTP/1.1 201 ")

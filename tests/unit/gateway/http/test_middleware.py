@@ -15,7 +15,7 @@ from xapp_operator.gateway.state import Gateway
 
 @pytest.fixture(scope="module")
 def authenticated_gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
-    """A gateway that wants tokens and serves two hosts."""
+    """A gateway that requires tokens and serves two hosts."""
     settings, opened = offline_gateway(tmp_path_factory.mktemp("guarded"))
     changes = {"auth": "kubernetes", "allowed_hosts": ("xapps.example.com", "10.0.0.1:31315")}
     with serve_gateway(settings.model_copy(update=changes), opened) as one:
@@ -108,7 +108,7 @@ def test_a_change_from_another_origin_is_refused(
         ("http://[::1]:31315", "[::1]:31315"),
     ],
 )
-def test_a_change_from_our_own_pages_is_accepted(http: httpx.Client, origin: str, host: str) -> None:
+def test_a_change_from_the_gateways_own_pages_is_accepted(http: httpx.Client, origin: str, host: str) -> None:
     answer = http.delete("/api/deployment/xapp", headers={"Origin": origin, "Host": host})
 
     assert answer.status_code == 400
@@ -176,7 +176,7 @@ def test_head_responds_like_get_without_a_body(http: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("query", ["pretty=true&page=0", "page=0&pretty=true"])
-def test_problems_are_indented_when_asked_for(http: httpx.Client, query: str) -> None:
+def test_problems_are_indented_on_request(http: httpx.Client, query: str) -> None:
     answer = http.get(f"/api/xapps?{query}")
 
     assert answer.status_code == 400
@@ -187,7 +187,7 @@ def test_the_instance_of_a_problem_is_the_requested_path(http: httpx.Client) -> 
     assert http.get("/api/v1/xapps/a%20b/c").json()["instance"] == "/api/v1/xapps/a%20b/c"
 
 
-def test_the_response_to_a_bug_has_no_details(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unexpected_error_is_reported_without_details(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     settings, opened = offline_gateway(tmp_path)
 
     def break_it(gateway: Gateway) -> None:

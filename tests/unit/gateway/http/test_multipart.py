@@ -33,7 +33,7 @@ ACCEPTED_STATUS = 503
 
 @pytest.fixture(autouse=True)
 def nothing_left(folder: Path) -> Iterator[None]:
-    """Whatever a request was, none of its files stays."""
+    """No request may leave files."""
     yield
     wait_until(lambda: not uploads(folder))
 
@@ -176,7 +176,7 @@ def test_limits_are_enforced_during_the_upload(gateway: GatewayServer) -> None:
             connection.sendall(b"10000\r\n" + b"x" * 65536 + b"\r\n")
 
         assert connection.recv(65536).startswith(b"HTTP/1.1 413 ")
-        # The refusal is there before the end; a client that goes on sending is not cut off by a reset.
+        # The refusal is sent before the end; a client that continues to send gets no reset.
         for _ in range(17):
             connection.sendall(b"10000\r\n" + b"x" * 65536 + b"\r\n")
         connection.sendall(b"0\r\n\r\n")
@@ -222,7 +222,7 @@ def test_a_slow_upload_is_accepted(gateway: GatewayServer) -> None:
         assert connection.recv(65536).startswith(f"HTTP/1.1 {ACCEPTED_STATUS} ".encode())
 
 
-def test_an_upload_that_stops_is_refused(gateway: GatewayServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stalled_upload_is_refused(gateway: GatewayServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bodies, "BODY_IDLE_SECONDS", 0.2)
     answer = gateway.send_raw(
         f"POST {PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=b\r\n"

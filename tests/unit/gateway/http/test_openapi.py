@@ -50,7 +50,7 @@ def test_every_operation_documents_its_parameters_and_responses(document: dict[s
             for status, answer in operation["responses"].items():
                 assert answer["description"], f"{where} {status}"
                 if status != "default" and int(status) >= 400:
-                    # What is passed on may be of any type.
+                    # A proxied body may be of any type.
                     expected = ["application/problem+json", *(["*/*"] if "default" in operation["responses"] else [])]
                     assert list(answer["content"]) == expected, f"{where} {status}"
 
@@ -77,7 +77,7 @@ def test_no_route_leaves_parsing_to_the_framework() -> None:
         assert isinstance(route, RequestRoute | APIWebSocketRoute), route
 
 
-def test_operations_have_names_of_their_own(document: dict[str, Any]) -> None:
+def test_operation_ids_are_unique(document: dict[str, Any]) -> None:
     names = [operation["operationId"] for each in document["paths"].values() for operation in each.values()]
     assert {"list_xapps", "deploy"} <= set(names)
     assert len(names) == len(set(names))
@@ -92,7 +92,7 @@ def test_every_response_without_parameters_matches_its_schema(gateway: GatewaySe
         http.delete("/api/deployment/xapp")
 
 
-def test_the_pages_load_nothing_from_elsewhere(http: httpx.Client) -> None:
+def test_the_docs_pages_load_nothing_from_other_hosts(http: httpx.Client) -> None:
     for path in ("/", "/api/v1/docs", "/api/docs"):
         page = http.get(path)
         assert page.status_code == 200

@@ -38,9 +38,9 @@ def test_blank_parameters_mean_the_defaults(query: str) -> None:
 
 
 def test_every_parameter_is_read() -> None:
-    asked = read("page=3&per_page=25&sort=name&order=desc&pretty=true")
+    page_request = read("page=3&per_page=25&sort=name&order=desc&pretty=true")
 
-    assert asked == PageRequest(page=3, per_page=25, sort="name", descending=True, pretty=True)
+    assert page_request == PageRequest(page=3, per_page=25, sort="name", descending=True, pretty=True)
 
 
 @pytest.mark.parametrize(
@@ -97,14 +97,14 @@ def test_an_unpaginated_list_refuses_page_and_per_page() -> None:
 
 @given(total=st.integers(0, 500), per_page=st.integers(1, 100))
 def test_the_pages_of_a_list_cover_it_once_in_order(total: int, per_page: int) -> None:
-    asked = replace(read(""), per_page=per_page)
-    last = compute_page_bounds(asked, total_count=total).last_page
-    pages = [compute_page_bounds(replace(asked, page=page), total_count=total) for page in range(1, last + 1)]
+    page_request = replace(read(""), per_page=per_page)
+    last = compute_page_bounds(page_request, total_count=total).last_page
+    pages = [compute_page_bounds(replace(page_request, page=page), total_count=total) for page in range(1, last + 1)]
 
     assert [item for page in pages for item in range(page.start, page.stop)] == list(range(total))
     assert [page.is_last_page for page in pages] == [False] * (last - 1) + [True]
     with pytest.raises(MalformedRequest, match=f"between 1 and {last}"):
-        compute_page_bounds(replace(asked, page=last + 1), total_count=total)
+        compute_page_bounds(replace(page_request, page=last + 1), total_count=total)
 
 
 def test_an_empty_list_is_one_empty_page() -> None:

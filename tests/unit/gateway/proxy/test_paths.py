@@ -84,7 +84,7 @@ SHIFTED_PATHS = {
 
 @pytest.mark.parametrize("prefix", PREFIXES)
 @pytest.mark.parametrize("path", REFUSED_PATHS)
-def test_a_path_that_would_lead_elsewhere_once_it_is_decoded_is_refused(path: str, prefix: str) -> None:
+def test_a_path_that_traverses_after_decoding_is_refused(path: str, prefix: str) -> None:
     with pytest.raises(MalformedRequest, match="the path for the xApp"):
         parse_proxy_path((prefix + path).encode(), segments=PREFIXES[prefix])
 
@@ -96,22 +96,22 @@ def test_an_unusual_but_safe_path_is_forwarded_byte_for_byte(path: str, prefix: 
     assert (found.prefix, found.path) == (prefix, path)
 
 
-def test_the_prefix_is_what_the_caller_wrote() -> None:
+def test_the_prefix_is_kept_as_the_caller_sent_it() -> None:
     found = parse_proxy_path(b"/api/v1/xapps/ran/h%65llo/api/json", segments=["xapps", "ran", "hello", "api"])
     assert (found.prefix, found.path) == ("/api/v1/xapps/ran/h%65llo/api", "/json")
 
 
-def test_without_a_path_the_root_is_meant() -> None:
+def test_a_request_without_a_path_is_for_the_root() -> None:
     assert parse_proxy_path(f"{XAPP}/api".encode(), segments=["xapps", "ran", "hello", "api"]).path == "/"
 
 
 @pytest.mark.parametrize("raw_path", SHIFTED_PATHS)
-def test_an_encoded_slash_cannot_shift_the_segments(raw_path: str) -> None:
+def test_an_encoded_slash_does_not_split_a_segment(raw_path: str) -> None:
     with pytest.raises(MalformedRequest, match="encoded slash"):
         parse_proxy_path(raw_path.encode(), segments=SHIFTED_PATHS[raw_path])
 
 
-def test_bytes_that_no_url_may_have_are_encoded() -> None:
+def test_bytes_that_are_invalid_in_a_url_are_encoded() -> None:
     assert parse_proxy_path(f"{XAPP}/api/a é".encode(), segments=["xapps", "ran", "hello", "api"]).path == "/a%20%C3%A9"
     assert percent_encode('q="é"&r=%2f'.encode()) == 'q="%C3%A9"&r=%2f'
 

@@ -1,4 +1,4 @@
-"""Which port of which Service a proxy path means."""
+"""Which port of which Service a proxy path selects."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_an_external_name_is_refused() -> None:
         select_target([outside], SERVICE, "80", namespace=NAMESPACE)
 
 
-def test_a_headless_service_is_reached_by_its_name_and_target_port() -> None:
+def test_a_headless_service_is_selected_by_its_name_and_target_port() -> None:
     headless = live_service(clusterIP="None")
     assert select_target([headless], SERVICE, "80", namespace=NAMESPACE).address == (f"{SERVICE}.{NAMESPACE}.svc", 8080)
 

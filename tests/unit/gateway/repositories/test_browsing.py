@@ -49,14 +49,14 @@ def raw_repository(name: str = "acme", url: str = "https://charts.example.com", 
 
 @pytest.fixture(scope="module")
 def browsing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
-    """A gateway that may ask loopback."""
+    """A gateway that may connect to loopback."""
     with asking(tmp_path_factory.mktemp("browsing"), seconds=60.0) as one:
         yield one
 
 
 @contextmanager
 def asking(folder: Path, *, seconds: float) -> Iterator[GatewayServer]:
-    """Serve a gateway that may ask loopback, and gives a repository so many seconds."""
+    """Serve a gateway that may connect to loopback, with a timeout for repositories in seconds."""
     settings, opened = offline_gateway(folder)
     changes = {"allow_loopback_repositories": True, "fetch_timeout_seconds": seconds}
     with serve_gateway(settings.model_copy(update=changes), opened) as one:
@@ -64,7 +64,7 @@ def asking(folder: Path, *, seconds: float) -> Iterator[GatewayServer]:
 
 
 class Shelf:
-    """One saved repository at a time, and a client whose every answer is held against the API's description."""
+    """One saved repository at a time, and a client whose responses are checked against the OpenAPI document."""
 
     def __init__(self, gateway: GatewayServer, http: httpx.Client) -> None:
         self._gateway = gateway
@@ -101,7 +101,7 @@ def index(**charts: list[dict[str, str]]) -> Reply:
     return Reply(json.dumps({"apiVersion": "v1", "entries": entries}).encode())
 
 
-async def test_charts_are_listed_by_name_as_their_newest_release_describes_them(shelf: Shelf, site: WebServer) -> None:
+async def test_charts_are_sorted_by_name_and_described_by_their_newest_release(shelf: Shelf, site: WebServer) -> None:
     site.routes["/index.yaml"] = index(
         zebra=[{"version": "1.0.0"}],
         hello=[
@@ -130,7 +130,7 @@ async def test_charts_are_listed_by_name_as_their_newest_release_describes_them(
     assert site.count("/index.yaml") == 1
 
 
-async def test_versions_come_newest_first(shelf: Shelf, site: WebServer) -> None:
+async def test_versions_are_listed_newest_first(shelf: Shelf, site: WebServer) -> None:
     site.routes["/index.yaml"] = index(
         hello=[
             {"version": "0.9.0", "created": "2026-01-02T03:04:05.123456789Z", "digest": DIGEST, "appVersion": "1"},
@@ -156,13 +156,13 @@ async def test_versions_come_newest_first(shelf: Shelf, site: WebServer) -> None
 
 
 @pytest.mark.parametrize("icon", ["javascript:alert(1)", "data:image/svg+xml,<svg/>", "//example.com", "http://a b"])
-async def test_an_icon_that_is_no_web_address_is_left_out(shelf: Shelf, site: WebServer, icon: str) -> None:
+async def test_an_icon_that_is_no_http_url_is_left_out(shelf: Shelf, site: WebServer, icon: str) -> None:
     site.routes["/index.yaml"] = index(hello=[{"version": "1.0.0", "icon": icon}])
     shelf.save(str(site.url("")))
     assert (await shelf.content("/charts"))[0]["icon"] is None
 
 
-async def test_many_charts_are_searched_too(shelf: Shelf, site: WebServer) -> None:
+async def test_a_search_covers_many_charts(shelf: Shelf, site: WebServer) -> None:
     site.routes["/index.yaml"] = index(**{f"chart-{at:04}": [{"version": "1.0.0"}] for at in range(1500)})
     shelf.save(str(site.url("")))
     assert [each["name"] for each in await shelf.content("/charts", search="T-149")] == [
@@ -188,7 +188,7 @@ async def test_a_registry_lists_versions_but_no_charts(shelf: Shelf) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "said"),
+    ("reply", "expected_detail"),
     [
         (Reply(status=500), "it is unavailable now"),
         (Reply(status=401), "access is denied"),
@@ -197,18 +197,18 @@ async def test_a_registry_lists_versions_but_no_charts(shelf: Shelf) -> None:
     ],
 )
 @pytest.mark.parametrize("path", ["/charts", "/charts/hello/versions"])
-async def test_what_a_repository_does_wrong_is_502_with_its_cause(
-    shelf: Shelf, site: WebServer, reply: Reply, said: str, path: str
+async def test_a_failure_of_the_repository_is_502_with_its_cause(
+    shelf: Shelf, site: WebServer, reply: Reply, expected_detail: str, path: str
 ) -> None:
     site.routes["/index.yaml"] = reply
     shelf.save(f"{site.url('')}?key=hunter2")
     answer = await shelf.get(path)
     assert answer.status_code == 502
-    assert said in answer.json()["detail"]
+    assert expected_detail in answer.json()["detail"]
     assert "hunter2" not in answer.text
 
 
-async def test_a_repository_that_is_not_there_is_502(shelf: Shelf, site: WebServer) -> None:
+async def test_an_unreachable_repository_is_502(shelf: Shelf, site: WebServer) -> None:
     shelf.save(str(site.url("")))
     await site.__aexit__(None, None, None)
     answer = await shelf.get("/charts")
@@ -236,7 +236,7 @@ async def test_a_repository_that_is_too_slow_is_504(site: WebServer, tmp_path: P
     assert "took longer than 0.5 s" in answer.json()["detail"]
 
 
-def test_an_address_that_no_repository_may_have_is_422(gateway: GatewayServer) -> None:
+def test_a_refused_repository_address_is_422(gateway: GatewayServer) -> None:
     saved = build_repository_entry(raw_repository(url="http://169.254.169.254/latest"))
     gateway.run_in_loop(lambda one: one.repositories.store.put(saved))
     with gateway.client(event_hooks={"response": [OpenApiContract.from_gateway(gateway).check_response]}) as http:
@@ -247,7 +247,7 @@ def test_an_address_that_no_repository_may_have_is_422(gateway: GatewayServer) -
             assert http.get(f"/api/repositories/ric/other{path}").status_code == 404
 
 
-def test_a_status_of_an_older_spec_says_nothing_of_this_one() -> None:
+def test_a_status_of_an_older_generation_is_not_shown() -> None:
     condition: JsonObject = {"type": "Ready", "status": "True", "message": "the index lists 3 charts"}
 
     def record(observed: int, **metadata: str) -> dict[str, Any]:
@@ -263,7 +263,7 @@ def test_a_status_of_an_older_spec_says_nothing_of_this_one() -> None:
 
 
 class TestStore:
-    """The store keeps its orders while repositories come, change and go."""
+    """The store stays sorted while repositories are added, changed and deleted."""
 
     def names(
         self,
@@ -284,20 +284,20 @@ class TestStore:
             store.put(build_repository_entry(raw_repository(name, metadata=metadata)))
         return store
 
-    def test_in_every_order(self) -> None:
+    def test_repositories_can_be_listed_in_every_order(self) -> None:
         store = self.filled()
         assert REPOSITORY_SORTS == ("created", "name")
         assert [self.names(store), self.names(store, sort="created")] == ["abc", "cab"]
         assert self.names(store, descending=True) == "cba"
 
-    def test_what_a_caller_may_not_see_is_left_out(self) -> None:
+    def test_repositories_that_a_caller_may_not_list_are_left_out(self) -> None:
         store = self.filled()
         assert store.namespaces == {"ns-0", "ns-1", "ns-2"}
         assert self.names(store, within=frozenset({"ns-0", "ns-2", "other"})) == "bc"
         assert self.names(store, within=frozenset()) == ""
         assert self.names(store, namespace="ns-1") == "a"
 
-    def test_a_change_is_seen_in_views_that_are_remembered(self) -> None:
+    def test_a_change_is_seen_in_cached_views(self) -> None:
         store = self.filled()
         assert self.names(store, search="EXAMPLE") == "abc"
         store.put(build_repository_entry(raw_repository("a", url="https://other.org", metadata={"namespace": "ns-1"})))
@@ -307,13 +307,13 @@ class TestStore:
         assert self.names(store) == "ab"
         assert store.namespaces == {"ns-1", "ns-2"}
 
-    def test_the_namespaces_are_the_same_set_while_none_comes_or_goes(self) -> None:
+    def test_the_set_of_namespaces_is_reused_while_none_is_added_or_removed(self) -> None:
         store = self.filled()
         namespaces = store.namespaces
         store.put(build_repository_entry(raw_repository("a", url="https://other.org", metadata={"namespace": "ns-1"})))
         assert store.namespaces is namespaces
 
-    def test_what_stays_the_same_is_no_change(self) -> None:
+    def test_an_equal_object_is_no_change(self) -> None:
         store = self.filled()
         before, namespaces = store.version, store.namespaces
         store.put(

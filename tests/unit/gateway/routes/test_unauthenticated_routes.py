@@ -21,7 +21,7 @@ UNKNOWN_SESSION_COOKIE: Final = "xapp_session=gAAAA" + "A" * 195
 
 @pytest.fixture(scope="module")
 def authenticated_gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
-    """A gateway that wants tokens; no API server could tell whether one is good."""
+    """A gateway that requires tokens, without an API server that could verify them."""
     settings, opened = offline_gateway(tmp_path_factory.mktemp("guarded"))
     with serve_gateway(settings.model_copy(update={"auth": "kubernetes"}), opened) as one:
         yield one
@@ -34,7 +34,7 @@ def request_without_credentials(http: httpx.Client, method: str, path: str, **he
 
 
 def open_websocket(http: httpx.Client, path: str, headers: dict[str, str]) -> httpx.Response:
-    """Return the answer to the attempt to open a WebSocket."""
+    """Try to open a WebSocket and return the response."""
     address = f"ws://{http.base_url.netloc.decode()}{re.sub(r'{[^}]+}', 'x', path)}"
     with pytest.raises(InvalidStatus) as refused, connect(address, additional_headers=headers, proxy=None):
         pass

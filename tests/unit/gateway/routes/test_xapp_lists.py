@@ -64,14 +64,14 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
 
 @pytest.fixture
 def http(filled: GatewayServer) -> Iterator[httpx.Client]:
-    """A client whose every answer is held against the description of the API."""
+    """A client whose responses are checked against the OpenAPI document."""
     contract = OpenApiContract.from_gateway(filled)
     with filled.client(event_hooks={"response": [contract.check_response]}) as client:
         yield client
 
 
 def walk(http: httpx.Client, path: str) -> list[dict[str, Any]]:
-    """Follow the next links from `path` to the end; every page must agree with what it says of itself."""
+    """Follow the next links from `path` to the end; check each page against its own metadata."""
     content: list[dict[str, Any]] = []
     page = 0
     while path:
@@ -91,7 +91,7 @@ def walk(http: httpx.Client, path: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("order", ["asc", "desc"])
 @pytest.mark.parametrize("sort", XAPP_SORTS)
-def test_a_walk_over_all_pages_sees_everything_once_in_order(http: httpx.Client, sort: str, order: str) -> None:
+def test_all_pages_contain_every_xapp_once_in_order(http: httpx.Client, sort: str, order: str) -> None:
     seen = walk(http, f"/api/xapps?per_page=7&sort={sort}&order={order}")
 
     assert len(seen) == COUNT == len({record["uid"] for record in seen})
@@ -99,7 +99,7 @@ def test_a_walk_over_all_pages_sees_everything_once_in_order(http: httpx.Client,
     assert [record["uid"] for record in seen] == [record["uid"] for record in expected]
 
 
-def test_without_parameters_it_is_the_oldest_ten(http: httpx.Client) -> None:
+def test_without_parameters_the_oldest_ten_are_listed(http: httpx.Client) -> None:
     body = http.get("/api/xapps").json()
 
     assert (body["page"], body["total_count"], body["last_page"], body["is_last_page"]) == (1, 250, 25, False)
@@ -128,7 +128,7 @@ def test_without_parameters_it_is_the_oldest_ten(http: httpx.Client) -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_filters_narrow_the_whole_walk(http: httpx.Client, query: str, fits: Any) -> None:
+def test_filters_apply_to_all_pages(http: httpx.Client, query: str, fits: Any) -> None:
     everything = walk(http, "/api/xapps?per_page=100")
     expected = {record["uid"] for record in everything if fits(record)}
 
@@ -185,7 +185,7 @@ def test_an_unchanged_page_is_304(filled: GatewayServer, http: httpx.Client) -> 
     assert http.get("/api/xapps?page=2", headers={"If-None-Match": tag}).status_code == 304
 
 
-def test_pretty_answers_are_the_same_indented(http: httpx.Client) -> None:
+def test_pretty_responses_are_indented_but_equal(http: httpx.Client) -> None:
     plain, pretty = http.get("/api/xapps?per_page=3"), http.get("/api/xapps?per_page=3&pretty=true")
 
     assert pretty.text.startswith('{\n  "page": 1')

@@ -27,7 +27,7 @@ LISTENERS = 300
 
 @pytest.fixture
 def alone(tmp_path: Path) -> Iterator[GatewayServer]:
-    """A gateway of which nobody else changes anything."""
+    """A gateway that no other test changes."""
     settings, opened = offline_gateway(tmp_path)
     with serve_gateway(settings, opened) as one:
         yield one
@@ -49,12 +49,12 @@ def listening(http: httpx.Client, query: str = "", **headers: str) -> Iterator[I
 
 
 def test_changes_arrive_as_they_happen_with_the_record(alone: GatewayServer) -> None:
-    with alone.client() as http, listening(http) as heard:
-        first = next(heard)
+    with alone.client() as http, listening(http) as events:
+        first = next(events)
         change(alone)
         change(alone, phase="Failed")
         alone.run_in_loop(lambda gateway: gateway.store.remove("a", "x"))
-        came = [next(heard) for _ in range(3)]
+        came = [next(events) for _ in range(3)]
 
     assert (first.name, first.data) == ("", None)
     assert [(each.name, each.data["name"], each.data["phase"]) for each in came] == [
@@ -67,41 +67,41 @@ def test_changes_arrive_as_they_happen_with_the_record(alone: GatewayServer) -> 
 
 def test_a_reconnecting_listener_misses_nothing(alone: GatewayServer) -> None:
     with alone.client() as http:
-        with listening(http) as heard:
-            start = next(heard).id
+        with listening(http) as events:
+            start = next(events).id
             change(alone, "one")
-            seen = next(heard).id
+            seen = next(events).id
         change(alone, "two")
         change(alone, "three")
-        with listening(http, Last_Event_ID=seen) as heard:
-            assert [event.data["name"] for event in (next(heard), next(heard), next(heard)) if event.data] == [
+        with listening(http, Last_Event_ID=seen) as events:
+            assert [event.data["name"] for event in (next(events), next(events), next(events)) if event.data] == [
                 "two",
                 "three",
             ]
-        with listening(http, Last_Event_ID=start) as heard:
-            assert [next(heard).id == start, next(heard).data["name"]] == [True, "one"]
+        with listening(http, Last_Event_ID=start) as events:
+            assert [next(events).id == start, next(events).data["name"]] == [True, "one"]
 
 
 @pytest.mark.parametrize("unknown", ["of-another-replica", "0", "x" * 2000])
 def test_a_listener_with_an_unknown_id_gets_a_reset_and_then_misses_nothing(alone: GatewayServer, unknown: str) -> None:
     change(alone, "before")
-    with alone.client() as http, listening(http, Last_Event_ID=unknown) as heard:
-        told = next(heard)
+    with alone.client() as http, listening(http, Last_Event_ID=unknown) as events:
+        reset = next(events)
         change(alone, "after")
-        came = [next(heard), next(heard)]
+        came = [next(events), next(events)]
 
-    assert told.name == "reset"
-    assert "list" in told.data["detail"]
-    assert told.id
+    assert reset.name == "reset"
+    assert "list" in reset.data["detail"]
+    assert reset.id
     assert [each.data["name"] for each in came if each.data] == ["after"]
 
 
 def test_a_stream_of_one_namespace_has_only_its_changes(alone: GatewayServer) -> None:
-    with alone.client() as http, listening(http, "?namespace=b") as heard:
-        next(heard)
+    with alone.client() as http, listening(http, "?namespace=b") as events:
+        next(events)
         change(alone, "one", namespace="a")
         change(alone, "two", namespace="b")
-        assert next(heard).data["name"] == "two"
+        assert next(events).data["name"] == "two"
 
 
 @pytest.mark.parametrize("query", ["?no=such", "?namespace=a&namespace=b", "?phase=Failed"])
@@ -112,11 +112,11 @@ def test_an_unknown_parameter_is_refused(alone: GatewayServer, query: str) -> No
 
 def test_a_quiet_stream_has_comments_that_advance_its_id(alone: GatewayServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "HEARTBEAT_SECONDS", 0.05)
-    with alone.client() as http, listening(http, "?namespace=b") as heard:
-        start = next(heard).id
+    with alone.client() as http, listening(http, "?namespace=b") as events:
+        start = next(events).id
         change(alone, namespace="a")
         latest = alone.run_in_loop(lambda gateway: gateway.feed.id_at(gateway.feed.position))
-        while (beat := next(heard)).id == start:
+        while (beat := next(events)).id == start:
             assert beat.name == ":"
 
     assert (beat.name, beat.id, beat.data) == (":", latest, None)
@@ -125,11 +125,11 @@ def test_a_quiet_stream_has_comments_that_advance_its_id(alone: GatewayServer, m
 def test_many_listeners_get_the_same_changes(
     alone: GatewayServer, record_property: Callable[[str, object], None]
 ) -> None:
-    heard = asyncio.run(_listen(alone))
-    told = f"{LISTENERS} listeners, the last heard of 20 changes after {max(heard):.3f} s"
-    record_property("stream", told)
-    print(told)
-    assert len(heard) == LISTENERS
+    events = asyncio.run(_listen(alone))
+    summary = f"{LISTENERS} listeners, the last one received 20 changes after {max(events):.3f} s"
+    record_property("stream", summary)
+    print(summary)
+    assert len(events) == LISTENERS
 
 
 async def _listen(one: GatewayServer) -> list[float]:
@@ -152,10 +152,10 @@ async def _listen(one: GatewayServer) -> list[float]:
         listeners = [asyncio.create_task(listen()) for _ in range(LISTENERS)]
         for _ in listeners:
             await ready.acquire()
-        begun = time.monotonic()
+        started = time.monotonic()
         for at in range(20):
             await asyncio.to_thread(change, one, f"x-{at}")
-        return [(await each) - begun for each in listeners]
+        return [(await each) - started for each in listeners]
 
 
 def test_a_slow_listener_is_dropped_without_buffering(alone: GatewayServer) -> None:
@@ -182,18 +182,18 @@ def test_a_slow_listener_is_dropped_without_buffering(alone: GatewayServer) -> N
     assert kept <= RING_BYTES_MAX
 
 
-def test_streams_end_when_the_gateway_does(tmp_path: Path) -> None:
+def test_streams_end_when_the_gateway_stops(tmp_path: Path) -> None:
     settings, opened = offline_gateway(tmp_path)
-    with serve_gateway(settings, opened) as one, one.client() as http, listening(http) as heard:
-        next(heard)
+    with serve_gateway(settings, opened) as one, one.client() as http, listening(http) as events:
+        next(events)
         one.stop()
-        assert list(heard) == []
+        assert list(events) == []
 
 
 def test_a_listener_that_disconnects_is_no_longer_counted(alone: GatewayServer) -> None:
     with alone.client() as http:
-        with listening(http) as heard:
-            next(heard)
+        with listening(http) as events:
+            next(events)
             assert alone.run_in_loop(lambda gateway: gateway.feed.listener_limit._in_use) == 1
         wait_until(
             lambda: alone.run_in_loop(lambda gateway: gateway.feed.listener_limit._in_use) == 0,

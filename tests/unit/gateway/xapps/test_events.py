@@ -1,4 +1,4 @@
-"""Which events are about an xApp, and what is told of them."""
+"""Which events are about an xApp, and their fields in the API."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ ABOUT = XAppObjectMatcher(
         ("Pod", "clean.up-29012345-x2x9z"),
     ],
 )
-def test_what_is_an_xapps_own_is_told(kind: str, name: str) -> None:
+def test_events_of_its_objects_match(kind: str, name: str) -> None:
     assert ABOUT.matches(kind, name)
 
 
@@ -77,11 +77,11 @@ def test_what_is_an_xapps_own_is_told(kind: str, name: str) -> None:
         ("Pod", "x-web-7d9c6b5f4c-x2x9z"),
     ],
 )
-def test_what_is_not_is_left_out(kind: str, name: str) -> None:
+def test_events_of_other_objects_do_not_match(kind: str, name: str) -> None:
     assert not ABOUT.matches(kind, name)
 
 
-def test_an_event_as_the_api_shows_it() -> None:
+def test_an_event_has_the_fields_of_the_api() -> None:
     event: JsonObject = {
         "metadata": {"creationTimestamp": "2026-11-20T08:00:00Z"},
         "involvedObject": {"kind": "Pod", "name": "web", "uid": "x"},
@@ -102,7 +102,7 @@ def test_an_event_as_the_api_shows_it() -> None:
     }
 
 
-def test_events_of_the_newer_kind_count_in_series() -> None:
+def test_events_in_the_newer_api_are_counted_by_their_series() -> None:
     event: JsonObject = {
         "eventTime": "2026-11-20T08:00:00.000001Z",
         "lastTimestamp": None,

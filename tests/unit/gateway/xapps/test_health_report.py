@@ -1,4 +1,4 @@
-"""The health of an xApp is one look: its overall status follows from the objects in the same answer."""
+"""The health of an xApp is one snapshot: its overall status follows from the objects in the same response."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ Report = Callable[..., Awaitable[JsonObject]]
 
 
 class Objects:
-    """The objects that the watches know; they may change while a report is being built."""
+    """The cached objects, which may change while a report is being built."""
 
     def __init__(self, *objects: LiveObject) -> None:
         self.now = objects
@@ -69,7 +69,7 @@ class Objects:
 
 
 class LimitedCaller:
-    """A caller with the right to some resources only."""
+    """A caller with permissions for some resources only."""
 
     def __init__(self, client: KubeClient, rights: tuple[Resource, ...]) -> None:
         self.client = client
@@ -219,7 +219,7 @@ async def test_the_status_is_unknown_when_there_are_more_objects_than_are_looked
     assert "at most 50 objects" in str(found["message"])
 
 
-async def test_without_objects_the_record_speaks(report: Report) -> None:
+async def test_without_objects_the_health_of_the_record_is_used(report: Report) -> None:
     found = await report(Objects(), recorded="Unknown")
     assert statuses(found) == ("Unknown", [])
     assert found["message"] == "Helm install succeeded"

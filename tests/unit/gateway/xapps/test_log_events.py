@@ -1,4 +1,4 @@
-"""Lines of a log as events, and where a listener goes on."""
+"""Lines of a log as events, and where a listener resumes."""
 
 from __future__ import annotations
 
@@ -38,23 +38,23 @@ def test_lines_are_the_same_however_they_are_cut_into_chunks() -> None:
         assert b"".join(pieces) == expected
 
 
-def test_lines_of_one_instant_are_told_apart() -> None:
+def test_lines_with_the_same_time_have_different_ids() -> None:
     assert f"id: {ID}#1\ndata: two".encode() in LogEventEncoder().feed(ONE + TWO)
 
 
 @pytest.mark.parametrize(("last", "expected"), [("", 3), (ID, 2), (f"{ID}#1", 1), (f"{AT}.250000000Z", 0)])
-def test_a_listener_goes_on_after_the_last_event(last: str, expected: int) -> None:
+def test_a_listener_resumes_after_the_last_event_id(last: str, expected: int) -> None:
     events = LogEventEncoder(parse_event_id(last) if last else None).feed(ONE + TWO + THREE)
     assert events.count(b"data: ") == expected
 
 
-def test_every_id_leads_back_to_its_place() -> None:
+def test_every_event_id_can_be_parsed() -> None:
     events = LogEventEncoder().feed(ONE + TWO + THREE).decode()
     ids = [line.removeprefix("id: ") for line in events.splitlines() if line.startswith("id: ")]
     assert [parse_event_id(each).id for each in ids] == ids
 
 
-def test_times_with_an_offset_are_the_same_instant() -> None:
+def test_times_with_an_offset_are_converted_to_utc() -> None:
     assert LogEventEncoder().feed(b"2026-11-20T10:00:00.1+02:00 one\n") == LogEventEncoder().feed(ONE)
 
 
@@ -67,18 +67,18 @@ def test_a_line_without_a_time_has_no_id() -> None:
     assert LogEventEncoder().feed(b"unable to read\n") == b"data: unable to read\n\n"
 
 
-def test_a_line_without_an_end_comes_at_the_end() -> None:
+def test_an_unfinished_line_is_sent_at_the_end() -> None:
     lines = LogEventEncoder()
     assert lines.feed(ONE[:-1]) == b""
     assert lines.finish() == LogEventEncoder().feed(ONE)
     assert lines.finish() == b""
 
 
-def test_bytes_that_are_no_text_are_replaced() -> None:
+def test_invalid_utf8_is_replaced() -> None:
     assert "data: \ufffd\n".encode() in LogEventEncoder().feed(f"{AT}Z ".encode() + b"\xff\n")
 
 
-def test_a_line_of_any_length_takes_bounded_memory_and_the_next_is_whole() -> None:
+def test_a_long_line_uses_bounded_memory_and_the_next_one_is_complete() -> None:
     lines = LogEventEncoder()
     chunk = b"x" * LOG_LINE_MAX_BYTES
     lines.feed(f"{AT}Z ".encode())
@@ -99,12 +99,12 @@ def test_a_line_of_any_length_takes_bounded_memory_and_the_next_is_whole() -> No
 @pytest.mark.parametrize(
     "last", ["x", AT, f"{ID}#0", f"{ID}#-1", "9999-99-99T00:00:00.000000000Z", f"{ID} ", ID + "\n"]
 )
-def test_an_id_of_something_else_is_refused(last: str) -> None:
+def test_an_event_id_of_another_stream_is_refused(last: str) -> None:
     with pytest.raises(MalformedRequest):
         parse_event_id(last)
 
 
-def test_going_on_leaves_no_line_out() -> None:
+def test_no_line_is_lost_on_resume() -> None:
     options = PodLogOptions(container="main", tail_lines=5, since_seconds=60, follow=True)
     on = resume_options(options, LogPosition(1_700_000_000, 5, 2))
     assert (on.tail_lines, on.since_seconds, on.since_time) == (None, None, "2023-11-14T22:13:20Z")
@@ -142,13 +142,13 @@ def test_since_is_a_duration_or_a_time(query: str, expected: int | str | None) -
         *("tail=-1", "tail=10001", "tail=x", "follow=1", "previous=y"),
     ],
 )
-def test_what_is_out_of_bounds_is_refused(query: str) -> None:
+def test_a_parameter_out_of_bounds_is_refused(query: str) -> None:
     with pytest.raises(MalformedRequest) as refused:
         LogRequest.from_query(StrictQuery(query.encode()))
     assert refused.value.errors[0].field == query.partition("=")[0]
 
 
-def test_a_log_that_is_read_is_bounded_and_one_that_is_followed_has_times() -> None:
+def test_a_read_log_is_bounded_and_a_followed_log_has_times() -> None:
     read = LogRequest.from_query(StrictQuery(b"")).log_options("main").query_params()
     assert read == {"container": "main", "tailLines": "500", "limitBytes": "10485760"}
     followed = (

@@ -1,4 +1,4 @@
-"""Logs as answers, from a server on loopback that ends, breaks off and goes on as real ones do."""
+"""Log responses, from a server on loopback that ends, breaks and continues logs like a real one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Write = Callable[[web.Request, web.StreamResponse], Awaitable[None]]
 
 
 class Client:
-    """The other side of an answer: what came, and when it leaves."""
+    """The client of a response: the received bytes, and when it disconnects."""
 
     def __init__(self) -> None:
         self.body = b""
@@ -55,7 +55,7 @@ class Client:
 
 
 async def serve(connect: Connect, write: Write, *, gone: asyncio.Event | None = None) -> KubeClient:
-    """Connect to a server whose logs are what `write` writes; `gone` is set when the reader has left."""
+    """Connect to a server whose logs are written by `write`; `gone` is set when the reader has disconnected."""
 
     async def handler(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()
@@ -90,7 +90,7 @@ async def events(
         )
 
 
-async def test_text_is_passed_on_as_it_is(connect: Connect) -> None:
+async def test_text_is_forwarded_unchanged(connect: Connect) -> None:
     async def write(request: web.Request, response: web.StreamResponse) -> None:
         assert request.query["container"] == "main"
         for _ in range(1000):
@@ -103,7 +103,7 @@ async def test_text_is_passed_on_as_it_is(connect: Connect) -> None:
     assert (reader.body, reader.ended) == (b"\xff line\n" * 1000, True)
 
 
-async def test_the_end_of_a_container_is_an_event(connect: Connect) -> None:
+async def test_an_event_reports_the_end_of_a_container(connect: Connect) -> None:
     async def write(_request: web.Request, response: web.StreamResponse) -> None:
         await response.write(LINE + LINE[:-1])
 
@@ -128,7 +128,7 @@ async def test_a_broken_connection_sends_no_end_event(connect: Connect) -> None:
     assert b"event: end" not in reader.body
 
 
-async def test_a_kubelet_that_can_read_no_further_is_no_end(connect: Connect) -> None:
+async def test_a_read_error_of_the_kubelet_is_not_the_end_of_the_log(connect: Connect) -> None:
     async def write(_request: web.Request, response: web.StreamResponse) -> None:
         await response.write(LINE + b"failed to create fsnotify watcher: too many open files")
 
@@ -139,7 +139,7 @@ async def test_a_kubelet_that_can_read_no_further_is_no_end(connect: Connect) ->
     assert reader.body.endswith(b"data: failed to create fsnotify watcher: too many open files\n\n")
 
 
-async def test_a_client_that_leaves_ends_the_reading(connect: Connect) -> None:
+async def test_reading_ends_when_the_client_disconnects(connect: Connect) -> None:
     gone = asyncio.Event()
 
     async def write(_request: web.Request, response: web.StreamResponse) -> None:
@@ -188,7 +188,7 @@ async def test_a_log_stream_ends_when_permission_is_withdrawn(connect: Connect, 
     assert b"event: end" not in reader.body
 
 
-async def test_a_log_that_is_not_there_is_refused_in_the_words_of_the_server(connect: Connect) -> None:
+async def test_a_missing_log_is_refused_with_the_message_of_the_server(connect: Connect) -> None:
     async def handler(_request: web.Request) -> web.StreamResponse:
         message = 'container "main" in pod "web" is waiting to start: ContainerCreating'
         return web.json_response({"kind": "Status", "code": 400, "message": message}, status=400)

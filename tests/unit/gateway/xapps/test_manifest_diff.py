@@ -1,4 +1,4 @@
-"""What a change would do to the objects of a release."""
+"""The diff between the objects of a release and those of a change."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_changed_line_is_shown_with_its_object() -> None:
     assert "-  a: b\n+  a: e\n   c: d\n" in diff
 
 
-def test_objects_that_come_and_go_are_shown_whole() -> None:
+def test_added_and_removed_objects_are_shown_completely() -> None:
     diff = manifest_diff(configmap("old", "a: b"), configmap("new", "a: b"))
     assert "--- /dev/null\n+++ b/v1 ConfigMap new\n" in diff
     assert "--- a/v1 ConfigMap old\n+++ /dev/null\n" in diff
@@ -44,7 +44,7 @@ def test_hooks_are_left_out() -> None:
     assert manifest_diff("", hook) == ""
 
 
-def test_a_secret_that_changes_is_seen_to_change_and_not_read() -> None:
+def test_a_changed_secret_is_shown_as_changed_but_masked() -> None:
     diff = manifest_diff(secret("first-one"), secret("second-one"))
     assert "first-one" not in diff
     assert "second-one" not in diff
@@ -55,24 +55,24 @@ def test_a_secret_that_changes_is_seen_to_change_and_not_read() -> None:
     assert manifest_diff(secret("same"), secret("same")) == ""
 
 
-def test_a_secret_that_changes_in_the_midst_of_a_text_is_seen_to_change() -> None:
+def test_a_changed_secret_inside_a_text_is_shown_as_changed() -> None:
     one, two = configmap("c", "u: say first-one"), configmap("c", "u: say second-one")
     diff = manifest_diff(one, two, secrets=["first-one", "second-one"])
     before, after = re.findall(rf"^[-+]  u: say {MASK} \((\w+)\)$", diff, re.MULTILINE)
     assert before != after
 
 
-def test_marks_of_two_diffs_cannot_be_compared() -> None:
+def test_masks_of_two_diffs_cannot_be_compared() -> None:
     diffs = {manifest_diff(secret("first-one"), secret("second-one")) for _ in range(2)}
     assert len(diffs) == 2
 
 
-def test_known_secrets_stand_nowhere_in_it() -> None:
+def test_a_diff_contains_no_known_secret() -> None:
     before, after = configmap("one", "url: at hunter22"), configmap("one", "url: at hunter33")
     assert "hunter" not in manifest_diff(before, after, secrets={"hunter22", "hunter33"})
 
 
-def test_large_objects_are_replaced_whole() -> None:
+def test_large_objects_are_shown_as_replaced() -> None:
     lines = [f"k{n}: {n % 7}" for n in range(LINES_COMPARED_MAX + 100)]
     before, after = configmap("big", *lines), configmap("big", *reversed(lines))
     diff = manifest_diff(before, after)

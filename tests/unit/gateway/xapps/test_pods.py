@@ -1,4 +1,4 @@
-"""Which pods are an xApp's, and which of them to look at first."""
+"""Which pods belong to an xApp, and their order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["connect"]
 
 
 def pod(name: str, *, age: int = 0, ready: bool = True, leaving: bool = False, job: str = "") -> JsonObject:
-    """Return a pod made in the minute `age`."""
+    """Return a pod created in the minute `age`."""
     metadata: JsonObject = {
         "name": name,
         "creationTimestamp": f"2026-11-20T08:{age:02}:00Z",
@@ -32,12 +32,12 @@ def live(kind: str, name: str, *, namespace: str = "ran", **labels: str) -> Live
     return to_live_object(body, kind=kind, owner=("ran", "hello"), labels=read_labels({}, ()))
 
 
-def answering(pods: dict[str, list[JsonObject]], asked: list[str]) -> Handler:
-    """Answer lists by their label selector, and single pods by their name."""
+def answering(pods: dict[str, list[JsonObject]], requests: list[str]) -> Handler:
+    """Respond to lists by their label selector, and to single pods by their name."""
 
     async def handler(request: web.Request) -> web.StreamResponse:
         selector = request.query.get("labelSelector")
-        asked.append(f"{request.path} {selector} {request.query.get('fieldSelector')}")
+        requests.append(f"{request.path} {selector} {request.query.get('fieldSelector')}")
         if selector is None:
             found = pods.get(request.path.rpartition("/")[2])
             return web.json_response(
@@ -51,12 +51,12 @@ def answering(pods: dict[str, list[JsonObject]], asked: list[str]) -> Handler:
 async def names(
     connect: Connect, pods: dict[str, list[JsonObject]], *objects: LiveObject, only: str | None = None
 ) -> list[str]:
-    asked: list[str] = []
-    client = await connect(answering(pods, asked))
+    requests: list[str] = []
+    client = await connect(answering(pods, requests))
     return [pod_name(each) for each in await read_pods(client, objects, namespace="ran", name=only)]
 
 
-async def test_the_newest_ready_pod_comes_first_and_leaving_ones_last(connect: Connect) -> None:
+async def test_the_newest_ready_pod_comes_first_and_terminating_pods_last(connect: Connect) -> None:
     pods = [
         pod("old", age=1),
         pod("leaving", age=9, leaving=True),
@@ -73,30 +73,30 @@ async def test_pods_of_all_workloads_count_once(connect: Connect) -> None:
     assert await names(connect, pods, *objects) == ["two", "one", "bare"]
 
 
-async def test_pods_of_a_cron_job_are_known_by_the_name_of_their_job(connect: Connect) -> None:
+async def test_pods_of_a_cron_job_are_matched_by_the_name_of_their_job(connect: Connect) -> None:
     jobs = ("clean-29012345", "clean-up-29012345", "clean-by-hand")
     pods = {JOB_LABEL: [pod(f"{job}-x2x9z", job=job) for job in jobs]}
     assert await names(connect, pods, live("CronJob", "clean")) == ["clean-29012345-x2x9z"]
 
 
-async def test_objects_of_other_namespaces_have_no_pods_here(connect: Connect) -> None:
+async def test_objects_of_other_namespaces_match_no_pods(connect: Connect) -> None:
     elsewhere = live("Deployment", "web", namespace="elsewhere", app="web")
     assert await names(connect, {"app=web": [pod("web")]}, elsewhere) == []
 
 
-async def test_a_bare_pod_that_is_gone_is_left_out(connect: Connect) -> None:
+async def test_a_deleted_bare_pod_is_left_out(connect: Connect) -> None:
     assert await names(connect, {}, live("Pod", "bare")) == []
 
 
-async def test_one_pod_is_asked_for_by_its_name(connect: Connect) -> None:
-    asked: list[str] = []
-    client = await connect(answering({"app=web": [pod("web-1")]}, asked))
+async def test_a_pod_is_selected_by_its_name(connect: Connect) -> None:
+    requests: list[str] = []
+    client = await connect(answering({"app=web": [pod("web-1")]}, requests))
     objects = (live("Deployment", "web", app="web"), live("Pod", "bare"))
     await read_pods(client, objects, namespace="ran", name="web-1")
-    assert asked == ["/api/v1/namespaces/ran/pods app=web metadata.name=web-1"]
+    assert requests == ["/api/v1/namespaces/ran/pods app=web metadata.name=web-1"]
 
 
-def test_containers_are_named_the_ordinary_ones_first() -> None:
+def test_regular_containers_are_listed_first() -> None:
     spec: JsonObject = {
         "initContainers": [{"name": "setup"}],
         "containers": [{"name": "main"}, {"name": "side"}],

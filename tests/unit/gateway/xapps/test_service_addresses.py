@@ -1,4 +1,4 @@
-"""At which URLs the ports of Services are reached."""
+"""The URLs of the ports of Services."""
 
 from __future__ import annotations
 
@@ -42,24 +42,24 @@ DNS = ("http://web.ran.svc:8080", "clusterDNS")
 PROXY = ("/api/xapps/ran/hello/proxy/web/8080/", "proxy")
 
 
-def test_inside_the_cluster_and_through_the_gateway() -> None:
+def test_a_service_has_addresses_in_the_cluster_and_through_the_gateway() -> None:
     assert addresses(service(HTTP)) == [DNS, PROXY]
 
 
-def test_a_service_keeps_what_the_record_says_of_it() -> None:
+def test_a_service_keeps_the_fields_of_its_record() -> None:
     (found,) = services_with_addresses([service(HTTP)], namespace="ran", name="hello", advertise_address=None)
     assert (found["name"], found["type"], found["clusterIP"]) == ("web", "ClusterIP", "10.0.0.1")
     assert found["ports"] == [{**HTTP, "nodePort": None, "protocol": None, "appProtocol": None}]
 
 
-def test_a_node_port_is_reached_at_the_address_of_the_cluster() -> None:
+def test_a_node_port_uses_the_address_of_the_cluster() -> None:
     exposed = service({**HTTP, "nodePort": 30080}, type="NodePort")
     assert addresses(exposed) == [("http://192.0.2.7:30080", "nodePort"), DNS, PROXY]
     assert addresses(exposed, advertised="2001:db8::1")[0] == ("http://[2001:db8::1]:30080", "nodePort")
     assert addresses(exposed, advertised=None) == [DNS, PROXY]
 
 
-def test_a_load_balancer_is_reached_at_what_it_was_given() -> None:
+def test_a_load_balancer_uses_its_assigned_address() -> None:
     spec = {"type": "LoadBalancer", "ports": [{**HTTP, "nodePort": 30080}]}
     given = {"ingress": [{"ip": "198.51.100.4"}, {"hostname": "lb.example.com"}]}
     assert addresses(live("Service", spec, loadBalancer=given))[1:3] == [
@@ -73,7 +73,7 @@ def rule(path: str, port: dict[str, Any], *, host: str | None = "web.example.com
     return {"host": host, "http": {"paths": [{"path": path, "backend": backend}]}}
 
 
-def test_an_ingress_leads_to_the_ports_that_it_names() -> None:
+def test_an_ingress_adds_addresses_to_the_ports_that_it_names() -> None:
     rules = [
         rule("/api", {"name": "http"}),
         rule("/x(/|$)(.*)", {"number": 8080}),
@@ -86,30 +86,30 @@ def test_an_ingress_leads_to_the_ports_that_it_names() -> None:
     assert found == [("https://web.example.com/api", "ingress"), ("https://web.example.com/x", "ingress"), DNS, PROXY]
 
 
-def test_an_ingress_for_any_host_is_reached_at_its_own_address() -> None:
+def test_an_ingress_without_a_host_uses_its_own_address() -> None:
     spec = {"defaultBackend": {"service": {"name": "web", "port": {"number": 8080}}}}
     ingress = live("Ingress", spec, loadBalancer={"ingress": [{"ip": "198.51.100.4"}]})
     assert addresses(service(HTTP), ingress)[0] == ("http://198.51.100.4/", "ingress")
 
 
-def test_a_headless_service_translates_no_port() -> None:
+def test_a_headless_service_uses_its_target_port() -> None:
     found = addresses(service(HTTP, clusterIP="None"))
     assert found == [("http://web.ran.svc:80", "clusterDNS"), PROXY]
     named = addresses(service({**HTTP, "targetPort": "http"}, clusterIP="None"))
     assert named == [DNS, PROXY]
 
 
-def test_the_proxy_speaks_tcp_only() -> None:
+def test_the_proxy_supports_only_tcp() -> None:
     found = addresses(service({"name": "e2", "port": 36421, "protocol": "SCTP"}))
     assert found == [("sctp://web.ran.svc:36421", "clusterDNS")]
 
 
-def test_a_service_of_another_namespace_is_not_reached_through_the_gateway() -> None:
+def test_a_service_of_another_namespace_has_no_address_through_the_gateway() -> None:
     elsewhere = live("Service", {"ports": [HTTP]}, namespace="shared")
     assert addresses(elsewhere) == [("http://web.shared.svc:8080", "clusterDNS")]
 
 
-def test_what_leads_out_of_the_cluster_has_no_address() -> None:
+def test_an_external_name_has_no_address() -> None:
     assert addresses(service(HTTP, type="ExternalName", externalName="example.com")) == []
 
 
