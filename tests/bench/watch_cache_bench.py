@@ -25,7 +25,7 @@ from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.config import Settings
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import XAPPS
-from xapp_operator.kube.watch_cache import WatchCache
+from xapp_operator.kube.watch.watch_cache import WatchCache
 
 MEGABYTE: Final = 1_000_000
 PAGE_BYTES: Final = 4096

@@ -20,7 +20,7 @@ from xapp_operator.gateway.app import create_app
 from xapp_operator.gateway.auth.callers import check_bind_address
 from xapp_operator.gateway.http.connections import BoundedHttpProtocol
 from xapp_operator.gateway.state import Gateway
-from xapp_operator.kube.websocket_client import PING_SECONDS, PONG_SECONDS, WEBSOCKET_MESSAGE_MAX_BYTES
+from xapp_operator.kube.proxy.websocket_client import PING_SECONDS, PONG_SECONDS, WEBSOCKET_MESSAGE_MAX_BYTES
 from xapp_operator.telemetry.logs import get_logger
 
 SHUTDOWN_GRACE_SECONDS: Final = 5

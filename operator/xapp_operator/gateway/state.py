@@ -33,7 +33,7 @@ from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.kube.advertise_address import AdvertiseAddress
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import XAPPS
-from xapp_operator.kube.watch_cache import WatchCache
+from xapp_operator.kube.watch.watch_cache import WatchCache
 from xapp_operator.monitor.registry import XAppRegistry
 
 UPLOADS_PREFIX: Final = "uploads-"

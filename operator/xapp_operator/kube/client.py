@@ -16,6 +16,7 @@ from xapp_operator.config import Settings
 from xapp_operator.kube.api_errors import FIRST_ERROR_STATUS, error_from_response
 from xapp_operator.kube.credentials import ClusterCredentials
 from xapp_operator.kube.discovery import Discovery
+from xapp_operator.kube.proxy.service_proxy import ServiceProxy
 from xapp_operator.kube.request_encoding import (
     JSON_HEADERS,
     MERGE_PATCH_HEADERS,
@@ -31,7 +32,6 @@ from xapp_operator.kube.request_encoding import (
     write_params,
 )
 from xapp_operator.kube.resources import PODS, SELF_SUBJECT_ACCESS_REVIEWS, Resource
-from xapp_operator.kube.service_proxy import ServiceProxy
 from xapp_operator.kube.transport import (
     CALL_TIMEOUT_SECONDS,
     OWN_IDENTITY,
@@ -40,7 +40,7 @@ from xapp_operator.kube.transport import (
     ApiTransport,
     RequestIdentity,
 )
-from xapp_operator.kube.watch_events import WatchEvent, read_watch_events
+from xapp_operator.kube.watch.watch_events import WatchEvent, read_watch_events
 
 PAGE_SIZE: Final = 500
 WATCH_SECONDS_RANGE: Final = (60, 90)

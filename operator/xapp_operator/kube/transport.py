@@ -27,14 +27,14 @@ from xapp_operator.domain.backoff import Backoff
 from xapp_operator.errors import ApiUnavailable, Unauthenticated
 from xapp_operator.kube.api_errors import FIRST_ERROR_STATUS, connection_error, error_from_response
 from xapp_operator.kube.credentials import ClusterCredentials
-from xapp_operator.kube.proxy_request import (
+from xapp_operator.kube.proxy.proxy_request import (
     CONNECT_SECONDS,
     AbortingResponse,
     ProxyRequest,
     ProxyResponse,
     send_proxy_request,
 )
-from xapp_operator.kube.websocket_client import WebSocketRequest
+from xapp_operator.kube.proxy.websocket_client import WebSocketRequest
 
 CALL_TIMEOUT_SECONDS: Final = 30.0
 ATTEMPTS: Final = 3

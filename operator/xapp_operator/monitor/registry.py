@@ -21,7 +21,7 @@ from xapp_operator.domain.resource_health import overall_health
 from xapp_operator.errors import AccessDenied, NotFound
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import Resource
-from xapp_operator.kube.watch_cache import ChangeType, ObjectKey, WatchCache
+from xapp_operator.kube.watch.watch_cache import ChangeType, ObjectKey, WatchCache
 from xapp_operator.label_sets import LabelSet
 from xapp_operator.monitor.live_objects import (
     METADATA_ONLY,

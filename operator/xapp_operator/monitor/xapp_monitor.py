@@ -22,8 +22,8 @@ from xapp_operator.errors import NotFound, NotReady, XAppError
 from xapp_operator.helm.manifest import ObjectRef
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import SERVICES, Resource
-from xapp_operator.kube.watch_cache import ChangeType, WatchCache
-from xapp_operator.kube.watch_cache import ObjectKey as CacheKey
+from xapp_operator.kube.watch.watch_cache import ChangeType, WatchCache
+from xapp_operator.kube.watch.watch_cache import ObjectKey as CacheKey
 from xapp_operator.monitor.live_objects import (
     METADATA_ONLY,
     WATCHED_RESOURCES,

@@ -26,7 +26,7 @@ from xapp_operator.domain.naming import is_chart_secret_name
 from xapp_operator.errors import Conflict, NotFound
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import CONFIGMAPS, SECRETS
-from xapp_operator.kube.watch_cache import ChangeType, ObjectKey, WatchCache
+from xapp_operator.kube.watch.watch_cache import ChangeType, ObjectKey, WatchCache
 
 SYNC_SECONDS: Final = 60.0
 UNOWNED_GRACE: Final = timedelta(hours=1)

@@ -23,7 +23,7 @@ from xapp_operator.helm.release_storage import ReleaseRecord, decode_release, re
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.reader import KubeReader
 from xapp_operator.kube.resources import SECRETS
-from xapp_operator.kube.watch_cache import ChangeType, ObjectKey, WatchCache
+from xapp_operator.kube.watch.watch_cache import ChangeType, ObjectKey, WatchCache
 
 SYNC_SECONDS: Final = 60.0
 

@@ -19,7 +19,7 @@ from xapp_operator.config import Settings
 from xapp_operator.errors import NotFound
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import CONFIGMAPS, XAPPS
-from xapp_operator.kube.watch_cache import WatchCache
+from xapp_operator.kube.watch.watch_cache import WatchCache
 
 pytestmark = pytest.mark.integration
 

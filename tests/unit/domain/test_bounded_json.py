@@ -15,7 +15,7 @@ from xapp_operator.domain.values import merge_values
 from xapp_operator.domain.yaml_values import MAX_DEPTH
 from xapp_operator.errors import ValuesInvalid
 from xapp_operator.kube.request_encoding import decode_object
-from xapp_operator.kube.watch_events import parse_watch_event
+from xapp_operator.kube.watch.watch_events import parse_watch_event
 
 JSON: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.text('"\\[]{}a', max_size=4),

@@ -8,7 +8,7 @@ import orjson
 from aiohttp import web
 
 from xapp_operator.api.json import JsonObject, obj, text
-from xapp_operator.kube.watch_events import WatchEventType
+from xapp_operator.kube.watch.watch_events import WatchEventType
 
 PAGE = 2
 

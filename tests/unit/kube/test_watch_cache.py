@@ -15,7 +15,7 @@ from tests.unit.kube.list_watch_server import ListWatchServer, xapp
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.errors import AccessDenied, NotReady
 from xapp_operator.kube.resources import XAPPS
-from xapp_operator.kube.watch_cache import WatchCache
+from xapp_operator.kube.watch.watch_cache import WatchCache
 
 Change = tuple[str, str, str]
 

@@ -19,7 +19,7 @@ from xapp_operator.config import Settings
 from xapp_operator.errors import NotReady
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import Resource
-from xapp_operator.kube.watch_cache import ChangeType, ObjectKey, WatchCache
+from xapp_operator.kube.watch.watch_cache import ChangeType, ObjectKey, WatchCache
 
 SCAN_CACHE_SIZE: Final = 256
 MERGE_FRACTION: Final = 8

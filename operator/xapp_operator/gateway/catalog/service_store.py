@@ -19,7 +19,7 @@ from xapp_operator.gateway.catalog.object_store import SortKey, WatchedStore
 from xapp_operator.gateway.http.pagination import SINGLE_SORT
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import SERVICES
-from xapp_operator.kube.watch_cache import ObjectKey
+from xapp_operator.kube.watch.watch_cache import ObjectKey
 from xapp_operator.monitor.live_objects import service_status
 from xapp_operator.monitor.object_labels import OPERATOR_LABEL_SET, ReleaseKey, read_labels, release_key_of
 

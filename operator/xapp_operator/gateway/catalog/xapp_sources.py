@@ -18,7 +18,7 @@ from xapp_operator.api.names import LABEL_ORGANIZATION, LABEL_TEAM, LABEL_VERSIO
 from xapp_operator.config import Settings
 from xapp_operator.gateway.catalog.records import SOURCE_LABELS, XAppEntry, XAppRecordStore, build_entry
 from xapp_operator.kube.client import KubeClient
-from xapp_operator.kube.watch_cache import ChangeType, ObjectKey
+from xapp_operator.kube.watch.watch_cache import ChangeType, ObjectKey
 from xapp_operator.monitor.live_objects import LiveObject
 from xapp_operator.monitor.object_labels import ReleaseKey
 from xapp_operator.monitor.registry import Registration, XAppRegistry

@@ -25,9 +25,9 @@ from xapp_operator.errors import UpstreamTimeout, UpstreamUnreachable
 from xapp_operator.gateway.proxy.paths import require_no_query, require_path_kept_by_api_server
 from xapp_operator.gateway.proxy.targets import HostPort, ProxyTarget
 from xapp_operator.kube.client import KubeClient
-from xapp_operator.kube.proxy_request import AbortingResponse, ProxyRequest, send_proxy_request
-from xapp_operator.kube.service_proxy import service_path
-from xapp_operator.kube.websocket_client import WebSocketRequest, open_websocket
+from xapp_operator.kube.proxy.proxy_request import AbortingResponse, ProxyRequest, send_proxy_request
+from xapp_operator.kube.proxy.service_proxy import service_path
+from xapp_operator.kube.proxy.websocket_client import WebSocketRequest, open_websocket
 
 _HINT: Final = "see GET …/health and the logs of its pods"
 

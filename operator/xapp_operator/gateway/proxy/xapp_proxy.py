@@ -24,8 +24,8 @@ from xapp_operator.gateway.proxy.paths import ProxyPath, percent_encode
 from xapp_operator.gateway.proxy.targets import ProxyTarget
 from xapp_operator.gateway.proxy.upstream import Upstream
 from xapp_operator.gateway.proxy.websocket_bridge import bridge_websockets, forwarded_subprotocols
-from xapp_operator.kube.proxy_request import ProxyRequest
-from xapp_operator.kube.websocket_client import WebSocketRequest
+from xapp_operator.kube.proxy.proxy_request import ProxyRequest
+from xapp_operator.kube.proxy.websocket_client import WebSocketRequest
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from tests.unit.monitor.objects import DRAX, NAMESPACE, OURS, LabelledObjects, d
 from xapp_operator.config import Settings
 from xapp_operator.gateway.catalog.records import XAppRecordStore, build_xapp_entry
 from xapp_operator.gateway.catalog.xapp_sources import XAppSources
-from xapp_operator.kube.watch_cache import ChangeType, ObjectKey
+from xapp_operator.kube.watch.watch_cache import ChangeType, ObjectKey
 
 __all__ = ["connect"]
 

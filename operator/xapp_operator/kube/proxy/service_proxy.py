@@ -23,10 +23,10 @@ from xapp_operator.api.json import Json, JsonObject, text
 from xapp_operator.domain.yaml_values import load_values
 from xapp_operator.errors import MalformedRequest, UpstreamUnreachable, ValuesInvalid, XAppError
 from xapp_operator.kube.api_errors import FIRST_ERROR_STATUS, connection_error, error_from_response
-from xapp_operator.kube.proxy_request import ProxyRequest, ProxyResponse
+from xapp_operator.kube.proxy.proxy_request import ProxyRequest, ProxyResponse
+from xapp_operator.kube.proxy.websocket_client import WebSocketRequest, open_websocket
 from xapp_operator.kube.resources import SERVICES
 from xapp_operator.kube.transport import ApiTransport, RequestIdentity
-from xapp_operator.kube.websocket_client import WebSocketRequest, open_websocket
 
 STATUS_MAX_BYTES: Final = 16 * 1024
 CLOSING_BUFFER_BYTES: Final = 1024 * 1024

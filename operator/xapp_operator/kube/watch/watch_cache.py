@@ -21,7 +21,7 @@ from xapp_operator.domain.backoff import Backoff
 from xapp_operator.errors import Invalid, KubeError, NotReady, WatchExpired
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import Resource
-from xapp_operator.kube.watch_events import WatchEvent
+from xapp_operator.kube.watch.watch_events import WatchEvent
 from xapp_operator.telemetry.logs import get_logger
 from xapp_operator.telemetry.metrics import METRICS
 
