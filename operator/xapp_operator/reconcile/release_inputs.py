@@ -150,15 +150,16 @@ class ReleaseInputsResolver:
         """
         namespace, archive = xapp.metadata.namespace, xapp.spec.archive
         owned = self._references.owned_chart_secrets(xapp.metadata.uid, namespace=namespace)
-        known = None if xapp.spec.method == METHOD_REMOTE else self._archives.get(xapp.key)
-        referenced = archive.secret_ref.name if archive is not None and archive.secret_ref is not None else None
-        is_used = known is not None and known.location.kind == "Secret" and known.location.name == referenced
-        exists = referenced is not None and self._references.resource_version("Secret", namespace, referenced)
-        add = is_used and known is not None and known.is_upload and referenced not in owned and exists
-        return ArchiveOwnerChanges(
-            add=referenced if add else None,
-            remove=tuple(name for name in owned if not (is_used and name == referenced)) if resolved else (),
-        )
+        reference = archive.secret_ref if archive is not None and xapp.spec.method != METHOD_REMOTE else None
+        known = self._archives.get(xapp.key)
+        used: str | None = None
+        add: str | None = None
+        if known and reference and (known.location.kind, known.location.name) == ("Secret", reference.name):
+            used = reference.name
+            exists = self._references.resource_version("Secret", namespace, used) is not None
+            if known.is_upload and exists and used not in owned:
+                add = used
+        return ArchiveOwnerChanges(add=add, remove=tuple(name for name in owned if name != used) if resolved else ())
 
     def _advertise_layer(self, chart: ChartInfo, address: str) -> JsonObject:
         return advertise_address_layer(chart.values, self._settings.advertise_address_values, address)
