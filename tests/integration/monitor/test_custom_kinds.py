@@ -10,6 +10,7 @@ import pytest
 from tests.integration.kube.conftest import kube
 from tests.integration.kube.test_client import token_of
 from tests.localcluster import Cluster
+from tests.support.custom_kinds import WIDGET_CRD
 from tests.support.eventually import eventually
 from xapp_operator.api.models import HealthStatus
 from xapp_operator.config import Settings
@@ -21,21 +22,6 @@ from xapp_operator.monitor.xapp_monitor import XAppMonitor
 pytestmark = pytest.mark.integration
 __all__ = ["kube"]
 
-CRD = """\
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: widgets.%(group)s}
-spec:
-  group: %(group)s
-  scope: Namespaced
-  names: {kind: Widget, listKind: WidgetList, plural: widgets, singular: widget}
-  versions:
-    - name: v1
-      served: true
-      storage: true
-      subresources: {status: {}}
-      schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
-"""
 BROKEN = {"status": {"conditions": [{"type": "Stalled", "status": "True", "reason": "Test", "message": "is broken"}]}}
 
 
@@ -43,7 +29,7 @@ BROKEN = {"status": {"conditions": [{"type": "Stalled", "status": "True", "reaso
 def group(cluster: Cluster, namespace: str) -> Iterator[str]:
     """A kind Widget, and one that is broken."""
     group = f"w{namespace[-6:]}.example.com"
-    cluster.kubectl("apply", "-f", "-", input=CRD % {"group": group})
+    cluster.kubectl("apply", "-f", "-", input=WIDGET_CRD % {"group": group})
     cluster.kubectl("wait", "--for=condition=Established", f"crd/widgets.{group}", "--timeout=60s")
     widget = {
         "apiVersion": f"{group}/v1",

@@ -11,6 +11,7 @@ import pytest
 
 from tests.localcluster import Binaries
 from tests.support.charts import chart_archive, tar_gz
+from tests.support.custom_kinds import WIDGET_CRD
 from tests.support.oci_registry import LocalRegistry
 from tests.support.workload import FILES, workload_chart
 from tests.support.xapps import XAppClient
@@ -106,28 +107,11 @@ def test_required_value_that_is_missing_is_named(xapps: XAppClient) -> None:
     xapps.wait_ready("hello")
 
 
-CRD = """\
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: widgets.%(group)s}
-spec:
-  group: %(group)s
-  scope: Namespaced
-  names: {kind: Widget, listKind: WidgetList, plural: widgets, singular: widget}
-  versions:
-    - name: v1
-      served: true
-      storage: true
-      subresources: {status: {}}
-      schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
-"""
-
-
 def test_custom_resource_of_the_chart_decides_ready_by_its_conditions(xapps: XAppClient) -> None:
     group = f"w{xapps.namespace[-6:]}.example.com"
     files = {
         **FILES,
-        "crds/widgets.yaml": CRD % {"group": group},
+        "crds/widgets.yaml": WIDGET_CRD % {"group": group},
         "templates/widget.yaml": f"apiVersion: {group}/v1\nkind: Widget\nmetadata: {{name: hello}}\n",
     }
     try:
@@ -217,7 +201,7 @@ def test_archive_with_a_long_path_and_pax_headers(xapps: XAppClient) -> None:
 
 def test_release_whose_definition_was_removed_can_be_deleted(xapps: XAppClient) -> None:
     group = f"v{xapps.namespace[-6:]}.example.com"
-    xapps.kubectl("apply", "-f", "-", input=CRD % {"group": group})
+    xapps.kubectl("apply", "-f", "-", input=WIDGET_CRD % {"group": group})
     xapps.kubectl("wait", "--for=condition=Established", f"crd/widgets.{group}", "--timeout=60s")
     widget = f"apiVersion: {group}/v1\nkind: Widget\nmetadata: {{name: hello}}\n"
     xapps.apply(xapps.uploaded_manifest("hello", workload_chart(templates__widget=widget)))
