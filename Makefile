@@ -73,7 +73,7 @@ lock: venv ## Write requirements.lock and requirements-dev.lock from pyproject.t
 
 .PHONY: test
 test: lint types imports ## Check everything: lint, types, imports, and all tests. Needs no Docker, cluster or root.
-	@$(BIN)/pytest -n $(WORKERS) $(IN_ORDER) $(PYTEST_ARGS) tests/e2e tests/integration tests/unit
+	@$(BIN)/pytest -n $(WORKERS) $(IN_ORDER) $(PYTEST_ARGS) tests/e2e tests/integration tests/security tests/unit
 
 .PHONY: test-unit
 test-unit: venv ## Run the tests that need no cluster.

@@ -1,0 +1,101 @@
+"""Slots for work that lasts, shared fairly between keys: a namespace in the operator, a caller in the gateway."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Final
+
+RESERVED_SLOTS: Final = 2
+"""Slots that one key alone never gets."""
+
+
+class NoFreeSlot(Exception):
+    """All slots are taken, or all that one key can have."""
+
+
+class FairSlots:
+    """At most `capacity` slots, of which one key gets at most `per_key`.
+
+    A free slot goes to the waiting key that holds the fewest; of two such keys, to the one that waits longer. An object
+    belongs to one event loop and is not thread-safe.
+    """
+
+    def __init__(self, capacity: int, *, per_key: int | None = None) -> None:
+        """Without `per_key`, one key gets all but RESERVED_SLOTS, and at least one."""
+        self._capacity = capacity
+        self._per_key = per_key if per_key is not None else max(1, capacity - RESERVED_SLOTS)
+        self._held: Counter[str] = Counter()
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}  # in the order in which the keys began to wait
+
+    @property
+    def in_use(self) -> int:
+        return self._held.total()
+
+    @asynccontextmanager
+    async def slot(self, key: str) -> AsyncIterator[None]:
+        """Wait for a slot and hold it inside the block."""
+        await self.acquire(key)
+        try:
+            yield
+        finally:
+            self.release(key)
+
+    @contextmanager
+    def slot_now(self, key: str) -> Iterator[None]:
+        """Hold a slot inside the block.
+
+        Raises:
+            NoFreeSlot: when none is free for `key` now.
+        """
+        if not self._is_free(key):
+            raise NoFreeSlot
+        self._held[key] += 1
+        try:
+            yield
+        finally:
+            self.release(key)
+
+    async def acquire(self, key: str) -> None:
+        """Wait for a slot; call `release` afterwards."""
+        if self._is_free(key) and key not in self._waiting:
+            self._held[key] += 1
+            return
+        granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(key, deque()).append(granted)
+        try:
+            await granted
+        except asyncio.CancelledError:
+            if granted.done() and not granted.cancelled():
+                self.release(key)  # granted and cancelled in the same turn of the event loop
+            else:
+                self._remove_waiter(key, granted)
+            raise
+
+    def release(self, key: str) -> None:
+        """Return a slot of `key`."""
+        self._held[key] -= 1
+        if not self._held[key]:
+            del self._held[key]
+        self._grant()
+
+    def _is_free(self, key: str) -> bool:
+        return self.in_use < self._capacity and self._held[key] < self._per_key
+
+    def _grant(self) -> None:
+        while candidates := [key for key in self._waiting if self._is_free(key)]:
+            key = min(candidates, key=self._held.__getitem__)  # min() keeps the first of equals
+            waiters = self._waiting.pop(key)
+            granted = waiters.popleft()
+            if waiters:
+                self._waiting[key] = waiters  # at the end: the next key comes first
+            self._held[key] += 1
+            granted.set_result(None)
+
+    def _remove_waiter(self, key: str, waiter: asyncio.Future[None]) -> None:
+        waiters = self._waiting[key]
+        waiters.remove(waiter)
+        if not waiters:
+            del self._waiting[key]

@@ -1,0 +1,1 @@
+"""Attacks on the gateway by callers, strangers and xApps."""

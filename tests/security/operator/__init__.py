@@ -1,0 +1,1 @@
+"""Attacks of one tenant on the operator; another tenant must not notice."""
