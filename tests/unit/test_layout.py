@@ -61,6 +61,9 @@ def _dotted(node: ast.expr) -> str | None:
     return None
 
 
+PROCESS_MODULE = "common/bounded_process.py"
+
+
 def starts_processes(source: str) -> bool:
     used = set(names_used(source))
     return bool(used & (PROCESS_STARTERS | PROCESS_METHODS))
@@ -131,8 +134,14 @@ def test_operator_folder_is_no_package() -> None:
     assert not Path(done.stdout.strip()).is_relative_to(ROOT / "operator")
 
 
+def test_processes_are_started_with_bounds_only() -> None:
+    others = [module for module in MODULES if module != PROCESS_MODULE]
+    assert [module for module in others if starts_processes(text_of(module))] == []
+
+
 def test_only_helm_starts_processes() -> None:
-    assert [module for module in MODULES if not module.startswith("helm/") and starts_processes(text_of(module))] == []
+    starters = [module for module in MODULES if "common.bounded_process import" in text_of(module)]
+    assert [module for module in starters if not module.startswith("helm/")] == []
 
 
 def test_only_the_configuration_reads_the_environment() -> None:

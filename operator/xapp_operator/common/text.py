@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from yarl import URL
+if TYPE_CHECKING:
+    from yarl import URL
+
 
 QUOTED_INPUT_MAX: Final = 80
 """Characters of untrusted text that a message shows."""

@@ -15,11 +15,11 @@ from typing import Final, Literal, cast
 import orjson
 
 from xapp_operator.api.json import JsonObject, integer, obj, text
+from xapp_operator.common.bounded_process import ProcessResult
 from xapp_operator.config import MIB, Settings
 from xapp_operator.domain.redaction import secret_texts
 from xapp_operator.errors import ChartInvalid, HelmError
 from xapp_operator.helm import arguments
-from xapp_operator.helm.bounded_process import ProcessResult
 from xapp_operator.helm.error_rules import is_release_not_found, template_stop_reason
 from xapp_operator.helm.requests import (
     ReleaseOperation,

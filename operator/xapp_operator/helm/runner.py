@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Final
 
 from xapp_operator.api.json import JsonObject
+from xapp_operator.common.bounded_process import Command, ProcessLimits, ProcessResult, run_process
 from xapp_operator.config import MIB, Settings
 from xapp_operator.domain.redaction import secret_texts
 from xapp_operator.domain.yaml_values import dump_values
 from xapp_operator.errors import ChartInvalid, HelmError, HelmTimeout
 from xapp_operator.helm.arguments import environment
-from xapp_operator.helm.bounded_process import Command, ProcessLimits, ProcessResult, run_process
 from xapp_operator.helm.error_rules import error_from_stderr
 from xapp_operator.helm.workspace import Workspace
 from xapp_operator.telemetry.logs import get_logger

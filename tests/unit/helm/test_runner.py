@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.localcluster.waiting import wait_until
+from xapp_operator.common.bounded_process import ProcessResult
 from xapp_operator.config import MIB, Settings
 from xapp_operator.errors import ChartInvalid, HelmError, HelmTimeout
-from xapp_operator.helm.bounded_process import ProcessResult
 from xapp_operator.helm.runner import HelmCall, HelmRunner, find_helm
 from xapp_operator.helm.workspace import Workspace
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.localcluster.waiting import wait_until
-from tests.unit.helm.test_bounded_process import alive
+from tests.unit.common.test_bounded_process import alive
 from xapp_operator.errors import HelmError
 from xapp_operator.helm.workspace import Workspace, reap_orphans
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.localcluster.waiting import wait_until
-from xapp_operator.helm.bounded_process import (
+from xapp_operator.common.bounded_process import (
     STDERR_HEAD_BYTES,
     STDERR_TAIL_BYTES,
     Command,
