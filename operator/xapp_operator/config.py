@@ -39,6 +39,7 @@ class Settings(BaseSettings):
     default_service_account: str | None = None
     allow_operator_identity: bool = False
     allow_loopback_repositories: bool = False
+    namespace_pod_security: Literal["privileged", "baseline", "restricted"] = "baseline"  # of namespaces made here
     allowed_hosts: CommaList = ()  # empty: every Host header (loopback names only with auth=none)
 
     # Operator

@@ -24,6 +24,7 @@ from xapp_operator.gateway.catalog.repository_store import WatchedRepositories, 
 from xapp_operator.gateway.catalog.service_store import WatchedServices
 from xapp_operator.gateway.catalog.xapp_sources import XAppSources
 from xapp_operator.gateway.deploy.deployer import Deployer
+from xapp_operator.gateway.deploy.namespaces import XAppNamespaces
 from xapp_operator.gateway.deploy.rendering import ChartRenderer
 from xapp_operator.gateway.http.limits import ConcurrencyLimit
 from xapp_operator.gateway.proxy.upstream import Upstream
@@ -99,7 +100,9 @@ class Gateway:
                         cache=cache,
                         registry=xapp_sources.registry,
                         authenticator=Authenticator(settings, kube),
-                        deployer=Deployer(kube, renderer=renderer, charts=charts),
+                        deployer=Deployer(
+                            kube, namespaces=XAppNamespaces(kube, settings), renderer=renderer, charts=charts
+                        ),
                         repositories=repositories,
                         services=services,
                         chart_sources=charts,

@@ -83,6 +83,7 @@ NODES: Final = Resource("", "v1", "nodes", "Node", namespaced=False)
 PODS: Final = Resource("", "v1", "pods", "Pod")
 PVCS: Final = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 SECRETS: Final = Resource("", "v1", "secrets", "Secret")
+SERVICE_ACCOUNTS: Final = Resource("", "v1", "serviceaccounts", "ServiceAccount")
 SERVICES: Final = Resource("", "v1", "services", "Service")
 
 DAEMONSETS: Final = Resource("apps", "v1", "daemonsets", "DaemonSet")
@@ -94,6 +95,7 @@ JOBS: Final = Resource("batch", "v1", "jobs", "Job")
 HPAS: Final = Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
 PDBS: Final = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
 INGRESSES: Final = Resource("networking.k8s.io", "v1", "ingresses", "Ingress")
+ROLE_BINDINGS: Final = Resource("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
 LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 
 SELF_SUBJECT_ACCESS_REVIEWS: Final = Resource(

@@ -51,13 +51,14 @@ from xapp_operator.gateway.deploy.form_repository import (
     load_form_repository,
 )
 from xapp_operator.gateway.deploy.forms import FORM_PART, Form, to_form_error
+from xapp_operator.gateway.deploy.namespaces import XAppNamespaces
 from xapp_operator.gateway.deploy.rendering import ChartRenderer, Preview
 from xapp_operator.gateway.deploy.submission import FILE_PART, Submission, invalid_file_part, with_field_error
 from xapp_operator.gateway.deploy.uploads import UploadedChart, ensure_chart_secret
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.created_objects import delete_created
 from xapp_operator.kube.referenced_data import read_archive, read_uploaded_archive
-from xapp_operator.kube.resources import CHART_REPOSITORIES, NAMESPACES, SECRETS, XAPPS
+from xapp_operator.kube.resources import CHART_REPOSITORIES, SECRETS, XAPPS
 from xapp_operator.telemetry.logs import get_logger
 
 REPLACE_ATTEMPTS: Final = 10
@@ -69,8 +70,11 @@ _log = get_logger(__name__)
 
 
 class Deployer:
-    def __init__(self, kube: KubeClient, *, renderer: ChartRenderer, charts: ChartSources) -> None:
+    def __init__(
+        self, kube: KubeClient, *, namespaces: XAppNamespaces, renderer: ChartRenderer, charts: ChartSources
+    ) -> None:
         self._kube = kube
+        self._namespaces = namespaces
         self._renderer = renderer
         self._charts = charts
 
@@ -88,7 +92,7 @@ class Deployer:
         else:
             await get_form_repository(caller.client, desired.form)
         async with _cleanup_on_failure() as cleanup:
-            await self._ensure_namespace(caller, desired.namespace, cleanup)
+            await self._namespaces.ensure(caller, desired.namespace, cleanup)
             await self._dry_run_create(caller, desired)
             await self._create_referenced_objects(caller, desired, cleanup)
             return await _explain_refusal(caller.client.create(XAPPS, xapp_body(desired)), desired)
@@ -101,11 +105,10 @@ class Deployer:
         """
         desired = desired_new_xapp(submission)
         warnings: tuple[str, ...] = ()
-        if await self._namespace_exists(desired.namespace):
+        if await self._namespaces.exists(desired.namespace):
             await self._dry_run_create(caller, desired)
         else:
-            await _create_namespace(caller.client, desired.namespace, dry_run=True)
-            warnings = (f"the namespace {desired.namespace} does not exist and would be created",)
+            warnings = (await self._namespaces.preview(caller, desired.namespace),)
         preview = await self._render(caller, desired, for_display=True)
         return replace(preview, warnings=(*warnings, *preview.warnings))
 
@@ -198,27 +201,6 @@ class Deployer:
             repository = await ensure_form_repository(caller.client, desired.form)
             if repository is not None:
                 cleanup.push_async_callback(delete_created, caller.client, CHART_REPOSITORIES, repository)
-
-    async def _ensure_namespace(self, caller: Caller, namespace: str, cleanup: AsyncExitStack) -> None:
-        if await self._namespace_exists(namespace):
-            return
-        uid = await _create_namespace(caller.client, namespace)
-        if uid is not None:
-            cleanup.push_async_callback(self._delete_created_namespace, caller.client, namespace, uid=uid)
-
-    async def _namespace_exists(self, name: str) -> bool:
-        try:
-            await self._kube.get(NAMESPACES, name, metadata_only=True)
-        except NotFound:
-            return False
-        return True
-
-    async def _delete_created_namespace(self, client: KubeClient, name: str, *, uid: str) -> None:
-        try:
-            if not (await self._kube.list(XAPPS, namespace=name)).items:
-                await client.delete(NAMESPACES, name, uid=uid)
-        except KubeError as error:
-            _log.warning("namespace not deleted", namespace=name, error=error.message)
 
     async def _dry_run_create(self, caller: Caller, desired: DesiredXApp) -> None:
         try:
@@ -329,20 +311,6 @@ async def _explain_refusal(write: Awaitable[JsonObject], desired: DesiredXApp) -
         raise AlreadyExists(message, errors=(FieldError(f"{FORM_PART}.xAppName", message),)) from None
     except KubeError as error:
         raise to_form_error(error) from None
-
-
-async def _create_namespace(client: KubeClient, name: str, *, dry_run: bool = False) -> str | None:
-    """Create a namespace with the caller's token; return its uid, or None if it exists already."""
-    body: JsonObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-    try:
-        return text(obj(await client.create(NAMESPACES, body, dry_run=dry_run), "metadata"), "uid")
-    except AlreadyExists:
-        return None
-    except AccessDenied:
-        message = (
-            f"the namespace {name} does not exist and you may not create namespaces: ask an administrator to create it"
-        )
-        raise AccessDenied(message, errors=(FieldError(f"{FORM_PART}.namespace", message),)) from None
 
 
 @asynccontextmanager

@@ -29,6 +29,8 @@ VERSIONED_API_PREFIX: Final = "/api/v1/"
 PROBE_PATHS: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 ORIGINAL_METHOD: Final = "xapp_operator.original_method"
 """Key of a request's scope: the method of the request, if it is handled as another method."""
+DATA_POLICY: Final = "default-src 'none'; frame-ancestors 'none'"
+"""The Content-Security-Policy of responses that are no pages: a browser that shows one runs and loads nothing."""
 DRAIN_BYTES_MAX: Final = 64 * 1024 * 1024
 DRAIN_SECONDS_MAX: Final = 10.0
 
@@ -138,9 +140,12 @@ class _HttpExchange:
             self.started = True
             self._status = message["status"]
             self.failed = self._status >= 500  # noqa: PLR2004 - problems.py has logged it
-            message.setdefault("headers", []).append((b"x-content-type-options", b"nosniff"))
+            message.setdefault("headers", [])
+            headers = MutableHeaders(scope=message)
+            headers["x-content-type-options"] = "nosniff"
+            headers.setdefault("content-security-policy", DATA_POLICY)
             if self._body_unread:
-                MutableHeaders(scope=message)["connection"] = "close"
+                headers["connection"] = "close"
             await self._send(message)
             if self._method == "HEAD":
                 # The body is not sent and may never end, so the response ends here.

@@ -5,6 +5,7 @@ The files of Swagger UI come from the package fastapi-offline.
 
 from __future__ import annotations
 
+import re
 from importlib.resources import files
 from typing import Final
 
@@ -18,10 +19,10 @@ from xapp_operator.gateway.http.responses import json_response, wants_pretty
 
 router = APIRouter(include_in_schema=False, route_class=RequestRoute)
 
-_CONTENT_SECURITY_POLICY: Final = (
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
+_DOCS_FOLDERS: Final = ("/api/docs/", "/api/v1/docs/")
+_COMMON_POLICY: Final = "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+_EXPRESSIBLE_HOST: Final = re.compile(r"[a-z0-9.-]{1,253}(:[0-9]{1,5})?", re.IGNORECASE)
+"""Hosts that a Content-Security-Policy can name (CSP 3, host-source). It cannot name IPv6 addresses."""
 _OUR_FILES: Final = files("xapp_operator.gateway").joinpath("static")
 _SWAGGER_FILES: Final = files("fastapi_offline").joinpath("static")
 _ASSETS: Final = {
@@ -34,13 +35,13 @@ _ASSETS: Final = {
 @router.get("/")
 async def front_page(_request: Request) -> Response:
     """Return the front page."""
-    return _page_response("index.html")
+    return _page_response("index.html", policy=_COMMON_POLICY)
 
 
 @router.get("/api/docs")
-async def docs_page(_request: Request) -> Response:
+async def docs_page(request: Request) -> Response:
     """Return the interactive documentation."""
-    return _page_response("docs.html")
+    return _page_response("docs.html", policy=_docs_policy(request.headers.get("host", "")))
 
 
 @router.get("/api/docs/{asset}")
@@ -61,9 +62,21 @@ async def openapi(request: Request) -> Response:
     return json_response(document, pretty=wants_pretty(request), headers={"Cache-Control": "no-cache"})
 
 
-def _page_response(name: str) -> Response:
+def _docs_policy(host: str) -> str:
+    """Return the policy of the documentation page: its scripts and styles come from its own folder only.
+
+    `'self'` would include the responses of xApps, which the gateway forwards on the same origin.
+    """
+    if _EXPRESSIBLE_HOST.fullmatch(host):
+        assets, api = " ".join(f"{host}{folder}" for folder in _DOCS_FOLDERS), f"{host}/api/"
+    else:
+        assets = api = "'self'"
+    return f"{_COMMON_POLICY}; script-src {assets}; style-src {assets} 'unsafe-inline'; connect-src {api}"
+
+
+def _page_response(name: str, *, policy: str) -> Response:
     headers = {
-        "Content-Security-Policy": _CONTENT_SECURITY_POLICY,
+        "Content-Security-Policy": policy,
         "Cache-Control": "no-cache",
         "Referrer-Policy": "no-referrer",
     }
