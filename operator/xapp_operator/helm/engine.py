@@ -16,6 +16,8 @@ import orjson
 
 from xapp_operator.api.json import JsonObject, integer, obj, text
 from xapp_operator.common.bounded_process import ProcessResult
+from xapp_operator.common.sandbox import Sandbox
+from xapp_operator.common.sandboxed_exec import landlock_version
 from xapp_operator.config import MIB, Settings
 from xapp_operator.domain.redaction import secret_texts
 from xapp_operator.errors import ChartInvalid, HelmError
@@ -62,7 +64,12 @@ class HelmEngine:
         self._grace = settings.helm_term_seconds
         self._workspace = Workspace(self._base)
         self._runner = HelmRunner(
-            settings, program=program, workspace=self._workspace, kubeconfig=kubeconfig, server=server
+            settings,
+            program=program,
+            workspace=self._workspace,
+            sandbox=Sandbox(landlock_version=landlock_version()),
+            kubeconfig=kubeconfig,
+            server=server,
         )
 
     def close(self) -> None:
@@ -229,6 +236,7 @@ def _template_call(command: tuple[str, ...], request: TemplateRequest) -> HelmCa
         timeout_seconds=request.timeout,
         values=request.values,
         needs_cluster=False,
+        chart=request.chart,
         chart_name=request.chart_name,
         cpu_seconds=TEMPLATE_CPU_SECONDS,
     )

@@ -1,4 +1,7 @@
-"""One helm process for one call: its slot, folder, environment and bounds, and the error that it ended with."""
+"""One helm process for one call: its slot, folder, environment and bounds, and the error that it ended with.
+
+A call without a cluster gets no credential: no kubeconfig, and a sandbox in which it can read only its chart.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,8 @@ from typing import Final
 
 from xapp_operator.api.json import JsonObject
 from xapp_operator.common.bounded_process import Command, ProcessLimits, ProcessResult, run_process
+from xapp_operator.common.sandbox import Sandbox
+from xapp_operator.common.sandboxed_exec import CANNOT_RESTRICT
 from xapp_operator.config import MIB, Settings
 from xapp_operator.domain.redaction import secret_texts
 from xapp_operator.domain.yaml_values import dump_values
@@ -38,7 +43,8 @@ class HelmCall:
     """One run of helm: its arguments, the values for its standard input, and its bounds.
 
     `secrets` are texts that no error may contain, in addition to the secrets in `values`. `chart_name` names the chart
-    in errors, and `subject` the release in the log.
+    in errors, and `subject` the release in the log. A call that does not need the cluster can read `chart`, and no
+    other file of this process.
     """
 
     arguments: tuple[str, ...]
@@ -47,6 +53,7 @@ class HelmCall:
     values: JsonObject | None = field(default=None, repr=False)
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
     needs_cluster: bool = True
+    chart: Path | None = None
     chart_name: str = ""
     cpu_seconds: int = CPU_SECONDS
 
@@ -59,13 +66,25 @@ class HelmRunner:
     """Runs calls, at most `helm_concurrency` at a time."""
 
     def __init__(
-        self, settings: Settings, *, program: Path, workspace: Workspace, kubeconfig: str | None, server: str | None
+        self,
+        settings: Settings,
+        *,
+        program: Path,
+        workspace: Workspace,
+        sandbox: Sandbox,
+        kubeconfig: str | None,
+        server: str | None,
     ) -> None:
+        if not sandbox.available:
+            logger.warning(
+                "this kernel has no Landlock: helm could read files of this process while it renders a chart"
+            )
         self._program = str(program)
         self._memory = settings.helm_memory
         self._grace = settings.helm_term_seconds
         self._slots = asyncio.Semaphore(settings.helm_concurrency)
         self._workspace = workspace
+        self._sandbox = sandbox
         self._kubeconfig = _resolve_kubeconfig(kubeconfig, server, workspace.folder)
 
     async def run(self, call: HelmCall) -> ProcessResult:
@@ -109,13 +128,15 @@ class HelmRunner:
             raise HelmError(
                 f"helm {call.command} was killed by signal {-outcome.exit_code}: check the memory of the machine"
             )
+        if outcome.exit_code == CANNOT_RESTRICT and not call.needs_cluster:
+            raise HelmError(f"helm was not started: {outcome.stderr.strip()}")
         raise error_from_stderr(
             outcome.stderr, chart=call.chart_name, secrets=call.secrets | secret_texts(call.values or {})
         )
 
     def _command(self, call: HelmCall, folder: Path) -> Command:
         kubeconfig = self._kubeconfig if call.needs_cluster and self._kubeconfig else str(folder / "none")
-        return Command(
+        command = Command(
             program=self._program,
             arguments=call.arguments,
             environment=environment(
@@ -127,6 +148,9 @@ class HelmRunner:
             working_folder=folder,
             stdin=None if call.values is None else dump_values(call.values),
         )
+        if call.needs_cluster:
+            return command
+        return self._sandbox.restrict(command, readable=() if call.chart is None else (call.chart.absolute(),))
 
     def _limits(self, call: HelmCall) -> ProcessLimits:
         return ProcessLimits(

@@ -6,12 +6,15 @@ import asyncio
 import json
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from tests.localcluster.waiting import wait_until
 from xapp_operator.common.bounded_process import ProcessResult
+from xapp_operator.common.sandbox import Sandbox
 from xapp_operator.config import MIB, Settings
 from xapp_operator.errors import ChartInvalid, HelmError, HelmTimeout
 from xapp_operator.helm.runner import HelmCall, HelmRunner, find_helm
@@ -39,12 +42,24 @@ def marks(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def runner(tmp_path: Path, marks: Path) -> Iterator[HelmRunner]:
-    program = tmp_path / "helm"
-    program.write_text(PROGRAM.format(python=sys.executable, marks=str(marks), gate=str(tmp_path / "gate")))
+    with running_runner(tmp_path, marks) as one:
+        yield one
+
+
+@contextmanager
+def running_runner(folder: Path, marks: Path) -> Iterator[HelmRunner]:
+    program = folder / "helm"
+    program.write_text(PROGRAM.format(python=sys.executable, marks=str(marks), gate=str(folder / "gate")))
     program.chmod(0o755)
-    workspace = Workspace(tmp_path / "work")
-    settings = Settings(helm_concurrency=2, helm_memory=300 * MIB)
-    yield HelmRunner(settings, program=find_helm(str(program)), workspace=workspace, kubeconfig="one:two", server=None)
+    workspace = Workspace(folder / "work")
+    yield HelmRunner(
+        Settings(helm_concurrency=2, helm_memory=300 * MIB),
+        program=find_helm(str(program)),
+        workspace=workspace,
+        sandbox=Sandbox(landlock_version=0),
+        kubeconfig="one:two",
+        server=None,
+    )
     workspace.close()
 
 
@@ -84,17 +99,24 @@ async def test_a_queued_call_is_cancelled_without_a_process(runner: HelmRunner, 
     assert [outcome.exit_code for outcome in await asyncio.gather(*running)] == [0, 0]
 
 
-@pytest.mark.parametrize("cluster", [True, False])
-async def test_only_a_call_that_needs_the_cluster_gets_its_address(
-    runner: HelmRunner, tmp_path: Path, *, cluster: bool
-) -> None:
+async def test_a_call_that_needs_the_cluster_gets_its_address(runner: HelmRunner, tmp_path: Path) -> None:
     (tmp_path / "gate").touch()
-    printed = json.loads((await runner.run(call(needs_cluster=cluster))).stdout)
+    printed = json.loads((await runner.run(call())).stdout)
     expected = f"{Path.cwd()}/one:{Path.cwd()}/two"
-    assert (printed["environment"]["KUBECONFIG"] == expected) is cluster
+    assert printed["environment"]["KUBECONFIG"] == expected
     assert printed["environment"]["GOMEMLIMIT"] == str(int(300 * MIB * 0.8))
     assert "PATH" not in printed["environment"]
     assert printed["argv"] == ["install", "--x"]
+
+
+async def test_a_kernel_without_landlock_is_named_in_the_log_once(tmp_path: Path, marks: Path) -> None:
+    (tmp_path / "gate").touch()
+    with capture_logs() as logs, running_runner(tmp_path, marks) as runner:
+        for _ in range(2):
+            assert (await runner.run(call(needs_cluster=False))).exit_code == 0
+    assert [entry["event"] for entry in logs if entry["log_level"] == "warning"] == [
+        "this kernel has no Landlock: helm could read files of this process while it renders a chart"
+    ]
 
 
 @pytest.mark.parametrize(
