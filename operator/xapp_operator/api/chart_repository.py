@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field
 from xapp_operator.api.models import Condition, Metadata
 from xapp_operator.api.rules import CelRule, cel_rules, duration_rule, parse_duration
 from xapp_operator.api.spec_parts import REPOSITORY_PREFIXES_TEXT, URL_RULES, Model, ObjectName
+from xapp_operator.api.status_texts import CONDITIONS_MAX
 
 DEFAULT_INTERVAL = "5m"
 
@@ -72,7 +73,11 @@ class ChartRepositoryStatus(Model):
     conditions: list[Condition] | None = Field(
         None,
         description="Ready; Stalled and Reconciling only while True.",
-        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
+        json_schema_extra={
+            "maxItems": CONDITIONS_MAX,
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["type"],
+        },
     )
 
 

@@ -7,7 +7,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final, Literal
 
-from xapp_operator.api.models import MESSAGE_MAX, Condition
+from xapp_operator.api.models import Condition
+from xapp_operator.api.status_texts import MESSAGE_MAX
 from xapp_operator.common.text import shorten
 
 READY: Final = "Ready"

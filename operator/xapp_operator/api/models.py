@@ -24,6 +24,15 @@ from xapp_operator.api.spec_parts import (
     UpgradePolicy,
     ValuesRef,
 )
+from xapp_operator.api.status_texts import (
+    CONDITIONS_MAX,
+    STATUS_TEXT_MAX,
+    ConditionMessage,
+    ConditionType,
+    DigestText,
+    StatusMessage,
+    StatusText,
+)
 
 METHOD_REMOTE = "Remote Chart Repository"
 METHOD_UPLOAD = "Upload Chart"
@@ -33,7 +42,6 @@ RELEASE_NAME_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-
 XAPP_NAME_MAX = 63
 RELEASE_NAME_MAX = 53
 SERVICES_MAX = 50
-MESSAGE_MAX = 1024
 
 DEFAULT_TIMEOUT = "5m"
 DEFAULT_MAX_HISTORY = 5
@@ -211,25 +219,27 @@ class XAppSpec(Model):
 class Condition(Model):
     """A condition as the Kubernetes API conventions define it; kstatus reads Ready, Reconciling and Stalled."""
 
-    type: str = Field(description="Ready, Released, Drifted, TestSuccess, Reconciling or Stalled.", max_length=316)
+    type: ConditionType = Field(description="Ready, Released, Drifted, TestSuccess, Reconciling or Stalled.")
     status: Literal["True", "False", "Unknown"] = Field(description="True, False or Unknown.")
     observed_generation: int | None = Field(None, description="metadata.generation that this condition describes.")
     last_transition_time: datetime = Field(description="When status last changed.")
-    reason: str = Field(description="One word for programs.", max_length=1024)
-    message: str = Field(description="A sentence for people, with the root cause.", max_length=32768)
+    reason: StatusMessage = Field(description="One word for programs.")
+    message: ConditionMessage = Field(description="A sentence for people, with the root cause.")
 
 
 class ReleaseStatus(Model):
     """The Helm release as it is now."""
 
-    name: str | None = Field(None, description="Name of the release.")
-    namespace: str | None = Field(None, description="Namespace of the release.")
+    name: StatusText | None = Field(None, description="Name of the release.")
+    namespace: StatusText | None = Field(None, description="Namespace of the release.")
     revision: int | None = Field(None, description="Number of the revision in force.")
-    chart: str | None = Field(None, description="Name of the chart.")
-    chart_version: str | None = Field(None, description="Version of the chart.")
-    app_version: str | None = Field(None, description="The chart's appVersion.")
-    chart_digest: str | None = Field(None, description="First 40 hex digits of the archive's sha256.")
-    values_digest: str | None = Field(None, description="First 40 hex digits of the sha256 of the merged values.")
+    chart: StatusText | None = Field(None, description="Name of the chart.")
+    chart_version: StatusText | None = Field(None, description="Version of the chart.")
+    app_version: StatusText | None = Field(None, description="The chart's appVersion.")
+    chart_digest: DigestText | None = Field(None, description="First 40 hex digits of the archive's sha256.")
+    values_digest: DigestText | None = Field(
+        None, description="First 40 hex digits of the sha256 of the merged values."
+    )
     first_deployed: datetime | None = Field(None, description="When the release was first installed.")
     last_deployed: datetime | None = Field(None, description="When this revision was installed.")
 
@@ -238,46 +248,50 @@ class RevisionStatus(Model):
     """One revision of the release."""
 
     revision: int = Field(description="Number of the revision.")
-    status: str = Field(description="Helm's status: deployed, superseded, failed …")
-    chart: str | None = Field(None, description="Name of the chart.")
-    chart_version: str | None = Field(None, description="Version of the chart.")
-    app_version: str | None = Field(None, description="The chart's appVersion.")
-    chart_digest: str | None = Field(None, description="First 40 hex digits of the archive's sha256.")
-    values_digest: str | None = Field(None, description="First 40 hex digits of the sha256 of the merged values.")
-    action: str | None = Field(None, description="Install, Upgrade or Rollback.")
+    status: StatusText = Field(description="Helm's status: deployed, superseded, failed …")
+    chart: StatusText | None = Field(None, description="Name of the chart.")
+    chart_version: StatusText | None = Field(None, description="Version of the chart.")
+    app_version: StatusText | None = Field(None, description="The chart's appVersion.")
+    chart_digest: DigestText | None = Field(None, description="First 40 hex digits of the archive's sha256.")
+    values_digest: DigestText | None = Field(
+        None, description="First 40 hex digits of the sha256 of the merged values."
+    )
+    action: StatusText | None = Field(None, description="Install, Upgrade or Rollback.")
     deployed_at: datetime | None = Field(None, description="When it was installed.")
-    description: str | None = Field(None, description="Helm's description of it.", max_length=MESSAGE_MAX)
+    description: StatusMessage | None = Field(None, description="Helm's description of it.")
 
 
 class XAppHealth(Model):
     """Health of the whole xApp, from its live objects."""
 
     status: HealthStatus = Field(HealthStatus.UNKNOWN, description="Healthy, Progressing, Degraded or Unknown.")
-    message: str | None = Field(None, description="The root cause.", max_length=MESSAGE_MAX)
+    message: StatusMessage | None = Field(None, description="The root cause.")
 
 
 class ServicePort(Model):
     """One port of a Service."""
 
-    name: str | None = Field(None, description="Name of the port.")
+    name: StatusText | None = Field(None, description="Name of the port.")
     port: int = Field(description="Port of the Service.")
     target_port: int | str | None = Field(
         None,
         description="Port of the pods, as a number or a name.",
-        json_schema_extra={"x-kubernetes-int-or-string": True},
+        json_schema_extra={"x-kubernetes-int-or-string": True, "maxLength": STATUS_TEXT_MAX},
     )
     node_port: int | None = Field(None, description="Port on every node, if there is one.")
-    protocol: str | None = Field(None, description="TCP, UDP or SCTP.")
-    app_protocol: str | None = Field(None, description="Protocol of the application, such as http.")
+    protocol: StatusText | None = Field(None, description="TCP, UDP or SCTP.")
+    app_protocol: StatusText | None = Field(None, description="Protocol of the application, such as http.")
 
 
 class ServiceStatus(Model):
     """One Service of the xApp."""
 
-    name: str = Field(description="Name of the Service.")
-    type: str | None = Field(None, description="ClusterIP, NodePort, LoadBalancer or ExternalName.")
-    cluster_ip: str | None = Field(None, alias="clusterIP", description="Address inside the cluster.")
-    ports: list[ServicePort] = Field(default_factory=list, max_length=100, description="Its ports.")
+    name: StatusText = Field(description="Name of the Service.")
+    type: StatusText | None = Field(None, description="ClusterIP, NodePort, LoadBalancer or ExternalName.")
+    cluster_ip: StatusText | None = Field(None, alias="clusterIP", description="Address inside the cluster.")
+    ports: list[ServicePort] = Field(
+        default_factory=list, description="Its ports.", json_schema_extra={"maxItems": 100}
+    )
 
 
 class ResourceCounts(Model):
@@ -291,15 +305,18 @@ class LastAttempt(Model):
     """The last operation that Helm was asked for."""
 
     generation: int | None = Field(None, description="Newest generation whose chart and values have these digests.")
-    chart_digest: str | None = Field(None, description="First 40 hex digits of the archive's sha256.")
-    values_digest: str | None = Field(None, description="First 40 hex digits of the sha256 of the merged values.")
-    action: str | None = Field(None, description="Install, Upgrade, Rollback or Uninstall.")
-    outcome: str | None = Field(
-        None, description="Running, Released (not yet healthy), Succeeded, Failed, Unhealthy or Interrupted."
+    chart_digest: DigestText | None = Field(None, description="First 40 hex digits of the archive's sha256.")
+    values_digest: DigestText | None = Field(
+        None, description="First 40 hex digits of the sha256 of the merged values."
+    )
+    action: StatusText | None = Field(None, description="Install, Upgrade, Rollback or Uninstall.")
+    outcome: StatusText | None = Field(
+        None,
+        description="Running, Released (not yet healthy), Succeeded, Failed, Unhealthy or Interrupted.",
     )
     permanent: bool | None = Field(None, description="true: trying again without a change cannot help.")
-    message: str | None = Field(None, description="Helm's own error, trimmed.", max_length=MESSAGE_MAX)
-    reason: str | None = Field(None, description="The condition reason of a failure.")
+    message: StatusMessage | None = Field(None, description="Helm's own error, trimmed.")
+    reason: StatusText | None = Field(None, description="The condition reason of a failure.")
     count: int | None = Field(None, description="How often it was tried in a row.")
     first_at: datetime | None = Field(None, description="When the first try began.")
     last_at: datetime | None = Field(None, description="When the outcome was recorded.")
@@ -308,11 +325,11 @@ class LastAttempt(Model):
 class HandledAnnotations(Model):
     """The last value of each annotation that was handled."""
 
-    reconcile_at: str | None = Field(None, description="Last reconcile-at that was handled.", max_length=MESSAGE_MAX)
-    retry_at: str | None = Field(None, description="Last retry-at that was handled.", max_length=MESSAGE_MAX)
-    force_at: str | None = Field(None, description="Last force-at that was handled.", max_length=MESSAGE_MAX)
-    test_at: str | None = Field(None, description="Last test-at that was handled.", max_length=MESSAGE_MAX)
-    rollback_to: str | None = Field(None, description="Last rollback-to that was handled.", max_length=MESSAGE_MAX)
+    reconcile_at: StatusMessage | None = Field(None, description="Last reconcile-at that was handled.")
+    retry_at: StatusMessage | None = Field(None, description="Last retry-at that was handled.")
+    force_at: StatusMessage | None = Field(None, description="Last force-at that was handled.")
+    test_at: StatusMessage | None = Field(None, description="Last test-at that was handled.")
+    rollback_to: StatusMessage | None = Field(None, description="Last rollback-to that was handled.")
 
 
 class XAppStatus(Model):
@@ -323,12 +340,20 @@ class XAppStatus(Model):
     conditions: list[Condition] | None = Field(
         None,
         description="Ready, Released, Drifted, TestSuccess; Reconciling and Stalled only while True.",
-        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
+        json_schema_extra={
+            "maxItems": CONDITIONS_MAX,
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["type"],
+        },
     )
     release: ReleaseStatus | None = Field(None, description="The Helm release.")
-    history: list[RevisionStatus] | None = Field(None, description="Revisions, newest first.", max_length=100)
+    history: list[RevisionStatus] | None = Field(
+        None, description="Revisions, newest first.", json_schema_extra={"maxItems": 100}
+    )
     health: XAppHealth | None = Field(None, description="Health of the live objects.")
-    services: list[ServiceStatus] | None = Field(None, description="Services and ports.", max_length=SERVICES_MAX)
+    services: list[ServiceStatus] | None = Field(
+        None, description="Services and ports.", json_schema_extra={"maxItems": SERVICES_MAX}
+    )
     resources: ResourceCounts | None = Field(None, description="Objects of the release, and how many are healthy.")
     last_attempt: LastAttempt | None = Field(None, description="The last operation that Helm was asked for.")
     held_revision: int | None = Field(None, description="Revision held by rollback-to until the spec changes.")

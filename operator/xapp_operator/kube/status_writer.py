@@ -15,6 +15,7 @@ from xapp_operator.api.chart_repository import ChartRepositoryStatus
 from xapp_operator.api.json import Json, JsonObject, obj, text
 from xapp_operator.api.models import XAppStatus
 from xapp_operator.api.names import REPOSITORY_KIND, XAPP_KIND
+from xapp_operator.api.status_bounds import fit_status
 from xapp_operator.errors import Conflict
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import CHART_REPOSITORIES, XAPPS, Resource
@@ -70,13 +71,15 @@ class StatusWriter:
 
         Args:
             body: the complete object as last read; it may be older than our own last write.
-            new_status: the complete status.
+            new_status: the complete status; it is cut to the bounds of its schema.
 
         Raises:
             NotFound: when the object was deleted.
             Conflict: when another object has its name now, or others write faster than we do.
         """
-        resource, known = _RESOURCE_BY_KIND[text(body, "kind")]
+        kind = text(body, "kind")
+        resource, known = _RESOURCE_BY_KIND[kind]
+        new_status = fit_status(new_status, kind=kind)
         latest = self._latest_known(body)
         attempt = 1
         while patch := merge_patch(

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Final, assert_never
 
 from xapp_operator.api.conditions import Reason
-from xapp_operator.api.models import HealthStatus, Metadata
+from xapp_operator.api.models import HealthStatus, Metadata, XApp
 from xapp_operator.api.names import FINALIZER
 from xapp_operator.domain.actions import (
     Action,
@@ -82,6 +82,7 @@ class Reconciler:
         self._failures: Counter[NamespacedName] = Counter()
         self._waits: Counter[NamespacedName] = Counter()
         self._removed: dict[str, asyncio.Event] = {}  # by uid
+        self._unwritten: dict[str, tuple[int, StatusDraft]] = {}  # by uid: generation, and what the status lacks
 
     def is_removed(self, uid: str) -> bool:
         """Return whether nothing is left to remove for the XApp with that uid."""
@@ -99,6 +100,7 @@ class Reconciler:
     def forget(self, key: NamespacedName, uid: str) -> None:
         context = self._context
         self.forget_removed(uid)
+        self._unwritten.pop(uid, None)
         self._failures.pop(key, None)
         self._waits.pop(key, None)
         context.incompletely_labelled.discard(key)
@@ -143,7 +145,29 @@ class Reconciler:
         raw, xapp = cached.parse()
         if FINALIZER not in xapp.metadata.finalizers:
             return  # kopf adds it first, and that event brings the key back
-        request = ReconcileRequest(raw=raw, xapp=xapp, draft=StatusDraft.from_status(xapp))
+        request = ReconcileRequest(raw=raw, xapp=xapp, draft=self._initial_draft(xapp))
+        try:
+            await self._act_and_report(request)
+        except Exception:
+            # Otherwise helm would run again and again while the cluster refuses the status.
+            self._unwritten[xapp.metadata.uid] = (xapp.metadata.generation, request.draft)
+            raise
+
+    def _initial_draft(self, xapp: XApp) -> StatusDraft:
+        """Return what the stored status says, and what actions did whose outcome could not be written."""
+        draft, unwritten = StatusDraft.from_status(xapp), self._unwritten.pop(xapp.metadata.uid, None)
+        if unwritten is None:
+            return draft
+        generation, newer = unwritten
+        draft = replace(
+            draft, attempt=newer.attempt, release=newer.release, history=newer.history, handled=newer.handled
+        )
+        if generation != xapp.metadata.generation:
+            return draft
+        return replace(draft, held_revision=newer.held_revision, labelled_revision=newer.labelled_revision)
+
+    async def _act_and_report(self, request: ReconcileRequest) -> None:
+        key = request.key
         started, acted = time.monotonic(), False
         for _ in range(MAX_ACTIONS_PER_RECONCILE):
             observation = await self._observe(request)
@@ -244,7 +268,7 @@ class Reconciler:
 
     async def _run_helm_action(self, action: HelmAction, request: ReconcileRequest, observation: Observation) -> str:
         context, name, planned = self._context, type(action).__name__, request.xapp.metadata
-        previous = request.draft.attempt
+        before, previous = request.draft, request.draft.attempt
         attempt = start_attempt(
             previous,
             action=name,
@@ -255,7 +279,11 @@ class Reconciler:
         if isinstance(action, Install | Upgrade):
             request.draft = replace(request.draft.with_handled(request.xapp, "force_at"), held_revision=None)
         request.draft = replace(request.draft, attempt=attempt)
-        await self._write_status(request, Wait(Reason.PROGRESSING, _PROGRESS_MESSAGES[name]), observation)
+        try:
+            await self._write_status(request, Wait(Reason.PROGRESSING, _PROGRESS_MESSAGES[name]), observation)
+        except XAppError:
+            request.draft = before  # helm did not run
+            raise
         if self._is_outdated(planned):
             request.draft = replace(request.draft, attempt=previous)
             return "interrupted"

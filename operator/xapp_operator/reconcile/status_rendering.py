@@ -12,7 +12,6 @@ from xapp_operator.api.chart_repository import ChartRepository, ChartRepositoryS
 from xapp_operator.api.conditions import READY, RECONCILING, RELEASED, STALLED, ConditionSet, Reason
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.models import (
-    MESSAGE_MAX,
     SERVICES_MAX,
     HealthStatus,
     Phase,
@@ -21,6 +20,7 @@ from xapp_operator.api.models import (
     XAppHealth,
     XAppStatus,
 )
+from xapp_operator.api.status_texts import MESSAGE_MAX
 from xapp_operator.common.text import shorten
 from xapp_operator.domain.actions import Nothing, Wait
 from xapp_operator.domain.plan_input import AttemptOutcome

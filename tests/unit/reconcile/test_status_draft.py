@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.reconcile.xapps import raw
-from xapp_operator.api.models import MESSAGE_MAX, LastAttempt, XApp
+from xapp_operator.api.models import LastAttempt, XApp
 from xapp_operator.api.names import ANNOTATION_RETRY_AT
+from xapp_operator.api.status_texts import MESSAGE_MAX
 from xapp_operator.reconcile.status_draft import (
     StatusDraft,
     attempt_from_status,
