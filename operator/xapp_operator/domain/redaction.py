@@ -1,20 +1,20 @@
 """Secrets in values: they are masked, a mask that comes back keeps the old value, and texts are scrubbed. Pure.
 
-The words of a key decide (`dbPassword`, `API_KEY`, `auth-token`); if in doubt, the value is masked. Names of Kubernetes
-Secrets and of keys in them (`existingSecret`, `secretKeyRef`), and other keys such as the `key` of a toleration, stay
-readable.
+The words of a key decide (`dbPassword`, see `secret_keys`), or what a text contains (`password: x` in a configuration
+file, see `text_secrets`); if in doubt, the value is masked.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, cast
 from urllib.parse import quote
 
 from xapp_operator.api.json import Json, JsonObject
+from xapp_operator.domain.secret_keys import is_reference_key, is_secret_key, is_secret_scalar
+from xapp_operator.domain.text_secrets import find_secrets, is_value_of_option, mask_secrets, masked_lines
 from xapp_operator.errors import FieldError, ValuesInvalid
 
 MASK: Final = "••••••"
@@ -24,34 +24,6 @@ SCRUB_MIN: Final = 4
 
 _TEXT_MIN: Final = 6  # of a text whose key does not say that it is a secret
 _LINE_MIN: Final = 8  # a shorter line of a secret may be any word
-
-_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-
-_SECRET: Final = re.compile(
-    r"password|passwd|passphrase|passcode|secret|token(?!iz)|credential|dockerconfigjson|connectionstring"
-    r"|(?:api|private|secret|access|auth|ssh|encryption|signing|master)key"
-)
-"""Matched anywhere in the joined words of a key."""
-
-_SECRET_WORD: Final = re.compile(
-    r"pass|dbpass|rootpass|userpass|adminpass|pwd|pw|pin|creds?|jwt|bearer|authorization|dsn|salt|kubeconfig"
-)
-"""Matched against a whole word of a key."""
-
-_KEY_WORDS: Final = frozenset({"key", "keys"})
-
-_PLAIN_KEY_KINDS: Final = frozenset(
-    {"public", "topology", "label", "annotation", "map", "sort", "routing", "partition", "primary", "foreign", "host"}
-)
-"""A `…Key` after one of these words is public, or names a location."""
-
-_DESCRIPTIVE_WORD: Final = re.compile(
-    r"names?|id|namespace|refs?|paths?|dir|files?|filename|enabled|created?|optional|types?|kind|size|length|bits"
-    r"|algorithm|policy|ttl|expiry|expiration|expires|lifetime|seconds|minutes|hours|days|interval|audiences?|issuer"
-    r"|urls?|uri|endpoint|host|port|header|prefix|suffix|format|version|mode|class|labels|annotations|provider|engine"
-    r"|backend|strategy|method|mounts?|volumes?"
-)
-"""A key whose last word is one of these only describes a secret."""
 
 _SECRET_IF_TEXT: Final = frozenset({"auth", "basicauth", "basic_auth"})
 """An object with one of these names has plain members (`auth.username`); a text is `user:password`."""
@@ -63,9 +35,6 @@ _VOLUME_SOURCES: Final = {
     "serviceAccountToken": frozenset({"path", "audience", "expirationSeconds"}),
 }
 """Members of volumes made of a Secret or a token, which only name it."""
-
-_CREDENTIALS_IN_URL: Final = re.compile(r"://[^/\s@:]*:[^/\s@]+@")
-_PEM_PRIVATE_KEY: Final = re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----")
 
 
 def redact(values: JsonObject) -> JsonObject:
@@ -116,30 +85,6 @@ def scrub(text: str, secrets: Iterable[str], *, make_mask: Callable[[str], str] 
     return text
 
 
-def is_secret_key(key: str) -> bool:
-    """Return whether a value under `key` is masked."""
-    words = _words(key)
-    if not words or _DESCRIPTIVE_WORD.fullmatch(words[-1]) or _names_a_secret(words):
-        return False
-    if words[-1] in _KEY_WORDS and words[-2:-1] and words[-2] in _PLAIN_KEY_KINDS:
-        return False
-    return words[-1] in _KEY_WORDS or any(map(_SECRET_WORD.fullmatch, words)) or bool(_SECRET.search("".join(words)))
-
-
-def _words(key: str) -> list[str]:
-    return [word.lower() for word in _WORD.findall(key)]
-
-
-def _names_a_secret(words: list[str]) -> bool:
-    """Return whether the value is the name of a Kubernetes Secret: `existingSecret`, `imagePullSecrets`."""
-    return not {"secret", "secrets"}.isdisjoint(words) and not {"existing", "pull"}.isdisjoint(words)
-
-
-def _is_reference(key: str) -> bool:
-    words = _words(key)
-    return bool(words) and (words[-1] in {"ref", "refs", "reference"} or _names_a_secret(words))
-
-
 def _is_volume_source(key: str, member: Json) -> bool:
     if not isinstance(member, dict) or not member.keys() <= _VOLUME_SOURCES.get(key, frozenset()):
         return False
@@ -154,14 +99,16 @@ def _redact_object(value: JsonObject, *, secret: bool, reference: bool = False) 
     named_like_a_secret = isinstance(name, str) and is_secret_key(name)
     result: JsonObject = {}
     for key, member in value.items():
-        if _is_reference(key) or _is_volume_source(key, member):
+        if is_reference_key(key) or _is_volume_source(key, member):
             result[key] = _redact(member, secret=False, reference=True)
         elif key in plain and not isinstance(member, dict | list):
             result[key] = member
         else:
             hidden = is_secret_key(key) or (key == "value" and named_like_a_secret)
-            scalar_hidden = key.lower() in _SECRET_IF_TEXT and isinstance(member, str)
-            result[key] = _redact(member, secret=secret or hidden or scalar_hidden)
+            is_object = isinstance(member, dict | list)
+            hidden = hidden or (key.lower() in _SECRET_IF_TEXT and isinstance(member, str))
+            hidden = hidden or (not is_object and is_secret_scalar(key, member))
+            result[key] = _redact(member, secret=secret or hidden)
     return result
 
 
@@ -169,21 +116,36 @@ def _redact(value: Json, *, secret: bool, reference: bool = False) -> Json:
     if isinstance(value, dict):
         return _redact_object(value, secret=secret, reference=reference)
     if isinstance(value, list):
-        return [_redact(member, secret=secret, reference=reference) for member in value]
+        before: list[Json] = [None, *value]
+        return [
+            _redact(member, secret=secret or _is_argument(option, member), reference=reference)
+            for option, member in zip(before, value, strict=False)
+        ]
     if value is None or isinstance(value, bool) or value == "":
         return value
-    if isinstance(value, str):
-        secret = secret or bool(_CREDENTIALS_IN_URL.search(value) or _PEM_PRIVATE_KEY.search(value))
-    return MASK if secret else value
+    if secret:
+        return MASK
+    return _redact_text(value) if isinstance(value, str) else value
+
+
+def _is_argument(option: Json, member: Json) -> bool:
+    return isinstance(member, str) and is_value_of_option(option, member)
+
+
+def _redact_text(text: str) -> str:
+    """Return `text` without the secrets in it; MASK alone if nothing else is in it."""
+    masked = mask_secrets(text, lambda _: MASK)
+    return MASK if masked != text and masked.strip() == MASK else masked
 
 
 def _unmask(new: Json, old: Json, redacted: Json, *, path: str, unmatched: list[str]) -> Json:
     """Return `new` unmasked; `old` is the previous value, `redacted` what was shown of it."""
-    if new == MASK:
-        if redacted == MASK:
-            return old
-        unmatched.append(path)
-        return new
+    if isinstance(new, str) and MASK in new:
+        restored = _unmask_text(new, old, redacted)
+        if restored is None:
+            unmatched.append(path)
+            return new
+        return restored
     if isinstance(new, dict):
         below = old if isinstance(old, dict) else {}
         shown = redacted if isinstance(redacted, dict) else {}
@@ -196,6 +158,54 @@ def _unmask(new: Json, old: Json, redacted: Json, *, path: str, unmatched: list[
         shown_list = redacted if isinstance(redacted, list) else []
         return _unmask_list(new, below_list, shown_list, path=path, unmatched=unmatched)
     return new
+
+
+def _unmask_text(new: str, old: Json, redacted: Json) -> Json:
+    """Return `new` with its masks replaced, or None if it is not certain what they stand for.
+
+    A text may have changed between its masks. A line with a mask stands for the same line of the old text: at the same
+    place from the beginning or the end, or the only such line, also with the line before it.
+    """
+    if new == redacted:
+        return old
+    if not isinstance(old, str) or redacted == MASK:
+        return None
+    shown = masked_lines(old, MASK)
+    lines = new.split("\n")
+    from_start = _common_length(lines, [line for line, _ in shown])
+    from_end = _common_length(lines[::-1], [line for line, _ in shown[::-1]])
+    known = _unambiguous_lines(shown)
+    result: list[str] = []
+    for index, line in enumerate(lines):
+        if index < from_start:
+            result.append(shown[index][1])
+        elif index >= len(lines) - from_end:
+            result.append(shown[index - len(lines)][1])
+        elif MASK not in line:
+            result.append(line)
+        else:
+            original = known.get(("", line)) or known.get((lines[index - 1] if index else "", line))
+            if original is None:
+                return None
+            result.append(original)
+    return "\n".join(result)
+
+
+def _common_length(one: list[str], other: list[str]) -> int:
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((index for index, (left, right) in pairs if left != right), min(len(one), len(other)))
+
+
+def _unambiguous_lines(shown: list[tuple[str, str]]) -> dict[tuple[str, str], str | None]:
+    """Return what lines stand for, by the line before ("" for any) and the line; None if it may be one of several."""
+    known: dict[tuple[str, str], str | None] = {}
+    before = ""
+    for line, original in shown:
+        if MASK in line:
+            for key in {("", line), (before, line)}:
+                known[key] = original if known.setdefault(key, original) == original else None
+        before = line
+    return known
 
 
 def _unmask_list(
@@ -217,6 +227,7 @@ def _find_old_index(item: Json, index: int, redacted: list[Json], *, indexes_mat
         named = [i for i, other in enumerate(redacted) if isinstance(other, dict) and other.get("name") == name]
         if name is not None and name != MASK and len(named) == 1:
             return named[0]
+    if isinstance(item, dict) or (isinstance(item, str) and item != MASK and MASK in item):
         alike = [i for i, other in enumerate(redacted) if other == item]
         if len(alike) == 1:
             return alike[0]
@@ -232,6 +243,8 @@ def _hidden_texts(value: Json, redacted: Json) -> Iterator[str]:
             yield from _hidden_texts(member, shown)
     elif redacted == MASK and value != MASK:
         yield str(value)
+    elif isinstance(value, str) and redacted != value:
+        yield from (value[start:end] for start, end in find_secrets(value) if value[start:end] != MASK)
 
 
 def _spellings(secret: str) -> Iterator[str]:

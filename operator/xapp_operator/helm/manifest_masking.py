@@ -6,6 +6,7 @@ be read reliably is left out.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -16,6 +17,7 @@ from yaml.events import ScalarEvent
 from xapp_operator.api.json import Json, obj, text
 from xapp_operator.api.names import HELM_HOOK
 from xapp_operator.domain.redaction import MASK, redact, scrub
+from xapp_operator.domain.text_secrets import mask_secrets
 from xapp_operator.domain.yaml_events import Tree, TreeBuilder, YamlRefused
 from xapp_operator.helm.manifest import split_documents
 
@@ -76,6 +78,11 @@ def mask_manifest(manifest: str, *, secrets: Iterable[str] = ()) -> str:
     return mask_text("".join(f"---{each.text}" for each in mask_documents(manifest)), secrets=secrets)
 
 
+def mask_notes(notes: str, *, secrets: Iterable[str]) -> str:
+    """Return the notes of a chart without `secrets`, and without what looks like a secret in them."""
+    return mask_secrets(mask_text(notes, secrets=secrets), lambda _: MASK)
+
+
 def mask_text(shown: str, *, secrets: Iterable[str], make_mask: MaskFactory = lambda _: MASK) -> str:
     """Return a text, such as NOTES that repeat a password, without the longest of `secrets`."""
     longest = sorted((each for each in secrets if len(each) >= SCRUBBED_CHARACTERS_MIN), key=len, reverse=True)
@@ -102,9 +109,9 @@ def _mask_document(source: str, make_mask: MaskFactory) -> MaskedDocument:
     values = {key: _values_of(member) for key, member in root.items()}
     metadata = obj(values, "metadata")
     place = "/".join(filter(None, (text(metadata, "namespace"), text(metadata, "name"))))
-    secret = set(_secret_data(root))
+    secret = dict.fromkeys(_secret_data(root), MASK)
     if text(values, "kind") != "CustomResourceDefinition":  # its properties have names, and no values
-        secret.update(_redacted_scalars(root, redact(values)))
+        secret = {**dict(_redacted_scalars(root, redact(values))), **secret}
     return MaskedDocument(
         name=" ".join(filter(None, (text(values, "apiVersion"), text(values, "kind"), place))),
         text=_replace(source, secret, make_mask),
@@ -118,10 +125,11 @@ def _values_of(tree: Tree[_Scalar]) -> Json:
     return [_values_of(item) for item in tree] if isinstance(tree, list) else tree.value
 
 
-def _redacted_scalars(tree: Tree[_Scalar], redacted: Json) -> Iterator[_Scalar]:
+def _redacted_scalars(tree: Tree[_Scalar], redacted: Json) -> Iterator[tuple[_Scalar, str]]:
+    """Yield each scalar that is masked, with what is shown of it."""
     if isinstance(tree, _Scalar):
-        if redacted == MASK:
-            yield tree
+        if isinstance(redacted, str) and redacted != tree.value:
+            yield tree, redacted
     elif isinstance(tree, dict) and isinstance(redacted, dict):
         for key, member in tree.items():
             yield from _redacted_scalars(member, redacted[key])
@@ -154,15 +162,31 @@ def _scalars_at(tree: Tree[_Scalar], *path: str) -> Iterator[_Scalar]:
             yield from _scalars_at(member)
 
 
-def _replace(source: str, scalars: set[_Scalar], make_mask: MaskFactory) -> str:
+def _replace(source: str, shown: dict[_Scalar, str], make_mask: MaskFactory) -> str:
     pieces: list[str] = []
     at = 0
-    for scalar in sorted(scalars, key=lambda each: each.start):
+    for scalar in sorted(shown, key=lambda each: each.start):
         written = source[scalar.start : scalar.end]
         if not written:
             continue
         # A block scalar owns the line breaks after it.
         after = written[len(written.rstrip()) :] if scalar.is_block else ""
-        pieces += [source[at : scalar.start], f'"{make_mask(written)}"', after]
+        if shown[scalar] == MASK or not isinstance(scalar.value, str):
+            masked = f'"{make_mask(written)}"'
+        else:
+            masked = _partly_masked(written, mask_secrets(scalar.value, make_mask))
+        pieces += [source[at : scalar.start], masked, after]
         at = scalar.end
     return "".join((*pieces, source[at:]))
+
+
+def _partly_masked(written: str, masked: str) -> str:
+    """Return `masked` in the notation of `written` if that is a literal block, else in quotes."""
+    header, _, body = written.partition("\n")
+    lines = [line for line in body.split("\n") if line.strip()]
+    if not header.startswith("|") or not lines or "\r" in written:
+        return json.dumps(masked, ensure_ascii=False)
+    first = next(line for line in masked.split("\n") if line.strip())
+    indent = len(lines[0]) - len(lines[0].lstrip(" ")) - (len(first) - len(first.lstrip(" ")))
+    shown = (" " * indent + line if line else "" for line in masked.rstrip("\n").split("\n"))
+    return "\n".join((header, *shown))

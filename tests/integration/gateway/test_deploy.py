@@ -123,7 +123,7 @@ def test_a_dry_run_of_an_upload_shows_everything_and_writes_nothing(client: Gate
     assert f"name: {XAPP_NAME}" in shown["manifest"]
     assert shown["notes"] == "Say hi."
     assert shown["values"]["greeting"] == "hi"
-    assert "from-the-chart" not in str(shown["values"])
+    assert "from-the-chart" not in answer.text
     assert shown["warnings"] == []
     assert client.existing_objects() == NO_OBJECTS
 

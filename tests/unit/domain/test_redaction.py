@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xapp_operator.api.json import Json, JsonObject
-from xapp_operator.domain.redaction import MASK, is_secret_key, long_texts, redact, scrub, secret_texts, unmask
+from xapp_operator.domain.redaction import MASK, long_texts, redact, scrub, secret_texts, unmask
+from xapp_operator.domain.secret_keys import is_secret_key
 from xapp_operator.errors import ValuesInvalid
 
 PEM = "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA\n-----END RSA PRIVATE KEY-----\n"
@@ -99,8 +100,8 @@ def test_keys_that_name_or_describe_a_secret_are_plain() -> None:
         ({"auth": {"username": "u", "password": "x"}}, {"auth": {"username": "u", "password": MASK}}),
         ({"auths": {"r.example": {"auth": "dTpw"}}}, {"auths": {"r.example": {"auth": MASK}}}),
         # values that are recognisable as secrets
-        ({"url": "postgres://u:pw@db/x"}, {"url": MASK}),
-        ({"url": "redis://:pw@db"}, {"url": MASK}),
+        ({"url": "postgres://u:pw@db/x"}, {"url": f"postgres://u:{MASK}@db/x"}),
+        ({"url": "redis://:pw@db"}, {"url": f"redis://:{MASK}@db"}),
         ({"url": "http://host:80/a@b"}, {"url": "http://host:80/a@b"}),
         ({"bundle": PEM}, {"bundle": MASK}),
         ({"bundle": PEM.replace("PRIVATE", "PUBLIC")}, {"bundle": PEM.replace("PRIVATE", "PUBLIC")}),

@@ -52,7 +52,7 @@ from xapp_operator.gateway.deploy.form_repository import (
 )
 from xapp_operator.gateway.deploy.forms import FORM_PART, Form, to_form_error
 from xapp_operator.gateway.deploy.namespaces import XAppNamespaces
-from xapp_operator.gateway.deploy.rendering import ChartRenderer, Preview
+from xapp_operator.gateway.deploy.rendering import ChartRenderer, Preview, RenderedChart
 from xapp_operator.gateway.deploy.submission import FILE_PART, Submission, invalid_file_part, with_field_error
 from xapp_operator.gateway.deploy.uploads import UploadedChart, ensure_chart_secret
 from xapp_operator.kube.client import KubeClient
@@ -109,7 +109,8 @@ class Deployer:
             await self._dry_run_create(caller, desired)
         else:
             warnings = (await self._namespaces.preview(caller, desired.namespace),)
-        preview = await self._render(caller, desired, for_display=True)
+        rendered = await self._render(caller, desired, for_display=True)
+        preview = await asyncio.to_thread(rendered.masked)
         return replace(preview, warnings=(*warnings, *preview.warnings))
 
     async def upgrade(self, caller: Caller, current: JsonObject, submission: Submission) -> JsonObject:
@@ -133,7 +134,8 @@ class Deployer:
         """Return what `upgrade` would deploy; nothing is changed. Raises as `upgrade`."""
         desired = desired_upgrade(current, submission)
         await self._replace_spec(caller, current, desired, dry_run=True)
-        return await self._render(caller, desired, for_display=True, upgrade=True)
+        rendered = await self._render(caller, desired, for_display=True, upgrade=True)
+        return await asyncio.to_thread(rendered.masked)
 
     async def replace_values(self, caller: Caller, current: JsonObject, values: JsonObject) -> JsonObject:
         """Replace the values of an XApp and return it as stored.
@@ -149,8 +151,8 @@ class Deployer:
             await self._render(caller, desired, for_display=False, upgrade=True)
         return await self._replace_spec(caller, current, desired)
 
-    async def preview_values(self, caller: Caller, current: JsonObject, values: JsonObject) -> Preview:
-        """Return the chart rendered with other values, without notes. Raises as `replace_values`."""
+    async def preview_values(self, caller: Caller, current: JsonObject, values: JsonObject) -> RenderedChart:
+        """Return the chart rendered with other values, without notes and not masked. Raises as `replace_values`."""
         desired = desired_with_values(current, values)
         await self._replace_spec(caller, current, desired, dry_run=True)
         with _as_values_error(desired):
@@ -213,11 +215,11 @@ class Deployer:
 
     async def _render(
         self, caller: Caller, desired: DesiredXApp, *, for_display: bool, upgrade: bool = False
-    ) -> Preview:
+    ) -> RenderedChart:
         spec = XAppSpec.model_validate(desired.spec)
         chart = await self._get_chart(caller, desired, spec)
         if chart is None:
-            return Preview("", "", {}, (NOT_RENDERED_WARNING,))
+            return RenderedChart("", "", {}, (NOT_RENDERED_WARNING,))
         try:
             return await self._renderer.render(
                 caller.client,

@@ -7,7 +7,7 @@ Values are merged as the operator merges them: the advertise address if the char
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -15,10 +15,11 @@ from xapp_operator.api.json import JsonObject
 from xapp_operator.api.models import XAppSpec
 from xapp_operator.charts.archives.chart_info import ChartInfo
 from xapp_operator.config import Settings
-from xapp_operator.domain.redaction import redact
+from xapp_operator.domain.redaction import redact, secret_texts
 from xapp_operator.domain.values import advertise_address_layer, merge_values
 from xapp_operator.errors import KubeError, ValuesNotFound
 from xapp_operator.helm.engine import HelmEngine
+from xapp_operator.helm.manifest_masking import mask_manifest, mask_notes
 from xapp_operator.helm.requests import TemplateRequest
 from xapp_operator.kube.advertise_address import AdvertiseAddress
 from xapp_operator.kube.client import KubeClient
@@ -34,12 +35,37 @@ SCHEMA_SKIPPED_WARNING: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A rendered chart and the values that it was rendered with; secrets are masked."""
+    """What the caller of a dry run sees: a rendered chart and its values, secrets masked."""
 
     manifest: str
     notes: str
     values: JsonObject
     warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedChart:
+    """A rendered chart and the merged values that it was rendered with, not masked."""
+
+    manifest: str = field(repr=False)
+    notes: str = field(repr=False)
+    values: JsonObject = field(repr=False)
+    warnings: tuple[str, ...]
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """The secret texts of the values. Takes a walk through all values."""
+        return secret_texts(self.values)
+
+    def masked(self) -> Preview:
+        """Return what may be shown. Takes time in proportion to the manifest: call it in a thread."""
+        secrets = self.secrets
+        return Preview(
+            manifest=mask_manifest(self.manifest, secrets=secrets),
+            notes=mask_notes(self.notes, secrets=secrets),
+            values=redact(self.values),
+            warnings=tuple(mask_notes(warning, secrets=secrets) for warning in self.warnings),
+        )
 
 
 class ChartRenderer:
@@ -61,7 +87,7 @@ class ChartRenderer:
         info: ChartInfo,
         upgrade: bool,
         for_display: bool,
-    ) -> Preview:
+    ) -> RenderedChart:
         """Return the chart rendered as `spec` asks for.
 
         Args:
@@ -71,7 +97,7 @@ class ChartRenderer:
             chart: the path of the archive.
             info: the content of the archive.
             upgrade: whether `.Release.IsUpgrade` is true.
-            for_display: whether to render NOTES, with a second helm process, and to return the values.
+            for_display: whether to render NOTES, with a second helm process.
 
         Raises:
             ChartInvalid: when the chart cannot be rendered.
@@ -95,10 +121,10 @@ class ChartRenderer:
                 chart_name=info.name,
             )
         )
-        return Preview(
+        return RenderedChart(
             manifest=rendered.manifest,
             notes=rendered.notes,
-            values=await asyncio.to_thread(lambda: redact(merge_values(info.values, values))) if for_display else {},
+            values=await asyncio.to_thread(merge_values, info.values, values),
             warnings=(*unread_warnings, *_schema_warnings(info, complete=not unread_warnings), *rendered.warnings),
         )
 

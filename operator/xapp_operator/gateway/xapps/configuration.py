@@ -25,7 +25,7 @@ from xapp_operator.gateway.xapps.context import XAppContext, xapp_not_found
 from xapp_operator.gateway.xapps.manifest_diff import manifest_diff
 from xapp_operator.gateway.xapps.release_records import get_deployed_release
 from xapp_operator.gateway.xapps.service_addresses import services_with_addresses
-from xapp_operator.helm.manifest_masking import mask_manifest
+from xapp_operator.helm.manifest_masking import mask_manifest, mask_notes
 from xapp_operator.helm.release_storage import ReleaseRecord
 from xapp_operator.kube.advertise_address import AdvertiseAddress
 from xapp_operator.kube.resources import SERVICES, XAPPS
@@ -104,7 +104,7 @@ async def preview_values_change(
     current_values = obj(obj(current, "spec"), "values")
     new_values = await _changed_values(current, change, max_bytes=max_bytes)
     values = current_values if new_values is None else new_values
-    preview = await deployer.preview_values(context.caller, current, values)
+    rendered = await deployer.preview_values(context.caller, current, values)
     release, readable = None, True
     try:
         release = await get_deployed_release(context.caller.client, context.entry)
@@ -112,13 +112,21 @@ async def preview_values_change(
         readable = False
 
     def compare() -> JsonObject:
-        known = [values, current_values, *((release.chart.values, release.config) if release is not None else ())]
+        known = [
+            values,
+            current_values,
+            rendered.values,
+            *((release.chart.values, release.config) if release is not None else ()),
+        ]
         secrets = frozenset[str]().union(*map(secret_texts, known))
         deployed_manifest = "" if release is None else release.manifest
         return {
-            "diff": manifest_diff(deployed_manifest, preview.manifest, secrets=secrets) if readable else None,
-            "manifest": mask_manifest(preview.manifest, secrets=secrets),
-            "warnings": [*preview.warnings, *(() if readable else (NO_DIFF_WARNING,))],
+            "diff": manifest_diff(deployed_manifest, rendered.manifest, secrets=secrets) if readable else None,
+            "manifest": mask_manifest(rendered.manifest, secrets=secrets),
+            "warnings": [
+                *(mask_notes(warning, secrets=secrets) for warning in rendered.warnings),
+                *(() if readable else (NO_DIFF_WARNING,)),
+            ],
         }
 
     return await asyncio.to_thread(compare)

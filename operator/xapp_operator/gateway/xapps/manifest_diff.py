@@ -49,7 +49,8 @@ def _masked_objects(manifest: str, masking: MaskFactory, secrets: tuple[str, ...
     for document in mask_documents(manifest, make_mask=masking):
         if document.name and not document.is_hook:
             shown = mask_text(document.text, secrets=secrets, make_mask=masking)
-            found[document.name] = found.get(document.name, "") + shown.strip("\n") + "\n"
+            # Blanks at the end mean nothing, and `helm template` removes those of the last object.
+            found[document.name] = found.get(document.name, "") + shown.strip("\n").rstrip() + "\n"
     return found
 
 

@@ -19,7 +19,7 @@ from xapp_operator.domain.redaction import secret_texts
 from xapp_operator.domain.values import merge_values
 from xapp_operator.errors import GatewayNotFound, NotFound
 from xapp_operator.gateway.catalog.records import REVISION_FIELDS, SOURCE_LABELS, XAppEntry
-from xapp_operator.helm.manifest_masking import mask_manifest, mask_text
+from xapp_operator.helm.manifest_masking import mask_manifest, mask_notes
 from xapp_operator.helm.release_index import RELEASE_SELECTOR, RevisionInfo, parse_revision
 from xapp_operator.helm.release_storage import ReleaseRecord, decode_release, release_secret_name
 from xapp_operator.kube.client import KubeClient
@@ -65,7 +65,7 @@ async def get_masked_manifest(client: KubeClient, entry: XAppEntry) -> str:
 async def get_masked_notes(client: KubeClient, entry: XAppEntry) -> str:
     """Return the notes of the deployed revision with masked secrets. Raises as `get_masked_manifest`."""
     release = await _require_deployed_release(client, entry)
-    return await asyncio.to_thread(lambda: mask_text(release.notes, secrets=_secret_values(release)))
+    return await asyncio.to_thread(lambda: mask_notes(release.notes, secrets=_secret_values(release)))
 
 
 async def list_revisions(client: KubeClient, entry: XAppEntry) -> list[JsonObject]:
