@@ -18,7 +18,10 @@ pytestmark = pytest.mark.integration
 ROOT = Path(__file__).parents[2]
 MANIFESTS = ROOT / "manifests"
 CHARTS = sorted(path.parent for path in MANIFESTS.glob("samples/charts/*/Chart.yaml"))
-SYSTEMS = ["base", "overlays/high-availability", "overlays/development", "../tests/e2e/incluster/overlay"]
+OVERLAYS = sorted(
+    path.parent.relative_to(MANIFESTS).as_posix() for path in MANIFESTS.glob("overlays/*/kustomization.yaml")
+)
+SYSTEMS = ["base", *OVERLAYS, "../tests/e2e/incluster/overlay"]
 KUSTOMIZATIONS = [*SYSTEMS, "xapp-namespace"]
 LONGEST_RELEASE_NAME = "x" * 53
 
