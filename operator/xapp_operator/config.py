@@ -67,6 +67,7 @@ class Settings(BaseSettings):
     index_max_bytes: int = Field(64 * MIB, ge=1024)
     index_ttl_seconds: float = Field(300.0, ge=0)
     fetch_timeout_seconds: float = Field(60.0, gt=0)
+    download_concurrency: int = Field(16, ge=4, le=256)
     chart_cache_max_bytes: int = Field(1024 * MIB, ge=MIB)
 
     # Gateway

@@ -40,6 +40,7 @@ async def load_repository(client: KubeClient, spec: ChartRepositorySpec, *, name
         ca_bundle=bundle,
         insecure_skip_tls_verify=spec.insecure_skip_tls_verify,
         interval_seconds=spec.interval_seconds,
+        namespace=namespace,
     )
 
 

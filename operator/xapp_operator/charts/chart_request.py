@@ -46,7 +46,8 @@ class Repository:
     """The URL of a repository and how to access it; equal repositories share an index.
 
     `ca_bundle` is PEM and is trusted in addition to the system's CAs. `interval_seconds` is how long an index counts as
-    current; None means the setting XAPP_INDEX_TTL_SECONDS.
+    current; None means the setting XAPP_INDEX_TTL_SECONDS. `namespace` is the one on whose behalf it is accessed: it
+    has its own share of the downloads.
     """
 
     url: str
@@ -54,6 +55,7 @@ class Repository:
     ca_bundle: str | None = field(default=None, repr=False)
     insecure_skip_tls_verify: bool = False
     interval_seconds: float | None = field(default=None, compare=False)
+    namespace: str = field(default="", compare=False)
 
     @property
     def is_oci(self) -> bool:

@@ -23,13 +23,13 @@ from xapp_operator.charts.archives.chart_cache import ChartCache, ChartFile
 from xapp_operator.charts.archives.chart_info import ChartInfo
 from xapp_operator.charts.archives.inspection import archive_too_large, inspect_archive
 from xapp_operator.charts.chart_request import OCI, ChartRequest, Repository, parse_digest
+from xapp_operator.charts.download_slots import DownloadSlots, SharedDownloads
 from xapp_operator.charts.downloader import BodyTooLarge, Downloader
 from xapp_operator.charts.sources.chart_source import MISSING_CHART_RECHECK_SECONDS, ArchiveLocation, ChartSource
 from xapp_operator.charts.sources.http_repository import HttpRepositories
 from xapp_operator.charts.sources.oci_registry import OciRegistries
 from xapp_operator.charts.sources.repository_index import ChartIndex, ChartVersion
 from xapp_operator.charts.versions import parse_range
-from xapp_operator.common.single_flight import SingleFlight
 from xapp_operator.common.text import display_url, quote_input
 from xapp_operator.config import Settings
 from xapp_operator.errors import ChartInvalid, ChartNotFound, DigestMismatch, XAppError
@@ -67,14 +67,17 @@ class ChartSources:
             allow_loopback=settings.allow_loopback_repositories,
             resolver=resolver,
         )
+        slots = DownloadSlots(settings.download_concurrency, timeout_seconds=settings.fetch_timeout_seconds)
         registries = OciRegistries(
             self._downloader,
+            slots,
             ttl_seconds=settings.index_ttl_seconds,
             allow_loopback=settings.allow_loopback_repositories,
             clock=clock,
         )
         repositories = HttpRepositories(
             self._downloader,
+            slots,
             registries=registries,
             max_bytes=settings.index_max_bytes,
             ttl_seconds=settings.index_ttl_seconds,
@@ -84,7 +87,7 @@ class ChartSources:
         self._cache = ChartCache(
             settings.cache_dir / "charts", limits=self._limits, max_bytes=settings.chart_cache_max_bytes
         )
-        self._downloads: SingleFlight[tuple[Repository, ArchiveLocation], ChartFile] = SingleFlight()
+        self._downloads: SharedDownloads[tuple[Repository, ArchiveLocation], ChartFile] = SharedDownloads(slots)
         self._digests: LRUCache[tuple[Repository, ArchiveLocation], str] = LRUCache(_MAX_CACHED_RESULTS)
         self._invalid_archives: LRUCache[tuple[str, str], str] = LRUCache(_MAX_CACHED_RESULTS)
         self._stack = AsyncExitStack()
@@ -194,12 +197,18 @@ class ChartSources:
         )
 
     async def _download_once(self, repository: Repository, location: ArchiveLocation) -> ChartFile:
-        return await self._downloads.run((repository, location), lambda: self._download_and_store(location))
+        return await self._downloads.run(
+            (repository, location), lambda: self._download_and_store(location), namespace=repository.namespace
+        )
 
     async def _download_and_store(self, location: ArchiveLocation) -> ChartFile:
         refusal = self._invalid_archives.get((location.digest or "", location.cache_source))
         if refusal is not None:
             raise ChartInvalid(refusal)
+        if location.digest and (
+            known := await asyncio.to_thread(self._cache.open, location.digest, source=location.cache_source)
+        ):
+            return known
         try:
             data = await self._download_bytes(location)
             digest = await asyncio.to_thread(_sha256, data)

@@ -3,8 +3,8 @@
 - Each socket checks its address (`guarded_socket`), also after a redirect.
 - Credentials and a disabled certificate check apply to one origin (scheme, host, port). They end at the first redirect
   that leaves it.
-- The body is counted while it arrives, whatever Content-Length states, and one timeout covers the whole download with
-  its redirects.
+- The body is counted while it arrives, whatever Content-Length states. One timeout covers the whole download with its
+  redirects, and a body that arrives too slowly ends it earlier.
 - Nothing comes from the environment: no proxy, no .netrc. No cookies are kept.
 """
 
@@ -14,6 +14,7 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from http import HTTPStatus
@@ -23,18 +24,20 @@ from typing import IO, Final, Self
 import aiohttp
 from aiohttp import AddrInfoType
 from aiohttp.abc import AbstractResolver, ResolveResult
-from aiohttp.resolver import ThreadedResolver
 from multidict import CIMultiDictProxy
 from yarl import URL
 
-from xapp_operator.common.text import display_url
+from xapp_operator.common.text import display_url, format_bytes
 from xapp_operator.domain.address_rule import AddressRule
 from xapp_operator.errors import AddressRefused, ChartNotFound, ChartSourceError, SourceTimeout, SourceUnavailable
 
 MAX_REDIRECTS: Final = 5
 _CHUNK_BYTES: Final = 64 * 1024
 _REDIRECT_STATUSES: Final = frozenset((301, 302, 303, 307, 308))
-_CONNECTIONS_PER_HOST: Final = 8
+_MIN_BODY_BYTES: Final = 10 * 1024
+"""Bytes of a body that must arrive in any _BODY_SECONDS until it ends, because a slow download holds a slot."""
+_BODY_SECONDS: Final = 10.0
+_RESOLVER_THREADS: Final = 16
 _MAX_TLS_CONTEXTS: Final = 32
 _ACCESS_DENIED_STATUSES: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 NOT_FOUND_STATUSES: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
@@ -64,6 +67,33 @@ class DownloadResponse:
     url: URL
     headers: CIMultiDictProxy[str]
     body: bytes
+
+
+class SystemResolver(AbstractResolver):
+    """The resolver of the system, in threads of its own: a name server that never answers blocks nothing else."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(_RESOLVER_THREADS, thread_name_prefix="resolver")
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        look_up = partial(socket.getaddrinfo, host, port, family, socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)
+        found = await asyncio.get_running_loop().run_in_executor(self._threads, look_up)
+        return [
+            ResolveResult(
+                hostname=host,
+                host=str(sockaddr[0]),
+                port=port,
+                family=found_family,
+                proto=protocol,
+                flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
+            )
+            for found_family, _, protocol, _, sockaddr in found
+        ]
+
+    async def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 class GuardedResolver(AbstractResolver):
@@ -103,18 +133,24 @@ class Downloader:
     """Downloads over one HTTP session; used with `async with`."""
 
     def __init__(
-        self, *, timeout_seconds: float, allow_loopback: bool, resolver: AbstractResolver | None = None
+        self,
+        *,
+        timeout_seconds: float,
+        allow_loopback: bool,
+        resolver: AbstractResolver | None = None,
+        body_seconds: float = _BODY_SECONDS,
     ) -> None:
+        """Prepare; of a body, at least 10 KiB must arrive in any `body_seconds`."""
         self._timeout = timeout_seconds
+        self._body_seconds = body_seconds
         self._rule = AddressRule(allow_loopback=allow_loopback)
         self._resolver = resolver
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
         connector = aiohttp.TCPConnector(
-            resolver=GuardedResolver(self._resolver or ThreadedResolver(), rule=self._rule),
+            resolver=GuardedResolver(self._resolver or SystemResolver(), rule=self._rule),
             socket_factory=partial(guarded_socket, self._rule),
-            limit_per_host=_CONNECTIONS_PER_HOST,
         )
         self._session = aiohttp.ClientSession(
             connector=connector,
@@ -185,28 +221,44 @@ class Downloader:
         tls = await _tls_option(access.ca_bundle, insecure=access.insecure and same_origin)
         try:
             async with self._session.get(url, headers=request_headers, allow_redirects=False, ssl=tls) as response:
-                body = await _read_body(response, max_bytes, output) if response.status == HTTPStatus.OK else b""
+                has_body = response.status == HTTPStatus.OK
+                body = await self._read_body(response, max_bytes, output) if has_body else b""
                 return DownloadResponse(status=response.status, url=url, headers=response.headers, body=body)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             if isinstance(error, TimeoutError):
                 raise
             raise _download_error(url, error) from None
 
-
-async def _read_body(response: aiohttp.ClientResponse, max_bytes: int, output: IO[bytes] | None) -> bytes:
-    if (response.content_length or 0) > max_bytes:
-        raise BodyTooLarge
-    parts = bytearray()
-    received = 0
-    async for chunk in response.content.iter_chunked(_CHUNK_BYTES):
-        received += len(chunk)
-        if received > max_bytes:
+    async def _read_body(self, response: aiohttp.ClientResponse, max_bytes: int, output: IO[bytes] | None) -> bytes:
+        if (response.content_length or 0) > max_bytes:
             raise BodyTooLarge
-        if output is None:
-            parts += chunk
-        else:
-            output.write(chunk)
-    return bytes(parts)
+        parts = bytearray()
+        received = 0
+        while block := await self._read_block(response):
+            received += len(block)
+            if received > max_bytes:
+                raise BodyTooLarge
+            if output is None:
+                parts += block
+            else:
+                output.write(block)
+        return bytes(parts)
+
+    async def _read_block(self, response: aiohttp.ClientResponse) -> bytes:
+        """Return the next bytes of the body, at least _MIN_BODY_BYTES unless it ends."""
+        block = bytearray()
+        try:
+            async with asyncio.timeout(self._body_seconds) as timeout:
+                while len(block) < _MIN_BODY_BYTES and (chunk := await response.content.read(_CHUNK_BYTES)):
+                    block += chunk
+        except TimeoutError:
+            if not timeout.expired():
+                raise
+            raise SourceTimeout(
+                f"{display_url(response.url)} sends less than {format_bytes(_MIN_BODY_BYTES)} in "
+                f"{self._body_seconds:g} s, so the download was ended. This may be temporary."
+            ) from None
+        return bytes(block)
 
 
 def origin(url: URL) -> tuple[str, str | None, int | None]:

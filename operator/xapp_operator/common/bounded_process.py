@@ -17,34 +17,43 @@ from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 READ_BYTES: Final = 64 * 1024
 STDERR_HEAD_BYTES: Final = 8 * 1024
 STDERR_TAIL_BYTES: Final = 64 * 1024
 AFTER_KILL_SECONDS: Final = 5.0
+_CPU_SIGNAL_GRACE_SECONDS: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """What to start. It does not inherit our environment, and no shell reads the arguments."""
+    """What to start. It does not inherit our environment, and no shell reads the arguments.
+
+    `stdin` is the input itself, or an open file that the process reads from its current position.
+    """
 
     program: str
     arguments: tuple[str, ...]
     environment: Mapping[str, str]
     working_folder: Path
-    stdin: bytes | None = field(default=None, repr=False)
+    stdin: bytes | IO[bytes] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessLimits:
-    """Bounds of one process. `cpu_seconds` of processor time end it with SIGKILL; None sets no such bound."""
+    """Bounds of one process.
+
+    `cpu_seconds` of processor time end it; None sets no such bound. By default with SIGKILL, because Go ignores
+    SIGXCPU; with `cpu_signal`, by SIGXCPU, which tells why it ended.
+    """
 
     timeout_seconds: float
     grace_seconds: float
     memory_bytes: int
     stdout_bytes: int
     cpu_seconds: int | None = None
+    cpu_signal: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +81,7 @@ async def run_process(command: Command, *, limits: ProcessLimits) -> ProcessResu
     process = await asyncio.create_subprocess_exec(
         command.program,
         *command.arguments,
-        stdin=DEVNULL if command.stdin is None else PIPE,
+        stdin=_stdin_argument(command.stdin),
         stdout=PIPE,
         stderr=PIPE,
         env=dict(command.environment),
@@ -80,7 +89,8 @@ async def run_process(command: Command, *, limits: ProcessLimits) -> ProcessResu
         start_new_session=True,
     )
     output = _OutputBuffer(limit=limits.stdout_bytes)
-    communication = asyncio.ensure_future(_communicate(process, stdin=command.stdin, output=output))
+    stdin = command.stdin if isinstance(command.stdin, bytes) else None
+    communication = asyncio.ensure_future(_communicate(process, stdin=stdin, output=output))
     try:
         _set_limits(process.pid, limits)
         await asyncio.wait({communication}, timeout=limits.timeout_seconds)
@@ -127,6 +137,12 @@ class _OutputBuffer:
         return (self._head + middle + self._tail).decode("utf-8", "replace")
 
 
+def _stdin_argument(stdin: bytes | IO[bytes] | None) -> int | IO[bytes]:
+    if stdin is None:
+        return DEVNULL
+    return PIPE if isinstance(stdin, bytes) else stdin
+
+
 async def _communicate(process: Process, *, stdin: bytes | None, output: _OutputBuffer) -> int:
     async def feed() -> None:
         if process.stdin is None or stdin is None:
@@ -146,19 +162,19 @@ async def _communicate(process: Process, *, stdin: bytes | None, output: _Output
 
 def _set_limits(pid: int, limits: ProcessLimits) -> None:
     # Set after the start, because code between fork and exec is unsafe in a process with threads. RLIMIT_DATA, not
-    # RLIMIT_AS: the Go runtime reserves far more address space than it uses. The soft CPU limit equals the hard one,
-    # because Go ignores its signal.
+    # RLIMIT_AS: the Go runtime reserves far more address space than it uses.
     _lower_limit(pid, resource.RLIMIT_DATA, limits.memory_bytes)
     _lower_limit(pid, resource.RLIMIT_CORE, 0)
     if limits.cpu_seconds is not None:
-        _lower_limit(pid, resource.RLIMIT_CPU, limits.cpu_seconds)
+        grace = _CPU_SIGNAL_GRACE_SECONDS if limits.cpu_signal else 0
+        _lower_limit(pid, resource.RLIMIT_CPU, limits.cpu_seconds, grace=grace)
 
 
-def _lower_limit(pid: int, limit: int, value: int) -> None:
+def _lower_limit(pid: int, limit: int, value: int, *, grace: int = 0) -> None:
     with contextlib.suppress(ProcessLookupError):
         hard = resource.prlimit(pid, limit)[1]
-        bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.prlimit(pid, limit, (bound, bound))
+        bound = value + grace if hard == resource.RLIM_INFINITY else min(value + grace, hard)
+        resource.prlimit(pid, limit, (min(value, bound), bound))
 
 
 async def _terminate(process: Process, communication: asyncio.Future[int], *, grace_seconds: float) -> None:

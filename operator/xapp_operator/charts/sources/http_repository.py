@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import tempfile
 import time
@@ -15,6 +14,7 @@ from typing import Final
 from yarl import URL
 
 from xapp_operator.charts.chart_request import OCI, ChartRequest, Repository, parse_repository_url
+from xapp_operator.charts.download_slots import DownloadSlots
 from xapp_operator.charts.downloader import (
     NOT_FOUND_STATUSES,
     BodyTooLarge,
@@ -31,30 +31,31 @@ from xapp_operator.charts.sources.chart_source import (
     origin_access,
     version_not_found,
 )
+from xapp_operator.charts.sources.index_reader import IndexReader
 from xapp_operator.charts.sources.oci_registry import OciRegistries
 from xapp_operator.charts.sources.refreshing_cache import Freshness, RefreshingCache
 from xapp_operator.charts.sources.repository_index import (
     ChartIndex,
     ChartVersion,
     archive_digest,
-    index_too_large,
-    read_index,
+    index_has_too_many_bytes,
 )
 from xapp_operator.charts.versions import parse_range
 from xapp_operator.common.text import display_url, format_list, quote_input
 from xapp_operator.errors import ChartNotFound, DigestMismatch
 
-_IN_MEMORY_BYTES: Final = 1024 * 1024  # a larger index goes to a temporary file while it arrives
+_IN_MEMORY_BYTES: Final = 64 * 1024  # a larger index goes to a temporary file while it arrives
+_INDEXES_IN_MEMORY: Final = 2
+"""Indexes of the maximum size that fit into the cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class _FetchedIndex:
-    """An index with the validators for a conditional request; `size` in bytes as transferred."""
+    """An index with the validators for a conditional request."""
 
     index: ChartIndex
     etag: str | None
     last_modified: str | None
-    size: int
 
 
 class HttpRepositories:
@@ -63,6 +64,7 @@ class HttpRepositories:
     def __init__(
         self,
         downloader: Downloader,
+        downloads: DownloadSlots,
         *,
         registries: OciRegistries,
         max_bytes: int,
@@ -75,9 +77,9 @@ class HttpRepositories:
         self._max_bytes = max_bytes
         self._ttl_seconds = ttl_seconds
         self._indexes: RefreshingCache[Repository, _FetchedIndex] = RefreshingCache(
-            capacity=max_bytes, weight_of=lambda fetched: fetched.size, clock=clock
+            downloads, capacity=max_bytes, weight_of=lambda fetched: fetched.index.weight, clock=clock
         )
-        self._parse_slot = asyncio.Semaphore(1)  # parsing takes a whole core: two at once would only share it
+        self._reader = IndexReader(max_bytes=max_bytes, max_weight=max_bytes // _INDEXES_IN_MEMORY)
 
     async def find(self, request: ChartRequest, *, revalidate: bool) -> ArchiveLocation:
         index = await self.get_index(request.repository, revalidate=revalidate)
@@ -111,6 +113,7 @@ class HttpRepositories:
             repository,
             lambda cached: self._fetch_index(repository, cached),
             Freshness(max_age, revalidate=revalidate, stale_ok=stale_ok),
+            namespace=repository.namespace,
         )
         return fetched.index
 
@@ -127,15 +130,12 @@ class HttpRepositories:
                     url, access=_access(repository), max_bytes=self._max_bytes, headers=headers, output=file
                 )
             except BodyTooLarge:
-                raise index_too_large(self._max_bytes) from None
+                raise index_has_too_many_bytes(self._max_bytes) from None
             if response.status == HTTPStatus.NOT_MODIFIED and cached:
                 return replace(cached, index=replace(cached.index, fetched_at=datetime.now(UTC)))
             _check_status(response)
-            size = file.tell()
-            cached_index = cached.index if cached else None
-            async with self._parse_slot:
-                index = await asyncio.to_thread(read_index, file, max_bytes=self._max_bytes, cached=cached_index)
-        return _FetchedIndex(index, response.headers.get("ETag"), response.headers.get("Last-Modified"), size)
+            index = await self._reader.read(file, namespace=repository.namespace)
+        return _FetchedIndex(index, response.headers.get("ETag"), response.headers.get("Last-Modified"))
 
     async def _locate(self, repository: Repository, entry: ChartVersion, index: ChartIndex) -> ArchiveLocation:
         url, digest = archive_url(repository.location, entry), archive_digest(entry)
@@ -161,7 +161,7 @@ class HttpRepositories:
     async def _locate_in_registry(
         self, repository: Repository, entry: ChartVersion, url: URL, digest: str | None
     ) -> ArchiveLocation:
-        registry = Repository(url=str(url), ca_bundle=repository.ca_bundle)
+        registry = Repository(url=str(url), ca_bundle=repository.ca_bundle, namespace=repository.namespace)
         layer = await self._registries.resolve_index_url(registry, entry.version)
         if layer is None:
             raise ChartNotFound(

@@ -18,6 +18,7 @@ from yarl import URL
 
 from xapp_operator.api.json import Json, JsonObject, integer, items, obj, text
 from xapp_operator.charts.chart_request import OCI, ChartRequest, Repository
+from xapp_operator.charts.download_slots import DownloadSlots
 from xapp_operator.charts.downloader import (
     BodyTooLarge,
     Downloader,
@@ -54,7 +55,7 @@ _NAME_PATTERN: Final = re.compile(r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-
 _TAG_PATTERN: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 _STRICT_VERSION_PATTERN: Final = re.compile(r"v?[0-9]+\.[0-9]+\.[0-9]+(?:[-+].*)?")
 _DIGEST_PATTERN: Final = re.compile("sha256:([0-9a-f]{64})")
-_NEXT_LINK: Final = re.compile(r'<([^>]+)>\s*;\s*rel="?next"?')
+_NEXT_LINK: Final = re.compile(r'<([^<>]++)>\s*+;\s*+rel="?next"?')
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,19 +90,23 @@ class OciRegistries:
     def __init__(
         self,
         downloader: Downloader,
+        downloads: DownloadSlots,
         *,
         ttl_seconds: float,
         allow_loopback: bool,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._downloader = downloader
+        self._downloads = downloads
         self._auth = RegistryAuthenticator(downloader, clock=clock)
         self._ttl_seconds = ttl_seconds
         self._allow_loopback = allow_loopback
         self._layers: RefreshingCache[tuple[OciReference, str], ChartLayer | None] = RefreshingCache(
-            capacity=_MAX_CACHED, clock=clock
+            downloads, capacity=_MAX_CACHED, clock=clock
         )
-        self._tags: RefreshingCache[OciReference, tuple[str, ...]] = RefreshingCache(capacity=_MAX_CACHED, clock=clock)
+        self._tags: RefreshingCache[OciReference, tuple[str, ...]] = RefreshingCache(
+            downloads, capacity=_MAX_CACHED, clock=clock
+        )
 
     async def find(self, request: ChartRequest, *, revalidate: bool) -> ArchiveLocation:
         max_age = self._max_age(request.repository, None)
@@ -117,12 +122,13 @@ class OciRegistries:
         return self.locate(layer)
 
     async def list_charts(self, repository: Repository, *, revalidate: bool) -> None:
-        """Check that the registry responses, without signing in: a registry cannot list its charts."""
+        """Check that the registry responds, without signing in: a registry cannot list its charts."""
         url = self._registry_url(repository).with_path("/v2/")
         try:
-            response = await self._downloader.get(
-                url, access=origin_access(repository, url), max_bytes=_MAX_MANIFEST_BYTES
-            )
+            async with self._downloads.slot(repository.namespace):
+                response = await self._downloader.get(
+                    url, access=origin_access(repository, url), max_bytes=_MAX_MANIFEST_BYTES
+                )
         except BodyTooLarge:
             raise _not_a_registry(url) from None
         if response.status == HTTPStatus.NOT_FOUND:
@@ -214,6 +220,7 @@ class OciRegistries:
             (reference, version),
             lambda _: self._fetch_layer(reference, version),
             freshness,
+            namespace=reference.repository.namespace,
         )
 
     async def _fetch_layer(self, reference: OciReference, version: str) -> ChartLayer | None:
@@ -231,6 +238,7 @@ class OciRegistries:
             reference,
             lambda _: self._fetch_versions(reference),
             freshness,
+            namespace=reference.repository.namespace,
         )
 
     async def _fetch_versions(self, reference: OciReference) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from typing import Final, Generic, TypeVar
 
 from cachetools import LRUCache, TLRUCache
 
-from xapp_operator.common.single_flight import SingleFlight
+from xapp_operator.charts.download_slots import DownloadSlots, SharedDownloads
 from xapp_operator.errors import SourceUnavailable
 from xapp_operator.telemetry.logs import get_logger
 
@@ -59,6 +59,7 @@ class RefreshingCache(Generic[K, T]):
 
     def __init__(
         self,
+        downloads: DownloadSlots,
         *,
         capacity: int,
         weight_of: Callable[[T], int] = lambda _: 1,
@@ -71,7 +72,7 @@ class RefreshingCache(Generic[K, T]):
         self._failures: TLRUCache[K, _CachedFailure] = TLRUCache(
             _MAX_FAILURES, ttu=lambda _key, failure, _now: failure.until, timer=clock
         )
-        self._single_flight: SingleFlight[K, T] = SingleFlight()
+        self._loads: SharedDownloads[K, T] = SharedDownloads(downloads)
         self._clock = clock
 
     async def get(
@@ -79,23 +80,37 @@ class RefreshingCache(Generic[K, T]):
         key: K,
         load: Callable[[T | None], Awaitable[T]],
         freshness: Freshness,
+        *,
+        namespace: str,
     ) -> T:
-        """Return the value. `load` gets the cached value, for a conditional request. Raises what `load` raises."""
+        """Return the value, loaded in the share of `namespace`.
+
+        `load` gets the cached value, for a conditional request. Raises what `load` and `DownloadSlots.slot` raise.
+        """
         cached = self._values.get(key)
         if cached is not None and not freshness.revalidate and self._clock() - cached.loaded_at <= freshness.max_age:
             return cached.value
         try:
             if not freshness.revalidate and (failure := self._failures.get(key)):
                 raise failure.error_type(failure.message)
-            return await self._single_flight.run(key, lambda: self._load(key, load), require_new=freshness.revalidate)
+            return await self._loads.run(
+                key,
+                lambda: self._load(key, load, cached, freshness),
+                namespace=namespace,
+                require_new=freshness.revalidate,
+            )
         except SourceUnavailable as error:
             if cached is None or freshness.revalidate or not freshness.stale_ok:
                 raise
             _log.warning("chart source unavailable, using cached data", error=error.message)
             return cached.value
 
-    async def _load(self, key: K, load: Callable[[T | None], Awaitable[T]]) -> T:
+    async def _load(
+        self, key: K, load: Callable[[T | None], Awaitable[T]], before: _CachedValue[T] | None, freshness: Freshness
+    ) -> T:
         cached = self._values.get(key)
+        if cached is not None and cached is not before and not freshness.revalidate:
+            return cached.value  # loaded for another namespace while this one waited for a slot
         started = self._clock()
         try:
             value = await load(cached.value if cached else None)
@@ -109,4 +124,4 @@ class RefreshingCache(Generic[K, T]):
         return value
 
     async def close(self) -> None:
-        await self._single_flight.close()
+        await self._loads.close()

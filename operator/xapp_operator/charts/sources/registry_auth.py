@@ -37,14 +37,20 @@ from xapp_operator.charts.downloader import (
 )
 from xapp_operator.charts.sources.chart_source import origin_access
 from xapp_operator.common.text import display_url
-from xapp_operator.errors import AddressRefused, SourceUnavailable
+from xapp_operator.errors import AddressRefused, ChartSourceError, SourceUnavailable
 
 _MAX_TOKEN_BYTES: Final = 256 * 1024
 _DEFAULT_TOKEN_SECONDS: Final = 60  # when the response has no expires_in
 _EXPIRY_MARGIN_SECONDS: Final = 5.0  # a token is not used in its last seconds
 _MAX_TOKENS: Final = 1024
-_SCHEME_PATTERN: Final = re.compile(r"(?:^|,)\s*(basic|bearer)(?=\s|,|$)", re.IGNORECASE)
-_PARAMETER_PATTERN: Final = re.compile(r'([a-z_]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))', re.IGNORECASE)
+_MAX_CHALLENGE_CHARACTERS: Final = 16 * 1024
+"""Characters of all WWW-Authenticate headers of a response; a registry needs some hundred."""
+_CHALLENGE_PART: Final = re.compile(
+    r"""[\s,]*+(?P<name>[!#$%&'*+.^_`|~0-9A-Za-z-]++)"""
+    r"""(?:\s*+=\s*+(?:"(?P<quoted>(?:[^"\\]++|\\.)*+)"|(?P<plain>[^\s,"]++)))?"""
+)
+"""A scheme, or a parameter of the scheme before it (RFC 9110, section 11.3). Possessive: linear time."""
+_ESCAPED: Final = re.compile(r"\\(.)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +103,7 @@ class RegistryAuthenticator:
     async def _answer_challenge(
         self, response: DownloadResponse, access: OriginAccess, repository: Repository, name: str
     ) -> _CachedToken:
-        challenges = _parse_challenges(response.headers.getall("WWW-Authenticate", []))
+        challenges = parse_challenges(response.headers.getall("WWW-Authenticate", []))
         credentials = repository.credentials
         if isinstance(credentials, TokenCredentials):
             raise unexpected_status(response)
@@ -143,18 +149,29 @@ class RegistryAuthenticator:
         )
 
 
-def _parse_challenges(values: list[str]) -> dict[str, dict[str, str]]:
-    """Return the parameters of each challenge by its scheme, in lower case."""
+def parse_challenges(values: list[str]) -> dict[str, dict[str, str]]:
+    """Return the parameters of each challenge by its scheme, both in lower case; the first of a scheme counts.
+
+    Raises ChartSourceError (permanent) when the headers are longer than any registry needs.
+    """
+    if sum(map(len, values)) > _MAX_CHALLENGE_CHARACTERS:
+        raise ChartSourceError(
+            f"the registry sends more than {_MAX_CHALLENGE_CHARACTERS:,} characters of WWW-Authenticate headers. "
+            "Check the host and port of the registry.",
+            permanent=True,
+        )
     found: dict[str, dict[str, str]] = {}
     for value in values:
-        schemes = list(_SCHEME_PATTERN.finditer(value))
-        ends = [*(match.start() for match in schemes[1:]), len(value)]
-        for match, end in zip(schemes, ends, strict=False):
-            parameters = {
-                name.lower(): plain or re.sub(r"\\(.)", r"\1", quoted_text)
-                for name, quoted_text, plain in _PARAMETER_PATTERN.findall(value[match.end() : end])
-            }
-            found.setdefault(match.group(1).lower(), parameters)
+        parameters: dict[str, str] = {}
+        position = 0
+        while match := _CHALLENGE_PART.match(value, position):
+            position = match.end()
+            name, quoted, plain = match.group("name", "quoted", "plain")
+            if quoted is None and plain is None:
+                parameters = {}
+                found.setdefault(name.lower(), parameters)
+            else:
+                parameters[name.lower()] = plain if quoted is None else _ESCAPED.sub(r"\1", quoted)
     return found
 
 

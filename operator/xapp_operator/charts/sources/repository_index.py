@@ -1,38 +1,21 @@
-"""Reads the index.yaml of a chart repository, event by event, into small records.
-
-An index of several MB has hundreds of thousands of YAML nodes. Loading it whole takes four times as long, and over 20
-times its size in memory. This reader looks at each event of libyaml once, and keeps one small record per version. The
-file is read as a stream and may be compressed.
-"""
+"""The index of a chart repository in memory: one small record for each version."""
 
 from __future__ import annotations
 
-import gzip
-import hashlib
-import zlib
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import IO, Final
-
-import yaml
-from yaml.events import AliasEvent, Event, MappingStartEvent, ScalarEvent, SequenceStartEvent, StreamEndEvent
+from typing import Final
 
 from xapp_operator.charts.chart_request import sha256_digits
-from xapp_operator.charts.versions import SemanticVersion, parse_version
-from xapp_operator.common.bounded_stream import BoundedStream
+from xapp_operator.charts.sources.index_parser import VERSION_FIELDS
 from xapp_operator.common.text import format_bytes
-from xapp_operator.domain.yaml_events import YamlReader
 from xapp_operator.errors import ChartSourceError
 
-MAX_NAME_LENGTH: Final = 253  # of spec.chartName
-
-_GZIP_MAGIC: Final = b"\x1f\x8b"
-_FIELD_BY_KEY: Final = {"appVersion": "app_version"} | {
-    key: key for key in ("version", "description", "icon", "created", "digest")
-}
-_NULL_SCALARS: Final = frozenset(("", "~", "null", "Null", "NULL"))
-_CHUNK_BYTES: Final = 64 * 1024
+_VERSION_WEIGHT: Final = 120
+_CHART_WEIGHT: Final = 200
+_TEXT_WEIGHT: Final = 60
+"""Bytes of a record, an entry of a dict, and a text without its characters, as CPython holds them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +31,7 @@ class ChartVersion:
     created: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class ChartIndex:
     """The charts of a repository; `digest` identifies the state, `fetched_at` is when it was last confirmed."""
 
@@ -57,7 +40,9 @@ class ChartIndex:
     charts: dict[str, tuple[ChartVersion, ...]] = field(repr=False)
     """By name; each newest first."""
     names: tuple[str, ...] = field(default=(), repr=False)
-    """Of the charts that have versions, sorted; names that are too long for `chartName` are left out."""
+    """Of the charts that have versions, sorted."""
+    weight: int = field(default=0, compare=False)
+    """About how many bytes of memory it takes."""
 
     def versions(self, chart: str) -> tuple[ChartVersion, ...]:
         """Return the versions of a chart, newest first; none for an unknown chart."""
@@ -78,34 +63,41 @@ class ChartIndex:
         ]
 
 
-def read_index(stream: IO[bytes], *, max_bytes: int, cached: ChartIndex | None = None) -> ChartIndex:
-    """Return the index in a seekable stream of at most `max_bytes` unpacked bytes. Call it in a thread.
+class IndexBuilder:
+    """Collects the batches of `index_parser.py` into a ChartIndex; equal texts are kept once."""
 
-    When the bytes equal the `cached` index, it is returned as current, and nothing is parsed.
-    Raises ChartSourceError (permanent) when the stream is not an index.
-    """
-    digest = hashlib.sha256()
-    stream.seek(0)
-    while chunk := stream.read(_CHUNK_BYTES):
-        digest.update(chunk)
-    if cached and cached.digest == digest.hexdigest():
-        return replace(cached, fetched_at=datetime.now(UTC))
-    stream.seek(0)
-    magic = stream.read(len(_GZIP_MAGIC))
-    stream.seek(0)
-    text = gzip.GzipFile(fileobj=stream, mode="rb") if magic == _GZIP_MAGIC else stream
-    bounded = BoundedStream(text, max_bytes=max_bytes, error=lambda: index_too_large(max_bytes))
-    try:
-        charts = _IndexParser(bounded).charts()
-    except yaml.MarkedYAMLError as error:
-        line = f"line {error.problem_mark.line + 1}" if error.problem_mark else "the end"
-        raise _invalid_index(f"it is not YAML ({line})") from None
-    except yaml.YAMLError:
-        raise _invalid_index("it is not YAML") from None
-    except (OSError, EOFError, zlib.error):
-        raise _invalid_index("its gzip compression is damaged") from None
-    names = sorted(name for name, versions in charts.items() if versions and len(name) <= MAX_NAME_LENGTH)
-    return ChartIndex(digest.hexdigest(), datetime.now(UTC), charts, tuple(names))
+    def __init__(self, *, max_weight: int) -> None:
+        self._charts: dict[str, list[ChartVersion]] = {}
+        self._texts: dict[str, str] = {}
+        self._max_weight = max_weight
+        self._weight = 0
+
+    def add(self, name: str, versions: Iterable[Iterable[str]], *, continues: bool) -> None:
+        """Add versions of a chart; unless the batch `continues` the one before, they replace those of that name.
+
+        Raises ChartSourceError (permanent) when the index becomes too large.
+        """
+        chart = self._charts.setdefault(name, [])
+        if not continues:
+            chart.clear()
+        self._weight += _CHART_WEIGHT
+        for fields in versions:
+            self._weight += _VERSION_WEIGHT
+            chart.append(ChartVersion(**dict(zip(VERSION_FIELDS, map(self._intern, fields), strict=True))))
+        if self._weight > self._max_weight:
+            raise index_has_too_many_bytes(self._max_weight, parsed=True)
+
+    def build(self, digest: str) -> ChartIndex:
+        """Return the index; `digest` is that of its bytes."""
+        charts = {name: tuple(versions) for name, versions in self._charts.items()}
+        names = tuple(sorted(name for name, versions in charts.items() if versions))
+        return ChartIndex(digest, datetime.now(UTC), charts, names, self._weight)
+
+    def _intern(self, text: str) -> str:
+        known = self._texts.setdefault(text, text)
+        if known is text:
+            self._weight += _TEXT_WEIGHT + len(text)
+        return known
 
 
 def archive_digest(entry: ChartVersion) -> str | None:
@@ -117,100 +109,25 @@ def archive_digest(entry: ChartVersion) -> str | None:
         return None
     digits = sha256_digits(entry.digest)
     if digits is None:
-        raise _invalid_index(f"the digest of version {entry.version} is not a sha256")
+        raise invalid_index(f"the digest of version {entry.version} is not a sha256")
     return digits
 
 
-class _IndexParser(YamlReader):
-    """Walks through the events and keeps the values at entries.<chart>[].<key>."""
-
-    def __init__(self, stream: BoundedStream) -> None:
-        super().__init__(stream)
-        self._texts: dict[str, str] = {}
-
-    def charts(self) -> dict[str, tuple[ChartVersion, ...]]:
-        found: dict[str, tuple[ChartVersion, ...]] = {}
-        known = False
-        if next(self.documents(), None) is None:
-            raise _invalid_index("it is empty")
-        if not isinstance(self.next_event(), MappingStartEvent):
-            raise _invalid_index("it is not an object")
-        for key, value in self._mapping_items():
-            if key == "entries" and isinstance(value, MappingStartEvent):
-                known = True
-                found = {name: self._versions(entry) for name, entry in self._mapping_items()}
-            else:
-                known = known or key == "apiVersion"
-                self.skip(value)
-        if not known:
-            raise _invalid_index("it has neither entries nor an apiVersion")
-        return found
-
-    def _versions(self, start: Event) -> tuple[ChartVersion, ...]:
-        if not isinstance(start, SequenceStartEvent):
-            self.skip(start)
-            return ()
-        found: list[tuple[SemanticVersion, ChartVersion]] = []
-        for event in self.members():
-            if not isinstance(event, MappingStartEvent):
-                self.skip(event)
-                continue
-            entry = self._version()
-            version = parse_version(entry.version)
-            if version is not None and entry.url:
-                found.append((version, entry))
-        found.sort(key=lambda pair: pair[0], reverse=True)
-        return tuple(entry for _, entry in found)
-
-    def _version(self) -> ChartVersion:
-        fields = {"version": "", "url": ""}
-        for key, value in self._mapping_items():
-            if key == "urls" and isinstance(value, SequenceStartEvent):
-                fields["url"] = self._first_text()
-            elif key in _FIELD_BY_KEY and isinstance(value, ScalarEvent):
-                fields[_FIELD_BY_KEY[key]] = self._text(value)
-            else:
-                self.skip(value)
-        return ChartVersion(**fields)
-
-    def _mapping_items(self) -> Iterator[tuple[str, Event]]:
-        for key in self.members():
-            if isinstance(key, ScalarEvent):
-                yield key.value, self.next_event()
-            else:
-                self.skip(key)
-                self.skip(self.next_event())
-
-    def _first_text(self) -> str:
-        first = ""
-        for event in self.members():
-            if isinstance(event, ScalarEvent):
-                first = first or event.value
-            else:
-                self.skip(event)
-        return first
-
-    def _text(self, event: ScalarEvent) -> str:
-        """Return the text, interned within the index, because versions repeat their descriptions."""
-        text = "" if event.implicit[0] and event.value in _NULL_SCALARS else event.value
-        return self._texts.setdefault(text, text)
-
-    def next_event(self) -> Event:
-        event = self.parse_event() or StreamEndEvent()
-        if isinstance(event, AliasEvent):
-            raise _invalid_index("it uses YAML aliases")
-        return event
+def index_too_large(bound: str, *, mend: str = "Use a smaller repository.") -> ChartSourceError:
+    """Return the error for an index beyond `bound` (`more than 64 bytes`)."""
+    return ChartSourceError(f"the index.yaml of the repository has {bound}. {mend}", permanent=True)
 
 
-def index_too_large(max_bytes: int) -> ChartSourceError:
-    return ChartSourceError(
-        f"the index.yaml of the repository has more than {format_bytes(max_bytes)}. "
-        "Raise XAPP_INDEX_MAX_BYTES or use a smaller repository.",
-        permanent=True,
+def index_has_too_many_bytes(max_bytes: int, *, parsed: bool = False) -> ChartSourceError:
+    """Return the error for an index of more than `max_bytes`, as text or, if `parsed`, in memory."""
+    return index_too_large(
+        f"more than {format_bytes(max_bytes)}{' when it is parsed' if parsed else ''}",
+        mend="Raise XAPP_INDEX_MAX_BYTES or use a smaller repository.",
     )
 
 
-def _invalid_index(reason: str) -> ChartSourceError:
+def invalid_index(reason: str) -> ChartSourceError:
+    """Return the error for an index that is refused for `reason`, a clause."""
     return ChartSourceError(
         f"the index.yaml of the repository is refused: {reason}. Check the URL, and generate the index with "
         "'helm repo index'.",

@@ -59,7 +59,7 @@ async def load_form_repository(client: KubeClient, form: Form) -> Repository:
     """
     saved = await get_form_repository(client, form)
     if saved is None:
-        return Repository(url=form.spec.url or "")
+        return Repository(url=form.spec.url or "", namespace=form.spec.namespace)
     try:
         return await load_repository(client, saved.spec, namespace=form.spec.namespace)
     except ChartSourceError as error:

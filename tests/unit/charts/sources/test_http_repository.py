@@ -13,6 +13,7 @@ from yarl import URL
 from tests.unit.charts.clock import Clock
 from tests.unit.charts.http_site import Reply, WebServer, downloader
 from xapp_operator.charts.chart_request import BasicCredentials, Repository, TokenCredentials
+from xapp_operator.charts.download_slots import DownloadSlots
 from xapp_operator.charts.sources.http_repository import HttpRepositories, archive_url, index_url
 from xapp_operator.charts.sources.oci_registry import OciRegistries
 from xapp_operator.charts.sources.repository_index import ChartVersion
@@ -38,8 +39,9 @@ async def site() -> AsyncIterator[WebServer]:
 @pytest.fixture
 async def repositories(clock: Clock) -> AsyncIterator[HttpRepositories]:
     async with downloader() as loader:
-        registries = OciRegistries(loader, ttl_seconds=300, allow_loopback=True, clock=clock)
-        one = HttpRepositories(loader, registries=registries, max_bytes=100_000, ttl_seconds=300, clock=clock)
+        slots = DownloadSlots(16, timeout_seconds=20)
+        registries = OciRegistries(loader, slots, ttl_seconds=300, allow_loopback=True, clock=clock)
+        one = HttpRepositories(loader, slots, registries=registries, max_bytes=100_000, ttl_seconds=300, clock=clock)
         yield one
         await one.close()
 

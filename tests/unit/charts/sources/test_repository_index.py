@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import io
 import json
 import string
+import tempfile
+from pathlib import Path
 
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xapp_operator.charts.sources.repository_index import ChartIndex, ChartVersion, archive_digest, read_index
+from xapp_operator.charts.sources.index_reader import IN_THREAD_MAX_BYTES, IndexReader
+from xapp_operator.charts.sources.repository_index import ChartIndex, ChartVersion, archive_digest
 from xapp_operator.errors import ChartSourceError
 
 DIGEST = "a" * 64
@@ -47,7 +51,10 @@ serverInfo: {{}}
 
 
 def read(data: bytes | str, *, max_bytes: int = 100_000) -> ChartIndex:
-    return read_index(io.BytesIO(data.encode() if isinstance(data, str) else data), max_bytes=max_bytes)
+    reader = IndexReader(max_bytes=max_bytes, max_weight=10_000_000)
+    with tempfile.TemporaryFile() as stream:
+        stream.write(data.encode() if isinstance(data, str) else data)
+        return asyncio.run(reader.read(stream, namespace="apps"))
 
 
 def refusal(data: bytes | str, *, max_bytes: int = 100_000) -> str:
@@ -105,11 +112,25 @@ def test_the_digest_differs_between_two_states() -> None:
 
 
 def test_the_same_bytes_are_not_parsed_again() -> None:
-    before = read(INDEX)
-    again = read_index(io.BytesIO(INDEX.encode()), max_bytes=100_000, cached=before)
-    assert again.charts is before.charts
-    assert again.fetched_at >= before.fetched_at
-    assert read_index(io.BytesIO((INDEX + "\n").encode()), max_bytes=100_000, cached=before).charts is not before.charts
+    async def read_twice() -> None:
+        reader = IndexReader(max_bytes=100_000, max_weight=1_000_000)
+        before = await reader.read(io.BytesIO(INDEX.encode()), namespace="apps")
+        again = await reader.read(io.BytesIO(INDEX.encode()), namespace="other")
+        assert again.charts is before.charts
+        assert again.fetched_at >= before.fetched_at
+        assert (await reader.read(io.BytesIO((INDEX + "\n").encode()), namespace="apps")).charts is not before.charts
+
+    asyncio.run(read_twice())
+
+
+def test_a_large_index_is_read_by_a_process_with_the_same_result(tmp_path: Path) -> None:
+    padded = INDEX + "#" * IN_THREAD_MAX_BYTES
+    path = tmp_path / "index.yaml"
+    for data in (padded.encode(), gzip.compress(padded.encode())):
+        path.write_bytes(data)
+        with path.open("rb") as stream:
+            found = asyncio.run(IndexReader(max_bytes=100_000, max_weight=100_000).read(stream, namespace="apps"))
+        assert (found.charts, found.names) == (read(INDEX).charts, read(INDEX).names)
 
 
 @pytest.mark.parametrize(

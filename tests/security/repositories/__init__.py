@@ -1,0 +1,1 @@
+"""Attacks with chart repositories: hostile indexes, slow servers, wrong credentials, forbidden addresses."""
