@@ -125,7 +125,14 @@ REFUSED: dict[str, tuple[Change, tuple[str, ...]]] = {
             _use_upload_method,
             _with_spec(archive={"secretRef": {"name": "a", "key": "b"}, "configMapRef": {"name": "a", "key": "b"}}),
         ),
-        ("spec.archive", "exactly one of secretRef and configMapRef"),
+        ("spec.archive", "exactly one of chartArchiveRef, secretRef and configMapRef"),
+    ),
+    "archive in a chart archive and a Secret": (
+        _all_of(
+            _use_upload_method,
+            _with_spec(archive={"secretRef": {"name": "a", "key": "b"}, "chartArchiveRef": {"name": "a"}}),
+        ),
+        ("spec.archive", "exactly one of chartArchiveRef"),
     ),
     "archive nowhere": (_all_of(_use_upload_method, _with_spec(archive={})), ("spec.archive", "exactly one")),
     "digest that is none": (
@@ -171,6 +178,7 @@ def test_bad_manifest_is_refused_with_field_and_rule(cluster: Cluster, remote: d
 ACCEPTED: dict[str, Change] = {
     "remote": _with_spec(),
     "upload": _use_upload_method,
+    "upload with a chart archive": _all_of(_use_upload_method, _with_spec(archive={"chartArchiveRef": {"name": "a"}})),
     "address with brackets": _with_spec(url="http://[::1]:8080/charts"),
     "oci": _with_spec(url="oci://registry.example.com/charts"),
     "range": _with_spec(chartVersion=">=0.2 <1"),

@@ -20,6 +20,7 @@ JsonObject = dict[str, Any]
 
 XAPPS: Final = "/apis/xapp-operator.io/v1alpha1/namespaces/{}/xapps"
 REPOSITORIES: Final = "/apis/xapp-operator.io/v1alpha1/namespaces/{}/chartrepositories"
+ARCHIVES: Final = "/apis/xapp-operator.io/v1alpha1/namespaces/{}/chartarchives"
 SECRETS: Final = "/api/v1/namespaces/{}/secrets"
 NAMESPACES: Final = "/api/v1/namespaces"
 FORBIDDEN: Final = 403

@@ -5,10 +5,15 @@ It does not use the package, so that the code that reads archives is tested with
 
 from __future__ import annotations
 
+import base64
 import gzip
+import hashlib
 import io
 import tarfile
 from collections.abc import Mapping
+from typing import Any
+
+import yaml
 
 CONFIGMAP_TEMPLATE = """\
 apiVersion: v1
@@ -50,3 +55,43 @@ def chart_archive(
     chart_yaml = f"apiVersion: v2\nname: {name}\nversion: {version}\nappVersion: {app_version!r}\ntype: application\n"
     chart_files: dict[str, str | bytes] = {"Chart.yaml": chart_yaml, **files}
     return tar_gz({f"{name}/{path}": content for path, content in chart_files.items()})
+
+
+def archive_name(archive: bytes) -> str:
+    """Return the name of the ChartArchive that the gateway makes of a packed chart with an ordinary name."""
+    chart = _chart_yaml(archive)
+    return f"{chart['name']}-{chart['version']}-{hashlib.sha256(archive).hexdigest()[:12]}"
+
+
+def chart_archive_manifest(archive: bytes, *, namespace: str, keep: bool = False) -> dict[str, Any]:
+    """Return the ChartArchive of a packed chart as the gateway writes it, without appVersion and description."""
+    chart, digest = _chart_yaml(archive), f"sha256:{hashlib.sha256(archive).hexdigest()}"
+    name, version = chart["name"], chart["version"]
+    texts = {"xapp-operator.io/chart": name, "xapp-operator.io/chart-version": version}
+    annotations = {**texts, "xapp-operator.io/chart-digest": digest, "xapp-operator.io/chart-size": str(len(archive))}
+    if keep:
+        annotations["xapp-operator.io/keep"] = "true"
+    return {
+        "apiVersion": "xapp-operator.io/v1alpha1",
+        "kind": "ChartArchive",
+        "metadata": {
+            "name": archive_name(archive),
+            "namespace": namespace,
+            "labels": texts,
+            "annotations": annotations,
+        },
+        "spec": {
+            "archive": base64.b64encode(archive).decode(),
+            "digest": digest,
+            "chart": {"name": name, "version": version},
+        },
+    }
+
+
+def _chart_yaml(archive: bytes) -> dict[str, Any]:
+    with tarfile.open(fileobj=io.BytesIO(archive)) as opened:
+        member = next(each for each in opened if each.name.count("/") == 1 and each.name.endswith("/Chart.yaml"))
+        found = opened.extractfile(member)
+        assert found is not None
+        chart: dict[str, Any] = yaml.safe_load(found)
+    return chart

@@ -13,6 +13,7 @@ from typing import Any
 
 from tests.localcluster import Cluster
 from tests.localcluster.access import KubectlFailed
+from tests.support.charts import chart_archive_manifest
 
 WAIT_SECONDS = 120.0
 """The garbage collector alone needs up to 30 s to discover a new kind."""
@@ -40,8 +41,16 @@ class XAppClient:
         self, name: str, archive: bytes, *, version: str = "0.1.0", digest: bool = True, **spec: Any
     ) -> Json:
         """Store `archive` as the gateway does, and return the manifest of an XApp from it."""
-        sha = hashlib.sha256(archive).hexdigest()
-        secret = f"chart-{sha[:16]}"
+        stored = chart_archive_manifest(archive, namespace=self.namespace)
+        self.apply(stored)
+        archive_source: Json = {"chartArchiveRef": {"name": stored["metadata"]["name"]}}
+        if digest:
+            archive_source["digest"] = stored["spec"]["digest"]
+        return self._manifest(name, version, {"method": "Upload Chart", "archive": archive_source, **spec})
+
+    def secret_manifest(self, name: str, archive: bytes, *, version: str = "0.1.0", **spec: Any) -> Json:
+        """Store `archive` in a Secret, as earlier versions of the gateway did, and return the manifest of an XApp."""
+        secret = f"chart-{hashlib.sha256(archive).hexdigest()[:16]}"
         self.apply(
             {
                 "apiVersion": "v1",
@@ -52,10 +61,8 @@ class XAppClient:
                 "data": {"chart.tgz": base64.b64encode(archive).decode()},
             }
         )
-        archive_source: Json = {"secretRef": {"name": secret, "key": "chart.tgz"}}
-        if digest:
-            archive_source["digest"] = f"sha256:{sha}"
-        return self._manifest(name, version, {"method": "Upload Chart", "archive": archive_source, **spec})
+        source: Json = {"secretRef": {"name": secret, "key": "chart.tgz"}}
+        return self._manifest(name, version, {"method": "Upload Chart", "archive": source, **spec})
 
     def _manifest(self, name: str, version: str, spec: Json) -> Json:
         return {

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from typing import cast
 
+from xapp_operator.api.chart_archive import ARCHIVE_NAME_RULE, ChartArchive
 from xapp_operator.api.chart_repository import ChartRepository
 from xapp_operator.api.json import Json, JsonObject, obj
 from xapp_operator.api.models import RELEASE_NAME_MAX, RELEASE_NAME_PATTERN, XAPP_NAME_MAX, XApp
 from xapp_operator.api.names import (
+    ANNOTATION_KEEP,
     API_VERSION,
+    ARCHIVE_KIND,
+    ARCHIVE_PLURAL,
     GROUP,
     REPOSITORY_KIND,
     REPOSITORY_PLURAL,
@@ -66,6 +70,14 @@ _REPOSITORY_COLUMNS: tuple[_PrinterColumn, ...] = (
     ("Age", "date", ".metadata.creationTimestamp", 0),
     ("Message", "string", f"{_READY_CONDITION}.message", 1),
 )
+_ARCHIVE_COLUMNS: tuple[_PrinterColumn, ...] = (
+    ("Chart", "string", ".spec.chart.name", 0),
+    ("Version", "string", ".spec.chart.version", 0),
+    ("App version", "string", ".spec.chart.appVersion", 0),
+    ("Age", "date", ".metadata.creationTimestamp", 0),
+    ("Keep", "string", f".metadata.annotations.{ANNOTATION_KEEP.replace('.', chr(92) + '.')}", 1),
+    ("Digest", "string", ".spec.digest", 1),
+)
 
 
 def xapp_crd() -> JsonObject:
@@ -81,6 +93,17 @@ def chart_repository_crd() -> JsonObject:
         plural=REPOSITORY_PLURAL,
         short_name="chartrepo",
         columns=_REPOSITORY_COLUMNS,
+    )
+
+
+def chart_archive_crd() -> JsonObject:
+    return _build_crd(
+        ChartArchive,
+        kind=ARCHIVE_KIND,
+        plural=ARCHIVE_PLURAL,
+        short_name="xca",
+        rules=(ARCHIVE_NAME_RULE,),
+        columns=_ARCHIVE_COLUMNS,
     )
 
 
@@ -133,6 +156,7 @@ def crd_files() -> dict[str, list[Json]]:
     files: dict[str, list[Json]] = {
         f"{GROUP}_{XAPP_PLURAL}.yaml": [xapp_crd()],
         f"{GROUP}_{REPOSITORY_PLURAL}.yaml": [chart_repository_crd()],
+        f"{GROUP}_{ARCHIVE_PLURAL}.yaml": [chart_archive_crd()],
         "namespace-policy.yaml": namespace_policy(),
     }
     kustomization: JsonObject = {
@@ -172,7 +196,7 @@ def _build_crd(
                     "name": VERSION,
                     "served": True,
                     "storage": True,
-                    "subresources": {"status": {}},
+                    **({"subresources": {"status": {}}} if "status" in model.model_fields else {}),
                     "additionalPrinterColumns": [_printer_column(column) for column in columns],
                     "schema": {"openAPIV3Schema": _root_schema(model, kind=kind, rules=rules)},
                 }
@@ -193,8 +217,6 @@ def _root_schema(model: type[Model], *, kind: str, rules: tuple[CelRule, ...]) -
     raw = cast("JsonObject", model.model_json_schema(by_alias=True))
     definitions = obj(raw, "$defs")
     properties = obj(raw, "properties")
-    status = cast("JsonObject", _structural_schema(properties["status"], definitions))
-    status["default"] = {"observedGeneration": -1}
     root: JsonObject = {
         "type": "object",
         "description": raw["description"],
@@ -204,9 +226,11 @@ def _root_schema(model: type[Model], *, kind: str, rules: tuple[CelRule, ...]) -
             "kind": {"type": "string", "description": f"Always {kind}."},
             "metadata": {"type": "object"},
             "spec": _structural_schema(properties["spec"], definitions),
-            "status": status,
         },
     }
+    if "status" in properties:
+        status = cast("JsonObject", _structural_schema(properties["status"], definitions))
+        obj(root, "properties")["status"] = {**status, "default": {"observedGeneration": -1}}
     if rules:
         root[VALIDATIONS_KEY] = [cast("Json", rule.as_schema()) for rule in rules]
     return root

@@ -91,7 +91,7 @@ def _presence_rules() -> Iterator[CelRule]:
         yield _presence_rule(field, method=METHOD_REMOTE, required=True, fix=fix)
     for field in ("chartName", "url", "repoName", "chartVersion"):
         yield _presence_rule(field, method=METHOD_UPLOAD, required=False, fix=f"remove it, or {use_remote}")
-    fix = "name the Secret or ConfigMap that holds the .tgz"
+    fix = "name the ChartArchive, Secret or ConfigMap that holds the .tgz"
     yield _presence_rule("archive", method=METHOD_UPLOAD, required=True, fix=fix)
     yield _presence_rule("archive", method=METHOD_REMOTE, required=False, fix=f"remove it, or {use_upload}")
 

@@ -1,4 +1,4 @@
-"""The names that clients and clusters rely on: group, kinds, labels, annotations, finalizer, Secret types."""
+"""The names that clients and clusters rely on: group, kinds, labels, annotations, finalizer."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ XAPP_KIND: Final = "XApp"
 XAPP_PLURAL: Final = "xapps"
 REPOSITORY_KIND: Final = "ChartRepository"
 REPOSITORY_PLURAL: Final = "chartrepositories"
+ARCHIVE_KIND: Final = "ChartArchive"
+ARCHIVE_PLURAL: Final = "chartarchives"
 
 FIELD_MANAGER: Final = "xapp-operator"
 FINALIZER: Final = f"{GROUP}/finalizer"
-CHART_SECRET_TYPE: Final = f"{GROUP}/chart"
-CHART_SECRET_KEY: Final = "chart.tgz"  # noqa: S105 - a key, not a secret
 
 LABEL_XAPP: Final = f"{GROUP}/xapp"
 LABEL_ORGANIZATION: Final = f"{GROUP}/organization"
@@ -28,13 +28,23 @@ REGISTRATION_LABELS: Final = (LABEL_XAPP, LABEL_ORGANIZATION, LABEL_TEAM, LABEL_
 LABEL_CHART_DIGEST: Final = f"{GROUP}/chart-digest"
 LABEL_VALUES_DIGEST: Final = f"{GROUP}/values-digest"
 LABEL_ATTEMPT: Final = f"{GROUP}/attempt"
+LABEL_CHART: Final = f"{GROUP}/chart"
+LABEL_CHART_VERSION: Final = f"{GROUP}/chart-version"
+"""The labels of a ChartArchive. Annotations of the same keys have the original texts."""
 LABEL_AGGREGATE_TO_MONITOR: Final = f"{GROUP}/aggregate-to-monitor"
 
 ANNOTATION_RECONCILE_AT: Final = f"{GROUP}/reconcile-at"
 ANNOTATION_RETRY_AT: Final = f"{GROUP}/retry-at"
 ANNOTATION_FORCE_AT: Final = f"{GROUP}/force-at"
 ANNOTATION_ROLLBACK_TO: Final = f"{GROUP}/rollback-to"
-ANNOTATION_RELEASED_AT: Final = f"{GROUP}/released-at"  # of a chart Secret: when its last owner left it
+ANNOTATION_CHART_DIGEST: Final = f"{GROUP}/chart-digest"  # this and the next four are of a ChartArchive
+ANNOTATION_CHART_SIZE: Final = f"{GROUP}/chart-size"
+ANNOTATION_APP_VERSION: Final = f"{GROUP}/app-version"
+ANNOTATION_DESCRIPTION: Final = f"{GROUP}/description"
+ANNOTATION_RELEASED_AT: Final = f"{GROUP}/released-at"
+"""When the last owner of a ChartArchive left it (RFC 3339)."""
+ANNOTATION_KEEP: Final = f"{GROUP}/keep"
+"""`true`: a ChartArchive has no owners and is not deleted when nothing uses it."""
 
 HELM_RELEASE_NAME: Final = "meta.helm.sh/release-name"
 HELM_RELEASE_NAMESPACE: Final = "meta.helm.sh/release-namespace"

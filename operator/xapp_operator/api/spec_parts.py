@@ -53,6 +53,9 @@ URL_RULES = (
     ),
 )
 
+DIGEST_RULE: Final = pattern_rule("^sha256:[0-9a-f]{64}$", "must be sha256: followed by 64 lower-case hex digits")
+DIGEST_MAX: Final = 71
+
 ObjectName = Annotated[str, Field(min_length=1, max_length=253)]
 
 
@@ -63,31 +66,37 @@ class KeyRef(Model):
     key: ObjectName = Field(description="Key inside the object's data.")
 
 
+class NameRef(Model):
+    """An object in the XApp's namespace."""
+
+    name: ObjectName = Field(description="Name of the object, in the XApp's namespace.")
+
+
 class ArchiveSource(Model):
     """Where the archive of an uploaded chart is."""
 
     model_config = ConfigDict(
         json_schema_extra=cel_rules(
             CelRule(
-                "has(self.secretRef) != has(self.configMapRef)",
-                "archive must have exactly one of secretRef and configMapRef",
+                "[has(self.chartArchiveRef), has(self.secretRef), has(self.configMapRef)].filter(set, set).size() == 1",
+                "archive must have exactly one of chartArchiveRef, secretRef and configMapRef",
             )
         )
     )
 
+    chart_archive_ref: NameRef | None = Field(
+        None, description="ChartArchive that holds the packaged chart. The gateway creates one from an upload."
+    )
     secret_ref: KeyRef | None = Field(
-        None, description="Secret that holds the packaged chart (.tgz). The gateway creates one from an upload."
+        None, description="Secret that holds the packaged chart (.tgz), for GitOps repositories."
     )
     config_map_ref: KeyRef | None = Field(
         None, description="ConfigMap whose binaryData holds the packaged chart (.tgz), for GitOps repositories."
     )
-    digest: Annotated[
-        str | None,
-        pattern_rule("^sha256:[0-9a-f]{64}$", "must be sha256: followed by 64 lower-case hex digits"),
-    ] = Field(
+    digest: Annotated[str | None, DIGEST_RULE] = Field(
         None,
         description="sha256:<hex> of the archive. Checked if given; a mismatch sets Stalled.",
-        max_length=71,
+        max_length=DIGEST_MAX,
     )
 
 

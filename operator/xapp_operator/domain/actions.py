@@ -67,7 +67,7 @@ class SaveRepository:
 
 @dataclass(frozen=True, slots=True)
 class UpdateArchiveOwners:
-    """Make the XApp an owner of the chart Secret that it uses, and remove it from the owners of all others."""
+    """Make the XApp an owner of the ChartArchive that it uses, and remove it from the owners of all others."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The name of an xApp, composed of its identity, the name of a chart Secret, and texts as label values. Pure."""
+"""The name of an xApp, composed of its identity, the name of a ChartArchive, and texts as label values. Pure."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ LABEL_VALUE_MAX: Final = 63
 
 _PREFIX_LENGTH: Final = 40
 _HASH_DIGITS: Final = 12
-_CHART_SECRET_DIGITS: Final = 16
-_CHART_SECRET_NAME: Final = re.compile(rf"chart-[0-9a-f]{{{_CHART_SECRET_DIGITS}}}")
+_OBJECT_NAME_MAX: Final = 253
+_LABEL_VALUE: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _ASCII_LOWER: Final = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _NON_ALPHANUMERIC: Final = re.compile(r"[^a-z0-9]+")
 
@@ -55,16 +55,21 @@ def composed_name(organization: str, team: str, xapp_name: str) -> str:
     return f"{full_name[:_PREFIX_LENGTH]}-{hashlib.sha256(full_name.encode()).hexdigest()[:_HASH_DIGITS]}"
 
 
-def chart_secret_name(digest: str) -> str:
-    """Return the name of the Secret with the uploaded chart that has this sha256 (hex digits)."""
-    return f"chart-{digest[:_CHART_SECRET_DIGITS]}"
+def archive_name(chart: str, version: str, digest: str) -> str:
+    """Return the name of the ChartArchive with the chart that has this sha256 (hex digits).
 
-
-def is_chart_secret_name(name: str) -> bool:
-    """Return whether `name` is the name of a Secret with an uploaded chart."""
-    return _CHART_SECRET_NAME.fullmatch(name) is not None
+    It is `<chart>-<version>-<first 12 digits>`, in which other characters than a-z, 0-9 and `.` become `-`.
+    """
+    labels = (sanitise(label) for label in f"{chart}-{version}".split("."))
+    base = ".".join(label for label in labels if label) or "chart"
+    return f"{base[: _OBJECT_NAME_MAX - _HASH_DIGITS - 1].rstrip('-.')}-{digest[:_HASH_DIGITS]}"
 
 
 def label_value(text: str) -> str:
     """Return `text` sanitised and cut to a label value, which may be empty."""
     return sanitise(text)[:LABEL_VALUE_MAX].rstrip("-")
+
+
+def label_text(text: str) -> str:
+    """Return `text` where it is a label value as it is, else sanitised and cut to one."""
+    return text if _LABEL_VALUE.fullmatch(text) else label_value(text)

@@ -23,7 +23,7 @@ remedy ever uninstalls a release that once was deployed. The reconciler writes n
     Wait or Nothing, and objects of the deployed release        RepairLabels, with back-off
     lack labels
     Wait or Nothing, and the XApp does not own exactly the      UpdateArchiveOwners
-    chart Secret that it uses
+    ChartArchive that it uses
 """
 
 from __future__ import annotations
@@ -83,6 +83,8 @@ def _plan_with_last_known_digests(inputs: PlanInput) -> Action | None:
     """Return the action while the source is unavailable; Install and Upgrade need the source."""
     last_known = _last_known_digests(inputs)
     action = None if last_known is None else _first_match(replace(inputs, desired=last_known))
+    if action == Nothing() and isinstance(inputs.desired, XAppError) and inputs.desired.permanent:
+        return Nothing(f"the next upgrade will need its source: {inputs.desired.message}")
     return None if isinstance(action, Install | Upgrade) else action
 
 

@@ -109,7 +109,7 @@ class ObservedState:
     namespace_terminating: bool = False
     unready_dependencies: tuple[str, ...] = ()  # XApps that this one depends on and that are not Ready
     repository_missing: bool = False  # the ChartRepository that spec.repoName names does not exist
-    archive_owners_differ: bool = False  # the XApp owns other chart Secrets than the one it uses
+    archive_owners_differ: bool = False  # the XApp owns other ChartArchives than the one it uses
     orphans_deleted: bool = False  # DeleteOrphans was executed
     labels: LabelState = field(default_factory=LabelState)
 

@@ -23,6 +23,7 @@ from xapp_operator.gateway.catalog.records import XAppEntry, XAppRecordStore, bu
 from xapp_operator.gateway.catalog.repository_store import WatchedRepositories, watch_repositories
 from xapp_operator.gateway.catalog.service_store import WatchedServices
 from xapp_operator.gateway.catalog.xapp_sources import XAppSources
+from xapp_operator.gateway.charts.uploads import ArchiveStorage
 from xapp_operator.gateway.deploy.deployer import Deployer
 from xapp_operator.gateway.deploy.namespaces import XAppNamespaces
 from xapp_operator.gateway.deploy.rendering import ChartRenderer
@@ -57,6 +58,7 @@ class Gateway:
     cache: WatchCache[XAppEntry]
     registry: XAppRegistry
     authenticator: Authenticator
+    archives: ArchiveStorage
     deployer: Deployer
     repositories: WatchedRepositories
     services: WatchedServices
@@ -92,6 +94,7 @@ class Gateway:
                 ):
                     advertise = AdvertiseAddress(kube, settings)
                     renderer = ChartRenderer(settings, kube=kube, engine=helm, advertise_address=advertise)
+                    archives = ArchiveStorage(kube)
                     yield cls(
                         settings=settings,
                         kube=kube,
@@ -100,8 +103,12 @@ class Gateway:
                         cache=cache,
                         registry=xapp_sources.registry,
                         authenticator=Authenticator(settings, kube),
+                        archives=archives,
                         deployer=Deployer(
-                            kube, namespaces=XAppNamespaces(kube, settings), renderer=renderer, charts=charts
+                            namespaces=XAppNamespaces(kube, settings),
+                            renderer=renderer,
+                            charts=charts,
+                            archives=archives,
                         ),
                         repositories=repositories,
                         services=services,

@@ -10,22 +10,41 @@ import base64
 import binascii
 import contextlib
 from dataclasses import dataclass
+from typing import Final, Literal
 
 from xapp_operator.api.json import JsonObject, obj, text
-from xapp_operator.api.names import CHART_SECRET_TYPE
-from xapp_operator.api.spec_parts import ArchiveSource, KeyRef, ValuesRef
+from xapp_operator.api.spec_parts import ArchiveSource, ValuesRef
 from xapp_operator.domain.yaml_values import load_values
 from xapp_operator.errors import ChartNotFound, FormInvalid, NotFound, ValuesInvalid, ValuesNotFound
 from xapp_operator.kube.reader import KubeReader
-from xapp_operator.kube.resources import CONFIGMAPS, SECRETS
+from xapp_operator.kube.resources import CHART_ARCHIVES, CONFIGMAPS, SECRETS
+
+_RESOURCES: Final = {"ChartArchive": CHART_ARCHIVES, "Secret": SECRETS, "ConfigMap": CONFIGMAPS}
+_ARCHIVE_FIELDS: Final = {"ChartArchive": "spec", "Secret": "data", "ConfigMap": "binaryData"}
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveReference:
+    """The object in the XApp's namespace that holds an uploaded chart; `key` is None for a ChartArchive."""
+
+    kind: Literal["ChartArchive", "Secret", "ConfigMap"]
+    name: str
+    key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class StoredArchive:
-    """The packaged chart in a Secret or ConfigMap; `upload_uid` is the uid of a Secret that the gateway made."""
+    """The packaged chart in such an object, and the uid of that object.
+
+    A ChartArchive declares the digest (`sha256:<hex>`), name and version of its chart. Anyone who may create one can
+    declare what they like, so whoever uses the chart checks them.
+    """
 
     data: bytes
-    upload_uid: str | None
+    uid: str
+    declared_digest: str | None = None
+    declared_name: str | None = None
+    declared_version: str | None = None
 
 
 async def read_values_file(client: KubeReader, source: ValuesRef, *, namespace: str, max_bytes: int) -> JsonObject:
@@ -57,17 +76,19 @@ async def read_values_file(client: KubeReader, source: ValuesRef, *, namespace: 
     return await asyncio.to_thread(load_values, data, source=label, max_bytes=max_bytes)
 
 
-def archive_reference(archive: ArchiveSource | None) -> tuple[str, KeyRef]:
-    """Return the kind of object that holds an uploaded chart (Secret or ConfigMap), its name and its key.
+def archive_reference(archive: ArchiveSource | None) -> ArchiveReference:
+    """Return the object that holds an uploaded chart.
 
     Raises:
-        FormInvalid: when `archive` names neither.
+        FormInvalid: when `archive` names none.
     """
+    if archive is not None and archive.chart_archive_ref is not None:
+        return ArchiveReference("ChartArchive", archive.chart_archive_ref.name)
     if archive is not None and archive.secret_ref is not None:
-        return "Secret", archive.secret_ref
+        return ArchiveReference("Secret", archive.secret_ref.name, archive.secret_ref.key)
     if archive is not None and archive.config_map_ref is not None:
-        return "ConfigMap", archive.config_map_ref
-    raise FormInvalid("spec.archive names neither a Secret nor a ConfigMap. Add one of them.")
+        return ArchiveReference("ConfigMap", archive.config_map_ref.name, archive.config_map_ref.key)
+    raise FormInvalid("spec.archive names no ChartArchive, Secret or ConfigMap. Add one of them.")
 
 
 async def read_archive(client: KubeReader, archive: ArchiveSource | None, *, namespace: str) -> StoredArchive:
@@ -78,47 +99,37 @@ async def read_archive(client: KubeReader, archive: ArchiveSource | None, *, nam
         ChartNotFound: when the object or its key is missing, or the content is not base64.
         KubeError: when `client` cannot read the object.
     """
-    kind, reference = archive_reference(archive)
-    body = await _get_archive_object(client, kind, reference, namespace=namespace)
-    is_upload = kind == "Secret" and text(body, "type") == CHART_SECRET_TYPE and body.get("immutable") is True
+    reference = archive_reference(archive)
+    try:
+        body = await client.get(_RESOURCES[reference.kind], reference.name, namespace=namespace)
+    except NotFound:
+        raise ChartNotFound(
+            f"{reference.kind} {reference.name} with the uploaded chart does not exist. Upload the chart again, or "
+            "create it."
+        ) from None
+    spec = obj(body, "spec")
+    chart = obj(spec, "chart")
     return StoredArchive(
-        data=_decode_archive(body, kind, reference),
-        upload_uid=text(obj(body, "metadata"), "uid") if is_upload else None,
+        data=await asyncio.to_thread(_decode_archive, body, reference),
+        uid=text(obj(body, "metadata"), "uid"),
+        declared_digest=text(spec, "digest") or None,
+        declared_name=text(chart, "name") or None,
+        declared_version=text(chart, "version") or None,
     )
 
 
-async def read_uploaded_archive(client: KubeReader, archive: ArchiveSource, *, namespace: str) -> bytes | None:
-    """Return the archive if it is in a Secret that the gateway made from an upload, else None.
-
-    Unlike `read_archive`, it reveals nothing about other objects, so that a client with more rights than the caller
-    can use it. Raises as `read_archive`.
-    """
-    kind, reference = archive_reference(archive)
-    if kind != "Secret":
-        return None
-    body = await _get_archive_object(client, kind, reference, namespace=namespace)
-    return _decode_archive(body, kind, reference) if text(body, "type") == CHART_SECRET_TYPE else None
-
-
-async def _get_archive_object(client: KubeReader, kind: str, reference: KeyRef, *, namespace: str) -> JsonObject:
-    try:
-        return await client.get(SECRETS if kind == "Secret" else CONFIGMAPS, reference.name, namespace=namespace)
-    except NotFound:
-        raise ChartNotFound(
-            f"{kind} {reference.name} with the uploaded chart does not exist. Upload the chart again, or create it."
-        ) from None
-
-
-def _decode_archive(body: JsonObject, kind: str, reference: KeyRef) -> bytes:
-    field = "data" if kind == "Secret" else "binaryData"
-    encoded = obj(body, field).get(reference.key)
+def _decode_archive(body: JsonObject, reference: ArchiveReference) -> bytes:
+    field = _ARCHIVE_FIELDS[reference.kind]
+    encoded = obj(body, field).get(reference.key or "archive")
     if not isinstance(encoded, str):
         raise ChartNotFound(
-            f"{kind} {reference.name} has no key {reference.key} in {field}. Add the packaged chart under that key."
+            f"{reference.kind} {reference.name} has no key {reference.key} in {field}. Add the packaged chart under "
+            "that key."
         )
     try:
         return base64.b64decode(encoded, validate=True)
     except binascii.Error:
         raise ChartNotFound(
-            f"{kind} {reference.name} has no chart archive under {reference.key}. Write the packaged chart again."
+            f"{reference.kind} {reference.name} has no chart archive under {reference.key or 'spec.archive'}. Write "
+            "the packaged chart again."
         ) from None

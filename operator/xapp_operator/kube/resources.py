@@ -9,7 +9,16 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import quote
 
-from xapp_operator.api.names import GROUP, REPOSITORY_KIND, REPOSITORY_PLURAL, VERSION, XAPP_KIND, XAPP_PLURAL
+from xapp_operator.api.names import (
+    ARCHIVE_KIND,
+    ARCHIVE_PLURAL,
+    GROUP,
+    REPOSITORY_KIND,
+    REPOSITORY_PLURAL,
+    VERSION,
+    XAPP_KIND,
+    XAPP_PLURAL,
+)
 from xapp_operator.common.text import quote_input
 from xapp_operator.errors import Invalid
 
@@ -75,6 +84,7 @@ def _path_segment(text: str) -> str:
 
 XAPPS: Final = Resource(GROUP, VERSION, XAPP_PLURAL, XAPP_KIND)
 CHART_REPOSITORIES: Final = Resource(GROUP, VERSION, REPOSITORY_PLURAL, REPOSITORY_KIND)
+CHART_ARCHIVES: Final = Resource(GROUP, VERSION, ARCHIVE_PLURAL, ARCHIVE_KIND)
 
 CONFIGMAPS: Final = Resource("", "v1", "configmaps", "ConfigMap")
 EVENTS: Final = Resource("", "v1", "events", "Event")

@@ -30,9 +30,9 @@ from xapp_operator.helm.requests import TemplateRequest
 from xapp_operator.kube.reader import is_namespace_terminating
 from xapp_operator.monitor.root_cause import find_root_cause
 from xapp_operator.monitor.xapp_monitor import MonitorReport
+from xapp_operator.reconcile.chart_archives import ArchiveOwnerChanges
 from xapp_operator.reconcile.labels import MissingLabels, find_missing_labels, label_state
 from xapp_operator.reconcile.reconcile_context import ObserverContext
-from xapp_operator.reconcile.referenced_objects import ArchiveOwnerChanges
 from xapp_operator.reconcile.release_inputs import DIGEST_LENGTH
 from xapp_operator.reconcile.release_watch import read_release_record
 from xapp_operator.reconcile.repository_reconciler import RepositoryNotSaved

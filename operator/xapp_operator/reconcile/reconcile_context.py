@@ -16,9 +16,9 @@ from xapp_operator.kube.event_recorder import EventRecorder
 from xapp_operator.kube.reader import KubeReader
 from xapp_operator.kube.status_writer import StatusWriter
 from xapp_operator.monitor.xapp_monitor import XAppMonitor
+from xapp_operator.reconcile.chart_archives import ChartArchiveOwners
 from xapp_operator.reconcile.impersonation import Impersonation, ReaderImpersonation
 from xapp_operator.reconcile.labels import LabelBackoff
-from xapp_operator.reconcile.referenced_objects import ChartSecretOwners
 from xapp_operator.reconcile.release_inputs import ReleaseInputsResolver
 from xapp_operator.reconcile.release_watch import ReleaseWatch
 from xapp_operator.reconcile.repository_reconciler import RepositoryReconciler
@@ -63,7 +63,7 @@ class ReconcilerContext(ObserverContext):
     helm: HelmEngine
     settings: Settings
     repositories: RepositoryReconciler
-    chart_secret_owners: ChartSecretOwners
+    archive_owners: ChartArchiveOwners
     status_writer: StatusWriter
     events: EventRecorder
     queue: WorkQueue

@@ -255,7 +255,7 @@ class Reconciler:
             case SaveRepository():
                 await self._save_repository(request)
             case UpdateArchiveOwners():
-                await context.chart_secret_owners.update(request.xapp, observation.archive_owner_changes)
+                await context.archive_owners.update(request.xapp, observation.archive_owner_changes)
             case DeleteOrphans():
                 await delete_orphans(request, context)
             case RepairLabels():

@@ -14,18 +14,26 @@ from xapp_operator.api.json import JsonObject
 from xapp_operator.api.models import METHOD_REMOTE, XApp
 from xapp_operator.charts.archives.chart_cache import ChartFile
 from xapp_operator.charts.archives.chart_info import ChartInfo
-from xapp_operator.charts.chart_request import ChartRequest, Repository
+from xapp_operator.charts.chart_request import ChartRequest, Repository, parse_digest
 from xapp_operator.charts.chart_sources import ChartSources
+from xapp_operator.common.text import quote_input
 from xapp_operator.config import Settings
-from xapp_operator.domain.naming import is_chart_secret_name
 from xapp_operator.domain.plan_input import Digests
 from xapp_operator.domain.redaction import long_texts
 from xapp_operator.domain.values import advertise_address_layer, merge_values, values_digest
-from xapp_operator.errors import FormInvalid
+from xapp_operator.errors import ChartInvalid, FormInvalid
 from xapp_operator.kube.advertise_address import AdvertiseAddress
-from xapp_operator.kube.referenced_data import archive_reference, read_archive, read_values_file
+from xapp_operator.kube.referenced_data import (
+    ArchiveReference,
+    StoredArchive,
+    archive_reference,
+    read_archive,
+    read_values_file,
+)
+from xapp_operator.kube.resources import CHART_ARCHIVES
+from xapp_operator.reconcile.chart_archives import ArchiveOwnerChanges, ChartArchives
 from xapp_operator.reconcile.impersonation import ReaderImpersonation
-from xapp_operator.reconcile.referenced_objects import ArchiveOwnerChanges, ReferencedObjects
+from xapp_operator.reconcile.referenced_objects import ReferencedObjects
 from xapp_operator.reconcile.work_queue import NamespacedName
 
 DIGEST_LENGTH: Final = 40
@@ -51,20 +59,23 @@ class ReleaseInputs:
 
 @dataclass(frozen=True, slots=True)
 class _ArchiveLocation:
-    """Where an uploaded chart is, which version of that object it is, and the digest that the spec expects."""
+    """Where an uploaded chart is, which version of that object it is, and the digest that the spec expects.
 
-    kind: str
-    name: str
-    key: str
-    resource_version: str | None
+    The version is the resourceVersion, or the uid of a ChartArchive, which never changes; None if it does not exist.
+    """
+
+    reference: ArchiveReference
+    version: str | None
     expected_digest: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class _KnownArchive:
+    """An archive that this XApp has read: its digest, and the uid of the object that held it."""
+
     location: _ArchiveLocation
     digest: str
-    is_upload: bool  # it is in a chart Secret, which the XApp should own
+    uid: str
 
 
 class ReleaseInputsResolver:
@@ -77,6 +88,7 @@ class ReleaseInputsResolver:
         charts: ChartSources,
         repositories: RepositoryResolver,
         references: ReferencedObjects,
+        archives: ChartArchives,
         impersonation: ReaderImpersonation,
         advertise_address: AdvertiseAddress,
     ) -> None:
@@ -84,6 +96,7 @@ class ReleaseInputsResolver:
         self._charts = charts
         self._repositories = repositories
         self._references = references
+        self._chart_archives = archives
         self._impersonation = impersonation
         self._advertise_address = advertise_address
         self._archives: dict[NamespacedName, _KnownArchive] = {}
@@ -143,23 +156,17 @@ class ReleaseInputsResolver:
         )
 
     def archive_owner_changes(self, xapp: XApp, *, resolved: bool) -> ArchiveOwnerChanges:
-        """Return which chart Secrets should gain or lose `xapp` as an owner.
+        """Return which ChartArchives should gain or lose `xapp` as an owner.
 
-        An uploaded chart is owned as soon as it has been read, so that it is kept while the values are not available.
-        Others are left only when chart and values are `resolved`.
+        One is owned as soon as it has been read, so that it is kept while the values are not available. Others are left
+        only when chart and values are `resolved`.
         """
-        namespace, archive = xapp.metadata.namespace, xapp.spec.archive
-        owned = self._references.owned_chart_secrets(xapp.metadata.uid, namespace=namespace)
-        reference = archive.secret_ref if archive is not None and xapp.spec.method != METHOD_REMOTE else None
+        archive = xapp.spec.archive if xapp.spec.method != METHOD_REMOTE else None
+        reference = archive.chart_archive_ref if archive is not None else None
+        used = reference.name if reference is not None else None
         known = self._archives.get(xapp.key)
-        used: str | None = None
-        add: str | None = None
-        if known and reference and (known.location.kind, known.location.name) == ("Secret", reference.name):
-            used = reference.name
-            exists = self._references.resource_version("Secret", namespace, used) is not None
-            if known.is_upload and exists and used not in owned:
-                add = used
-        return ArchiveOwnerChanges(add=add, remove=tuple(name for name in owned if name != used) if resolved else ())
+        is_read = known is not None and known.location.reference == ArchiveReference("ChartArchive", used or "")
+        return self._chart_archives.owner_changes(xapp, used=used, add=is_read, leave_others=resolved)
 
     def _advertise_layer(self, chart: ChartInfo, address: str) -> JsonObject:
         return advertise_address_layer(chart.values, self._settings.advertise_address_values, address)
@@ -168,7 +175,7 @@ class ReleaseInputsResolver:
         if xapp.spec.method == METHOD_REMOTE:
             return (await self._charts.resolve(await self._chart_request(xapp), revalidate=revalidate)).digest
         known, location = self._archives.get(xapp.key), self._locate_archive(xapp)
-        if known is not None and known.location == location and location.resource_version is not None:
+        if known is not None and known.location == location and location.version is not None:
             return known.digest
         return (await self._load_uploaded_chart(xapp)).info.digest
 
@@ -185,28 +192,46 @@ class ReleaseInputsResolver:
         )
 
     async def _load_uploaded_chart(self, xapp: XApp) -> ChartFile:
-        """Return the uploaded archive: from disk if it came from a chart Secret that this XApp owns."""
-        location, namespace = self._locate_archive(xapp), xapp.metadata.namespace
-        uid = self._references.owned_chart_secret_uid(xapp.metadata.uid, namespace=namespace, name=location.name)
-        file, is_upload = None, True
-        if location.expected_digest is not None and location.kind == "Secret" and uid is not None:
-            file = await self._charts.open_stored(location.expected_digest, source=uid)
+        """Return the uploaded archive: from disk if this XApp has read the same object before."""
+        location = self._locate_archive(xapp)
+        known = self._archives.get(xapp.key)
+        if known is None or known.location != location:
+            known = self._known_from_owner(xapp, location)
+        file = await self._charts.open_stored(known.digest, source=known.uid) if known is not None else None
         if file is None:
-            archive = await read_archive(self._impersonation.client_for(xapp), xapp.spec.archive, namespace=namespace)
-            is_upload = archive.upload_uid is not None and is_chart_secret_name(location.name)
-            file = await self._charts.store_archive(
-                archive.data,
-                expected_digest=location.expected_digest,
-                source=archive.upload_uid if is_upload else None,
-            )
-        self._archives[xapp.key] = _KnownArchive(location, file.info.digest, is_upload)
+            file, uid = await self._read_uploaded_chart(xapp, location)
+            known = _KnownArchive(location, file.info.digest, uid)
+        if known is not None:
+            self._archives[xapp.key] = known
         return file
 
+    async def _read_uploaded_chart(self, xapp: XApp, location: _ArchiveLocation) -> tuple[ChartFile, str]:
+        client, namespace = self._impersonation.client_for(xapp), xapp.metadata.namespace
+        archive = await read_archive(client, xapp.spec.archive, namespace=namespace)
+        file = await self._charts.store_archive(
+            archive.data, expected_digest=location.expected_digest, source=archive.uid
+        )
+        _check_declared_chart(location.reference, archive, file.info)
+        return file, archive.uid
+
+    def _known_from_owner(self, xapp: XApp, location: _ArchiveLocation) -> _KnownArchive | None:
+        """Return what is known after a restart: an XApp owns only ChartArchives that it has read."""
+        found = self._chart_archives.get(xapp.metadata.namespace, location.reference.name)
+        if found is None or location.expected_digest is None or location.reference.kind != CHART_ARCHIVES.kind:
+            return None
+        if xapp.metadata.uid not in found.owner_uids:
+            return None
+        return _KnownArchive(location, parse_digest(location.expected_digest), found.uid)
+
     def _locate_archive(self, xapp: XApp) -> _ArchiveLocation:
-        kind, reference = archive_reference(xapp.spec.archive)
-        version = self._references.resource_version(kind, xapp.metadata.namespace, reference.name)
+        reference, namespace = archive_reference(xapp.spec.archive), xapp.metadata.namespace
+        if reference.kind == CHART_ARCHIVES.kind:
+            found = self._chart_archives.get(namespace, reference.name)
+            version = found.uid if found is not None else None
+        else:
+            version = self._references.resource_version(reference.kind, namespace, reference.name)
         expected_digest = xapp.spec.archive.digest if xapp.spec.archive else None
-        return _ArchiveLocation(kind, reference.name, reference.key, version, expected_digest)
+        return _ArchiveLocation(reference, version, expected_digest)
 
     async def _load_values_from(self, xapp: XApp) -> list[JsonObject]:
         client, max_bytes = self._impersonation.client_for(xapp), self._settings.values_max_bytes
@@ -223,3 +248,22 @@ def _check_namespace(xapp: XApp) -> None:
             f"spec.namespace is {xapp.spec.namespace}, but the XApp is in {xapp.metadata.namespace}. An xApp is "
             "installed in the namespace of its XApp. Delete this XApp and create it there."
         )
+
+
+def _check_declared_chart(reference: ArchiveReference, archive: StoredArchive, info: ChartInfo) -> None:
+    """Refuse a ChartArchive that says something else than what is in it: lists and repository indexes would be wrong.
+
+    Raises:
+        ChartInvalid: names the field.
+    """
+    declared = (
+        ("spec.digest", archive.declared_digest, f"sha256:{info.digest}"),
+        ("spec.chart.name", archive.declared_name, info.name),
+        ("spec.chart.version", archive.declared_version, info.version),
+    )
+    for field, found, actual in declared:
+        if found is not None and found != actual:
+            raise ChartInvalid(
+                f"{field} of {reference.kind} {reference.name} is {quote_input(found)}, but the archive in it has "
+                f"{quote_input(actual)}. Delete it, and upload the chart again."
+            )

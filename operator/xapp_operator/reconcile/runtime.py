@@ -17,13 +17,15 @@ from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.kube.advertise_address import AdvertiseAddress
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.event_recorder import EventRecorder
+from xapp_operator.kube.resources import CHART_ARCHIVES
 from xapp_operator.kube.status_writer import StatusWriter
 from xapp_operator.monitor.xapp_monitor import XAppMonitor
+from xapp_operator.reconcile.chart_archives import ChartArchiveOwners, ChartArchives
 from xapp_operator.reconcile.impersonation import Impersonation
 from xapp_operator.reconcile.labels import LabelBackoff
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext
 from xapp_operator.reconcile.reconciler import Reconciler
-from xapp_operator.reconcile.referenced_objects import ChartSecretOwners, ReferencedObjects
+from xapp_operator.reconcile.referenced_objects import ReferencedObjects
 from xapp_operator.reconcile.release_inputs import ReleaseInputsResolver
 from xapp_operator.reconcile.release_watch import ReleaseWatch
 from xapp_operator.reconcile.repository_reconciler import RepositoryReconciler
@@ -34,7 +36,7 @@ from xapp_operator.telemetry.logs import get_logger
 from xapp_operator.telemetry.metrics import Metrics
 
 UNOWNED_CHECK_SECONDS: Final = 600.0
-"""How often chart Secrets without an owner are looked for."""
+"""How often ChartArchives without an owner are looked for."""
 RESOLVE_WAIT_SECONDS: Final = 2.0
 """How long a worker waits for a chart's source before it turns to other XApps."""
 REPOSITORY_WORKERS: Final = 4
@@ -55,9 +57,10 @@ class OperatorRuntime:
         self._xapps = XAppCache()
         self._releases = ReleaseWatch(kube, settings, on_change=self._on_release_change)
         self._references = ReferencedObjects(kube, settings, on_change=self._on_reference_change)
+        self._archives = ChartArchives(kube, settings, on_change=self._on_reference_change)
         self._monitor = XAppMonitor(kube, settings, on_change=self._queue.add)
         self._charts = ChartSources(settings)
-        self._chart_secret_owners = ChartSecretOwners(kube, self._references)
+        self._archive_owners = ChartArchiveOwners(kube, self._archives, is_used=self._is_archive_used)
         impersonation = Impersonation(kube, settings)
         self.repositories = RepositoryReconciler(
             kube, charts=self._charts, impersonation=impersonation, on_change=self._on_repository_change
@@ -72,12 +75,13 @@ class OperatorRuntime:
                 charts=self._charts,
                 repositories=self.repositories,
                 references=self._references,
+                archives=self._archives,
                 impersonation=impersonation,
                 advertise_address=AdvertiseAddress(kube, settings),
             ),
             resolver=DeferredResolver(seconds=RESOLVE_WAIT_SECONDS, on_done=self._queue.add),
             repositories=self.repositories,
-            chart_secret_owners=self._chart_secret_owners,
+            archive_owners=self._archive_owners,
             monitor=self._monitor,
             release_watch=self._releases,
             xapps=self._xapps,
@@ -97,14 +101,15 @@ class OperatorRuntime:
         await self._stack.enter_async_context(self._charts)
         self._stack.push_async_callback(context.resolver.stop)
         await self._stack.enter_async_context(context.events)
-        for part in (self._releases, self._references, self._monitor):
+        watches = (self._releases, self._references, self._archives, self._monitor)
+        for part in watches:
             self._stack.push_async_callback(part.stop)
-        await asyncio.gather(self._releases.start(), self._references.start(), self._monitor.start())
+        await asyncio.gather(*(part.start() for part in watches))
         self._stack.push_async_callback(self._stop_tasks)
         self._tasks = [
             *(asyncio.create_task(self._reconciler.run_worker()) for _ in range(self._settings.workers)),
             *(asyncio.create_task(self.repositories.run_worker()) for _ in range(REPOSITORY_WORKERS)),
-            asyncio.create_task(self._delete_unowned_chart_secrets()),
+            asyncio.create_task(self._delete_unowned_archives()),
         ]
         return self
 
@@ -144,7 +149,7 @@ class OperatorRuntime:
     @property
     def last_contact(self) -> float:
         """Return when the quietest watch last received something from the API server (monotonic seconds)."""
-        return min(self._monitor.last_contact, self._releases.last_contact, self._references.last_contact)
+        return min(part.last_contact for part in (self._monitor, self._releases, self._references, self._archives))
 
     def _on_release_change(self, owner: NamespacedName) -> None:
         if self._xapps.get(owner) is not None:
@@ -156,17 +161,20 @@ class OperatorRuntime:
         if kind == "Secret":
             self.repositories.invalidate_secret(namespace, name)
 
+    def _is_archive_used(self, namespace: str, name: str) -> bool:
+        return bool(self._xapps.referrers(namespace, CHART_ARCHIVES.kind, name))
+
     def _on_repository_change(self, namespace: str, name: str) -> None:
         for key in self._xapps.referrers(namespace, "ChartRepository", name):
             self._queue.add(key)
 
-    async def _delete_unowned_chart_secrets(self) -> None:
+    async def _delete_unowned_archives(self) -> None:
         while True:
             await asyncio.sleep(UNOWNED_CHECK_SECONDS)
             try:
-                await self._chart_secret_owners.delete_unowned()
+                await self._archive_owners.delete_unowned()
             except Exception:
-                _log.exception("deleting unowned chart Secrets failed")
+                _log.exception("deleting unowned ChartArchives failed")
 
     async def _stop_tasks(self) -> None:
         for task in self._tasks:

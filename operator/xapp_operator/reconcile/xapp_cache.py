@@ -25,7 +25,7 @@ class CachedXApp:
     resource_version: int
     generation: int
     deleting: bool
-    references: frozenset[tuple[str, str]]  # (kind, name) of every Secret and ConfigMap it reads
+    references: frozenset[tuple[str, str]]  # (kind, name) of what it reads in its namespace
     repository: str | None
     depends_on: tuple[str, ...]
     data: bytes
@@ -72,7 +72,7 @@ class XAppCache:
         return True
 
     def referrers(self, namespace: str, kind: str, name: str) -> set[NamespacedName]:
-        """Return the XApps that refer to a Secret, ConfigMap, ChartRepository or XApp."""
+        """Return the XApps that refer to a ChartArchive, Secret, ConfigMap, ChartRepository or XApp."""
         return set(self._referrers.get((namespace, kind, name), ()))
 
     def _remove_references(self, key: NamespacedName, known: CachedXApp | None) -> None:
@@ -99,7 +99,7 @@ def _to_cached(raw: JsonObject) -> CachedXApp:
     spec = obj(raw, "spec")
     references = {(text(source, "kind"), text(source, "name")) for source in items(spec, "valuesFrom")}
     archive = obj(spec, "archive")
-    for field, kind in (("secretRef", "Secret"), ("configMapRef", "ConfigMap")):
+    for field, kind in (("chartArchiveRef", "ChartArchive"), ("secretRef", "Secret"), ("configMapRef", "ConfigMap")):
         if name := text(obj(archive, field), "name"):
             references.add((kind, name))
     return CachedXApp(

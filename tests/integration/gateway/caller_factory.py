@@ -60,7 +60,10 @@ def wait_until_allowed(
 def wait_for_role(api: ApiServer, user: str, role: str, *, namespace: str) -> None:
     """Wait until a service account (`namespace:name`) has one of the roles of VERB_OF_ROLE."""
     wait_until_allowed(
-        api, user, {kind: [VERB_OF_ROLE[role]] for kind in ("xapps", "chartrepositories")}, namespace=namespace
+        api,
+        user,
+        {kind: [VERB_OF_ROLE[role]] for kind in ("xapps", "chartrepositories", "chartarchives")},
+        namespace=namespace,
     )
 
 

@@ -14,7 +14,7 @@ from tests.integration.gateway.gateway_client import GatewayClient
 from tests.localcluster import Cluster
 from tests.localcluster.waiting import wait_until
 from tests.localrun.cluster_setup import install_crds
-from tests.support.apiserver import NAMESPACES, REPOSITORIES, XAPPS, ApiServer
+from tests.support.apiserver import ARCHIVES, NAMESPACES, REPOSITORIES, XAPPS, ApiServer
 from tests.support.gateway import GatewayServer, serve_gateway
 from tests.support.helm_user import HelmUser
 from tests.support.openapi_contract import OpenApiContract
@@ -46,7 +46,7 @@ def crds(cluster: Cluster) -> None:
 @pytest.fixture(scope="package")
 def api(cluster: Cluster, crds: None) -> Iterator[ApiServer]:
     with ApiServer(cluster) as server:
-        served = (XAPPS.format("default"), REPOSITORIES.format("default"))
+        served = [path.format("default") for path in (XAPPS, REPOSITORIES, ARCHIVES)]
         wait_until(lambda: all(map(server.is_served, served)), timeout=60, what="new kinds to be served")
         yield server
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import httpx
 
-from tests.support.apiserver import REPOSITORIES, SECRETS, XAPPS, ApiServer, JsonObject
+from tests.support.apiserver import ARCHIVES, REPOSITORIES, SECRETS, XAPPS, ApiServer, JsonObject
 from tests.support.charts import chart_archive
 
 DEPLOYMENT: Final = "/api/deployment/xapp"
@@ -97,17 +97,16 @@ class GatewayClient:
 
     def existing_objects(self) -> dict[str, list[str]]:
         """Return the existing objects: XApps, charts, repositories, and files of unfinished uploads."""
-        secrets = self.api.get(SECRETS.format(self.namespace))["items"]
         return {
             "xapps": self.api.names(XAPPS.format(self.namespace)),
-            "charts": [each["metadata"]["name"] for each in secrets if each["type"] == "xapp-operator.io/chart"],
+            "charts": self.api.names(ARCHIVES.format(self.namespace)),
             "repositories": self.api.names(REPOSITORIES.format(self.namespace)),
             "files": [path.name for path in self.uploads.iterdir()],
         }
 
     def delete_objects(self) -> None:
         """Delete the existing objects."""
-        for path in (XAPPS, SECRETS, REPOSITORIES):
+        for path in (XAPPS, ARCHIVES, SECRETS, REPOSITORIES):
             self.api.delete(path.format(self.namespace))
 
     def _set_finalizers(self, names: list[str], name: str) -> None:

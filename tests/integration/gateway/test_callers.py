@@ -5,6 +5,7 @@ The gateway runs as its service account of manifests/base, so a permission that 
 
 from __future__ import annotations
 
+import base64
 import secrets
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -123,29 +124,45 @@ def test_a_remote_chart_is_403_without_permission_to_save_repositories(caller_fa
         answer = half.post_deployment(half.remote_form("https://charts.example.com"))
         assert answer.status_code == 403
         assert "chartrepositories" in answer.json()["detail"]
+        refused = half.post_deployment(half.deployment_form(), file=ARCHIVE)
+        assert (refused.status_code, "chartarchives" in refused.json()["detail"]) == (403, True)
         assert half.existing_objects() == NO_OBJECTS
-        assert half.post_deployment(half.deployment_form(), file=ARCHIVE).status_code == 202
 
 
-def test_a_chart_secret_is_not_read_with_the_gateways_permissions(
+def test_a_chart_in_a_secret_is_read_with_the_callers_permissions_only(
     caller_factory: CallerFactory, editor: GatewayClient
 ) -> None:
-    # The gateway reads only Secrets of its own type with its own permissions, and any other with those of the caller.
-    body = {"metadata": {"name": "precious"}, "stringData": {"chart.tgz": "hunter2"}}
-    caller_factory.api.create(SECRETS.format(caller_factory.namespace), body)
+    # Earlier versions stored uploads in Secrets of this type and read them with the permissions of the gateway.
+    body = {"metadata": {"name": "old"}, "type": "xapp-operator.io/chart", "data": {"chart.tgz": _encoded(ARCHIVE)}}
+    precious = {"metadata": {"name": "precious"}, "stringData": {"chart.tgz": "hunter2"}}
+    for secret in (body, precious):
+        caller_factory.api.create(SECRETS.format(caller_factory.namespace), secret)
     editor.deploy(ARCHIVE)
-    change = {"spec": {"archive": {"secretRef": {"name": "precious", "key": "chart.tgz"}, "digest": None}}}
-    caller_factory.api.patch(f"{XAPPS.format(caller_factory.namespace)}/{XAPP_NAME}", change)
+    _refer_to_secret(caller_factory, "old")
     token = caller_factory.create_account("half")
     caller_factory.grant("half", xapps=["get", "create", "update"])
     with caller_factory.client_with_token(token) as half:
-        answer = half.put_deployment(half.deployment_form(), dryRun="true")
-    assert answer.status_code == 200
-    assert answer.json()["manifest"] == ""
-    # Who may read that Secret is dry_run that it holds no chart, and nothing of what it holds.
-    dry_run = editor.put_deployment(editor.deployment_form(), dryRun="true")
-    assert dry_run.status_code == 422
-    assert "hunter2" not in answer.text + dry_run.text
+        for dry_run in ("true", "false"):
+            answer = half.put_deployment(half.deployment_form(), dryRun=dry_run)
+            assert (answer.status_code, 'get resource "secrets"' in answer.json()["detail"]) == (403, True)
+            assert "Secret old" in answer.json()["detail"]
+    assert "greeting" in editor.put_deployment(editor.deployment_form(), dryRun="true").json()["manifest"]
+    assert editor.put_deployment(editor.deployment_form()).status_code == 202
+    _refer_to_secret(caller_factory, "precious")
+    # Who may read that Secret is told that it holds no chart, and nothing of what it holds.
+    refused = editor.put_deployment(editor.deployment_form(), dryRun="true")
+    assert refused.status_code == 422
+    assert "hunter2" not in refused.text
+
+
+def _refer_to_secret(caller_factory: CallerFactory, name: str) -> None:
+    archive = {"secretRef": {"name": name, "key": "chart.tgz"}, "chartArchiveRef": None, "digest": None}
+    path = f"{XAPPS.format(caller_factory.namespace)}/{XAPP_NAME}"
+    caller_factory.api.patch(path, {"spec": {"archive": archive}})
+
+
+def _encoded(data: bytes) -> str:
+    return base64.b64encode(data).decode()
 
 
 def test_writes_are_in_the_audit_log_under_the_callers_name(
@@ -171,7 +188,7 @@ def test_writes_are_in_the_audit_log_under_the_callers_name(
         ("create", "xapps"): {caller},
         ("create", "chartrepositories"): {caller},
         ("delete", "xapps"): {caller},
-        ("create", "secrets"): {GATEWAY},
+        ("create", "chartarchives"): {caller},
     }
     assert wait_until(written, timeout=60, what="the audit log", interval=0.2) == expected
 

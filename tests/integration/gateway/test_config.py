@@ -15,7 +15,7 @@ from tests.integration.gateway.caller_factory import CallerFactory
 from tests.integration.gateway.gateway_client import XAPP_NAME, GatewayClient, ready_status
 from tests.integration.gateway.test_releases import registered, report
 from tests.localcluster.waiting import wait_until
-from tests.support.apiserver import SECRETS, XAPPS, JsonObject
+from tests.support.apiserver import ARCHIVES, SECRETS, XAPPS, JsonObject
 from tests.support.chart_server import ChartServer
 from tests.support.charts import chart_archive
 from tests.support.helm_user import HelmUser
@@ -278,7 +278,7 @@ def test_a_dry_run_without_access_to_secrets_has_no_diff(
     caller_factory: CallerFactory, released: GatewayClient
 ) -> None:
     token = caller_factory.create_account("half")
-    caller_factory.grant("half", xapps=["get", "update"])
+    caller_factory.grant("half", xapps=["get", "update"], chartarchives=["get"])
     with caller_factory.client_with_token(token) as half:
         found = patch(half, {"greeting": "there"}, dryRun="true").json()
         assert found["diff"] is None
@@ -318,8 +318,8 @@ def test_values_of_a_remote_chart_are_checked_against_it(client: GatewayClient) 
 
 def test_values_that_cannot_be_checked_are_not_written(client: GatewayClient) -> None:
     client.deploy(CHART)
-    secret = client.xapp()["spec"]["archive"]["secretRef"]["name"]
-    client.api.delete(f"{SECRETS.format(client.namespace)}/{secret}")
+    stored = client.xapp()["spec"]["archive"]["chartArchiveRef"]["name"]
+    client.api.delete(f"{ARCHIVES.format(client.namespace)}/{stored}")
     answer = patch(client, {"replicas": 2})
     assert (answer.status_code, "cannot be checked" in answer.json()["detail"]) == (422, True)
     assert "values" not in client.xapp()["spec"]
@@ -328,7 +328,7 @@ def test_values_that_cannot_be_checked_are_not_written(client: GatewayClient) ->
 def test_the_chart_in_a_secret_of_the_caller_is_checked_too(deployed: GatewayClient) -> None:
     own = {"metadata": {"name": "own"}, "data": {"chart": _encoded(CHART)}}
     deployed.api.create(SECRETS.format(deployed.namespace), own)
-    archive = {"secretRef": {"name": "own", "key": "chart"}, "digest": None}
+    archive = {"secretRef": {"name": "own", "key": "chart"}, "chartArchiveRef": None, "digest": None}
     deployed.api.patch(f"{XAPPS.format(deployed.namespace)}/{XAPP_NAME}", {"spec": {"archive": archive}})
     assert patch(deployed, {"replicas": "two"}).status_code == 422
     assert patch(deployed, {"replicas": 2}).status_code == 202

@@ -19,15 +19,15 @@ from tests.integration.gateway.gateway_client import (
     ready_status,
     stalled_status,
 )
-from tests.support.apiserver import NAMESPACES, REPOSITORIES, SECRETS, XAPPS
+from tests.support.apiserver import ARCHIVES, NAMESPACES, REPOSITORIES, XAPPS
 from tests.support.chart_server import ChartServer
-from tests.support.charts import CONFIGMAP_TEMPLATE, chart_archive
+from tests.support.charts import CONFIGMAP_TEMPLATE, archive_name, chart_archive
 
 pytestmark = pytest.mark.integration
 
 ARCHIVE = chart_archive()
 DIGEST = hashlib.sha256(ARCHIVE).hexdigest()
-SECRET = f"chart-{DIGEST[:16]}"
+STORED = archive_name(ARCHIVE)
 
 
 @pytest.fixture
@@ -45,16 +45,17 @@ def unmade(client: GatewayClient) -> Iterator[str]:
     client.api.delete(f"{NAMESPACES}/{name}")
 
 
-def test_an_upload_becomes_an_xapp_and_an_immutable_secret(client: GatewayClient) -> None:
+def test_an_upload_becomes_an_xapp_and_a_chart_archive(client: GatewayClient) -> None:
     answer = client.post_deployment(client.deployment_form(), file=ARCHIVE, values="greeting: 22:22\nlist: [1, 2.5]\n")
-    assert answer.status_code == 202
+    assert answer.status_code == 202, answer.text
     assert answer.headers["Location"] == f"/api/xapps/{client.namespace}/{XAPP_NAME}"
     spec = client.xapp()["spec"]
-    assert spec["archive"] == {"secretRef": {"name": SECRET, "key": "chart.tgz"}, "digest": f"sha256:{DIGEST}"}
+    assert spec["archive"] == {"chartArchiveRef": {"name": STORED}, "digest": f"sha256:{DIGEST}"}
     assert spec["values"] == {"greeting": "22:22", "list": [1, 2.5]}
-    secret = client.api.get(f"{SECRETS.format(client.namespace)}/{SECRET}")
-    assert (secret["type"], secret["immutable"]) == ("xapp-operator.io/chart", True)
-    assert base64.b64decode(secret["data"]["chart.tgz"]) == ARCHIVE
+    stored = client.api.get(f"{ARCHIVES.format(client.namespace)}/{STORED}")
+    assert base64.b64decode(stored["spec"]["archive"]) == ARCHIVE
+    assert stored["spec"]["digest"] == f"sha256:{DIGEST}"
+    assert stored["spec"]["chart"] == {"name": "hello", "version": "0.1.0", "appVersion": "1.0"}
 
 
 def test_the_location_of_a_deployment_shows_it_at_once(client: GatewayClient) -> None:
@@ -66,7 +67,7 @@ def test_the_location_of_a_deployment_shows_it_at_once(client: GatewayClient) ->
 
 def test_a_deployment_is_under_the_versioned_path_too(client: GatewayClient) -> None:
     answer = client.http.post("/api/v1/deployment/xapp", files=multipart_files(client.deployment_form(), file=ARCHIVE))
-    assert answer.status_code == 202
+    assert answer.status_code == 202, answer.text
 
 
 def test_the_name_is_composed_and_remote_chart_fields_are_dropped(client: GatewayClient) -> None:
@@ -85,12 +86,12 @@ def test_the_content_types_of_the_parts_do_not_matter(client: GatewayClient) -> 
         "values": (None, b"", "image/png"),
     }
     answer = client.http.post(DEPLOYMENT, files=sent, headers={"Accept": "image/png"})
-    assert answer.status_code == 202
+    assert answer.status_code == 202, answer.text
 
 
 def test_a_remote_chart_saves_its_repository(client: GatewayClient, charts: ChartServer) -> None:
     answer = client.post_deployment(client.remote_form(charts.url), values="greeting: hi")
-    assert answer.status_code == 202
+    assert answer.status_code == 202, answer.text
     assert not charts.requests, "whether the chart exists is for the operator to say"
     repository = client.api.get(f"{REPOSITORIES.format(client.namespace)}/charts")
     assert repository["spec"]["url"] == charts.url
@@ -187,7 +188,7 @@ def test_a_deployment_that_becomes_ready_in_time_answers_200(client: GatewayClie
 
 def test_a_deployment_that_does_not_become_ready_in_time_answers_202(client: GatewayClient) -> None:
     answer = client.post_deployment(client.deployment_form(), file=ARCHIVE, wait="0.05")
-    assert answer.status_code == 202
+    assert answer.status_code == 202, answer.text
     assert answer.json()["ready"] is False
 
 
@@ -197,7 +198,7 @@ def test_a_deployment_that_stalls_is_not_waited_for(client: GatewayClient) -> No
         _until_there(client)
         client.write_status(stalled_status())
         answer = waiting.result(60)
-    assert answer.status_code == 202
+    assert answer.status_code == 202, answer.text
     assert answer.json()["phase"] == "Failed"
 
 
@@ -205,7 +206,7 @@ def test_the_same_chart_is_stored_once(client: GatewayClient) -> None:
     client.deploy(ARCHIVE)
     client.deploy(ARCHIVE, team="two")
     written = client.existing_objects()
-    assert written["charts"] == [SECRET]
+    assert written["charts"] == [STORED]
     assert len(written["xapps"]) == 2
 
 
@@ -218,7 +219,7 @@ def test_concurrent_deployments_of_the_same_chart_all_succeed(client: GatewayCli
             )
         )
     assert answers == [202] * 6
-    assert client.existing_objects()["charts"] == [SECRET]
+    assert client.existing_objects()["charts"] == [STORED]
 
 
 def test_one_of_several_concurrent_deployments_of_the_same_xapp_succeeds(client: GatewayClient) -> None:
@@ -227,7 +228,7 @@ def test_one_of_several_concurrent_deployments_of_the_same_xapp_succeeds(client:
             pool.map(lambda _: client.post_deployment(client.deployment_form(), file=ARCHIVE).status_code, range(6))
         )
     assert sorted(answers) == [202] + [409] * 5
-    assert client.existing_objects() == {**NO_OBJECTS, "xapps": [XAPP_NAME], "charts": [SECRET]}
+    assert client.existing_objects() == {**NO_OBJECTS, "xapps": [XAPP_NAME], "charts": [STORED]}
 
 
 def test_an_existing_xapp_is_not_deployed_again(client: GatewayClient) -> None:
@@ -235,7 +236,7 @@ def test_an_existing_xapp_is_not_deployed_again(client: GatewayClient) -> None:
     answer = client.post_deployment(client.deployment_form(), file=chart_archive(version="0.2.0"))
     assert answer.status_code == 409
     assert "PUT" in answer.json()["detail"]
-    assert client.existing_objects()["charts"] == [SECRET]
+    assert client.existing_objects()["charts"] == [STORED]
 
 
 def test_another_identity_with_the_same_name_is_a_conflict_that_names_it(client: GatewayClient) -> None:
@@ -249,17 +250,6 @@ def test_another_identity_with_the_same_name_is_a_conflict_that_names_it(client:
     )
     assert answer.status_code == 409
     assert "Acme-RAN" in answer.json()["detail"]
-
-
-def test_a_foreign_secret_with_the_charts_name_is_not_overwritten(client: GatewayClient) -> None:
-    body = {"metadata": {"name": SECRET}, "stringData": {"chart.tgz": "another"}, "type": "xapp-operator.io/chart"}
-    client.api.create(SECRETS.format(client.namespace), body)
-    answer = client.post_deployment(client.deployment_form(), file=ARCHIVE)
-    assert answer.status_code == 409
-    assert SECRET in answer.json()["detail"]
-    secret = client.api.get(f"{SECRETS.format(client.namespace)}/{SECRET}")
-    assert base64.b64decode(secret["data"]["chart.tgz"]) == b"another"
-    assert client.existing_objects()["xapps"] == []
 
 
 def test_templates_that_call_fail_only_warn(client: GatewayClient) -> None:

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from tests.integration.gateway.gateway_client import XAPP_NAME, GatewayClient, ready_status
-from tests.support.apiserver import SECRETS
+from tests.support.apiserver import ARCHIVES
 from tests.support.chart_server import ChartServer
-from tests.support.charts import chart_archive
+from tests.support.charts import archive_name, chart_archive
 
 pytestmark = pytest.mark.integration
 
 ARCHIVE = chart_archive()
 LOOKS_BETWEEN_REPORTS = 5
 NEXT = chart_archive(version="0.2.0")
-
-
-def secret_of(archive: bytes) -> str:
-    return f"chart-{hashlib.sha256(archive).hexdigest()[:16]}"
 
 
 @pytest.fixture
@@ -73,8 +68,8 @@ def test_a_masked_secret_sent_back_keeps_its_value(deployed: GatewayClient) -> N
 def test_a_new_chart_replaces_the_old_one(deployed: GatewayClient) -> None:
     answer = deployed.put_deployment(deployed.deployment_form(version="0.2.0"), file=NEXT)
     assert answer.status_code == 202
-    assert deployed.xapp()["spec"]["archive"]["secretRef"]["name"] == secret_of(NEXT)
-    assert sorted(deployed.existing_objects()["charts"]) == sorted([secret_of(ARCHIVE), secret_of(NEXT)])
+    assert deployed.xapp()["spec"]["archive"]["chartArchiveRef"]["name"] == archive_name(NEXT)
+    assert sorted(deployed.existing_objects()["charts"]) == sorted([archive_name(ARCHIVE), archive_name(NEXT)])
 
 
 def test_an_upload_may_become_a_remote_chart_and_back(deployed: GatewayClient) -> None:
@@ -97,14 +92,14 @@ def test_the_identity_cannot_be_changed(deployed: GatewayClient, field: str) -> 
     assert answer.status_code == 422
     assert [each["field"] for each in answer.json()["errors"]] == [f"xAppForm.{field}"]
     assert deployed.xapp() == before
-    assert deployed.existing_objects()["charts"] == [secret_of(ARCHIVE)]
+    assert deployed.existing_objects()["charts"] == [archive_name(ARCHIVE)]
 
 
 def test_the_release_name_cannot_be_changed_and_the_field_is_named(deployed: GatewayClient) -> None:
     answer = deployed.put_deployment(deployed.deployment_form(releaseName="another"), file=NEXT)
     assert answer.status_code == 422
     assert "release" in answer.json()["detail"].lower()
-    assert deployed.existing_objects()["charts"] == [secret_of(ARCHIVE)]
+    assert deployed.existing_objects()["charts"] == [archive_name(ARCHIVE)]
 
 
 @pytest.mark.parametrize("name", ["not-there", "%2e%2e", "..", "a%2fb", "%25", "x" * 300, "%00", "ä"])
@@ -129,7 +124,7 @@ def test_a_dry_run_shows_the_upgrade_and_changes_nothing(deployed: GatewayClient
     assert answer.status_code == 200
     assert "a: true\nb: hi" in answer.json()["manifest"]
     assert deployed.xapp() == before
-    assert deployed.existing_objects()["charts"] == [secret_of(ARCHIVE)]
+    assert deployed.existing_objects()["charts"] == [archive_name(ARCHIVE)]
 
 
 def test_a_dry_run_without_a_file_renders_the_stored_chart(deployed: GatewayClient) -> None:
@@ -147,7 +142,7 @@ def test_values_that_violate_the_schema_of_the_stored_chart_are_refused(client: 
 
 
 def test_an_upgrade_without_the_stored_chart_requires_the_file(deployed: GatewayClient) -> None:
-    deployed.api.delete(f"{SECRETS.format(deployed.namespace)}/{secret_of(ARCHIVE)}")
+    deployed.api.delete(f"{ARCHIVES.format(deployed.namespace)}/{archive_name(ARCHIVE)}")
     answer = deployed.put_deployment(deployed.deployment_form(version="0.2.0"))
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["field"] == "file"

@@ -46,9 +46,9 @@ def test_spec_change_without_permission_is_stalled_and_names_the_permission(xapp
     assert f"system:serviceaccount:{xapps.namespace}:deployer" in stalled["message"]
 
 
-def test_chart_secret_loses_its_owner_when_the_chart_comes_from_a_repository(xapps: XAppClient) -> None:
+def test_chart_archive_loses_its_owner_when_the_chart_comes_from_a_repository(xapps: XAppClient) -> None:
     uploaded = xapps.uploaded_manifest("hello", workload_chart())
-    secret = uploaded["spec"]["archive"]["secretRef"]["name"]
+    stored = uploaded["spec"]["archive"]["chartArchiveRef"]["name"]
     xapps.apply(uploaded)
     xapps.wait_ready("hello")
     with ChartServer() as charts:
@@ -56,21 +56,23 @@ def test_chart_secret_loses_its_owner_when_the_chart_comes_from_a_repository(xap
         remote = xapps.remote_manifest("hello", url=charts.url, chart="workload", version="0.2.0")
         xapps.kubectl("replace", "-f", "-", input=json.dumps(remote))
         assert xapps.wait_ready("hello")["release"]["chartVersion"] == "0.2.0"
-    found = xapps.get("secret", secret)
+    found = xapps.get("chartarchive", stored)
     assert found is not None
     assert "ownerReferences" not in found["metadata"]
 
 
-def test_xapps_that_share_a_chart_secret_all_own_it(xapps: XAppClient) -> None:
+def test_xapps_that_share_a_chart_archive_all_own_it(xapps: XAppClient) -> None:
     names = [f"hello{number}" for number in range(6)]
     manifests = [xapps.uploaded_manifest(name, workload_chart()) for name in names]
     xapps.apply({"apiVersion": "v1", "kind": "List", "items": manifests})
     for name in names:
         xapps.wait_ready(name)
-    secret = manifests[0]["spec"]["archive"]["secretRef"]["name"]
+    stored = manifests[0]["spec"]["archive"]["chartArchiveRef"]["name"]
 
     def owners() -> list[str]:
-        return sorted(owner["name"] for owner in (xapps.get("secret", secret) or {})["metadata"]["ownerReferences"])
+        return sorted(
+            owner["name"] for owner in (xapps.get("chartarchive", stored) or {})["metadata"]["ownerReferences"]
+        )
 
     assert owners() == names
     xapps.kubectl("delete", "xapp", "hello0", "--timeout=60s")
@@ -79,7 +81,7 @@ def test_xapps_that_share_a_chart_secret_all_own_it(xapps: XAppClient) -> None:
 
 def test_xapp_recreated_at_once_under_the_same_name_is_installed_again(xapps: XAppClient) -> None:
     for number in range(4):
-        # One chart each, because the garbage collector deletes a chart's Secret with its only owner.
+        # One chart each, because the garbage collector deletes a ChartArchive with its only owner.
         archive = workload_chart(version=f"0.1.{number}")
         xapps.apply(xapps.uploaded_manifest("hello", archive, values={"greeting": f"round {number}"}))
         xapps.wait_until(lambda: "hello" in xapps.helm_releases(), what="the release to be there", xapp="hello")

@@ -74,10 +74,10 @@ def test_uploaded_chart_is_owned_while_its_values_are_missing(xapps: XAppClient)
     manifest = xapps.uploaded_manifest("hello", workload_chart())
     manifest["spec"]["valuesFrom"] = [{"kind": "ConfigMap", "name": "later", "key": "values.yaml"}]
     xapps.apply(manifest)
-    chart = manifest["spec"]["archive"]["secretRef"]["name"]
+    chart = manifest["spec"]["archive"]["chartArchiveRef"]["name"]
     xapps.wait_until(
-        lambda: (xapps.get("secret", chart) or {"metadata": {}})["metadata"].get("ownerReferences"),
-        what="the chart Secret to have an owner",
+        lambda: (xapps.get("chartarchive", chart) or {"metadata": {}})["metadata"].get("ownerReferences"),
+        what="the ChartArchive to have an owner",
     )
     assert xapps.get("deployment", "hello") is None
     xapps.kubectl("create", "configmap", "later", "--from-literal=values.yaml=greeting: later")
@@ -112,12 +112,12 @@ def test_change_of_archive_and_version_is_an_upgrade(xapps: XAppClient) -> None:
     deployment = xapps.get("deployment", "hello")
     assert deployment is not None
     assert deployment["metadata"]["labels"]["xapp-operator.io/version"] == "0.2.0"
-    old = first["spec"]["archive"]["secretRef"]["name"]
+    old = first["spec"]["archive"]["chartArchiveRef"]["name"]
     xapps.wait_until(
-        lambda: not (xapps.get("secret", old) or {"metadata": {}})["metadata"].get("ownerReferences"),
-        what="the old chart Secret to have no owner",
+        lambda: not (xapps.get("chartarchive", old) or {"metadata": {}})["metadata"].get("ownerReferences"),
+        what="the old ChartArchive to have no owner",
     )
-    new = xapps.get("secret", second["spec"]["archive"]["secretRef"]["name"])
+    new = xapps.get("chartarchive", second["spec"]["archive"]["chartArchiveRef"]["name"])
     assert new is not None
     assert [owner["name"] for owner in new["metadata"]["ownerReferences"]] == ["hello"]
 

@@ -156,12 +156,45 @@ def test_digest_that_is_changed_later_is_checked_too(xapps: XAppClient) -> None:
 
 def test_missing_archive_is_stalled_until_it_exists(xapps: XAppClient) -> None:
     manifest = xapps.uploaded_manifest("hello", workload_chart())
-    name = manifest["spec"]["archive"]["secretRef"]["name"]
-    xapps.kubectl("delete", "secret", name)
+    name = manifest["spec"]["archive"]["chartArchiveRef"]["name"]
+    xapps.kubectl("delete", "chartarchive", name)
     xapps.apply(manifest)
     assert name in xapps.wait_stalled("hello")["message"]
     xapps.uploaded_manifest("hello", workload_chart())
     xapps.wait_ready("hello")
+
+
+def test_a_deployed_xapp_says_that_its_archive_is_gone_and_what_to_do(xapps: XAppClient) -> None:
+    manifest = xapps.uploaded_manifest("hello", workload_chart())
+    name = manifest["spec"]["archive"]["chartArchiveRef"]["name"]
+    xapps.apply(manifest)
+    xapps.wait_ready("hello")
+    xapps.kubectl("delete", "chartarchive", name)
+
+    def ready_message() -> str:
+        condition = xapps.current_condition("hello", "Ready")
+        assert condition is not None
+        assert condition["status"] == "True", "the release does not need its archive"
+        message: str = condition["message"]
+        return message
+
+    xapps.wait_until(lambda: f"ChartArchive {name}" in ready_message(), what="the message", xapp="hello")
+    assert "Upload the chart again" in ready_message()
+    xapps.uploaded_manifest("hello", workload_chart())
+    xapps.wait_until(lambda: name not in ready_message(), what="the message to be as before", xapp="hello")
+    assert xapps.status("hello")["release"]["revision"] == 1
+
+
+def test_a_chart_in_a_secret_of_an_earlier_version_is_used_and_not_written(xapps: XAppClient) -> None:
+    manifest = xapps.secret_manifest("hello", workload_chart())
+    secret = manifest["spec"]["archive"]["secretRef"]["name"]
+    before = xapps.get("secret", secret)
+    xapps.apply(manifest)
+    xapps.wait_ready("hello")
+    manifest["spec"]["values"] = {"greeting": "again"}
+    xapps.apply(manifest)
+    assert xapps.wait_ready("hello")["release"]["revision"] == 2
+    assert xapps.get("secret", secret) == before
 
 
 BAD_ARCHIVES = {
@@ -178,7 +211,7 @@ BAD_ARCHIVES = {
 @pytest.mark.parametrize("case", sorted(BAD_ARCHIVES))
 def test_bad_archive_is_stalled_with_the_reason(xapps: XAppClient, case: str) -> None:
     archive, word = BAD_ARCHIVES[case]
-    xapps.apply(xapps.uploaded_manifest("hello", archive or b"\x00"[:0], digest=False))
+    xapps.apply(xapps.secret_manifest("hello", archive))
     stalled = xapps.wait_stalled("hello")
     assert stalled["reason"] in ("ChartInvalid", "ChartPullFailed")
     assert word in stalled["message"]

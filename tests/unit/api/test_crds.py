@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from xapp_operator.api.crds import chart_repository_crd, xapp_crd
+from xapp_operator.api.crds import chart_archive_crd, chart_repository_crd, xapp_crd
 
 ROOT = Path(__file__).parents[3]
 
@@ -31,7 +31,7 @@ def _undescribed(schema: dict[str, Any], path: str) -> list[str]:
     return found + (_undescribed({**schema["items"], "description": ""}, f"{path}[]") if "items" in schema else [])
 
 
-@pytest.mark.parametrize("crd", [xapp_crd(), chart_repository_crd()])
+@pytest.mark.parametrize("crd", [xapp_crd(), chart_repository_crd(), chart_archive_crd()])
 def test_every_field_is_described(crd: dict[str, Any]) -> None:
     schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     assert _undescribed(schema, "") == []

@@ -53,7 +53,11 @@ SOURCE = [
     case("refused", plan_input(desired=REFUSED), wait(Reason.VALUES_INVALID, stalled=True)),
     case("no-reason-of-its-own", plan_input(desired=ApiUnavailable("away")), wait(Reason.CHART_PULL_FAILED)),
     case("deployed-at-this-generation-passing", plan_input(release(), last=INSTALLED, desired=AWAY), Nothing()),
-    case("deployed-at-this-generation-permanent", plan_input(release(), last=INSTALLED, desired=MISSING), Nothing()),
+    case(
+        "deployed-at-this-generation-permanent",
+        plan_input(release(), last=INSTALLED, desired=MISSING),
+        Nothing(f"the next upgrade will need its source: {MISSING.message}"),
+    ),
     case(
         "deployed-at-this-generation-refused",
         plan_input(release(), last=INSTALLED, desired=REFUSED),

@@ -9,10 +9,10 @@ import pytest
 from aiohttp import web
 
 from tests.unit.kube.conftest import Connect
-from xapp_operator.api.spec_parts import ArchiveSource, KeyRef, ValuesRef
+from xapp_operator.api.spec_parts import ArchiveSource, KeyRef, NameRef, ValuesRef
 from xapp_operator.errors import AccessDenied, ChartNotFound, FormInvalid, ValuesInvalid, ValuesNotFound
 from xapp_operator.kube.client import KubeClient
-from xapp_operator.kube.referenced_data import read_archive, read_uploaded_archive, read_values_file
+from xapp_operator.kube.referenced_data import read_archive, read_values_file
 
 CHART = b"a packaged chart"
 ENCODED = base64.b64encode(CHART).decode()
@@ -21,14 +21,13 @@ OBJECTS: dict[str, dict[str, Any]] = {
         "data": {"values.yaml": base64.b64encode(b"a: 1\n").decode(), "broken": "%%%", "list": "LSAxCg=="}
     },
     "configmaps/values": {"data": {"values.yaml": "a: 2\n"}},
-    "secrets/upload": {
+    "chartarchives/upload": {
         "metadata": {"uid": "u1"},
-        "type": "xapp-operator.io/chart",
-        "immutable": True,
-        "data": {"chart.tgz": ENCODED},
+        "spec": {"archive": ENCODED, "digest": "sha256:ab", "chart": {"name": "hello", "version": "0.1.0"}},
     },
-    "secrets/own": {"type": "Opaque", "data": {"chart.tgz": ENCODED, "broken": "%%%"}},
-    "configmaps/own": {"binaryData": {"chart.tgz": ENCODED}},
+    "chartarchives/broken": {"metadata": {"uid": "u2"}, "spec": {"archive": "%%%"}},
+    "secrets/own": {"metadata": {"uid": "u3"}, "type": "Opaque", "data": {"chart.tgz": ENCODED, "broken": "%%%"}},
+    "configmaps/own": {"metadata": {"uid": "u4"}, "binaryData": {"chart.tgz": ENCODED}},
 }
 
 
@@ -90,12 +89,23 @@ def _archive(name: str, key: str = "chart.tgz", *, config_map: bool = False) -> 
     return ArchiveSource(config_map_ref=reference) if config_map else ArchiveSource(secret_ref=reference)
 
 
+def _upload(name: str) -> ArchiveSource:
+    return ArchiveSource(chart_archive_ref=NameRef(name=name))
+
+
 async def test_archives_come_from_uploads_and_from_objects_of_a_user(kube: KubeClient) -> None:
-    upload = await read_archive(kube, _archive("upload"), namespace="ns")
-    assert (upload.data, upload.upload_uid) == (CHART, "u1")
-    for archive in (_archive("own"), _archive("own", config_map=True)):
+    upload = await read_archive(kube, _upload("upload"), namespace="ns")
+    assert (upload.data, upload.uid) == (CHART, "u1")
+    assert (upload.declared_digest, upload.declared_name, upload.declared_version) == ("sha256:ab", "hello", "0.1.0")
+    for archive, uid in ((_archive("own"), "u3"), (_archive("own", config_map=True), "u4")):
         own = await read_archive(kube, archive, namespace="ns")
-        assert (own.data, own.upload_uid) == (CHART, None)
+        assert (own.data, own.uid, own.declared_digest) == (CHART, uid, None)
+
+
+@pytest.mark.parametrize(("name", "part"), [("none", "ChartArchive none"), ("broken", "under spec.archive")])
+async def test_missing_or_malformed_chart_archive_is_named(kube: KubeClient, name: str, part: str) -> None:
+    with pytest.raises(ChartNotFound, match=part):
+        await read_archive(kube, _upload(name), namespace="ns")
 
 
 @pytest.mark.parametrize(
@@ -108,11 +118,5 @@ async def test_missing_or_malformed_archive_names_the_object(kube: KubeClient, n
 
 
 async def test_archive_without_a_reference_is_refused(kube: KubeClient) -> None:
-    with pytest.raises(FormInvalid, match="neither"):
+    with pytest.raises(FormInvalid, match="names no"):
         await read_archive(kube, None, namespace="ns")
-
-
-async def test_reader_of_uploads_reveals_nothing_about_other_objects(kube: KubeClient) -> None:
-    assert await read_uploaded_archive(kube, _archive("upload"), namespace="ns") == CHART
-    for archive in (_archive("own"), _archive("own", "x"), _archive("own", config_map=True)):
-        assert await read_uploaded_archive(kube, archive, namespace="ns") is None

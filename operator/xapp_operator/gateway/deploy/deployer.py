@@ -1,7 +1,7 @@
 """Creating, upgrading and deleting XApps: all checks, then writes that are undone when a later one fails.
 
 The gateway writes XApps and the objects that they refer to, never a release. Order: all checks, a dry run of the XApp,
-the chart's Secret, the saved repository, the XApp. All but the chart's Secret is written with the caller's token.
+the ChartArchive, the saved repository, the XApp. Everything is written with the caller's token.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import Final
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.models import METHOD_REMOTE, XAppSpec
 from xapp_operator.api.names import XAPP_KIND
-from xapp_operator.api.spec_parts import ArchiveSource
 from xapp_operator.charts.archives.chart_cache import ChartFile
 from xapp_operator.charts.chart_request import ChartRequest
 from xapp_operator.charts.chart_sources import ChartSources
@@ -36,6 +35,7 @@ from xapp_operator.errors import (
     VersionNotFound,
 )
 from xapp_operator.gateway.auth.callers import Caller
+from xapp_operator.gateway.charts.uploads import ArchiveStorage, UploadedChart
 from xapp_operator.gateway.deploy.desired_xapp import (
     DesiredXApp,
     desired_new_xapp,
@@ -54,27 +54,28 @@ from xapp_operator.gateway.deploy.forms import FORM_PART, Form, to_form_error
 from xapp_operator.gateway.deploy.namespaces import XAppNamespaces
 from xapp_operator.gateway.deploy.rendering import ChartRenderer, Preview, RenderedChart
 from xapp_operator.gateway.deploy.submission import FILE_PART, Submission, invalid_file_part, with_field_error
-from xapp_operator.gateway.deploy.uploads import UploadedChart, ensure_chart_secret
-from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.created_objects import delete_created
-from xapp_operator.kube.referenced_data import read_archive, read_uploaded_archive
-from xapp_operator.kube.resources import CHART_REPOSITORIES, SECRETS, XAPPS
+from xapp_operator.kube.resources import CHART_ARCHIVES, CHART_REPOSITORIES, XAPPS
 from xapp_operator.telemetry.logs import get_logger
 
 REPLACE_ATTEMPTS: Final = 10
 """The operator may write the status at the same time; only a change of the spec is a conflict."""
 FIRST_SERVER_ERROR: Final = 500
-NOT_RENDERED_WARNING: Final = "the chart was not rendered, because you may not read its archive"
 
 _log = get_logger(__name__)
 
 
 class Deployer:
     def __init__(
-        self, kube: KubeClient, *, namespaces: XAppNamespaces, renderer: ChartRenderer, charts: ChartSources
+        self,
+        *,
+        namespaces: XAppNamespaces,
+        renderer: ChartRenderer,
+        charts: ChartSources,
+        archives: ArchiveStorage,
     ) -> None:
-        self._kube = kube
         self._namespaces = namespaces
+        self._archives = archives
         self._renderer = renderer
         self._charts = charts
 
@@ -195,10 +196,12 @@ class Deployer:
         """Create the objects that the XApp refers to; `cleanup` deletes them if a later step fails."""
         chart = desired.chart
         if chart is not None:
-            created_secret = await ensure_chart_secret(self._kube, chart, namespace=desired.namespace)
-            if created_secret is not None:
-                # If this fails, the operator deletes the Secret later.
-                cleanup.push_async_callback(delete_created, self._kube, SECRETS, created_secret, if_unchanged=True)
+            upload = await self._archives.ensure(caller.client, chart, namespace=desired.namespace)
+            if upload.created:
+                # If this fails, the operator deletes the ChartArchive later.
+                cleanup.push_async_callback(
+                    delete_created, caller.client, CHART_ARCHIVES, upload.metadata, if_unchanged=True
+                )
         if not desired.form.is_upload:
             repository = await ensure_form_repository(caller.client, desired.form)
             if repository is not None:
@@ -218,8 +221,6 @@ class Deployer:
     ) -> RenderedChart:
         spec = XAppSpec.model_validate(desired.spec)
         chart = await self._get_chart(caller, desired, spec)
-        if chart is None:
-            return RenderedChart("", "", {}, (NOT_RENDERED_WARNING,))
         try:
             return await self._renderer.render(
                 caller.client,
@@ -235,26 +236,16 @@ class Deployer:
                 error, FILE_PART if desired.chart is not None else f"{FORM_PART}.chartName"
             ) from None
 
-    async def _get_chart(
-        self, caller: Caller, desired: DesiredXApp, spec: XAppSpec
-    ) -> ChartFile | UploadedChart | None:
+    async def _get_chart(self, caller: Caller, desired: DesiredXApp, spec: XAppSpec) -> ChartFile | UploadedChart:
         if desired.chart is not None:
             return desired.chart
         if spec.method == METHOD_REMOTE:
             return await self._fetch_remote_chart(caller, desired.form, spec)
-        if spec.archive is None:
-            return None
-        data = await self._read_archive(caller, spec.archive, namespace=desired.namespace)
-        return None if data is None else await self._charts.store_archive(data)
-
-    async def _read_archive(self, caller: Caller, archive: ArchiveSource, *, namespace: str) -> bytes | None:
         try:
-            data = await read_uploaded_archive(self._kube, archive, namespace=namespace)
-            return data or (await read_archive(caller.client, archive, namespace=namespace)).data
-        except AccessDenied:
-            return None
+            archive = await self._archives.read(caller.client, spec.archive, namespace=desired.namespace)
         except ChartNotFound:
             raise invalid_file_part("is required, because the uploaded chart no longer exists: send it again") from None
+        return await self._charts.store_archive(archive.data)
 
     async def _fetch_remote_chart(self, caller: Caller, form: Form, spec: XAppSpec) -> ChartFile:
         try:

@@ -10,9 +10,9 @@ from xapp_operator.api.models import METHOD_UPLOAD, XAppSpec
 from xapp_operator.api.names import API_VERSION, XAPP_KIND
 from xapp_operator.common.text import quote_input
 from xapp_operator.errors import FieldError, IdentityConflict
+from xapp_operator.gateway.charts.uploads import UploadedChart
 from xapp_operator.gateway.deploy.forms import FORM_PART, IDENTITY_FIELDS, REQUIRED_REMOTE_FIELDS, Form
 from xapp_operator.gateway.deploy.submission import Submission, require_chart_file
-from xapp_operator.gateway.deploy.uploads import UploadedChart
 from xapp_operator.gateway.http.validation import form_invalid
 
 REMOTE_FIELDS: Final = (*REQUIRED_REMOTE_FIELDS, "chartVersion")

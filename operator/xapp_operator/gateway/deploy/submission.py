@@ -17,8 +17,8 @@ from xapp_operator.config import Settings
 from xapp_operator.domain.redaction import unmask
 from xapp_operator.domain.yaml_values import load_values
 from xapp_operator.errors import ChartInvalid, FieldError, FormInvalid, MalformedRequest, ValuesInvalid, XAppError
+from xapp_operator.gateway.charts.uploads import UploadedChart
 from xapp_operator.gateway.deploy.forms import FORM_PART, Form, validate_form
-from xapp_operator.gateway.deploy.uploads import UploadedChart
 from xapp_operator.gateway.http.bodies import decode_json_object
 from xapp_operator.gateway.http.multipart import PartRule, ReceivedParts
 

@@ -1,24 +1,23 @@
-"""The Secret of an uploaded chart while owners are added and removed: a new deployment must not lose it."""
+"""The ChartArchive of an uploaded chart while owners are added and removed: a new deployment must not lose it."""
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any, Final
 
 import pytest
 
 from tests.integration.gateway.gateway_client import XAPP_NAME, GatewayClient
-from tests.support.apiserver import SECRETS
-from tests.support.charts import chart_archive
+from tests.support.apiserver import ARCHIVES
+from tests.support.charts import archive_name, chart_archive
 
 pytestmark = pytest.mark.integration
 
 ARCHIVE: Final = chart_archive()
-SECRET: Final = f"chart-{hashlib.sha256(ARCHIVE).hexdigest()[:16]}"
+STORED: Final = archive_name(ARCHIVE)
 
 
-def secret(client: GatewayClient) -> dict[str, Any] | None:
-    return client.api.find(f"{SECRETS.format(client.namespace)}/{SECRET}")
+def stored(client: GatewayClient) -> dict[str, Any] | None:
+    return client.api.find(f"{ARCHIVES.format(client.namespace)}/{STORED}")
 
 
 def owner(client: GatewayClient, name: str = XAPP_NAME) -> dict[str, Any]:
@@ -28,7 +27,7 @@ def owner(client: GatewayClient, name: str = XAPP_NAME) -> dict[str, Any]:
 
 
 def own(client: GatewayClient, *owners: dict[str, Any]) -> None:
-    client.api.patch(f"{SECRETS.format(client.namespace)}/{SECRET}", {"metadata": {"ownerReferences": list(owners)}})
+    client.api.patch(f"{ARCHIVES.format(client.namespace)}/{STORED}", {"metadata": {"ownerReferences": list(owners)}})
 
 
 def test_a_chart_without_a_living_owner_is_released_by_a_new_upload(client: GatewayClient) -> None:
@@ -39,7 +38,7 @@ def test_a_chart_without_a_living_owner_is_released_by_a_new_upload(client: Gate
 
     client.deploy(ARCHIVE, xAppName="again")
 
-    kept = secret(client)
+    kept = stored(client)
     assert kept is not None
     assert "ownerReferences" not in kept["metadata"]
 
@@ -52,7 +51,7 @@ def test_a_terminating_owner_does_not_count(client: GatewayClient) -> None:
 
     client.deploy(ARCHIVE, xAppName="again")
 
-    kept = secret(client)
+    kept = stored(client)
     assert kept is not None
     assert "ownerReferences" not in kept["metadata"]
     assert kept["metadata"]["annotations"]["xapp-operator.io/released-at"]
@@ -68,6 +67,6 @@ def test_deleted_owners_are_removed_and_existing_ones_stay(client: GatewayClient
 
     client.deploy(ARCHIVE, xAppName="again")
 
-    kept = secret(client)
+    kept = stored(client)
     assert kept is not None
     assert [each["uid"] for each in kept["metadata"]["ownerReferences"]] == [living["uid"]]

@@ -1,0 +1,1 @@
+"""Stores uploaded charts as ChartArchives, and serves them as Helm repositories."""
