@@ -71,6 +71,7 @@ class Settings(BaseSettings):
     chart_cache_max_bytes: int = Field(1024 * MIB, ge=MIB)
 
     # Gateway
+    commit: str | None = None  # shown by GET /api/about
     host: str = "127.0.0.1"
     port: int = Field(31315, ge=0, le=65535)
     min_items_per_page: int = Field(1, ge=1)
@@ -83,6 +84,10 @@ class Settings(BaseSettings):
     session_secret: str = "xapp-gateway-session"  # noqa: S105 - the name of a Secret
     session_namespace: str = "xapp-operator-system"
     session_max_seconds: int = Field(12 * 3600, ge=60, le=30 * 24 * 3600)
+    session_key_seconds: int = Field(24 * 3600, ge=3600)  # until a key gets a successor
+    insecure_sessions: bool = False  # sessions over plain http from other machines
+    tls_cert: Path | None = None  # PEM, with the intermediate certificates; without it, the gateway speaks plain HTTP
+    tls_key: Path | None = None
     trust_forwarded_proto: bool = False  # a proxy in front sets X-Forwarded-Proto and removes what clients send
     proxy: Literal["auto", "service", "apiserver"] = "auto"  # route to the xApps' own APIs; auto: service in a pod
     proxy_timeout: float = Field(60.0, gt=0)  # until an xApp starts its response
@@ -103,6 +108,12 @@ class Settings(BaseSettings):
     @classmethod
     def _parse_label_sets_setting(cls, value: object) -> object:
         return parse_label_sets(value) if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _check_tls(self) -> Settings:
+        if (self.tls_cert is None) != (self.tls_key is None):
+            raise ValueError("XAPP_TLS_CERT and XAPP_TLS_KEY belong together: set both of them or none")
+        return self
 
     @model_validator(mode="after")
     def _check_bounds(self) -> Settings:

@@ -26,7 +26,8 @@ and what to do. It never contains a secret, a value that a user sent, or a local
     │   └── ReleaseTooLarge
     ├── KubeError
     │   ├── Unauthenticated
-    │   │   └── SessionEnded             the cookie is damaged or expired, or its key is gone
+    │   │   ├── SessionEnded             the cookie is damaged, expired or signed out, or its key is gone
+    │   │   └── SessionProofRequired     the cookie comes without the proof of its session
     │   ├── AccessDenied
     │   ├── QuotaExceeded
     │   ├── NotFound
@@ -36,10 +37,12 @@ and what to do. It never contains a secret, a value that a user sent, or a local
     │   ├── Invalid                      refused by the API server's schema or by admission
     │   ├── WatchExpired                 the resource version is too old: list again
     │   └── ApiUnavailable               the API server does not answer
+    │       └── ApiOverloaded            it refuses this caller for now, or took too long
     ├── UpstreamUnreachable              an xApp's own API does not answer, or ends the connection early
     │   └── UpstreamTimeout
     └── RequestRefused                   by the gateway itself; as such, a foreign Origin
         ├── MisdirectedRequest           the Host header is not allowed
+        ├── InsecureSession              a session over plain HTTP
         ├── GatewayNotFound              no such path, record, namespace, or pod
         ├── IdentityConflict             the name belongs to another identity or URL
         ├── NoXAppResource               the xApp is known by its labels only, so there is no XApp to act on
@@ -202,6 +205,10 @@ class SessionEnded(Unauthenticated):
     title = "Session ended"
 
 
+class SessionProofRequired(Unauthenticated):
+    title = "Session proof required"
+
+
 class AccessDenied(KubeError):
     status = 403
     title = "Access denied"
@@ -250,6 +257,12 @@ class ApiUnavailable(KubeError):
     title = "Kubernetes API unavailable"
 
 
+class ApiOverloaded(ApiUnavailable):
+    """The API server answered 429, or too late: unlike an outage, a caller can bring this about for themselves."""
+
+    title = "Kubernetes API overloaded"
+
+
 class UpstreamUnreachable(XAppError):
     """An xApp's own API did not answer. Any answer that it gives is passed on unchanged."""
 
@@ -273,6 +286,10 @@ class RequestRefused(XAppError):
 class MisdirectedRequest(RequestRefused):
     status = 421
     title = "Misdirected request"
+
+
+class InsecureSession(RequestRefused):
+    title = "Sessions need HTTPS"
 
 
 class GatewayNotFound(RequestRefused):

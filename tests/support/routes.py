@@ -24,6 +24,7 @@ UNAUTHENTICATED_ROUTES: Final = frozenset(
         RouteKey("GET", "/healthz"),
         RouteKey("GET", "/readyz"),
         RouteKey("GET", "/metrics"),
+        RouteKey("GET", "/api/about"),
         RouteKey("GET", "/api/docs"),
         RouteKey("GET", "/api/docs/{asset}"),
         RouteKey("GET", "/api/openapi.json"),

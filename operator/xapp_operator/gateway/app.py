@@ -17,8 +17,9 @@ from starlette.responses import Response
 from starlette.routing import Match
 from starlette.types import ASGIApp
 
+from xapp_operator.config import Settings
 from xapp_operator.errors import XAppError
-from xapp_operator.gateway.auth.session_cookies import COOKIE_NAME
+from xapp_operator.gateway.auth.session_cookies import COOKIE_NAME, HOST_COOKIE_NAME
 from xapp_operator.gateway.deploy.forms import form_schema
 from xapp_operator.gateway.http.middleware import GatewayMiddleware
 from xapp_operator.gateway.http.openapi import build_openapi
@@ -68,11 +69,16 @@ def create_app(gateway: Gateway) -> ASGIApp:
     app.state.openapi = orjson.dumps(
         build_openapi(
             app,
-            session_cookie=COOKIE_NAME if gateway.settings.auth == "kubernetes" else None,
+            session_cookie=_session_cookie(gateway.settings) if gateway.settings.auth == "kubernetes" else None,
             schemas={"DeploymentForm": form_schema()},
         )
     )
     return GatewayMiddleware(app, gateway.settings, load_session=gateway.authenticator.load_session)
+
+
+def _session_cookie(settings: Settings) -> str:
+    has_tls = settings.tls_cert is not None or settings.trust_forwarded_proto
+    return HOST_COOKIE_NAME if has_tls else COOKIE_NAME
 
 
 async def _handle_xapp_error(request: Request, error: XAppError) -> Response:

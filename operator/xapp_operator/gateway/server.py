@@ -19,6 +19,8 @@ from xapp_operator.errors import XAppError
 from xapp_operator.gateway.app import create_app
 from xapp_operator.gateway.auth.callers import check_bind_address
 from xapp_operator.gateway.http.connections import BoundedHttpProtocol
+from xapp_operator.gateway.http.tls import CLOSE_SECONDS, HANDSHAKE_SECONDS, TlsCertificate
+from xapp_operator.gateway.http.transport_security import start_warnings
 from xapp_operator.gateway.state import Gateway
 from xapp_operator.kube.proxy.websocket_client import PING_SECONDS, PONG_SECONDS, WEBSOCKET_MESSAGE_MAX_BYTES
 from xapp_operator.telemetry.logs import get_logger
@@ -51,14 +53,17 @@ def run(settings: Settings) -> int:
 
 
 async def _serve(settings: Settings) -> int:
+    tls = TlsCertificate.from_settings(settings)
     with listening_socket(settings) as listener:
         async with Gateway.start(settings) as gateway:
-            server = Server(gateway)
+            server = Server(gateway, tls=tls)
             loop = asyncio.get_running_loop()
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, server.stop)
             host, port = listener.getsockname()[:2]
-            _log.info("gateway started", host=host, port=port, auth=settings.auth)
+            _log.info("gateway started", host=host, port=port, auth=settings.auth, tls=tls is not None)
+            for warning in start_warnings(settings):
+                _log.warning(warning)
             await server.serve(sockets=[listener])
     return 0
 
@@ -93,9 +98,10 @@ class Server(uvicorn.Server):
     `run` handles signals: uvicorn would raise them again after its shutdown, before the gateway has cleaned up.
     """
 
-    def __init__(self, gateway: Gateway) -> None:
+    def __init__(self, gateway: Gateway, *, tls: TlsCertificate | None = None) -> None:
         settings = gateway.settings
         self._feed = gateway.feed
+        self._tls = tls
         super().__init__(
             uvicorn.Config(
                 create_app(gateway),
@@ -124,6 +130,38 @@ class Server(uvicorn.Server):
         """Stop serving: streams end at once, other requests get SHUTDOWN_GRACE_SECONDS."""
         self.should_exit = True
         self._feed.close()
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve until `stop`, and follow the files of the certificate meanwhile."""
+        if self._tls is None:
+            await super().serve(sockets)
+            return
+        following = asyncio.create_task(self._tls.follow_files())
+        try:
+            await super().serve(sockets)
+        finally:
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept connections; uvicorn itself has no bound on the time of a TLS handshake."""
+        loop, config, tls = asyncio.get_running_loop(), self.config, self._tls
+
+        def create_protocol() -> BoundedHttpProtocol:
+            return BoundedHttpProtocol(config, self.server_state, app_state=self.lifespan.state)
+
+        self.servers = [
+            await loop.create_server(
+                create_protocol,
+                sock=each,
+                backlog=BACKLOG,
+                ssl=tls.context if tls else None,
+                ssl_handshake_timeout=HANDSHAKE_SECONDS if tls else None,
+                ssl_shutdown_timeout=CLOSE_SECONDS if tls else None,
+            )
+            for each in sockets or ()
+        ]
+        self.started = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Close every connection; abort those whose client does not read."""

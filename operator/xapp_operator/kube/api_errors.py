@@ -18,6 +18,7 @@ from xapp_operator.common.text import shorten
 from xapp_operator.errors import (
     AccessDenied,
     AlreadyExists,
+    ApiOverloaded,
     ApiUnavailable,
     Conflict,
     FieldError,
@@ -39,16 +40,16 @@ _ERROR_BY_STATUS: Final[dict[int, type[KubeError]]] = {
     HTTPStatus.UNAUTHORIZED: Unauthenticated,
     HTTPStatus.FORBIDDEN: AccessDenied,
     HTTPStatus.NOT_FOUND: NotFound,
-    HTTPStatus.REQUEST_TIMEOUT: ApiUnavailable,
+    HTTPStatus.REQUEST_TIMEOUT: ApiOverloaded,
     HTTPStatus.CONFLICT: Conflict,
     HTTPStatus.GONE: WatchExpired,
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: Invalid,
     HTTPStatus.UNSUPPORTED_MEDIA_TYPE: Invalid,
     HTTPStatus.UNPROCESSABLE_ENTITY: Invalid,
-    HTTPStatus.TOO_MANY_REQUESTS: ApiUnavailable,
+    HTTPStatus.TOO_MANY_REQUESTS: ApiOverloaded,
     HTTPStatus.BAD_GATEWAY: ApiUnavailable,
     HTTPStatus.SERVICE_UNAVAILABLE: ApiUnavailable,
-    HTTPStatus.GATEWAY_TIMEOUT: ApiUnavailable,
+    HTTPStatus.GATEWAY_TIMEOUT: ApiOverloaded,
 }
 
 
@@ -99,7 +100,8 @@ def connection_error(error: BaseException) -> ApiUnavailable:
             "the connection to the Kubernetes API is not trusted: its certificate is not from the configured CA"
         )
     if isinstance(error, TimeoutError):
-        return ApiUnavailable("the Kubernetes API did not respond in time")
+        late = "the Kubernetes API did not respond in time"
+        return ApiUnavailable(late) if isinstance(error, aiohttp.ConnectionTimeoutError) else ApiOverloaded(late)
     cause = getattr(error, "os_error", None) or error
     reason = getattr(cause, "strerror", None)
     return ApiUnavailable(f"the Kubernetes API does not respond: {reason or 'the connection was closed'}")

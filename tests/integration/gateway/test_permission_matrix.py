@@ -33,7 +33,6 @@ from tests.support.sse import ServerSentEvent, parse_events
 pytestmark = pytest.mark.integration
 
 SERVICES: Final = "/api/v1/namespaces/{}/services"
-CSRF_PROOF: Final = {"X-Requested-With": "tests"}
 AUTHENTICATED_ROUTES: Final = [route for route in all_routes() if route not in UNAUTHENTICATED_ROUTES]
 SAFE_METHODS: Final = {"GET", "OPTIONS", WEBSOCKET}
 
@@ -230,29 +229,69 @@ def test_unauthenticated_calls_reveal_nothing(
                 assert ("xapp_session=" in answer.headers.get("Set-Cookie", "")) == ("Cookie" in headers)
 
 
+def sign_in(authenticated_gateway: GatewayServer, token: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the headers with the cookie and with the proof of a new session."""
+    with authenticated_gateway.client() as http:
+        signed_in = http.post("/api/session", json={"token": token})
+        assert signed_in.status_code == 201, signed_in.text
+        cookie = {"Cookie": f"xapp_session={signed_in.cookies['xapp_session']}"}
+        return cookie, {"X-Session-Proof": signed_in.json()["proof"]}
+
+
+@pytest.fixture(scope="module")
+def sessions(authenticated_gateway: GatewayServer, tenants: TwoTenants) -> list[tuple[dict[str, str], dict[str, str]]]:
+    """Cookie and proof of two sessions of the account `edit`, which no test signs out."""
+    return [sign_in(authenticated_gateway, tenants.tokens["edit"]) for _ in range(2)]
+
+
 @pytest.mark.parametrize("route", AUTHENTICATED_ROUTES, ids=route_id)
-def test_a_cookie_authenticates_and_changes_need_the_csrf_header(
+def test_a_stolen_cookie_is_worthless_without_its_proof(
+    authenticated_gateway: GatewayServer,
+    openapi_contract: OpenApiContract,
+    tenants: TwoTenants,
+    sessions: list[tuple[dict[str, str], dict[str, str]]],
+    route: RouteKey,
+) -> None:
+    row, (cookie, proof), (_, other_proof) = ACCESS_RULES[route], *sessions
+    wrong_proofs = [
+        {},
+        {"X-Session-Proof": ""},
+        {"X-Session-Proof": proof["X-Session-Proof"][:-1]},
+        other_proof,
+        {"X-Requested-With": "tests", "Sec-Fetch-Site": "same-origin"},
+    ]
+    with contract_client(authenticated_gateway, openapi_contract, **cookie) as visitor:
+        answers = [visitor.call(route, row, tenants.a, **each) for each in wrong_proofs]
+        if route.method == "GET":
+            answers.append(visitor.http.head(re.sub(r"\{\w+(:path)?\}", "x", route.path)))
+    for answer in answers:
+        assert answer.status_code == 401, answer.text
+        assert "Set-Cookie" not in answer.headers  # a page of another port could sign the user out
+    assert {each.json()["type"] for each in answers if each.text} == {
+        "urn:xapp-operator:problem:session-proof-required"
+    }
+
+
+@pytest.mark.parametrize("route", AUTHENTICATED_ROUTES, ids=route_id)
+def test_a_cookie_with_its_proof_signs_in_and_other_origins_change_nothing(
     authenticated_gateway: GatewayServer, openapi_contract: OpenApiContract, tenants: TwoTenants, route: RouteKey
 ) -> None:
     row = ACCESS_RULES[route]
-    with authenticated_gateway.client() as http:
-        signed_in = http.post("/api/session", json={"token": tenants.tokens["edit"]})
-        assert signed_in.status_code == 201, signed_in.text
-        cookie = {"Cookie": f"xapp_session={signed_in.cookies['xapp_session']}"}
     changing = route.method not in SAFE_METHODS or route.method == WEBSOCKET
+    cookie, proof = sign_in(authenticated_gateway, tenants.tokens["edit"])
     with contract_client(authenticated_gateway, openapi_contract, **cookie) as visitor:
-        proven = visitor.call(route, row, tenants.a, **CSRF_PROOF)
-        plain = visitor.call(route, row, tenants.a)
-        strange = visitor.call(route, row, tenants.a, Origin="https://elsewhere.example.com")
-        foreign = visitor.call(route, row, tenants.b, **CSRF_PROOF)
-    assert proven.status_code in row.statuses
+        strange = visitor.call(route, row, tenants.a, Origin="https://elsewhere.example.com", **proof)
+        own = visitor.call(route, row, tenants.a, **proof)
+    cookie, proof = sign_in(authenticated_gateway, tenants.tokens["edit"])
+    with contract_client(authenticated_gateway, openapi_contract, **cookie) as visitor:
+        foreign = visitor.call(route, row, tenants.b, **proof)
+    assert own.status_code in row.statuses
     assert foreign.status_code in (row.statuses if row.allowed_accounts == ANY_ACCOUNT else (403,))
     if changing:
-        assert plain.status_code == strange.status_code == 403
-        assert "cookie alone" in plain.json()["detail"]
+        assert strange.status_code == 403
         assert "another origin" in strange.json()["detail"]
     else:
-        assert plain.status_code == strange.status_code == proven.status_code
+        assert strange.status_code == own.status_code
 
 
 def all_items(http: httpx.Client, path: str) -> list[dict[str, Any]]:
@@ -368,10 +407,10 @@ def test_the_audit_log_names_who_changed_something_by_cookie(
         pytest.skip("the audit log of this cluster is out of reach")
     log, name = cluster.audit_log, f"audited-{secrets.token_hex(4)}"
     body = {"name": name, "namespace": tenants.a.namespace, "url": "https://charts.example.com"}
-    with authenticated_gateway.client() as http:
-        assert http.post("/api/session", json={"token": tenants.tokens["edit"]}).status_code == 201
+    cookie, proof = sign_in(authenticated_gateway, tenants.tokens["edit"])
+    with authenticated_gateway.client(headers=cookie | proof) as http:
         who = http.get("/api/session").json()["user"]
-        assert http.post("/api/repositories", json=body, headers=CSRF_PROOF).status_code == 201
+        assert http.post("/api/repositories", json=body).status_code == 201
     api.delete(f"{REPOSITORIES.format(tenants.a.namespace)}/{name}")
 
     def written() -> list[str]:

@@ -20,7 +20,6 @@ from tests.localcluster.waiting import wait_until
 from tests.support.apiserver import SECRETS, ApiServer
 from tests.support.gateway import GatewayServer, serve_gateway
 from tests.support.openapi_contract import OpenApiContract
-from xapp_operator.gateway.auth import session_keys
 
 pytestmark = pytest.mark.integration
 
@@ -59,8 +58,18 @@ def replica(
 
 
 def sign_in(http: httpx.Client, token: str, **headers: str) -> httpx.Response:
+    """Sign in; from then on the client sends the proof, as a page does."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return http.post(SESSION, json={"token": token}, headers=named)
+    answer = http.post(SESSION, json={"token": token}, headers=named)
+    if answer.status_code == 201 and answer.json()["proof"] is not None:
+        http.headers["X-Session-Proof"] = answer.json()["proof"]
+    return answer
+
+
+def session_headers(http: httpx.Client) -> dict[str, str]:
+    """Return cookie and proof of a client that has signed in."""
+    cookie = f"xapp_session={http.cookies['xapp_session']}"
+    return {"Cookie": cookie, "X-Session-Proof": http.headers["X-Session-Proof"]}
 
 
 def attributes(answer: httpx.Response) -> set[str]:
@@ -77,14 +86,18 @@ def test_a_user_signs_in_reads_and_signs_out(http: httpx.Client, caller_factory:
     assert f"system:serviceaccounts:{caller_factory.namespace}" in answer.json()["groups"]
     assert answer.headers["Cache-Control"] == "no-store"
     assert token not in answer.headers["Set-Cookie"]
-    assert http.get(SESSION).json() == answer.json()
+    assert len(answer.json()["proof"]) >= 43
+    assert answer.json()["proof"] not in answer.headers["Set-Cookie"]
+    assert http.get(SESSION).json() == {name: value for name, value in answer.json().items() if name != "proof"}
     assert http.get("/api/xapps", params={"namespace": caller_factory.namespace}).status_code == 200
     assert http.get("/api/xapps", params={"namespace": "default"}).status_code == 403
-    assert http.delete(SESSION).status_code == 403
-    left = http.delete(SESSION, headers={"Origin": str(http.base_url).rstrip("/")})
+    stolen = session_headers(http)
+    left = http.delete(SESSION)
     assert left.status_code == 204
     assert "max-age=0" in attributes(left)
     assert http.get(SESSION).status_code == 401
+    ended = http.get(SESSION, headers=stolen)
+    assert (ended.status_code, ended.json()["type"]) == (401, "urn:xapp-operator:problem:session-ended")
 
 
 def test_the_cookie_is_http_only_same_site_and_expires_with_the_token(http: httpx.Client, token: str) -> None:
@@ -97,17 +110,28 @@ def test_the_cookie_is_http_only_same_site_and_expires_with_the_token(http: http
     assert not any(each.startswith("domain") for each in found)
 
 
-def test_the_cookie_is_secure_when_the_browser_uses_https(
+def test_the_cookie_is_for_https_only_when_the_browser_uses_https(
     http: httpx.Client, token: str, replica: Callable[..., GatewayServer]
 ) -> None:
     origin = str(http.base_url).rstrip("/").replace("http:", "https:")
 
-    assert "secure" in attributes(sign_in(http, token, Origin=origin))
-    assert "secure" not in attributes(sign_in(http, token, X_Forwarded_Proto="https"))
+    def name_and_attributes(answer: httpx.Response) -> tuple[str, set[str]]:
+        return answer.headers["Set-Cookie"].partition("=")[0], attributes(answer)
+
+    name, found = name_and_attributes(sign_in(http, token, Origin=origin))
+    assert (name, {"secure", "httponly", "samesite=strict", "path=/"} < found) == ("__Host-xapp_session", True)
+    name, found = name_and_attributes(sign_in(http, token, X_Forwarded_Proto="https"))
+    assert (name, "secure" in found) == ("xapp_session", False)
     with replica(trust_forwarded_proto=True, session_max_seconds=60).client() as behind:
-        found = attributes(sign_in(behind, token, X_Forwarded_Proto="https"))
-        assert {"secure", "max-age=60"} < found
-        assert "secure" not in attributes(sign_in(behind, token))
+        signed_in = sign_in(behind, token, X_Forwarded_Proto="https")
+        name, found = name_and_attributes(signed_in)
+        assert (name, {"secure", "max-age=60"} < found) == ("__Host-xapp_session", True)
+        value = signed_in.headers["Set-Cookie"].partition("=")[2].partition(";")[0]
+        behind.cookies.clear()
+        for cookie, status in (("__Host-xapp_session", 200), ("xapp_session", 401)):
+            headers = {"Cookie": f"{cookie}={value}", "X-Forwarded-Proto": "https"}
+            assert behind.get(SESSION, headers=headers).status_code == status
+        assert name_and_attributes(sign_in(behind, token))[0] == "xapp_session"
 
 
 @pytest.mark.parametrize(
@@ -168,49 +192,69 @@ def test_a_session_ends_when_the_cluster_rejects_its_token(
     http: httpx.Client, api: ApiServer, caller_factory: CallerFactory, token: str
 ) -> None:
     sign_in(http, token)
-    cookie = http.cookies["xapp_session"]
+    headers = session_headers(http)
     api.delete(f"{ACCOUNTS.format(caller_factory.namespace)}/jane")
 
     def refused() -> httpx.Response | None:
-        answer = http.get("/api/xapps", headers={"Cookie": f"xapp_session={cookie}"})
+        answer = http.get("/api/xapps", headers=headers)
         return answer if answer.status_code == 401 else None
 
     answer = wait_until(refused, timeout=60, what="the token to end")
     assert "max-age=0" in attributes(answer)
 
 
-def test_every_replica_with_the_keys_accepts_a_session(
-    api: ApiServer, token: str, replica: Callable[..., GatewayServer], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def shared_secret(api: ApiServer) -> Iterator[str]:
+    """The name of a Secret for the sessions of one test."""
     name = f"session-{secrets.token_hex(4)}"
-    path = f"{SECRETS.format(SYSTEM)}/{name}"
-    one, two = replica(session_secret=name), replica(session_secret=name)
-    try:
-        with one.client() as first, two.client() as second:
-            sign_in(first, token)
-            cookie = {"Cookie": f"xapp_session={first.cookies['xapp_session']}"}
-            assert second.get(SESSION, headers=cookie).status_code == 200
-            data = api.get(path)["data"]
-            assert len(data) == 1
-            assert len(base64.b64decode(next(iter(data.values())))) == 32
+    yield name
+    api.delete(f"{SECRETS.format(SYSTEM)}/{name}")
 
-            monkeypatch.setattr(session_keys, "KEY_REFRESH_SECONDS", 0.0)
-            newer = str(int(next(iter(data))) + 1)
-            api.patch(path, {"data": {newer: base64.b64encode(secrets.token_bytes(32)).decode()}})
-            sign_in(first, token)
-            rotated = {"Cookie": f"xapp_session={first.cookies['xapp_session']}"}
-            assert rotated != cookie
-            for each in (cookie, rotated):
-                assert second.get(SESSION, headers=each).status_code == 200
 
-            api.patch(path, {"data": {next(iter(data)): None}})
-            assert second.get(SESSION, headers=cookie).status_code == 401
-            assert second.get(SESSION, headers=rotated).status_code == 200
-            api.delete(path)
-            assert second.get(SESSION, headers=rotated).status_code == 401
-            assert sign_in(second, token).status_code == 201
-    finally:
+def test_two_replicas_share_sessions_and_keys_that_rotate(
+    api: ApiServer, token: str, replica: Callable[..., GatewayServer], shared_secret: str
+) -> None:
+    path = f"{SECRETS.format(SYSTEM)}/{shared_secret}"
+    one, two = replica(session_secret=shared_secret), replica(session_secret=shared_secret)
+    with one.client() as first, two.client() as second:
+        sign_in(first, token)
+        before = session_headers(first)
+        assert second.get(SESSION, headers=before).status_code == 200
+        ((name, key),) = api.get(path)["data"].items()
+        assert len(base64.b64decode(key)) == 32
+
+        # The same key, as if it had been made two days ago.
+        old = str(int(name) - 2 * 24 * 3600)
+        api.patch(path, {"data": {name: None, old: key}})
+        wait_until(lambda: second.get(SESSION, headers=before).status_code == 401, timeout=60, what="the key to go")
+        names = set(api.get(path)["data"])
+        assert len(names - {old}) == 1
+        sign_in(first, token)
+        after = session_headers(first)
+        assert after["Cookie"].startswith(f"xapp_session={max(map(int, names))}.")
+        assert second.get(SESSION, headers=after).status_code == 200
+        assert set(api.get(path)["data"]) == names
+
         api.delete(path)
+        wait_until(lambda: second.get(SESSION, headers=after).status_code == 401, timeout=60, what="sessions to end")
+        assert sign_in(second, token).status_code == 201
+
+
+def test_no_replica_accepts_a_session_after_the_answer_to_its_sign_out(
+    token: str, replica: Callable[..., GatewayServer], shared_secret: str
+) -> None:
+    one, two = replica(session_secret=shared_secret), replica(session_secret=shared_secret)
+    with one.client() as first, two.client() as second:
+        sign_in(first, token)
+        ended = session_headers(first)
+        sign_in(second, token)
+        for http in (first, second):
+            assert http.get(SESSION, headers=ended).status_code == 200
+        assert first.delete(SESSION, headers=ended).status_code == 204
+        for http in (second, first):
+            answer = http.get(SESSION, headers=ended)
+            assert (answer.status_code, answer.json()["title"]) == (401, "Session ended")
+        assert second.get(SESSION).status_code == 200
 
 
 def test_a_missing_namespace_for_the_keys_is_reported_and_tokens_still_work(
@@ -225,37 +269,38 @@ def test_a_missing_namespace_for_the_keys_is_reported_and_tokens_still_work(
 
 def test_sessions_are_404_without_authentication(gateway: GatewayServer) -> None:
     with gateway.client(event_hooks={"response": [OpenApiContract.from_gateway(gateway).check_response]}) as http:
-        nobody: dict[str, Any] = {"user": None, "groups": [], "auth": "none"}
+        nobody: dict[str, Any] = {"user": None, "groups": [], "auth": "none", "expiresAt": None}
         assert http.get(SESSION).json() == nobody
         signed_in = sign_in(http, "anything")
-        assert (signed_in.status_code, signed_in.json()) == (201, nobody)
+        assert (signed_in.status_code, signed_in.json()) == (201, {**nobody, "proof": None})
         assert "Set-Cookie" not in signed_in.headers
         assert http.get("/api/xapps", headers={"Cookie": "xapp_session=garbled"}).status_code == 200
         assert http.delete(SESSION).status_code == 204
 
 
-def test_keys_tokens_and_cookies_are_not_logged(
-    api: ApiServer, token: str, replica: Callable[..., GatewayServer], capfd: pytest.CaptureFixture[str]
+def test_keys_tokens_cookies_and_proofs_are_not_logged(
+    api: ApiServer,
+    token: str,
+    replica: Callable[..., GatewayServer],
+    shared_secret: str,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
-    name = f"session-{secrets.token_hex(4)}"
-    path = f"{SECRETS.format(SYSTEM)}/{name}"
-    try:
-        with replica(session_secret=name).client() as http:
-            sign_in(http, token)
-            cookie = http.cookies["xapp_session"]
-            http.get(SESSION)
-            http.post("/api/repositories", json={"name": "x"})
-            http.get(SESSION, headers={"Cookie": f"xapp_session={cookie[:-1]}"})
-        keys = api.get(path)["data"].values()
-        output = capfd.readouterr()
-        for secret in (token, cookie, cookie[:-1], *keys):
-            assert secret not in output.out + output.err
-        assert re.search("session keys created", output.out + output.err)
-    finally:
-        api.delete(path)
+    with replica(session_secret=shared_secret).client() as http:
+        sign_in(http, token)
+        headers = session_headers(http)
+        cookie, proof = headers["Cookie"].partition("=")[2], headers["X-Session-Proof"]
+        http.get(SESSION)
+        http.post("/api/repositories", json={"name": "x"})
+        http.get(SESSION, headers={"Cookie": f"xapp_session={cookie[:-1]}"})
+        http.delete(SESSION)
+    keys = api.get(f"{SECRETS.format(SYSTEM)}/{shared_secret}")["data"].values()
+    output = capfd.readouterr()
+    for secret in (token, cookie, cookie[:-1], proof, *keys):
+        assert secret not in output.out + output.err
+    assert re.search("session keys created", output.out + output.err)
 
 
 def test_the_role_of_the_gateway_grants_only_the_session_secret(api: ApiServer, user_roles: None) -> None:
     role = api.get(f"/apis/rbac.authorization.k8s.io/v1/namespaces/{SYSTEM}/roles/xapp-gateway-session")
-    named = [rule.get("resourceNames") for rule in role["rules"] if "get" in rule["verbs"]]
-    assert named == [["xapp-gateway-session"]]
+    named = [(rule.get("resourceNames"), rule["verbs"]) for rule in role["rules"] if rule["verbs"] != ["create"]]
+    assert named == [(["xapp-gateway-session"], ["get", "patch"])]

@@ -8,6 +8,7 @@ import pytest
 from xapp_operator.errors import (
     AccessDenied,
     AlreadyExists,
+    ApiOverloaded,
     ApiUnavailable,
     Conflict,
     FieldError,
@@ -47,10 +48,10 @@ def answer(code: int, message: str, *, reason: str = "", details: dict[str, obje
         (413, "limit is 3145728", "RequestEntityTooLarge", {}, Invalid, True),
         (422, "is invalid", "Invalid", {}, Invalid, True),
         (400, 'strict decoding error: unknown field "spec.foo"', "BadRequest", {}, Invalid, True),
-        (429, "too many requests", "TooManyRequests", {}, ApiUnavailable, False),
+        (429, "too many requests", "TooManyRequests", {}, ApiOverloaded, False),
         (500, "etcdserver: leader changed", "InternalError", {}, KubeError, False),
         (503, "apiserver is shutting down", "ServiceUnavailable", {}, ApiUnavailable, False),
-        (504, "request timed out", "Timeout", {}, ApiUnavailable, False),
+        (504, "request timed out", "Timeout", {}, ApiOverloaded, False),
     ],
 )
 def test_each_status_has_its_error_and_keeps_the_message(

@@ -18,13 +18,17 @@ from typing import Final, NamedTuple
 from cachetools import LRUCache
 
 from xapp_operator.common.single_flight import SingleFlight
-from xapp_operator.errors import ApiUnavailable
+from xapp_operator.errors import ApiOverloaded, ApiUnavailable
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import Resource
 
 REVIEW_SECONDS: Final = 10.0
 STALE_REVIEW_SECONDS: Final = 300.0
-"""Reviews up to this age are used while the API server is away, so that the last known list stays readable."""
+"""Reviews up to this age are used while the API server is away, so that the last known list stays readable.
+
+Not when it refuses or delays requests (ApiOverloaded): a caller who lost a permission could keep it by overloading the
+API server with their own requests.
+"""
 REVIEW_CACHE_SIZE: Final = 10_000
 NAMESPACE_NAME_MAX: Final = 63
 """Characters of a namespace's name (RFC 1123); a review of a longer name is not cached."""
@@ -87,20 +91,27 @@ class AccessReviews:
         resource: Resource,
         namespace: str | None,
         subresource: str | None = None,
+        max_age_seconds: float | None = None,
     ) -> bool:
         """Tell whether the API server allows it; `namespace` None means all namespaces.
+
+        A review that is older than `max_age_seconds`, by default REVIEW_SECONDS, is repeated.
 
         Raises:
             Unauthenticated: when the API server does not accept the token.
             ApiUnavailable: when it does not respond and there is no review of the last STALE_REVIEW_SECONDS.
+            ApiOverloaded: when it refuses to answer now.
         """
         key = _ReviewKey(_token_digest(token), verb, resource.group_resource, subresource, namespace)
         known = self._reviews.get(key)
         now = time.monotonic()
-        if known is not None and now - known.reviewed_at < REVIEW_SECONDS:
+        max_age = REVIEW_SECONDS if max_age_seconds is None else max_age_seconds
+        if known is not None and now - known.reviewed_at < max_age:
             return known.allowed
         try:
             return await self._running_reviews.run(key, lambda: self._review(client, key, resource))
+        except ApiOverloaded:
+            raise
         except ApiUnavailable:
             if known is not None and now - known.reviewed_at < STALE_REVIEW_SECONDS:
                 return known.allowed
@@ -135,6 +146,8 @@ class AccessReviews:
         while True:
             try:
                 found = await self._running_namespace_reviews.run(key, review)
+            except ApiOverloaded:
+                raise
             except ApiUnavailable:
                 if known is not None and age < STALE_REVIEW_SECONDS:
                     return known.allowed

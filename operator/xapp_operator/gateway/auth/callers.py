@@ -1,24 +1,32 @@
 """Authentication: the `Caller` of a request, their permissions, and the client that acts as them.
 
-With `XAPP_AUTH=kubernetes` the caller is the user of the bearer token, or of the token in the session cookie. Writes
-are made with the token, so RBAC, admission and the audit log see the user. Reads from memory need a
-SelfSubjectAccessReview with the token. With `XAPP_AUTH=none`, allowed on loopback only, everyone acts as the gateway.
+With `XAPP_AUTH=kubernetes` the caller is the user of the bearer token, or of the token in the session cookie, which
+counts only together with the proof of the session. Writes are made with the token, so RBAC, admission and the audit log
+see the user. Reads from memory need a SelfSubjectAccessReview with the token. With `XAPP_AUTH=none`, allowed on
+loopback only, everyone acts as the gateway.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from starlette.requests import HTTPConnection
 
 from xapp_operator.config import Settings
 from xapp_operator.domain.address_rule import is_loopback
-from xapp_operator.errors import AccessDenied, RequestRefused, Unauthenticated, XAppError
+from xapp_operator.errors import AccessDenied, InsecureSession, SessionProofRequired, Unauthenticated, XAppError
 from xapp_operator.gateway.auth.access_reviews import AccessReviews
-from xapp_operator.gateway.auth.session_cookies import CLEAR_COOKIE_HEADERS, read_session_cookie
-from xapp_operator.gateway.auth.session_keys import SessionKeys
-from xapp_operator.gateway.http.origins import SAFE_METHODS, proves_same_origin
+from xapp_operator.gateway.auth.session_cookies import (
+    COOKIE_NAME,
+    HOST_COOKIE_NAME,
+    Session,
+    clear_cookie_headers,
+    read_proof,
+    read_session_cookie,
+)
+from xapp_operator.gateway.auth.sessions import Sessions
+from xapp_operator.gateway.http.origins import is_https, is_loopback_connection, page_uses_https
 from xapp_operator.gateway.http.problems import UNAUTHENTICATED_HEADERS
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import XAPPS, Resource
@@ -26,7 +34,19 @@ from xapp_operator.kube.resources import XAPPS, Resource
 _AUTHORIZATION: Final = "authorization"
 _SCHEME: Final = "bearer"
 _SESSION: Final = "xapp_operator.session"
-"""Key of a request's scope: the token of its session, or the error of unsealing it."""
+"""Key of a request's scope: its session, or the error of opening it."""
+
+RECHECK_MAX_AGE_SECONDS: Final = 1.0
+"""Checks of long responses repeat reviews that are older, so that responses of one caller share a review."""
+
+
+class Permission(NamedTuple):
+    """What a caller needs for a request; `namespace` None means all namespaces."""
+
+    verb: str
+    namespace: str | None
+    resource: Resource = XAPPS
+    subresource: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,26 +57,52 @@ class Caller:
     mode: Literal["kubernetes", "none"]
     access_reviews: AccessReviews
     token: str = ""
+    session: Session | None = None
+    sessions: Sessions | None = None
 
     async def is_allowed(
-        self, verb: str, *, namespace: str | None, resource: Resource = XAPPS, subresource: str | None = None
+        self,
+        verb: str,
+        *,
+        namespace: str | None,
+        resource: Resource = XAPPS,
+        subresource: str | None = None,
+        max_age_seconds: float | None = None,
     ) -> bool:
         """Tell whether the caller may `verb` the resource in a namespace, or in all of them."""
         if self.mode == "none":
             return True
         return await self.access_reviews.is_allowed(
-            self.client, self.token, verb, resource=resource, namespace=namespace, subresource=subresource
+            self.client,
+            self.token,
+            verb,
+            resource=resource,
+            namespace=namespace,
+            subresource=subresource,
+            max_age_seconds=max_age_seconds,
         )
 
     async def require_allowed(
-        self, verb: str, *, namespace: str | None, resource: Resource = XAPPS, subresource: str | None = None
+        self,
+        verb: str,
+        *,
+        namespace: str | None,
+        resource: Resource = XAPPS,
+        subresource: str | None = None,
+        max_age_seconds: float | None = None,
     ) -> None:
         """Refuse what the caller may not do, whether the namespace exists or not.
 
         Raises:
             AccessDenied: names the missing permission.
         """
-        if await self.is_allowed(verb, namespace=namespace, resource=resource, subresource=subresource):
+        if await self.is_allowed(
+            verb,
+            namespace=namespace,
+            resource=resource,
+            subresource=subresource,
+            max_age_seconds=max_age_seconds,
+        ):
             return
         what = f"{resource.group_resource}/{subresource}" if subresource is not None else resource.group_resource
         where = f"in the namespace {namespace}" if namespace is not None else "in all namespaces"
@@ -101,6 +147,30 @@ class Caller:
         """
         await self.is_allowed("list", namespace=None)
 
+    async def recheck(self, *permissions: Permission) -> None:
+        """Check again what a long response or a WebSocket was allowed by; without permissions, only who the caller is.
+
+        Raises:
+            SessionEnded: when the session has expired or was signed out.
+            Unauthenticated: when the API server no longer accepts the token.
+            AccessDenied: when a permission was revoked.
+            ApiUnavailable: when none of that can be known.
+        """
+        if self.mode == "none":
+            return
+        if self.session is not None and self.sessions is not None:
+            await self.sessions.require_open(self.session)
+        if not permissions:
+            await self.is_allowed("list", namespace=None, max_age_seconds=RECHECK_MAX_AGE_SECONDS)
+        for each in permissions:
+            await self.require_allowed(
+                each.verb,
+                namespace=each.namespace,
+                resource=each.resource,
+                subresource=each.subresource,
+                max_age_seconds=RECHECK_MAX_AGE_SECONDS,
+            )
+
 
 class Authenticator:
     def __init__(self, settings: Settings, kube: KubeClient) -> None:
@@ -109,25 +179,60 @@ class Authenticator:
         self._gateway_caller = (
             Caller(client=kube, mode="none", access_reviews=self._access_reviews) if settings.auth == "none" else None
         )
-        self.session_keys = SessionKeys(kube, settings)
+        self._trusts_forwarded_proto = settings.trust_forwarded_proto
+        self._allows_insecure_sessions = settings.insecure_sessions
+        self.sessions = Sessions(kube, settings)
 
     async def load_session(self, connection: HTTPConnection) -> None:
-        """Unseal the session cookie of a request without an Authorization header, for `get_caller`.
+        """Open the session of a request without an Authorization header, for `get_caller`.
 
-        If the request is then answered with a 401, the response clears the cookie.
+        If the request is then answered with a 401, the response clears the cookie. But not if only the proof is
+        missing: pages on other ports of this host can send the cookie, and would sign the user out.
         """
         if self._gateway_caller is not None or _AUTHORIZATION in connection.headers:
             return
-        session: str | XAppError
+        names = self._cookie_names(connection)
+        session: Session | XAppError
+        name = names[0]
         try:
-            cookie = read_session_cookie(connection.headers)
-            if cookie is None:
+            found = read_session_cookie(connection.headers, names=names)
+            if found is None:
                 return
-            session = await self.session_keys.unseal(cookie)
+            name, cookie = found
+            session = await self.sessions.open(cookie, proof=read_proof(connection))
         except XAppError as error:
             session = error
         connection.scope[_SESSION] = session
-        connection.scope[UNAUTHENTICATED_HEADERS] = CLEAR_COOKIE_HEADERS
+        if not isinstance(session, SessionProofRequired):
+            connection.scope[UNAUTHENTICATED_HEADERS] = clear_cookie_headers(name)
+
+    def get_session(self, connection: HTTPConnection) -> Session | None:
+        """Return the session that signs a request in, or None without a valid one."""
+        found = connection.scope.get(_SESSION)
+        return found if isinstance(found, Session) else None
+
+    def require_session_allowed(self, connection: HTTPConnection) -> bool:
+        """Refuse to sign in where others can read along; return whether the cookie is for https.
+
+        Raises:
+            InsecureSession: for plain http from another machine, unless XAPP_INSECURE_SESSIONS allows it.
+        """
+        if is_https(connection, trust_forwarded_proto=self._trusts_forwarded_proto) or page_uses_https(connection):
+            return True
+        if self._allows_plain_http(connection):
+            return False
+        raise InsecureSession(
+            "sessions need https, except on this machine: use https, send the token as Authorization: Bearer with each "
+            "request, or let an administrator set XAPP_INSECURE_SESSIONS"
+        )
+
+    def _cookie_names(self, connection: HTTPConnection) -> tuple[str, ...]:
+        if is_https(connection, trust_forwarded_proto=self._trusts_forwarded_proto):
+            return (HOST_COOKIE_NAME,)
+        return (COOKIE_NAME, HOST_COOKIE_NAME) if self._allows_plain_http(connection) else (HOST_COOKIE_NAME,)
+
+    def _allows_plain_http(self, connection: HTTPConnection) -> bool:
+        return self._allows_insecure_sessions or is_loopback_connection(connection)
 
     def get_caller(self, connection: HTTPConnection) -> Caller:
         """Return the caller, from the Authorization header or else from the session cookie.
@@ -135,15 +240,20 @@ class Authenticator:
         With `XAPP_AUTH=none` both are ignored.
 
         Raises:
-            Unauthenticated: without a bearer token, or when the session has ended.
-            RequestRefused: when a request that changes something is signed in by cookie and does not prove that it
-                comes from a page of this gateway (CSRF).
+            Unauthenticated: without a bearer token or a session, when the session has ended, or without its proof.
         """
         if self._gateway_caller is not None:
             return self._gateway_caller
-        token = self._header_token(connection) or self._session_token(connection)
+        token = self._header_token(connection)
+        session = self._require_session(connection) if token is None else None
+        token = token or (session.token if session is not None else "")
         return Caller(
-            client=self._kube.with_token(token), mode="kubernetes", access_reviews=self._access_reviews, token=token
+            client=self._kube.with_token(token),
+            mode="kubernetes",
+            access_reviews=self._access_reviews,
+            token=token,
+            session=session,
+            sessions=self.sessions,
         )
 
     def _header_token(self, connection: HTTPConnection) -> str | None:
@@ -155,17 +265,12 @@ class Authenticator:
             raise _missing_token_error()
         return token.strip()
 
-    def _session_token(self, connection: HTTPConnection) -> str:
+    def _require_session(self, connection: HTTPConnection) -> Session:
         found = connection.scope.get(_SESSION)
         if isinstance(found, XAppError):
             raise found
-        if not isinstance(found, str):
+        if not isinstance(found, Session):
             raise _missing_token_error()
-        if connection.scope.get("method") not in SAFE_METHODS and not proves_same_origin(connection.headers):
-            raise RequestRefused(
-                "a session cookie alone may not change anything: send the request from a page of this gateway, with "
-                "the header X-Requested-With, or with a bearer token instead of the cookie"
-            )
         return found
 
 

@@ -1,55 +1,116 @@
 """The session cookie: a bearer token that only gateways can read, and only for a limited time.
 
-The token is sealed with Fernet, by keys that all replicas share. The server keeps nothing: the cluster decides at each
-use whether the token is still valid. The token is compressed first, because Fernet's base64 would otherwise make a
-token of TOKEN_MAX_BYTES longer than a cookie may be.
+The cookie is sealed with Fernet, by a key that all replicas share and that the cookie names. It also holds the digest
+of the session's proof: browsers send a cookie to every port of a host, so a request must prove that it comes from a
+page that knows more than the cookie. The token is compressed, because Fernet's base64 would otherwise make a token of
+TOKEN_MAX_BYTES longer than a cookie may be.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
+import hmac
 import re
+import secrets
+import struct
 import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 import orjson
-from cryptography.fernet import InvalidToken, MultiFernet
+from cryptography.fernet import Fernet, InvalidToken
 from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
 from xapp_operator.errors import SessionEnded
 
+HOST_COOKIE_NAME: Final = "__Host-xapp_session"
+"""The cookie over https: browsers accept this prefix only with Secure, and only from the host itself (RFC 6265bis)."""
+
 COOKIE_NAME: Final = "xapp_session"
+"""The cookie over http, where browsers refuse the prefix."""
+
 TOKEN_MAX_BYTES: Final = 3000
 """Browsers store cookies of up to 4,096 bytes, name included (RFC 6265, 6.1)."""
 
+PROOF_HEADER: Final = "x-session-proof"
+SESSION_SUBPROTOCOL: Final = "session.xapp-operator.io"
+"""The subprotocol of a WebSocket whose page sends a proof, if the xApp selects none of the others."""
+
+PROOF_SUBPROTOCOL_PREFIX: Final = f"proof.{SESSION_SUBPROTOCOL}."
+"""Before the proof in a WebSocket's subprotocols, because a browser cannot set headers there."""
+
+ID_BYTES: Final = 16
+OWNER_BYTES: Final = 12
+_PROOF_BYTES: Final = 32
 _JWT_PARTS: Final = 3
-_SEALED: Final = re.compile(r"gAAAA[A-Za-z0-9_-]{90,4090}")
-"""A Fernet token: version 0x80, a 64-bit time before 2106, and at least an IV, a block and a MAC, in base64."""
+_SEALED: Final = re.compile(r"(\d{1,11})\.(gAAAA[A-Za-z0-9_-]{90,4050})", re.ASCII)
+"""Name of the key, and a Fernet token: version 0x80, a 64-bit time before 2106, an IV, blocks and a MAC, in base64."""
+
+_HEAD: Final = struct.Struct(f">{ID_BYTES}s{OWNER_BYTES}s{OWNER_BYTES}sII32s")
 
 
-def seal(token: str, *, keys: MultiFernet, expires: int) -> str:
-    """Return the cookie value that holds `token` until `expires` (seconds since 1970)."""
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What a cookie holds. Times are seconds since 1970; `user` and `group` are digests."""
+
+    key_name: int
+    id: bytes
+    user: bytes
+    group: bytes
+    issued_at: int
+    expires: int
+    proof_digest: bytes = field(repr=False)
+    token: str = field(repr=False)
+
+    def is_proved_by(self, proof: str) -> bool:
+        """Return whether `proof` is the one that was returned with the cookie, in constant time."""
+        return hmac.compare_digest(proof_digest(proof), self.proof_digest)
+
+
+def make_proof() -> str:
+    """Return a new proof: visible ASCII that may stand in a header and in the name of a subprotocol."""
+    return secrets.token_urlsafe(_PROOF_BYTES)
+
+
+def proof_digest(proof: str) -> bytes:
+    return hashlib.sha256(proof.encode("utf-8", "surrogateescape")).digest()
+
+
+def seal(session: Session, *, key: Fernet) -> str:
+    """Return the cookie value that holds a session; `key` is the one that it names."""
+    head = _HEAD.pack(session.id, session.user, session.group, session.issued_at, session.expires, session.proof_digest)
+    sealed = key.encrypt(head + zlib.compress(session.token.encode("ascii"), level=9)).decode()
     # Without base64 padding: a cookie value that contains `=` needs quotes.
-    return keys.encrypt(zlib.compress(f"{expires}:{token}".encode("ascii"), level=9)).decode().rstrip("=")
+    return f"{session.key_name}.{sealed.rstrip('=')}"
 
 
-def is_sealed(cookie: str) -> bool:
-    """Return whether a cookie value has the format that `seal` returns; this needs no keys."""
-    return _SEALED.fullmatch(cookie) is not None
+def key_name_of(cookie: str) -> int | None:
+    """Return the name of the key in a cookie value, or None for a value that `seal` never returns."""
+    found = _SEALED.fullmatch(cookie)
+    return None if found is None else int(found[1])
 
 
-def unseal(cookie: str, *, keys: MultiFernet) -> tuple[str, int]:
-    """Return the token in a cookie value and when the session expires (seconds since 1970).
+def unseal(cookie: str, *, keys: Mapping[int, Fernet]) -> Session:
+    """Return the session in a cookie value, which may have expired.
 
     Raises:
-        InvalidToken: for anything that `seal` did not return for one of `keys`.
+        SessionEnded: for anything that `seal` did not return for one of `keys`.
     """
-    if not is_sealed(cookie):
-        raise InvalidToken
-    expires, _, token = zlib.decompress(keys.decrypt(cookie + "=" * (-len(cookie) % 4))).decode("ascii").partition(":")
-    return token, int(expires)
+    found = _SEALED.fullmatch(cookie)
+    if found is None or (key := keys.get(int(found[1]))) is None:
+        raise session_ended_error()
+    try:
+        opened = key.decrypt(found[2] + "=" * (-len(found[2]) % 4))
+    except InvalidToken:
+        raise session_ended_error() from None
+    session_id, user, group, issued_at, expires, digest = _HEAD.unpack_from(opened)
+    token = zlib.decompress(opened[_HEAD.size :]).decode("ascii")
+    return Session(int(found[1]), session_id, user, group, issued_at, expires, digest, token)
 
 
 def session_ended_error() -> SessionEnded:
@@ -57,36 +118,51 @@ def session_ended_error() -> SessionEnded:
     return SessionEnded("the session has ended: sign in again, or send a bearer token of the cluster")
 
 
-def read_session_cookie(headers: Headers) -> str | None:
-    """Return the session cookie of a request, or None.
+def read_session_cookie(headers: Headers, *, names: Sequence[str]) -> tuple[str, str] | None:
+    """Return name and value of the session cookie of a request, or None; the first of `names` that is there counts.
 
     Raises:
-        SessionEnded: when there are several, because another server of the same host has set one.
+        SessionEnded: when there are several of that name, because another server of the same host has set one.
     """
-    found = [
-        value.strip()
+    pairs = [
+        (name.strip(), value.strip())
         for header in headers.getlist("cookie")
         for name, _, value in (pair.partition("=") for pair in header.split(";"))
-        if name.strip() == COOKIE_NAME
     ]
-    if len(found) > 1:
-        raise session_ended_error()
-    return found[0] if found else None
+    for wanted in names:
+        found = [pair for pair in pairs if pair[0] == wanted]
+        if len(found) > 1:
+            raise session_ended_error()
+        if found:
+            return found[0]
+    return None
+
+
+def read_proof(connection: HTTPConnection) -> str:
+    """Return the proof of a request, empty if it has none or several.
+
+    It is in a header, or in a subprotocol of a WebSocket.
+    """
+    found = connection.headers.getlist(PROOF_HEADER)
+    if not found:
+        offered: list[str] = connection.scope.get("subprotocols", [])
+        found = [
+            each.removeprefix(PROOF_SUBPROTOCOL_PREFIX) for each in offered if each.startswith(PROOF_SUBPROTOCOL_PREFIX)
+        ]
+    return found[0] if len(found) == 1 else ""
 
 
 def set_session_cookie(response: Response, value: str, *, seconds: int, secure: bool) -> None:
-    """Make the browser keep the session for `seconds`."""
-    response.set_cookie(COOKIE_NAME, value, max_age=seconds, path="/", secure=secure, httponly=True, samesite="strict")
+    """Make the browser keep the session for `seconds`; `secure` for https."""
+    name = HOST_COOKIE_NAME if secure else COOKIE_NAME
+    response.set_cookie(name, value, max_age=seconds, path="/", secure=secure, httponly=True, samesite="strict")
 
 
-def _clear_cookie_headers() -> dict[str, str]:
+def clear_cookie_headers(name: str) -> dict[str, str]:
+    """Return the headers that make the browser delete a session cookie."""
     response = Response()
-    response.delete_cookie(COOKIE_NAME, path="/", httponly=True, samesite="strict")
+    response.delete_cookie(name, path="/", secure=name == HOST_COOKIE_NAME, httponly=True, samesite="strict")
     return {"Set-Cookie": response.headers["set-cookie"]}
-
-
-CLEAR_COOKIE_HEADERS: Final = _clear_cookie_headers()
-"""Headers that make the browser delete its session cookie."""
 
 
 def jwt_expiry(token: str) -> int | None:

@@ -141,11 +141,17 @@ def build_openapi(app: FastAPI, *, session_cookie: str | None, schemas: Mapping[
                 "type": "apiKey",
                 "in": "cookie",
                 "name": session_cookie,
-                "description": "Set by POST /api/session. A request that changes something also needs a proof: an "
-                "Origin of this gateway, or the header X-Requested-With.",
+                "description": "Set by POST /api/session. Over https, its name begins with __Host-.",
+            },
+            "sessionProof": {
+                "type": "apiKey",
+                "in": "header",
+                "name": "X-Session-Proof",
+                "description": "The `proof` in the response of POST /api/session; the cookie counts only with it. "
+                "Browsers send it for a WebSocket as the subprotocol proof.session.xapp-operator.io.<proof>.",
             },
         }
-        document["security"] = [{"bearer": []}, {"session": []}]
+        document["security"] = [{"bearer": []}, {"session": [], "sessionProof": []}]
     return document
 
 

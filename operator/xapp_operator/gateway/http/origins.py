@@ -1,23 +1,22 @@
-"""Origins of browser requests, to prevent cross-site request forgery (CSRF).
+"""Where a request comes from: its origin, its scheme, this machine or another.
 
-The middleware refuses requests of other origins in every mode. A caller who signs in with a cookie, which browsers send
-by themselves, must also prove that the request comes from a page of this gateway.
+The middleware refuses requests of other origins in every mode, to prevent cross-site request forgery (CSRF). A session
+also needs a proof with each request, which pages of other origins do not know.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
+
+from xapp_operator.domain.address_rule import is_loopback
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 """Methods that change nothing (RFC 9110, 9.2.1)."""
 
-CSRF_HEADER: Final = "x-requested-with"
-"""A page of another origin may set this header only after a CORS preflight, which this gateway never allows."""
-
 _DEFAULT_PORTS: Final = {"http": "80", "https": "443"}
-_SAME_ORIGIN: Final = "same-origin"
+_SECURE_SCHEMES: Final = frozenset({"https", "wss"})
 
 
 def host_without_port(host: str) -> str:
@@ -36,18 +35,25 @@ def is_same_origin(origin: str, host: str) -> bool:
     return _normalize_authority(authority, default) == _normalize_authority(host.lower(), default)
 
 
-def proves_same_origin(headers: Headers) -> bool:
-    """Tell whether no page of another origin can have sent the request.
-
-    SameSite=Strict is not enough: to a browser, every port of a host is the same site, and xApps have NodePorts.
-    """
-    if CSRF_HEADER in headers:
+def is_https(connection: HTTPConnection, *, trust_forwarded_proto: bool) -> bool:
+    """Tell whether the request came over https, to this gateway or to a trusted proxy in front of it."""
+    if connection.scope["scheme"] in _SECURE_SCHEMES:
         return True
-    fetched_from = headers.getlist("sec-fetch-site")
-    if fetched_from:
-        return fetched_from == [_SAME_ORIGIN]
-    origins, hosts = headers.getlist("origin"), headers.getlist("host")
-    return len(origins) == len(hosts) == 1 and is_same_origin(origins[0], hosts[0])
+    return trust_forwarded_proto and connection.headers.get("x-forwarded-proto", "").lower() == "https"
+
+
+def page_uses_https(connection: HTTPConnection) -> bool:
+    """Tell whether a browser says that the page of the request came over https, perhaps from a proxy in front."""
+    return connection.headers.get("origin", "").lower().startswith("https://")
+
+
+def is_loopback_connection(connection: HTTPConnection) -> bool:
+    """Tell whether the request stayed on this machine: by its sender, and by the name that the sender used.
+
+    Behind a proxy on the same machine, the sender is loopback, but the name is not.
+    """
+    host = host_without_port(connection.headers.get("host", ""))
+    return connection.client is not None and is_loopback(connection.client.host) and is_loopback(host)
 
 
 def _normalize_authority(authority: str, default: str) -> str:

@@ -18,6 +18,7 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 
 from xapp_operator.errors import (
+    ApiUnavailable,
     ContentTooLarge,
     FieldError,
     GatewayNotFound,
@@ -105,7 +106,7 @@ def request_path(request: HTTPConnection) -> str:
 def _problem_headers(error: XAppError, request: HTTPConnection) -> dict[str, str]:
     if isinstance(error, Unauthenticated):
         return {"WWW-Authenticate": 'Bearer realm="xapp-operator"', **request.scope.get(UNAUTHENTICATED_HEADERS, {})}
-    if isinstance(error, NotReady):
+    if isinstance(error, NotReady | ApiUnavailable):
         return {"Retry-After": str(RETRY_AFTER_SECONDS)}
     if isinstance(error, ContentTooLarge):
         return {"Connection": "close"}

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine, Mapping
-from typing import Final
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from typing import Final, TypeAlias
 
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
+from xapp_operator.errors import ApiOverloaded, XAppError
+
 HEARTBEAT_SECONDS: Final = 15.0
 RETRY_MILLISECONDS: Final = 2000
+RECHECK_SECONDS: Final = 15.0
+RECHECK_TIMEOUT_SECONDS: Final = 10.0
+"""A check that takes longer has failed: whoever slows down the API server must not keep a revoked permission by it."""
+
+FINAL_MESSAGE_SECONDS: Final = 1.0
+FINAL_MESSAGE: Final[Message] = {"type": "http.response.body", "body": b"", "more_body": False}
+
+Recheck: TypeAlias = Callable[[], Awaitable[None]]
+"""Checks again whether a response may go on; raises an XAppError if not."""
 
 _HEADERS: Final = {
     "Cache-Control": "no-store",
@@ -20,17 +31,40 @@ _HEADERS: Final = {
 }
 
 
-class BaseStreamingResponse(Response, ABC):
-    """A response of unknown length; it ends at once when the client disconnects."""
+async def recheck_until_refused(recheck: Recheck) -> XAppError:
+    """Call `recheck` every RECHECK_SECONDS; return the first error."""
+    while True:
+        await asyncio.sleep(RECHECK_SECONDS)
+        try:
+            async with asyncio.timeout(RECHECK_TIMEOUT_SECONDS):
+                await recheck()
+        except XAppError as error:
+            return error
+        except TimeoutError:
+            return ApiOverloaded("the permissions of this request could not be checked again in time: send it again")
 
-    def __init__(self, *, headers: Mapping[str, str] | None = None) -> None:
+
+class BaseStreamingResponse(Response, ABC):
+    """A response of unknown length; it ends when the client disconnects, or when `recheck` refuses it."""
+
+    ends_whole_when_refused = False
+    """Whether a response that `recheck` ends looks complete; otherwise its connection is aborted."""
+
+    def __init__(self, *, recheck: Recheck, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(headers={**_HEADERS, **(headers or {})})
+        self._recheck = recheck
         del self.headers["content-length"]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        sending, _ = await run_until_one_ends(self._send_all(send), wait_for_disconnect(receive))
+        sending, _, rechecking = await run_until_one_ends(
+            self._send_all(send), wait_for_disconnect(receive), recheck_until_refused(self._recheck)
+        )
         if not sending.cancelled():
             sending.result()
+        elif not rechecking.cancelled():
+            rechecking.result()
+            if self.ends_whole_when_refused:
+                await send_final_message(send)
 
     @abstractmethod
     async def send_body(self, send: Send) -> None:
@@ -39,12 +73,21 @@ class BaseStreamingResponse(Response, ABC):
     async def _send_all(self, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         await self.send_body(send)
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
+        await send(FINAL_MESSAGE)
 
 
 def body_message(body: bytes) -> Message:
     """Return the message for one chunk of a body; more chunks follow."""
     return {"type": "http.response.body", "body": body, "more_body": True}
+
+
+async def send_final_message(send: Send) -> None:
+    """End a body, unless the client has stopped reading."""
+    try:
+        async with asyncio.timeout(FINAL_MESSAGE_SECONDS):
+            await send(FINAL_MESSAGE)
+    except TimeoutError:
+        return
 
 
 async def run_until_one_ends(

@@ -21,7 +21,7 @@ _HOP_BY_HOP: Final = frozenset(
 _DROPPED_REQUEST_HEADERS: Final = frozenset(
     {
         *(b"host", b"expect", b"content-length"),
-        *(b"authorization", b"cookie", b"cookie2"),
+        *(b"authorization", b"cookie", b"cookie2", b"x-session-proof"),
         # The xApp sees another Host than the caller does, so it would take every Origin for a foreign one.
         b"origin",
         *(b"forwarded", b"x-real-ip", b"audit-id"),

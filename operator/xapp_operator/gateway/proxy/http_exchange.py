@@ -15,9 +15,9 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from xapp_operator.errors import UpstreamUnreachable
+from xapp_operator.errors import UpstreamUnreachable, XAppError
 from xapp_operator.gateway.http.problems import redact_path
-from xapp_operator.gateway.http.streaming import run_until_one_ends
+from xapp_operator.gateway.http.streaming import Recheck, recheck_until_refused, run_until_one_ends
 from xapp_operator.gateway.proxy.headers import forwarded_response_headers
 from xapp_operator.gateway.proxy.location_rewriter import LocationRewriter
 from xapp_operator.gateway.proxy.upstream import UpstreamResponse, timeout_error
@@ -87,29 +87,35 @@ class RequestBody:
 
 
 async def wait_for_response(
-    pending_response: Awaitable[UpstreamResponse], request_body: RequestBody, *, seconds: float
+    pending_response: Awaitable[UpstreamResponse], request_body: RequestBody, *, seconds: float, recheck: Recheck
 ) -> UpstreamResponse:
     """Return the response once it has started.
 
     Raises:
+        XAppError: when `recheck` refuses the request, whose body may take long.
         UpstreamTimeout: when there is no progress for `seconds` before that.
         ClientDisconnect: when the caller disconnects.
     """
     loop = asyncio.get_running_loop()
     response_task = asyncio.ensure_future(pending_response)
     disconnect_task = asyncio.create_task(request_body.disconnected.wait())
+    recheck_task = asyncio.create_task(recheck_until_refused(recheck))
     try:
         async with asyncio.timeout(seconds) as deadline:
             request_body.on_progress = lambda: deadline.reschedule(loop.time() + seconds)
-            await asyncio.wait({response_task, disconnect_task}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({response_task, disconnect_task, recheck_task}, return_when=asyncio.FIRST_COMPLETED)
     except TimeoutError:
         raise timeout_error(seconds) from None
     finally:
         request_body.on_progress = lambda: None
         disconnect_task.cancel()
+        recheck_task.cancel()
+        await asyncio.wait({recheck_task})
         if not response_task.done():
             response_task.cancel()
             await asyncio.gather(response_task, return_exceptions=True)
+    if not recheck_task.cancelled():
+        raise recheck_task.result()
     if response_task.cancelled() or (request_body.disconnected.is_set() and response_task.exception() is not None):
         raise ClientDisconnect
     response = response_task.result()
@@ -129,7 +135,9 @@ class StreamingProxyResponse(Response):
         request_body: RequestBody,
         stack: AsyncExitStack,
         is_head: bool,
+        recheck: Recheck,
     ) -> None:
+        self._recheck = recheck
         self.status_code = response.status
         self.background = None
         self._response = response
@@ -144,7 +152,11 @@ class StreamingProxyResponse(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async with self._stack:
-            send_task, _ = await run_until_one_ends(self._send_response(send), self._request_body.disconnected.wait())
+            send_task, _, recheck_task = await run_until_one_ends(
+                self._send_response(send),
+                self._request_body.disconnected.wait(),
+                recheck_until_refused(self._recheck),
+            )
             # Stopped before the final message, which the server needs to tell completion from a disconnect.
             completed = not send_task.cancelled() and send_task.exception() is None
             await self._request_body.stop()
@@ -152,13 +164,14 @@ class StreamingProxyResponse(Response):
             await send({"type": "http.response.body", "body": b"", "more_body": False})
             return
         error = None if send_task.cancelled() else send_task.exception()
+        refusal = None if recheck_task.cancelled() else recheck_task.result()
         if error is not None and not isinstance(error, UpstreamUnreachable | TimeoutError):
             raise error
         # Without the final message the connection is aborted, so no caller takes the partial body for a whole one.
         _log.info(
             "xApp response aborted",
             path=redact_path(scope["path"]),
-            reason="caller disconnected" if error is None else "caller stalled or xApp disconnected",
+            reason=_abort_reason(error, refusal),
         )
 
     async def _send_response(self, send: Send) -> None:
@@ -168,3 +181,9 @@ class StreamingProxyResponse(Response):
         async for chunk in self._response.chunks():
             async with asyncio.timeout(SEND_TIMEOUT_SECONDS):
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
+
+
+def _abort_reason(error: BaseException | None, refusal: object) -> str:
+    if error is not None:
+        return "caller stalled or xApp disconnected"
+    return f"no longer allowed: {refusal.title}" if isinstance(refusal, XAppError) else "caller disconnected"

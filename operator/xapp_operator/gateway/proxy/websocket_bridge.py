@@ -6,7 +6,9 @@ the other. Each end answers its own pings; close codes and reasons are forwarded
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Final
 
 from starlette.responses import Response
@@ -15,16 +17,24 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.frames import CloseCode
 
-from xapp_operator.gateway.http.streaming import run_until_one_ends
+from xapp_operator.gateway.auth.session_cookies import PROOF_SUBPROTOCOL_PREFIX, SESSION_SUBPROTOCOL
+from xapp_operator.gateway.http.streaming import (
+    FINAL_MESSAGE_SECONDS,
+    Recheck,
+    recheck_until_refused,
+    run_until_one_ends,
+)
 from xapp_operator.gateway.proxy.headers import forwarded_response_headers
 
 _TOKEN_PREFIX: Final = "base64url.bearer.authorization.k8s.io."  # noqa: S105 - a prefix that Kubernetes defines
+_SECRET_PREFIXES: Final = (_TOKEN_PREFIX, PROOF_SUBPROTOCOL_PREFIX)
+_REFUSED_REASON: Final = "the permission or the session has ended"
 _UNSENDABLE_CODES: Final = frozenset({CloseCode.NO_STATUS_RCVD, CloseCode.ABNORMAL_CLOSURE, CloseCode.TLS_HANDSHAKE})
 
 
 def forwarded_subprotocols(offered: Iterable[str]) -> list[str]:
-    """Return the subprotocols for the xApp, without the one in which Kubernetes clients send their token."""
-    return [each for each in offered if each and not each.startswith(_TOKEN_PREFIX)]
+    """Return the subprotocols for the xApp, without those in which callers send a token or the proof of a session."""
+    return [each for each in offered if each and each != SESSION_SUBPROTOCOL and not each.startswith(_SECRET_PREFIXES)]
 
 
 def denial_response(error: InvalidStatus) -> Response:
@@ -39,17 +49,40 @@ def denial_response(error: InvalidStatus) -> Response:
     return denial
 
 
-async def bridge_websockets(websocket: WebSocket, upstream: ClientConnection) -> None:
-    """Accept the caller's WebSocket and forward messages until one side closes; then close the other."""
+async def bridge_websockets(websocket: WebSocket, upstream: ClientConnection, *, recheck: Recheck) -> None:
+    """Accept the caller's WebSocket and forward messages until one side closes; then close the other.
+
+    When `recheck` refuses the caller, both are closed.
+    """
     try:
-        await websocket.accept(subprotocol=upstream.subprotocol)
-        tasks = await run_until_one_ends(_forward_to_xapp(websocket, upstream), _forward_to_caller(websocket, upstream))
+        await websocket.accept(subprotocol=upstream.subprotocol or _own_subprotocol(websocket))
+        *tasks, recheck_task = await run_until_one_ends(
+            _forward_to_xapp(websocket, upstream),
+            _forward_to_caller(websocket, upstream),
+            recheck_until_refused(recheck),
+        )
+        if not recheck_task.cancelled():
+            recheck_task.result()
+            await _close_refused(websocket)
         for task in tasks:
             error = None if task.cancelled() else task.exception()
             if error is not None and not isinstance(error, ConnectionClosed | WebSocketDisconnect):
                 raise error
     finally:
         await upstream.close()
+
+
+async def _close_refused(websocket: WebSocket) -> None:
+    if WebSocketState.DISCONNECTED in {websocket.client_state, websocket.application_state}:
+        return
+    with suppress(TimeoutError, WebSocketDisconnect):
+        async with asyncio.timeout(FINAL_MESSAGE_SECONDS):
+            await websocket.close(CloseCode.POLICY_VIOLATION, _REFUSED_REASON)
+
+
+def _own_subprotocol(websocket: WebSocket) -> str | None:
+    """Return the subprotocol to select if the xApp selects none: browsers fail without one of those they offered."""
+    return SESSION_SUBPROTOCOL if SESSION_SUBPROTOCOL in websocket.scope["subprotocols"] else None
 
 
 async def _forward_to_xapp(websocket: WebSocket, upstream: ClientConnection) -> None:

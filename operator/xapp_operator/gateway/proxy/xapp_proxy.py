@@ -17,6 +17,8 @@ from xapp_operator.config import Settings
 from xapp_operator.errors import XAppError
 from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.gateway.http.limits import ConcurrencyLimit
+from xapp_operator.gateway.http.origins import is_https
+from xapp_operator.gateway.http.streaming import Recheck
 from xapp_operator.gateway.proxy.headers import forwarded_request_headers, request_body_length
 from xapp_operator.gateway.proxy.http_exchange import RequestBody, StreamingProxyResponse, wait_for_response
 from xapp_operator.gateway.proxy.location_rewriter import LocationRewriter
@@ -35,6 +37,7 @@ class ProxyCall:
     caller: Caller
     target: ProxyTarget
     path: ProxyPath
+    recheck: Recheck
 
 
 class XAppProxy:
@@ -75,7 +78,10 @@ class XAppProxy:
             )
             pending_response = self.upstream.send(proxy_request, route=route, client=call.caller.client)
             response = await wait_for_response(
-                stack.enter_async_context(pending_response), request_body, seconds=self._timeout_seconds
+                stack.enter_async_context(pending_response),
+                request_body,
+                seconds=self._timeout_seconds,
+                recheck=call.recheck,
             )
             rewriter = LocationRewriter(
                 call.target,
@@ -86,7 +92,12 @@ class XAppProxy:
             )
             is_head = method == "HEAD"
             return StreamingProxyResponse(
-                response, rewriter=rewriter, request_body=request_body, stack=stack.pop_all(), is_head=is_head
+                response,
+                rewriter=rewriter,
+                request_body=request_body,
+                stack=stack.pop_all(),
+                is_head=is_head,
+                recheck=call.recheck,
             )
 
     async def forward_websocket(self, websocket: WebSocket, call: ProxyCall) -> None:
@@ -108,7 +119,7 @@ class XAppProxy:
             )
             route, client = self.upstream.route(call.target), call.caller.client
             upstream = await self.upstream.open_websocket(websocket_request, route=route, client=client)
-            await bridge_websockets(websocket, upstream)
+            await bridge_websockets(websocket, upstream, recheck=call.recheck)
 
     async def fetch_json(
         self, caller: Caller, target: ProxyTarget, path: str, *, seconds: float, max_bytes: int
@@ -142,14 +153,12 @@ class XAppProxy:
     def _request_headers(
         self, connection: HTTPConnection, call: ProxyCall, *, length: int | None
     ) -> list[tuple[str, str]]:
-        forwarded_https = (
-            self._trusts_forwarded_proto and connection.headers.get("x-forwarded-proto", "").lower() == "https"
-        )
+        uses_https = is_https(connection, trust_forwarded_proto=self._trusts_forwarded_proto)
         headers = forwarded_request_headers(
             connection.scope["headers"],
             host=call.target.authority,
             client=connection.client.host if connection.client else "unknown",
-            scheme="https" if forwarded_https or connection.scope["scheme"] in {"https", "wss"} else "http",
+            scheme="https" if uses_https else "http",
             public_host=connection.headers.get("host", ""),
             prefix=call.path.prefix,
         )

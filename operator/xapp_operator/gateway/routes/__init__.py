@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from xapp_operator.gateway.routes import (
+    about,
     config,
     deployment,
     discovery,
@@ -30,6 +31,7 @@ ROUTERS: Final = (
     discovery.router,
     stream.router,
     session.router,
+    about.router,
     docs.router,
     probes.router,
 )

@@ -16,6 +16,7 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 
 from xapp_operator.errors import GatewayNotFound, NoXAppResource
+from xapp_operator.gateway.auth.callers import Permission
 from xapp_operator.gateway.catalog.records import SOURCE_LABELS
 from xapp_operator.gateway.http.openapi import XAPP_PATH_PARAMETERS, document_resource
 from xapp_operator.gateway.http.query import StrictQuery
@@ -46,15 +47,26 @@ async def get_xapp_context(
     gateway = get_gateway(connection)
     namespace, name = connection.path_params["namespace"], connection.path_params["name"]
     caller = gateway.get_caller(connection)
-    await caller.require_allowed("get", namespace=namespace)
-    if (verb, resource, subresource) != ("get", XAPPS, None):
-        await caller.require_allowed(verb, namespace=namespace, resource=resource, subresource=subresource)
+    permissions = tuple(
+        dict.fromkeys((Permission("get", namespace), Permission(verb, namespace, resource, subresource)))
+    )
+    for each in permissions:
+        await caller.require_allowed(
+            each.verb, namespace=namespace, resource=each.resource, subresource=each.subresource
+        )
     query = StrictQuery(b"" if parameters is None else connection.scope["query_string"]).allow_only(parameters or ())
     gateway.require_synced()
     entry = gateway.store.get(namespace, name)
     if entry is None:
         raise xapp_not_found(namespace, name)
-    return XAppContext(caller=caller, query=query, entry=entry, registry=gateway.registry)
+    return XAppContext(
+        caller=caller,
+        permissions=permissions,
+        query=query,
+        entry=entry,
+        registry=gateway.registry,
+        host=connection.headers.get("host", ""),
+    )
 
 
 def missing_resource_error(

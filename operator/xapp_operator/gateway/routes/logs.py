@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
-from functools import partial
 from typing import Any, Final
 
 import orjson
@@ -126,12 +125,12 @@ async def logs(request: Request) -> Response:
         stack.enter_context(gateway.log_limit.acquire())
         log = await open_log(caller.client, target.pod, options, namespace=namespace, stack=stack)
         if not log_request.follow:
-            return TextLogResponse(log, stack.pop_all(), headers=target.headers)
+            return TextLogResponse(log, stack.pop_all(), headers=target.headers, recheck=context.recheck)
         return EventLogResponse(
             log,
             stack.pop_all(),
             headers=target.headers,
+            recheck=context.recheck,
             after=last_position,
-            may_continue=partial(caller.is_allowed, "get", namespace=namespace, resource=PODS, subresource="log"),
             is_closing=lambda: gateway.feed.closed,
         )

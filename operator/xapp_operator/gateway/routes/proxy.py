@@ -102,7 +102,7 @@ async def _get_proxy_call(connection: HTTPConnection, *, verb: str) -> ProxyCall
         segments = ["api"]
         target = select_api_target(context.live_objects, namespace=entry.namespace, names=(entry.name, entry.release))
     path = parse_proxy_path(connection.scope["raw_path"], segments=["xapps", entry.namespace, entry.name, *segments])
-    return ProxyCall(caller=context.caller, target=target, path=path)
+    return ProxyCall(caller=context.caller, target=target, path=path, recheck=context.recheck)
 
 
 def _add_routes() -> None:

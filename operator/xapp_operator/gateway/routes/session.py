@@ -1,8 +1,11 @@
-"""Signing in and out, and the caller's identity. A bearer token becomes a cookie that scripts cannot read."""
+"""Signing in and out, and the caller's identity.
+
+A bearer token becomes a cookie that scripts cannot read, and a proof that no other server of the same host gets.
+"""
 
 from __future__ import annotations
 
-import time
+from datetime import UTC, datetime
 from typing import Final
 
 from fastapi import APIRouter
@@ -10,12 +13,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from xapp_operator.api.json import Json, JsonObject, obj, text
-from xapp_operator.config import Settings
+from xapp_operator.common.text import rfc3339
 from xapp_operator.errors import ContentTooLarge
 from xapp_operator.gateway.auth.session_cookies import (
-    CLEAR_COOKIE_HEADERS,
+    COOKIE_NAME,
+    HOST_COOKIE_NAME,
     TOKEN_MAX_BYTES,
-    jwt_expiry,
+    clear_cookie_headers,
     set_session_cookie,
 )
 from xapp_operator.gateway.http.bodies import read_json_object
@@ -30,7 +34,7 @@ from xapp_operator.gateway.http.openapi import (
 from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.gateway.http.responses import json_response
 from xapp_operator.gateway.http.validation import validate_body
-from xapp_operator.gateway.schemas.session import CallerIdentity, SignInRequest
+from xapp_operator.gateway.schemas.session import CallerIdentity, SignedIn, SignInRequest
 from xapp_operator.gateway.state import get_gateway
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import SELF_SUBJECT_REVIEWS
@@ -39,7 +43,7 @@ router = APIRouter(prefix="/api/session", tags=["Session"], route_class=RequestR
 
 NO_STORE_HEADERS: Final = {"Cache-Control": "no-store"}
 
-_ANONYMOUS: Final[JsonObject] = {"user": None, "groups": [], "auth": "none"}
+_ANONYMOUS: Final[JsonObject] = {"user": None, "groups": [], "auth": "none", "expiresAt": None}
 
 
 @router.post(
@@ -51,10 +55,11 @@ _ANONYMOUS: Final[JsonObject] = {"user": None, "groups": [], "auth": "none"}
         "requestBody": json_body(SignInRequest),
     },
     responses=document_responses(
-        (201, "Signed in; the response sets the session cookie, unless authentication is turned off.", CallerIdentity),
+        (201, "Signed in; the response sets the session cookie, unless authentication is turned off.", SignedIn),
         problems={
             400: "The body is not JSON, or a parameter is unknown or repeated.",
             401: "The cluster does not know the token.",
+            403: "The request comes over plain HTTP from another machine, or from a page of another origin.",
             413: "The token is too long for a cookie: send it as Authorization: Bearer with each request.",
             422: "token is missing, or there are other fields.",
         },
@@ -62,17 +67,19 @@ _ANONYMOUS: Final[JsonObject] = {"user": None, "groups": [], "auth": "none"}
     status_code=201,
 )
 async def sign_in(request: Request) -> Response:
-    """Put a bearer token of the cluster into an encrypted cookie."""
+    """Put a bearer token of the cluster into an encrypted cookie; the cookie counts only with the returned proof."""
     gateway = get_gateway(request)
+    authenticator, has_sessions = gateway.authenticator, gateway.settings.auth != "none"
+    is_secure = authenticator.require_session_allowed(request) if has_sessions else False
     query = StrictQuery(request.scope["query_string"]).allow_only(("pretty",))
     pretty, token = query.boolean("pretty"), _read_token(await read_json_object(request, what="body"))
-    if gateway.settings.auth == "none":
-        return json_response(_ANONYMOUS, status=201, pretty=pretty, headers=NO_STORE_HEADERS)
+    if not has_sessions:
+        return json_response({**_ANONYMOUS, "proof": None}, status=201, pretty=pretty, headers=NO_STORE_HEADERS)
     identity = await _get_identity(gateway.kube.with_token(token))
-    seconds = _seconds_left(token, gateway.settings)
-    cookie = await gateway.authenticator.session_keys.seal(token, expires=int(time.time()) + seconds)
-    response = json_response(identity, status=201, pretty=pretty, headers=NO_STORE_HEADERS)
-    set_session_cookie(response, cookie, seconds=seconds, secure=_is_https(request, gateway.settings))
+    session = await authenticator.sessions.begin(token, user=text(identity, "user"))
+    body: JsonObject = {**identity, "expiresAt": _time(session.expires), "proof": session.proof}
+    response = json_response(body, status=201, pretty=pretty, headers=NO_STORE_HEADERS)
+    set_session_cookie(response, session.cookie, seconds=session.seconds, secure=is_secure)
     return response
 
 
@@ -87,10 +94,15 @@ async def sign_in(request: Request) -> Response:
 )
 async def who_am_i(request: Request) -> Response:
     """Return the caller's identity in the cluster."""
-    caller = get_gateway(request).get_caller(request)
+    gateway = get_gateway(request)
+    caller = gateway.get_caller(request)
     await caller.authenticate()
     query = StrictQuery(request.scope["query_string"]).allow_only(("pretty",))
-    identity = _ANONYMOUS if caller.mode == "none" else await _get_identity(caller.client)
+    if caller.mode == "none":
+        identity = _ANONYMOUS
+    else:
+        expires_at = None if caller.session is None else _time(caller.session.expires)
+        identity = {**await _get_identity(caller.client), "expiresAt": expires_at}
     return json_response(identity, pretty=query.boolean("pretty"), headers=NO_STORE_HEADERS)
 
 
@@ -98,16 +110,27 @@ async def who_am_i(request: Request) -> Response:
     "",
     summary="Sign out",
     responses=document_responses(
-        (204, "The cookie is cleared.", None),
-        problems=QUERY_PROBLEMS,
+        (204, "The session has ended on every replica, and the cookie is cleared.", None),
+        problems={**QUERY_PROBLEMS, 503: "Not possible now, so the session goes on: see Retry-After."},
     ),
     status_code=204,
 )
 async def sign_out(request: Request) -> Response:
-    """Clear the session cookie; the token itself stays valid until it expires."""
-    await get_gateway(request).get_caller(request).authenticate()
+    """End the session that signs this request in; the token itself stays valid until it expires.
+
+    With a bearer token instead, there is no session to end.
+    """
+    gateway = get_gateway(request)
+    caller = gateway.get_caller(request)
+    await caller.authenticate()
     StrictQuery(request.scope["query_string"]).allow_only(())
-    return Response(status_code=204, headers={**NO_STORE_HEADERS, **CLEAR_COOKIE_HEADERS})
+    if caller.session is not None:
+        await gateway.authenticator.sessions.end(caller.session)
+    response = Response(status_code=204, headers=NO_STORE_HEADERS)
+    for name in (COOKIE_NAME, HOST_COOKIE_NAME):
+        if name in request.cookies:
+            response.headers.append("Set-Cookie", clear_cookie_headers(name)["Set-Cookie"])
+    return response
 
 
 async def _get_identity(client: KubeClient) -> JsonObject:
@@ -131,14 +154,5 @@ def _read_token(body: JsonObject) -> str:
     return token
 
 
-def _seconds_left(token: str, settings: Settings) -> int:
-    expiry = jwt_expiry(token)
-    seconds_left = settings.session_max_seconds if expiry is None else expiry - int(time.time())
-    return max(1, min(seconds_left, settings.session_max_seconds))
-
-
-def _is_https(request: Request, settings: Settings) -> bool:
-    """Return whether the browser certainly uses https, since it would return a Secure cookie only there."""
-    if request.url.scheme == "https" or request.headers.get("origin", "").lower().startswith("https://"):
-        return True
-    return settings.trust_forwarded_proto and request.headers.get("x-forwarded-proto", "").lower() == "https"
+def _time(seconds: int) -> str:
+    return rfc3339(datetime.fromtimestamp(seconds, UTC))

@@ -16,6 +16,10 @@ class ServiceAddress(ResponseModel):
 
     url: str = Field(description="An absolute URL; via proxy, a path of this gateway.")
     via: Literal["nodePort", "loadBalancer", "ingress", "clusterDNS", "proxy"]
+    same_host: bool = Field(
+        description="Warning: another server on the host name of this request. A browser sends it the gateway's "
+        "cookies, so a page should not offer it as a plain link."
+    )
 
 
 class ServiceWithAddresses(ServiceModel):

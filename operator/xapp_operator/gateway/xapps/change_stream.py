@@ -1,17 +1,18 @@
 """One listener's stream of changes: a response that goes on as long as the caller may see the changes.
 
 Permissions are checked before anything is sent. Their reviews are cached only for seconds, so a revoked permission ends
-the stream, or hides a namespace from it, within seconds.
+the stream, or hides a namespace from it, within seconds. The session is checked as in every streaming response.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 from starlette.types import Receive, Scope, Send
 
 from xapp_operator.errors import XAppError
-from xapp_operator.gateway.auth.callers import Caller
+from xapp_operator.gateway.auth.callers import Caller, Permission
 from xapp_operator.gateway.catalog.change_feed import ChangeFeed, format_reset
 from xapp_operator.gateway.http.streaming import (
     HEARTBEAT_SECONDS,
@@ -25,6 +26,7 @@ class ChangeStreamResponse(BaseStreamingResponse):
     """The response to one listener; it ends when they disconnect or lose their permissions, or the gateway stops."""
 
     media_type = "text/event-stream"
+    ends_whole_when_refused = True
 
     def __init__(self, feed: ChangeFeed, caller: Caller, *, namespace: str | None, last_event_id: str | None) -> None:
         """Prepare a stream.
@@ -35,7 +37,8 @@ class ChangeStreamResponse(BaseStreamingResponse):
             namespace: the only namespace to send changes of; None for all that the caller may see.
             last_event_id: the event to resume after; None starts now.
         """
-        super().__init__()
+        permissions = () if namespace is None else (Permission("list", namespace),)
+        super().__init__(recheck=partial(caller.recheck, *permissions))
         self._feed = feed
         self._caller = caller
         self._namespace = namespace

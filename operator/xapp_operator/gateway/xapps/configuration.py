@@ -54,7 +54,11 @@ async def get_configuration(context: XAppContext, *, advertise: AdvertiseAddress
     if entry.source == SOURCE_LABELS and release is not None:
         values = release.config
     services = services_with_addresses(
-        context.live_objects, namespace=entry.namespace, name=entry.name, advertise_address=advertise_address
+        context.live_objects,
+        namespace=entry.namespace,
+        name=entry.name,
+        advertise_address=advertise_address,
+        gateway_host=context.host,
     )
 
     def encode_configuration() -> bytes:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from xapp_operator.api.names import LABEL_XAPP
 from xapp_operator.common.text import quote_input
 from xapp_operator.errors import GatewayNotFound, NoXAppResource
-from xapp_operator.gateway.auth.callers import Caller
+from xapp_operator.gateway.auth.callers import Caller, Permission
 from xapp_operator.gateway.catalog.records import SOURCE_LABELS, XAppEntry
 from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.monitor.live_objects import LiveObject
@@ -19,9 +19,16 @@ class XAppContext:
     """A request of an authorised caller about an xApp that exists."""
 
     caller: Caller
+    permissions: tuple[Permission, ...]
     query: StrictQuery
     entry: XAppEntry
     registry: XAppRegistry
+    host: str
+    """The Host header of the request."""
+
+    async def recheck(self) -> None:
+        """Check again that the caller may use the xApp like this; raises as `Caller.recheck`."""
+        await self.caller.recheck(*self.permissions)
 
     @property
     def namespace(self) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -21,6 +21,7 @@ from xapp_operator.gateway.http.streaming import (
     HEARTBEAT_SECONDS,
     RETRY_MILLISECONDS,
     BaseStreamingResponse,
+    Recheck,
     body_message,
 )
 from xapp_operator.kube.client import KubeClient
@@ -128,8 +129,10 @@ class LogEventEncoder:
 class LogResponse(BaseStreamingResponse):
     """A response whose body is an open log; opening it first lets an error become a problem response."""
 
-    def __init__(self, log: AsyncGenerator[bytes], stack: AsyncExitStack, *, headers: Mapping[str, str]) -> None:
-        super().__init__(headers=headers)
+    def __init__(
+        self, log: AsyncGenerator[bytes], stack: AsyncExitStack, *, headers: Mapping[str, str], recheck: Recheck
+    ) -> None:
+        super().__init__(headers=headers, recheck=recheck)
         self.log = log
         self._stack = stack
 
@@ -149,9 +152,10 @@ class TextLogResponse(LogResponse):
 
 
 class EventLogResponse(LogResponse):
-    """A growing log with an event for each line; each heartbeat calls `may_continue` to check the client's rights."""
+    """A growing log with an event for each line."""
 
     media_type = "text/event-stream"
+    ends_whole_when_refused = True
 
     def __init__(
         self,
@@ -159,17 +163,16 @@ class EventLogResponse(LogResponse):
         stack: AsyncExitStack,
         *,
         headers: Mapping[str, str],
+        recheck: Recheck,
         after: LogPosition | None,
-        may_continue: Callable[[], Awaitable[bool]],
         is_closing: Callable[[], bool],
     ) -> None:
-        super().__init__(log, stack, headers=headers)
+        super().__init__(log, stack, headers=headers, recheck=recheck)
         self._encoder = LogEventEncoder(after)
-        self._may_continue = may_continue
         self._is_closing = is_closing
 
     async def send_body(self, send: Send) -> None:
-        """Send lines and heartbeats until the container ends or the client loses the right to read."""
+        """Send lines and heartbeats until the container ends."""
         await send(body_message(f"retry: {RETRY_MILLISECONDS}\n\n".encode()))
         async with aclosing(self._events()) as events:
             try:
@@ -183,14 +186,10 @@ class EventLogResponse(LogResponse):
             return await anext(self.log, None)
 
         clock = asyncio.get_running_loop().time
-        sent_at = checked_at = clock()
+        sent_at = clock()
         pending_chunk = asyncio.ensure_future(next_chunk())
         try:
             while not self._is_closing():
-                if clock() - checked_at >= HEARTBEAT_SECONDS:
-                    checked_at = clock()
-                    if not await self._may_continue():
-                        return
                 await asyncio.wait({pending_chunk}, timeout=POLL_SECONDS)
                 events = b""
                 if pending_chunk.done():

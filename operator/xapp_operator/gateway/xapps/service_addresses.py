@@ -6,14 +6,16 @@ The addresses follow from the Service and the Ingresses of the same xApp; nothin
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import orjson
 
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.models import ServicePort
+from xapp_operator.gateway.http.origins import host_without_port
 from xapp_operator.monitor.live_objects import IngressBackend, LiveIngress, LiveObject, LiveService
 
 SERVICE_ADDRESSES_MAX: Final = 500
@@ -35,7 +37,7 @@ _SCHEMES: Final = {
 
 
 def services_with_addresses(
-    objects: Iterable[LiveObject], *, namespace: str, name: str, advertise_address: str | None
+    objects: Iterable[LiveObject], *, namespace: str, name: str, advertise_address: str | None, gateway_host: str
 ) -> list[JsonObject]:
     """Return the Services among an xApp's objects in the shape of the API, each with its addresses.
 
@@ -44,6 +46,8 @@ def services_with_addresses(
         namespace: the namespace of the xApp; the gateway's proxy serves only Services in it.
         name: the name of the xApp in API paths.
         advertise_address: the cluster advertise address, or None.
+        gateway_host: the Host header with which the caller reached the gateway. Addresses of the same host are marked:
+            a browser sends the cookies of one port of a host to all of them (RFC 6265, 8.5).
     """
     live_objects = tuple(objects)
     found: list[JsonObject] = []
@@ -59,7 +63,9 @@ def services_with_addresses(
             proxy_path=f"/api/xapps/{quote(namespace)}/{quote(name)}/proxy" if service_namespace == namespace else None,
         )
         record: JsonObject = orjson.loads(live.service.status_json)
-        record["addresses"] = [{"url": url, "via": via} for url, via in addresses]
+        record["addresses"] = [
+            {"url": url, "via": via, "sameHost": _is_same_host(url, gateway_host)} for url, via in addresses
+        ]
         found.append(record)
     return found
 
@@ -117,6 +123,19 @@ def _backend_urls(backend: IngressBackend, addresses: Sequence[str]) -> Iterator
     path = quote(backend.path.split("(")[0].split("*")[0].split("$")[0] or "/", safe="/-._~!&'+,;=:@%")
     for host in (backend.host,) if backend.host else addresses:
         yield f"{'https' if backend.tls else 'http'}://{_bracketed(host)}{path}"
+
+
+def _is_same_host(url: str, gateway_host: str) -> bool:
+    host = urlsplit(url).netloc
+    return bool(host) and _normalize_host(host) == _normalize_host(gateway_host)
+
+
+def _normalize_host(authority: str) -> str:
+    name = host_without_port(authority.lower()).rstrip(".")
+    try:
+        return str(ipaddress.ip_address(name.removeprefix("[").removesuffix("]")))
+    except ValueError:
+        return name
 
 
 def _url(scheme: str, host: str, port: int) -> str:

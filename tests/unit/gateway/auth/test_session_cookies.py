@@ -1,74 +1,96 @@
-"""Session cookies and their keys, and the CSRF check."""
+"""Session cookies: what they hold, which of several counts, and their proof."""
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import re
 import secrets
-import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import replace
 
 import orjson
 import pytest
-from aiohttp import web
-from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from cryptography.fernet import Fernet
 from hypothesis import given
 from hypothesis import strategies as st
 from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
 
-from tests.support.eventually import eventually
-from tests.support.gateway import UNREACHABLE_KUBECONFIG
 from tests.support.properties import must_occur, occurred
-from xapp_operator.config import Settings
-from xapp_operator.errors import ApiUnavailable, KubeError, SessionEnded
+from xapp_operator.errors import SessionEnded
 from xapp_operator.gateway.auth.session_cookies import (
     COOKIE_NAME,
+    HOST_COOKIE_NAME,
+    PROOF_SUBPROTOCOL_PREFIX,
     TOKEN_MAX_BYTES,
+    Session,
     jwt_expiry,
+    key_name_of,
+    make_proof,
+    proof_digest,
+    read_proof,
     read_session_cookie,
     seal,
     unseal,
 )
-from xapp_operator.gateway.auth.session_keys import KEY_READ_INTERVAL_SECONDS_MIN, KEY_REFRESH_SECONDS, SessionKeys
-from xapp_operator.gateway.http.origins import proves_same_origin
-from xapp_operator.kube.client import KubeClient
+from xapp_operator.gateway.http.origins import is_loopback_connection, is_same_origin
 
-KEYS = MultiFernet([Fernet(base64.urlsafe_b64encode(bytes(range(32))))])
-PATH = "/api/v1/namespaces/{namespace}/secrets"
+KEYS = {name: Fernet(Fernet.generate_key()) for name in (1_700_000_000, 1_700_000_001)}
+KEY = min(KEYS)
+SESSION = Session(
+    key_name=KEY,
+    id=bytes(range(16)),
+    user=b"u" * 12,
+    group=b"g" * 12,
+    issued_at=1_700_000_100,
+    expires=2**32 - 1,
+    proof_digest=proof_digest("proof"),
+    token="token",
+)
 
 
 @must_occur(longer_than_a_coincidence=15)
 @given(st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=TOKEN_MAX_BYTES))
-def test_any_token_can_be_unsealed_and_fits_a_cookie(token: str) -> None:
-    cookie = seal(token, keys=KEYS, expires=100)
+def test_any_session_can_be_unsealed_and_fits_a_cookie(token: str) -> None:
+    session = replace(SESSION, token=token)
+    cookie = seal(session, key=KEYS[KEY])
 
-    assert unseal(cookie, keys=KEYS) == (token, 100)
-    assert re.fullmatch(r"[A-Za-z0-9_-]+", cookie)
-    assert len(COOKIE_NAME) + 1 + len(cookie) <= 4096
+    assert unseal(cookie, keys=KEYS) == session
+    assert key_name_of(cookie) == KEY
+    assert re.fullmatch(r"[A-Za-z0-9._-]+", cookie)
+    assert len(HOST_COOKIE_NAME) + 1 + len(cookie) <= 4096
     if len(token) >= 8:
         occurred("longer_than_a_coincidence")
         assert token not in cookie
+        assert token not in repr(session)
 
 
 def test_the_longest_token_fits_a_cookie_however_little_it_compresses() -> None:
     visible = [chr(code) for code in range(33, 127)]
     token = "".join(secrets.choice(visible) for _ in range(TOKEN_MAX_BYTES))
-    assert len(COOKIE_NAME) + 1 + len(seal(token, keys=KEYS, expires=2**40)) <= 4096
+    cookie = seal(replace(SESSION, key_name=99_999_999_999, token=token), key=KEYS[KEY])
+    assert len(HOST_COOKIE_NAME) + 1 + len(cookie) <= 4096
 
 
 def test_only_a_sealed_cookie_can_be_unsealed() -> None:
-    cookie = seal("token", keys=KEYS, expires=100)
-    raw = base64.urlsafe_b64decode(cookie + "==")
+    cookie = seal(SESSION, key=KEYS[KEY])
+    name, _, sealed = cookie.partition(".")
+    raw = base64.urlsafe_b64decode(sealed + "=" * (-len(sealed) % 4))
     changed = [raw[:at] + bytes([raw[at] ^ bit]) + raw[at + 1 :] for at in range(len(raw)) for bit in (1, 128)]
     cut = [raw[:at] for at in range(len(raw))]
-    texts = [base64.urlsafe_b64encode(each).decode().rstrip("=") for each in (*changed, *cut, raw + b"x")]
-    for text in (*texts, "", "ä", "a b", cookie * 40, cookie + "!"):
-        with pytest.raises(InvalidToken):
+    texts = [f"{name}.{base64.urlsafe_b64encode(each).decode().rstrip('=')}" for each in (*changed, *cut, raw + b"x")]
+    other_keys = [f"{max(KEYS)}.{sealed}", f"7.{sealed}", f"-1.{sealed}", f"{'9' * 5000}.{sealed}", f"\u0661.{sealed}"]
+    for text in (*texts, *other_keys, sealed, "", "ä", "a b", cookie * 40, cookie + "!"):
+        with pytest.raises(SessionEnded):
             unseal(text, keys=KEYS)
+
+
+def test_only_the_proof_of_the_session_proves_it() -> None:
+    proof = make_proof()
+    session = replace(SESSION, proof_digest=proof_digest(proof))
+
+    assert session.is_proved_by(proof)
+    for wrong in ("", proof[:-1], proof + "a", make_proof(), proof.swapcase(), "ä", "\udcff"):
+        assert not session.is_proved_by(wrong)
 
 
 def jwt(claims: object) -> str:
@@ -93,189 +115,64 @@ def test_the_expiry_of_a_jwt_is_read(token: str, expiry: int | None) -> None:
 
 
 def test_the_session_cookie_is_found_among_others_and_two_of_them_are_refused() -> None:
-    def headers(*values: str) -> Headers:
-        return Headers(raw=[(b"cookie", each.encode()) for each in values])
+    def found(*values: str, names: tuple[str, ...] = (COOKIE_NAME,)) -> tuple[str, str] | None:
+        return read_session_cookie(Headers(raw=[(b"cookie", each.encode()) for each in values]), names=names)
 
-    assert read_session_cookie(headers()) is None
-    assert read_session_cookie(headers("a=b; c")) is None
-    assert read_session_cookie(headers("a=b", f"c=d; {COOKIE_NAME}=e; f=g")) == "e"
-    for twice in (headers(f"{COOKIE_NAME}=a; {COOKIE_NAME}=b"), headers(f"{COOKIE_NAME}=a", f"{COOKIE_NAME}=b")):
+    assert found() is None
+    assert found("a=b; c") is None
+    assert found("a=b", f"c=d; {COOKIE_NAME}=e; f=g") == (COOKIE_NAME, "e")
+    for twice in ([f"{COOKIE_NAME}=a; {COOKIE_NAME}=b"], [f"{COOKIE_NAME}=a", f"{COOKIE_NAME}=b"]):
         with pytest.raises(SessionEnded):
-            read_session_cookie(twice)
+            found(*twice)
+
+
+def test_a_cookie_that_another_port_can_set_does_not_count_over_https() -> None:
+    headers = Headers({"cookie": f"{COOKIE_NAME}=planted; {HOST_COOKIE_NAME}=own; {COOKIE_NAME}=planted"})
+
+    assert read_session_cookie(headers, names=(HOST_COOKIE_NAME,)) == (HOST_COOKIE_NAME, "own")
+    assert read_session_cookie(Headers({"cookie": f"{COOKIE_NAME}=planted"}), names=(HOST_COOKIE_NAME,)) is None
+
+
+def connection(*headers: tuple[str, str], **scope: object) -> HTTPConnection:
+    raw = [(name.encode(), value.encode()) for name, value in headers]
+    return HTTPConnection({"type": "http", "headers": raw, **scope})
+
+
+def test_a_proof_is_read_from_the_header_or_else_from_a_subprotocol() -> None:
+    offered = ["chat", f"{PROOF_SUBPROTOCOL_PREFIX}abc"]
+
+    assert read_proof(connection()) == ""
+    assert read_proof(connection(("x-session-proof", "abc"))) == "abc"
+    assert read_proof(connection(subprotocols=offered)) == "abc"
+    assert read_proof(connection(("x-session-proof", "header"), subprotocols=offered)) == "header"
+    assert read_proof(connection(("x-session-proof", "abc"), ("x-session-proof", "abc"))) == ""
+    assert read_proof(connection(subprotocols=[*offered, f"{PROOF_SUBPROTOCOL_PREFIX}def"])) == ""
 
 
 @pytest.mark.parametrize(
-    ("given", "proven"),
+    ("client", "host", "expected"),
     [
-        ({}, False),
-        ({"origin": "http://gateway:31315"}, True),
-        ({"origin": "http://gateway"}, False),
-        ({"origin": "http://gateway:30080"}, False),
-        ({"origin": "null"}, False),
-        ({"sec-fetch-site": "same-origin"}, True),
-        ({"sec-fetch-site": "same-site", "origin": "http://gateway:31315"}, False),
-        ({"sec-fetch-site": "cross-site"}, False),
-        ({"sec-fetch-site": "none"}, False),
-        ({"x-requested-with": ""}, True),
+        ("127.0.0.1", "localhost:31315", True),
+        ("::1", "[::1]:31315", True),
+        ("127.0.0.1", "gateway.example.com", False),  # a proxy on the same machine
+        ("10.0.0.7", "localhost:31315", False),
+        ("10.0.0.7", "10.0.0.5:31315", False),
+        ("127.0.0.1", "", False),
     ],
-    ids=str,
 )
-def test_same_origin_requests_pass_the_csrf_check(given: dict[str, str], proven: bool) -> None:
-    assert proves_same_origin(Headers({"host": "gateway:31315", **given})) is proven
+def test_a_request_is_local_by_its_sender_and_by_the_name_it_used(client: str, host: str, expected: bool) -> None:
+    assert is_loopback_connection(connection(("host", host), client=(client, 1))) is expected
 
 
-@dataclass
-class FakeSecretServer:
-    """Stores one Secret like an API server, and counts the requests."""
-
-    data: dict[str, str] | None = None
-    reads: int = 0
-    created: int = 0
-    status: int | None = None
-    hold: asyncio.Event = field(default_factory=asyncio.Event)
-
-    async def read(self, _request: web.Request) -> web.Response:
-        self.reads += 1
-        await self.hold.wait()
-        if self.status is not None:
-            return self._refusal(self.status)
-        return self._refusal(404) if self.data is None else self._secret(200)
-
-    async def create(self, request: web.Request) -> web.Response:
-        body = await request.json()
-        if self.data is not None:
-            return self._refusal(409, "AlreadyExists")
-        self.data = body["data"]
-        self.created += 1
-        return self._secret(201)
-
-    def _secret(self, status: int) -> web.Response:
-        return web.json_response({"kind": "Secret", "data": self.data}, status=status)
-
-    def _refusal(self, status: int, reason: str = "") -> web.Response:
-        return web.json_response({"kind": "Status", "message": "no", "reason": reason, "code": status}, status=status)
-
-
-class FakeClock:
-    """A clock that only a test advances."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@asynccontextmanager
-async def secret_server(folder: Path) -> AsyncIterator[tuple[FakeSecretServer, KubeClient]]:
-    server = FakeSecretServer()
-    server.hold.set()
-    app = web.Application()
-    app.router.add_get(f"{PATH}/{{name}}", server.read)
-    app.router.add_post(PATH, server.create)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    kubeconfig = folder / "kubeconfig"
-    kubeconfig.write_text(UNREACHABLE_KUBECONFIG.replace("127.0.0.1:1", f"127.0.0.1:{runner.addresses[0][1]}"))
-    try:
-        async with await KubeClient.connect(Settings(kubeconfig=str(kubeconfig))) as kube:
-            yield server, kube
-    finally:
-        await runner.cleanup()
-
-
-def later() -> int:
-    return int(time.time()) + 3600
-
-
-def key(name: int) -> dict[str, str]:
-    return {str(name): base64.b64encode(secrets.token_bytes(32)).decode()}
-
-
-async def test_replicas_that_start_together_share_one_secret(tmp_path: Path) -> None:
-    async with secret_server(tmp_path) as (server, kube):
-        server.hold.clear()
-        replicas = [SessionKeys(kube, Settings()) for _ in range(4)]
-        sealing = [asyncio.create_task(each.seal("token", expires=later())) for each in replicas for _ in range(5)]
-        await eventually(lambda: server.reads == len(replicas), what="each replica to ask")
-        server.hold.set()
-        cookies = await asyncio.gather(*sealing)
-
-        assert server.created == 1
-        assert server.reads <= 2 * len(replicas)
-        for replica in replicas:
-            assert [await replica.unseal(cookie) for cookie in cookies] == ["token"] * len(cookies)
-
-
-async def test_a_new_key_seals_and_older_keys_still_unseal(tmp_path: Path) -> None:
-    async with secret_server(tmp_path) as (server, kube):
-        clock = FakeClock()
-        server.data = key(9)
-        one, two = (SessionKeys(kube, Settings(), monotonic=clock) for _ in range(2))
-        before = await one.seal("token", expires=later())
-        await two.unseal(before)
-        server.data = {**server.data, **key(10), "note": "", "11": "not base64!", "12": "c2hvcnQ="}
-        clock.now += KEY_REFRESH_SECONDS
-        after = await one.seal("token", expires=later())
-        clock.now -= KEY_REFRESH_SECONDS - KEY_READ_INTERVAL_SECONDS_MIN
-
-        assert await two.unseal(after) == await two.unseal(before) == "token"
-        server.data.pop("9")
-        clock.now += KEY_REFRESH_SECONDS
-        with pytest.raises(SessionEnded):
-            await two.unseal(before)
-
-
-async def test_cookies_with_unknown_keys_cost_one_request_per_interval(tmp_path: Path) -> None:
-    async with secret_server(tmp_path) as (server, kube):
-        clock = FakeClock()
-        server.data = key(1)
-        keys = SessionKeys(kube, Settings(), monotonic=clock)
-        await keys.seal("token", expires=later())
-        clock.now += KEY_READ_INTERVAL_SECONDS_MIN
-        made_up = [seal("token", keys=MultiFernet([Fernet(Fernet.generate_key())]), expires=later()) for _ in range(50)]
-        found = await asyncio.gather(*map(keys.unseal, made_up), return_exceptions=True)
-
-        assert all(isinstance(each, SessionEnded) for each in found)
-        assert server.reads == 2
-
-
-async def test_an_expired_session_and_a_garbled_cookie_are_ended(tmp_path: Path) -> None:
-    async with secret_server(tmp_path) as (server, kube):
-        server.data = key(1)
-        keys = SessionKeys(kube, Settings())
-        alive = await keys.seal("token", expires=later())
-        over = await keys.seal("token", expires=int(time.time()))
-
-        assert await keys.unseal(alive) == "token"
-        for cookie in (over, alive[:-1], alive + "!", ""):
-            with pytest.raises(SessionEnded):
-                await keys.unseal(cookie)
-
-
-async def test_sessions_continue_while_the_api_server_is_unavailable(tmp_path: Path) -> None:
-    async with secret_server(tmp_path) as (server, kube):
-        clock = FakeClock()
-        server.data = key(1)
-        keys = SessionKeys(kube, Settings(), monotonic=clock)
-        cookie = await keys.seal("token", expires=later())
-        server.status = 503
-        clock.now += 10 * KEY_REFRESH_SECONDS
-
-        assert await keys.unseal(cookie) == "token"
-        with pytest.raises(ApiUnavailable):
-            await SessionKeys(kube, Settings()).unseal(cookie)
-
-
-async def test_a_secret_without_keys_and_a_missing_permission_are_reported(tmp_path: Path) -> None:
-    async with secret_server(tmp_path) as (server, kube):
-        server.data = {"note": "aGk="}
-        with pytest.raises(KubeError, match="xapp-operator-system/xapp-gateway-session holds no session key"):
-            await SessionKeys(kube, Settings()).seal("token", expires=later())
-        for status in (401, 403):
-            # A failure of the gateway's own credentials is not the caller's.
-            server.status = status
-            with pytest.raises(KubeError, match="the gateway may not get or create the Secret") as raised:
-                await SessionKeys(kube, Settings()).seal("token", expires=later())
-            assert raised.value.status == 502
+@pytest.mark.parametrize(
+    ("origin", "expected"),
+    [
+        ("http://gateway:31315", True),
+        ("http://gateway", False),
+        ("http://gateway:30080", False),
+        ("https://elsewhere:31315", False),
+        ("null", False),
+    ],
+)
+def test_an_origin_is_the_same_only_with_name_and_port(origin: str, expected: bool) -> None:
+    assert is_same_origin(origin, "gateway:31315") is expected

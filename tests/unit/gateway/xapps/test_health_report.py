@@ -138,6 +138,8 @@ def report(connect: Connect) -> Report:
         status = ready_status(health=recorded, phase="Deployed" if recorded == "Healthy" else "Degraded")
         context = XAppContext(
             caller=cast("Caller", LimitedCaller(await connect(handler), rights)),
+            permissions=(),
+            host="",
             query=StrictQuery(b""),
             entry=build_xapp_entry(raw_xapp(NAME, namespace=NAMESPACE, status=status)),
             registry=cast("XAppRegistry", objects),

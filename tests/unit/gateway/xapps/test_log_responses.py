@@ -11,7 +11,8 @@ from aiohttp import web
 from starlette.types import Message
 
 from tests.unit.kube.conftest import Connect, connect
-from xapp_operator.errors import GatewayNotFound
+from xapp_operator.errors import AccessDenied, GatewayNotFound
+from xapp_operator.gateway.http import streaming
 from xapp_operator.gateway.xapps import log_responses
 from xapp_operator.gateway.xapps.log_responses import (
     EventLogResponse,
@@ -80,14 +81,19 @@ async def log(client: KubeClient, stack: AsyncExitStack, *, follow: bool) -> Asy
 async def events(
     client: KubeClient, *, allowed: bool = True, after: LogPosition | None = None
 ) -> AsyncIterator[EventLogResponse]:
-    async def goes_on() -> bool:
-        return allowed
+    async def recheck() -> None:
+        if not allowed:
+            raise AccessDenied("no longer")
 
     async with AsyncExitStack() as stack:
         stream = await log(client, stack, follow=True)
         yield EventLogResponse(
-            stream, stack.pop_all(), headers={}, after=after, may_continue=goes_on, is_closing=lambda: False
+            stream, stack.pop_all(), headers={}, after=after, recheck=recheck, is_closing=lambda: False
         )
+
+
+async def always_allowed() -> None:
+    return
 
 
 async def test_text_is_forwarded_unchanged(connect: Connect) -> None:
@@ -99,7 +105,7 @@ async def test_text_is_forwarded_unchanged(connect: Connect) -> None:
     client, reader = await serve(connect, write), Client()
     async with AsyncExitStack() as stack:
         stream = await log(client, stack, follow=False)
-        await reader.take(TextLogResponse(stream, stack.pop_all(), headers={}))
+        await reader.take(TextLogResponse(stream, stack.pop_all(), headers={}, recheck=always_allowed))
     assert (reader.body, reader.ended) == (b"\xff line\n" * 1000, True)
 
 
@@ -160,6 +166,7 @@ async def test_reading_ends_when_the_client_disconnects(connect: Connect) -> Non
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log_responses, "HEARTBEAT_SECONDS", 0.05)
+    monkeypatch.setattr(streaming, "RECHECK_SECONDS", 0.05)
     monkeypatch.setattr(log_responses, "POLL_SECONDS", 0.01)
 
 

@@ -31,7 +31,9 @@ def service(*ports: dict[str, Any], **spec: Any) -> LiveObject:
 
 
 def addresses(*objects: LiveObject, advertised: str | None = ADVERTISED) -> list[tuple[str, str]]:
-    (found,) = services_with_addresses(objects, namespace="ran", name="hello", advertise_address=advertised)
+    (found,) = services_with_addresses(
+        objects, namespace="ran", name="hello", advertise_address=advertised, gateway_host="localhost:31315"
+    )
     listed = found["addresses"]
     assert isinstance(listed, list)
     return [(each["url"], each["via"]) for each in listed]  # type: ignore[misc, index, call-overload]
@@ -47,7 +49,9 @@ def test_a_service_has_addresses_in_the_cluster_and_through_the_gateway() -> Non
 
 
 def test_a_service_keeps_the_fields_of_its_record() -> None:
-    (found,) = services_with_addresses([service(HTTP)], namespace="ran", name="hello", advertise_address=None)
+    (found,) = services_with_addresses(
+        [service(HTTP)], namespace="ran", name="hello", advertise_address=None, gateway_host=""
+    )
     assert (found["name"], found["type"], found["clusterIP"]) == ("web", "ClusterIP", "10.0.0.1")
     assert found["ports"] == [{**HTTP, "nodePort": None, "protocol": None, "appProtocol": None}]
 
@@ -137,3 +141,26 @@ def test_an_external_name_has_no_address() -> None:
 )
 def test_the_scheme_follows_the_protocol_of_the_port(port: dict[str, Any], expected: str) -> None:
     assert port_scheme(ServicePort(**{"port": 8080, **port})) == expected
+
+
+@pytest.mark.parametrize(
+    ("advertised", "gateway_host", "marked"),
+    [
+        ("192.0.2.7", "192.0.2.7:31315", {"nodePort"}),
+        ("192.0.2.7", "192.0.2.7", {"nodePort"}),
+        ("node1.example.com", "Node1.Example.com.:31315", {"nodePort"}),
+        ("2001:db8::1", "[2001:DB8:0::1]:31315", {"nodePort"}),
+        ("192.0.2.7", "gateway.example.com", set()),
+        ("192.0.2.7", "192.0.2.70:31315", set()),
+        ("192.0.2.7", "", set()),
+        ("192.0.2.7", "web.ran.svc:31315", {"clusterDNS"}),
+    ],
+)
+def test_addresses_on_the_host_of_the_gateway_are_marked(advertised: str, gateway_host: str, marked: set[str]) -> None:
+    exposed = service({**HTTP, "nodePort": 30080}, type="NodePort")
+    (found,) = services_with_addresses(
+        [exposed], namespace="ran", name="hello", advertise_address=advertised, gateway_host=gateway_host
+    )
+    listed = found["addresses"]
+    assert isinstance(listed, list)
+    assert {each["via"] for each in listed if each["sameHost"]} == marked  # type: ignore[index, call-overload]

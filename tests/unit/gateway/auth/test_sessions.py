@@ -1,0 +1,270 @@
+"""Sessions on several replicas that share a Secret: keys, rotation, signing out, outages."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from cryptography.fernet import Fernet
+
+from tests.support.eventually import eventually
+from tests.unit.gateway.auth.secret_server import FakeClock, make_key, secret_server
+from xapp_operator.config import Settings
+from xapp_operator.errors import ApiUnavailable, KubeError, SessionEnded, SessionProofRequired
+from xapp_operator.gateway.auth import session_secret, sessions
+from xapp_operator.gateway.auth.session_cookies import Session, seal
+from xapp_operator.gateway.auth.session_secret import (
+    OVERLOADED_STATE_SECONDS,
+    STALE_STATE_SECONDS,
+)
+from xapp_operator.gateway.auth.sessions import NewSession, Sessions
+from xapp_operator.kube import transport
+
+DAY = 24 * 3600
+STATE_SECONDS = 0.1
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "RETRY_FIRST_SECONDS", 0.001)
+    for module in (session_secret, sessions):
+        monkeypatch.setattr(module, "STATE_SECONDS", STATE_SECONDS)
+
+
+async def begin(replica: Sessions, user: str = "jane") -> NewSession:
+    return await replica.begin("token", user=user)
+
+
+async def opened(replica: Sessions, new: NewSession) -> Session:
+    return await replica.open(new.cookie, proof=new.proof)
+
+
+async def test_replicas_that_start_together_share_one_secret(tmp_path: Path) -> None:
+    async with secret_server(tmp_path) as (server, kube):
+        server.hold.clear()
+        replicas = [Sessions(kube, Settings()) for _ in range(4)]
+        beginning = [asyncio.create_task(begin(each)) for each in replicas for _ in range(5)]
+        await eventually(lambda: server.reads == len(replicas), what="each replica to ask")
+        server.hold.set()
+        new = await asyncio.gather(*beginning)
+
+        assert server.created == 1
+        for replica in replicas:
+            assert [(await opened(replica, each)).token for each in new] == ["token"] * len(new)
+
+
+async def test_a_cookie_counts_only_with_its_own_proof(tmp_path: Path) -> None:
+    async with secret_server(tmp_path) as (_, kube):
+        replica = Sessions(kube, Settings())
+        one, two = await begin(replica), await begin(replica)
+
+        assert (await opened(replica, one)).id != (await opened(replica, two)).id
+        for wrong in ("", two.proof, one.proof[:-1], one.proof + "="):
+            with pytest.raises(SessionProofRequired):
+                await replica.open(one.cookie, proof=wrong)
+
+
+async def test_an_old_key_gets_a_successor_that_all_replicas_use(tmp_path: Path) -> None:
+    async with secret_server(tmp_path) as (server, kube):
+        now, clock = int(time.time()), FakeClock()
+        server.data = {**make_key(now - DAY + 60), "note": "", "12": "not base64!", "13": "c2hvcnQ="}
+        replicas = [Sessions(kube, Settings(), monotonic=clock) for _ in range(3)]
+        before = await begin(replicas[0])
+        assert server.patched == 0
+
+        server.data = {f"{now - DAY - 1}": server.data[f"{now - DAY + 60}"], "note": ""}
+        clock.now += 2 * STATE_SECONDS
+        news = await asyncio.gather(*(begin(each) for each in replicas))
+        keys = {int(name) for name in server.data if name.isdecimal()}
+
+        assert server.patched == 1
+        assert len(keys) == 2
+        assert {int(each.cookie.partition(".")[0]) for each in news} == {max(keys)}
+        assert server.data["note"] == ""
+        for replica in replicas:
+            for each in news:
+                assert (await opened(replica, each)).token == "token"
+        with pytest.raises(SessionEnded):
+            await opened(replicas[0], before)  # its key is gone
+
+
+async def test_a_key_is_removed_when_no_session_can_be_left_of_it(tmp_path: Path) -> None:
+    async with secret_server(tmp_path) as (server, kube):
+        now = int(time.time())
+        needed = now - 3 * DAY  # its successor is younger than the longest session and a margin
+        server.data = make_key(now - 9 * DAY) | make_key(now - 5 * DAY) | make_key(needed) | make_key(now - DAY)
+        await begin(Sessions(kube, Settings(session_max_seconds=2 * DAY)))
+
+        assert sorted(map(int, server.data))[:-1] == [needed, now - DAY]
+        assert len(server.data) == 3
+
+
+async def test_a_key_that_may_not_be_rotated_still_serves(tmp_path: Path) -> None:
+    async with secret_server(tmp_path) as (server, kube):
+        server.data, server.patch_status = make_key(int(time.time()) - 2 * DAY), 403
+        replica = Sessions(kube, Settings())
+
+        assert (await opened(replica, await begin(replica))).token == "token"
+
+
+async def test_a_key_of_another_replica_is_found_at_once(tmp_path: Path) -> None:
+    async with secret_server(tmp_path) as (server, kube):
+        server.data = make_key(9)
+        one, two = (Sessions(kube, Settings(session_key_seconds=2**40)) for _ in range(2))
+        before = await begin(one)
+        await opened(two, before)
+        server.data = {**server.data, **make_key(10)}
+        after = await begin(Sessions(kube, Settings(session_key_seconds=2**40)))
+
+        assert (await opened(two, after)).key_name == 10
+        assert (await opened(two, before)).key_name == 9
+
+
+async def test_made_up_cookies_cost_one_request_per_interval(tmp_path: Path) -> None:
+    async with secret_server(tmp_path) as (server, kube):
+        server.data = make_key(int(time.time()))
+        replica = Sessions(kube, Settings())
+        real = await opened(replica, await begin(replica))
+        made_up = [
+            seal(replace(real, key_name=real.key_name + at), key=Fernet(Fernet.generate_key())) for at in range(-25, 25)
+        ]
+        found = await asyncio.gather(*(replica.open(each, proof="") for each in made_up), return_exceptions=True)
+
+        assert all(isinstance(each, SessionEnded) for each in found)
+        assert server.reads <= 3
+
+
+async def test_an_expired_session_and_a_garbled_cookie_are_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with secret_server(tmp_path) as (_, kube):
+        replica = Sessions(kube, Settings())
+        new = await begin(replica)
+        session = await opened(replica, new)
+
+        for cookie in (new.cookie[:-1], new.cookie + "!", ""):
+            with pytest.raises(SessionEnded):
+                await replica.open(cookie, proof=new.proof)
+        after = time.time() + new.seconds
+        monkeypatch.setattr("xapp_operator.gateway.auth.sessions.time.time", lambda: after)
+        with pytest.raises(SessionEnded):
+            await opened(replica, new)
+        with pytest.raises(SessionEnded):
+            await replica.require_open(session)
+
+
+async def test_signing_out_ends_the_session_on_every_replica(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with secret_server(tmp_path) as (server, kube):
+        replicas = [Sessions(kube, Settings()) for _ in range(3)]
+        ended, other = await begin(replicas[0]), await begin(replicas[0])
+        held = [await opened(each, ended) for each in replicas]
+        await replicas[1].end(held[1])
+
+        for replica, session in zip(replicas, held, strict=True):
+            with pytest.raises(SessionEnded):
+                await opened(replica, ended)
+            with pytest.raises(SessionEnded):
+                await replica.require_open(session)
+            assert (await opened(replica, other)).token == "token"
+        assert server.patched == 1
+
+
+async def test_many_who_sign_out_at_once_share_writes_and_all_succeed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with secret_server(tmp_path) as (server, kube):
+        replicas = [Sessions(kube, Settings()) for _ in range(3)]
+        new = [await begin(replicas[at % 3], user=f"user-{at}") for at in range(60)]
+        held = [await opened(replicas[at % 3], each) for at, each in enumerate(new)]
+        await asyncio.gather(*(replicas[at % 3].end(each) for at, each in enumerate(held)))
+
+        assert server.patched < len(new) / 2
+        for at, each in enumerate(new):
+            with pytest.raises(SessionEnded):
+                await opened(replicas[(at + 1) % 3], each)
+
+
+async def test_a_failed_sign_out_is_reported_and_the_session_goes_on(tmp_path: Path) -> None:
+    async with secret_server(tmp_path) as (server, kube):
+        replica = Sessions(kube, Settings())
+        new = await begin(replica)
+        session = await opened(replica, new)
+        for status, error in ((403, KubeError), (503, ApiUnavailable), (409, KubeError)):
+            server.patch_status = status
+            with pytest.raises(error):
+                await replica.end(session)
+        server.patch_status = None
+
+        assert (await opened(replica, new)).token == "token"
+        await replica.end(session)
+        with pytest.raises(SessionEnded):
+            await opened(replica, new)
+
+
+async def test_a_deleted_secret_ends_all_sessions(tmp_path: Path) -> None:
+    async with secret_server(tmp_path) as (server, kube):
+        clock = FakeClock()
+        server.data = make_key(int(time.time()) - 60)
+        replica = Sessions(kube, Settings(), monotonic=clock)
+        new = await begin(replica)
+        session = await opened(replica, new)
+        server.data = None
+        clock.now += 2 * STATE_SECONDS
+
+        with pytest.raises(SessionEnded):
+            await opened(replica, new)
+        with pytest.raises(SessionEnded):
+            await replica.require_open(session)
+        assert server.created == 1
+
+
+async def test_sessions_continue_for_a_while_when_the_api_server_is_away(tmp_path: Path) -> None:
+    async with secret_server(tmp_path) as (server, kube):
+        clock = FakeClock()
+        replica = Sessions(kube, Settings(), monotonic=clock)
+        new = await begin(replica)
+        server.status = 503
+        clock.now += STALE_STATE_SECONDS - 1
+
+        assert (await opened(replica, new)).token == "token"
+        clock.now += 1
+        with pytest.raises(ApiUnavailable):
+            await opened(replica, new)
+        with pytest.raises(ApiUnavailable):
+            await opened(Sessions(kube, Settings()), new)
+
+
+async def test_an_overloaded_api_server_does_not_keep_a_session_alive(tmp_path: Path) -> None:
+    async with secret_server(tmp_path) as (server, kube):
+        clock = FakeClock()
+        replica = Sessions(kube, Settings(), monotonic=clock)
+        new = await begin(replica)
+        server.status = 429
+        clock.now += OVERLOADED_STATE_SECONDS
+
+        with pytest.raises(ApiUnavailable):
+            await opened(replica, new)
+
+
+async def test_a_secret_without_keys_and_a_missing_permission_are_reported(tmp_path: Path) -> None:
+    async with secret_server(tmp_path) as (server, kube):
+        server.data = {"note": "aGk="}
+        with pytest.raises(KubeError, match="xapp-operator-system/xapp-gateway-session holds no session key"):
+            await begin(Sessions(kube, Settings()))
+        for status in (401, 403):
+            # A failure of the gateway's own credentials is not the caller's.
+            server.status = status
+            with pytest.raises(KubeError, match="the gateway may not get or create the Secret") as raised:
+                await begin(Sessions(kube, Settings()))
+            assert raised.value.status == 502
+
+
+async def test_a_damaged_list_of_signed_out_sessions_is_reported(tmp_path: Path) -> None:
+    async with secret_server(tmp_path) as (server, kube):
+        for damaged in ("bm90IGpzb24=", "e30=", "e30=x", "WzFd"):
+            server.data = {**make_key(int(time.time())), session_secret.REVOCATIONS_ENTRY: damaged}
+            with pytest.raises(KubeError, match="revocations"):
+                await begin(Sessions(kube, Settings()))
