@@ -15,10 +15,14 @@ import yaml
 
 
 class ChartServer:
-    """Charts by (name, version), served with an index; `requests` counts GETs by path."""
+    """Charts by (name, version), served with an index.
+
+    `requests` counts GETs by path, and `authorizations` has each Authorization header that came.
+    """
 
     def __init__(self, *, username: str | None = None, password: str | None = None) -> None:
         self.requests: Counter[str] = Counter()
+        self.authorizations: list[str] = []
         self._charts: dict[tuple[str, str], bytes] = {}
         self._lock = threading.Lock()
         self._expected = None
@@ -65,6 +69,7 @@ class ChartServer:
     def handle_get(self, handler: http.server.BaseHTTPRequestHandler) -> None:
         with self._lock:
             self.requests[handler.path] += 1
+            self.authorizations += handler.headers.get_all("Authorization", [])
             files = {f"/{name}-{version}.tgz": data for (name, version), data in self._charts.items()}
             body = self._index() if handler.path == "/index.yaml" else files.get(handler.path)
         status = HTTPStatus.OK

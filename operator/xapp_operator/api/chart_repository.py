@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import ConfigDict, Field
 
 from xapp_operator.api.models import Condition, Metadata
+from xapp_operator.api.names import ANNOTATION_ORIGIN, BASIC_AUTH_TYPE, REPOSITORY_CREDENTIALS_TYPE
 from xapp_operator.api.rules import CelRule, cel_rules, duration_rule, parse_duration
 from xapp_operator.api.spec_parts import REPOSITORY_PREFIXES_TEXT, URL_RULES, Model, ObjectName
 from xapp_operator.api.status_texts import CONDITIONS_MAX
@@ -45,13 +46,23 @@ class ChartRepositorySpec(Model):
         max_length=2048,
     )
     secret_ref: SecretRef | None = Field(
-        None, description="Secret with the keys username and password, or token, in this namespace."
+        None,
+        description=(
+            f"Secret in this namespace with the keys username and password, or token. Its type is "
+            f"{REPOSITORY_CREDENTIALS_TYPE} or {BASIC_AUTH_TYPE}, and its annotation {ANNOTATION_ORIGIN} is scheme, "
+            "host and port of url."
+        ),
     )
     ca_secret_ref: CaSecretRef | None = Field(None, description="Secret with a CA bundle, in this namespace.")
     insecure_skip_tls_verify: bool = Field(
         False,  # noqa: FBT003
         alias="insecureSkipTLSVerify",
         description="true: accept any certificate. Default false.",
+    )
+    allow_plain_http: bool = Field(
+        False,  # noqa: FBT003
+        alias="allowPlainHTTP",
+        description="true: send the credentials over http, where others can read them. Default false.",
     )
     interval: Annotated[str, duration_rule("10s", "168h", examples="5m or 1h")] = Field(
         DEFAULT_INTERVAL,

@@ -18,6 +18,9 @@ ARCHIVE_PLURAL: Final = "chartarchives"
 FIELD_MANAGER: Final = "xapp-operator"
 FINALIZER: Final = f"{GROUP}/finalizer"
 
+REPOSITORY_CREDENTIALS_TYPE: Final = f"{GROUP}/repository-credentials"
+BASIC_AUTH_TYPE: Final = "kubernetes.io/basic-auth"
+
 LABEL_XAPP: Final = f"{GROUP}/xapp"
 LABEL_ORGANIZATION: Final = f"{GROUP}/organization"
 LABEL_TEAM: Final = f"{GROUP}/team"
@@ -45,6 +48,8 @@ ANNOTATION_RELEASED_AT: Final = f"{GROUP}/released-at"
 """When the last owner of a ChartArchive left it (RFC 3339)."""
 ANNOTATION_KEEP: Final = f"{GROUP}/keep"
 """`true`: a ChartArchive has no owners and is not deleted when nothing uses it."""
+ANNOTATION_ORIGIN: Final = f"{GROUP}/origin"
+"""Of a Secret with credentials: scheme, host and port of the only repository that may get them."""
 
 HELM_RELEASE_NAME: Final = "meta.helm.sh/release-name"
 HELM_RELEASE_NAMESPACE: Final = "meta.helm.sh/release-namespace"

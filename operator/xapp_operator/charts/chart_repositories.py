@@ -8,11 +8,28 @@ from __future__ import annotations
 import base64
 import binascii
 
+from yarl import URL
+
 from xapp_operator.api.chart_repository import ChartRepositorySpec
 from xapp_operator.api.json import JsonObject, obj, text
-from xapp_operator.api.names import API_VERSION, REPOSITORY_KIND
-from xapp_operator.charts.chart_request import BasicCredentials, Repository, RepositoryCredentials, TokenCredentials
-from xapp_operator.errors import ChartSourceError, NotFound
+from xapp_operator.api.names import (
+    ANNOTATION_ORIGIN,
+    API_VERSION,
+    BASIC_AUTH_TYPE,
+    REPOSITORY_CREDENTIALS_TYPE,
+    REPOSITORY_KIND,
+)
+from xapp_operator.charts.chart_request import (
+    BasicCredentials,
+    Repository,
+    RepositoryCredentials,
+    TokenCredentials,
+    format_origin,
+    origin,
+    parse_repository_url,
+    plain_http_refused,
+)
+from xapp_operator.errors import AddressRefused, ChartSourceError, NotFound
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import CHART_REPOSITORIES, SECRETS
 
@@ -20,25 +37,31 @@ from xapp_operator.kube.resources import CHART_REPOSITORIES, SECRETS
 async def load_repository(client: KubeClient, spec: ChartRepositorySpec, *, namespace: str) -> Repository:
     """Return the repository that `spec` describes, with the credentials from its Secrets in `namespace`.
 
+    Credentials come only from a Secret that is made for it, and go only to the origin that the Secret names. So nobody
+    can send any other Secret to a server of their own, and a new url gets no credentials until the Secret names it.
+
     Raises:
-        ChartSourceError: when a Secret is missing or incomplete (permanent).
+        ChartSourceError: when a Secret is missing, incomplete, or not for this repository (permanent).
+        AddressRefused: when the url is not valid, or credentials would go over http.
         KubeError: when `client` may not read a Secret.
     """
-    secret_names = {reference.name for reference in (spec.secret_ref, spec.ca_secret_ref) if reference is not None}
-    secrets = {name: await _read_secret(client, name, namespace=namespace) for name in sorted(secret_names)}
     credentials = bundle = None
     if spec.secret_ref is not None:
-        credentials = _credentials(secrets[spec.secret_ref.name], spec.secret_ref.name)
+        secret = await _read_secret(client, spec.secret_ref.name, namespace=namespace)
+        credentials = _credentials(secret, spec)
     if spec.ca_secret_ref is not None:
-        name, key = spec.ca_secret_ref.name, spec.ca_secret_ref.key
-        bundle = secrets[name].get(key)
+        secret = await _read_secret(client, spec.ca_secret_ref.name, namespace=namespace)
+        bundle = _decode_key(secret, spec.ca_secret_ref.key)
         if bundle is None:
-            raise _unusable_repository(f"Secret {name} has no key {key}: add the CA bundle")
+            raise _unusable_repository(
+                f"Secret {spec.ca_secret_ref.name} has no key {spec.ca_secret_ref.key}: add the CA bundle"
+            )
     return Repository(
         url=spec.url,
         credentials=credentials,
         ca_bundle=bundle,
         insecure_skip_tls_verify=spec.insecure_skip_tls_verify,
+        allow_plain_http=spec.allow_plain_http,
         interval_seconds=spec.interval_seconds,
         namespace=namespace,
     )
@@ -60,23 +83,52 @@ async def create_chart_repository(client: KubeClient, spec: JsonObject, *, names
     return await client.create(CHART_REPOSITORIES, body)
 
 
-async def _read_secret(client: KubeClient, name: str, *, namespace: str) -> dict[str, str]:
+async def _read_secret(client: KubeClient, name: str, *, namespace: str) -> JsonObject:
     try:
-        data = obj(await client.get(SECRETS, name, namespace=namespace), "data")
+        return await client.get(SECRETS, name, namespace=namespace)
     except NotFound:
         raise _unusable_repository(f"Secret {name} does not exist: create it, or remove the reference") from None
-    try:
-        return {key: base64.b64decode(text(data, key)).decode() for key in data}
-    except (binascii.Error, UnicodeDecodeError):
-        raise _unusable_repository(f"Secret {name} contains data that is not text: create it again") from None
 
 
-def _credentials(data: dict[str, str], name: str) -> RepositoryCredentials:
-    if token := data.get("token"):
+def _credentials(secret: JsonObject, spec: ChartRepositorySpec) -> RepositoryCredentials:
+    url, name = parse_repository_url(spec.url), text(obj(secret, "metadata"), "name")
+    if text(secret, "type") not in (REPOSITORY_CREDENTIALS_TYPE, BASIC_AUTH_TYPE):
+        raise _unusable_repository(
+            f"Secret {name} does not have the type {REPOSITORY_CREDENTIALS_TYPE} or {BASIC_AUTH_TYPE}, so it is not "
+            "read as credentials: create it again with that type"
+        )
+    if not _is_for(url, text(obj(obj(secret, "metadata"), "annotations"), ANNOTATION_ORIGIN)):
+        raise _unusable_repository(
+            f"Secret {name} is not for {format_origin(url)}, so it is not sent there: if that is right, set its "
+            f"annotation {ANNOTATION_ORIGIN} to {format_origin(url)}"
+        )
+    if url.scheme == "http" and not spec.allow_plain_http:
+        raise plain_http_refused(url)
+    if token := _decode_key(secret, "token"):
         return TokenCredentials(token)
-    if "username" in data and "password" in data:
-        return BasicCredentials(data["username"], data["password"])
-    raise _unusable_repository(f"Secret {name} needs the keys username and password, or token")
+    username, password = _decode_key(secret, "username"), _decode_key(secret, "password")
+    if username is None or password is None:
+        raise _unusable_repository(f"Secret {name} needs the keys username and password, or token")
+    return BasicCredentials(username, password)
+
+
+def _is_for(url: URL, annotation: str) -> bool:
+    try:
+        named = parse_repository_url(annotation)
+    except AddressRefused:
+        return False
+    return origin(named) == origin(url) and named.path in ("", "/") and not named.query_string and not named.fragment
+
+
+def _decode_key(secret: JsonObject, key: str) -> str | None:
+    data = obj(secret, "data")
+    if key not in data:
+        return None
+    try:
+        return base64.b64decode(text(data, key)).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        name = text(obj(secret, "metadata"), "name")
+        raise _unusable_repository(f"the key {key} of Secret {name} is not text: create it again") from None
 
 
 def _unusable_repository(reason: str) -> ChartSourceError:

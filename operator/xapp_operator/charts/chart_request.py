@@ -47,13 +47,14 @@ class Repository:
 
     `ca_bundle` is PEM and is trusted in addition to the system's CAs. `interval_seconds` is how long an index counts as
     current; None means the setting XAPP_INDEX_TTL_SECONDS. `namespace` is the one on whose behalf it is accessed: it
-    has its own share of the downloads.
+    has its own share of the downloads. With `allow_plain_http`, credentials are sent over http too.
     """
 
     url: str
     credentials: RepositoryCredentials | None = None
     ca_bundle: str | None = field(default=None, repr=False)
     insecure_skip_tls_verify: bool = False
+    allow_plain_http: bool = False
     interval_seconds: float | None = field(default=None, compare=False)
     namespace: str = field(default="", compare=False)
 
@@ -96,6 +97,24 @@ def parse_repository_url(text: str) -> URL:
             "Put them into a Secret, and set secretRef of the ChartRepository to it."
         )
     return url
+
+
+def origin(url: URL) -> tuple[str, str | None, int | None]:
+    """Return scheme, host and port, to which credentials are limited."""
+    return url.scheme, url.host, url.port
+
+
+def format_origin(url: URL) -> str:
+    """Return scheme, host and port as text, such as `https://charts.example.com` or `http://10.0.0.1:8080`."""
+    return str(url.origin())
+
+
+def plain_http_refused(url: URL) -> AddressRefused:
+    """Return the error for credentials that would go over plain http."""
+    return AddressRefused(
+        f"{display_url(url)} is not https, so the credentials of the repository are not sent to it: others could read "
+        "them. Use https, or set allowPlainHTTP of the ChartRepository."
+    )
 
 
 def sha256_digits(text: str) -> str | None:

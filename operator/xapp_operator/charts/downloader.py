@@ -27,6 +27,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from multidict import CIMultiDictProxy
 from yarl import URL
 
+from xapp_operator.charts.chart_request import origin, plain_http_refused
 from xapp_operator.common.text import display_url, format_bytes
 from xapp_operator.domain.address_rule import AddressRule
 from xapp_operator.errors import AddressRefused, ChartNotFound, ChartSourceError, SourceTimeout, SourceUnavailable
@@ -51,12 +52,13 @@ class BodyTooLarge(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OriginAccess:
-    """Credentials and TLS settings for the origin of `origin_url`."""
+    """Credentials and TLS settings for the origin of `origin_url`; over http only with `allow_plain_http`."""
 
     origin_url: URL
     authorization: str | None = field(default=None, repr=False)
     ca_bundle: str | None = field(default=None, repr=False)
     insecure: bool = False
+    allow_plain_http: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +219,8 @@ class Downloader:
             raise RuntimeError("the downloader is used outside its 'async with' block")
         request_headers = {"Accept-Encoding": "identity", **headers}
         if same_origin and access.authorization:
+            if url.scheme == "http" and not access.allow_plain_http:
+                raise plain_http_refused(url)
             request_headers["Authorization"] = access.authorization
         tls = await _tls_option(access.ca_bundle, insecure=access.insecure and same_origin)
         try:
@@ -259,11 +263,6 @@ class Downloader:
                 f"{self._body_seconds:g} s, so the download was ended. This may be temporary."
             ) from None
         return bytes(block)
-
-
-def origin(url: URL) -> tuple[str, str | None, int | None]:
-    """Return scheme, host and port, to which credentials are limited."""
-    return url.scheme, url.host, url.port
 
 
 def unexpected_status(response: DownloadResponse) -> ChartSourceError:

@@ -17,6 +17,7 @@ from tests.localcluster.waiting import wait_until
 from tests.support.apiserver import NAMESPACES, REPOSITORIES, SECRETS, ApiServer, JsonObject
 from tests.support.chart_server import ChartServer
 from tests.support.charts import chart_archive
+from xapp_operator.api.names import ANNOTATION_ORIGIN, REPOSITORY_CREDENTIALS_TYPE
 
 pytestmark = pytest.mark.integration
 
@@ -109,7 +110,7 @@ def test_the_list_is_sorted_filtered_and_paged(client: GatewayClient) -> None:
 def test_credentials_are_used_and_never_returned(
     client: GatewayClient, guarded_charts: ChartServer, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    response = save(client, url=guarded_charts.url, username="jane", password=PASSWORD)
+    response = save(client, url=guarded_charts.url, allowPlainHTTP=True, username="jane", password=PASSWORD)
     assert response.status_code == 201
     charts = client.http.get(f"{response.headers['Location']}/charts")
     assert [each["name"] for each in charts.json()["content"]] == ["hello"]
@@ -124,7 +125,7 @@ def test_credentials_are_used_and_never_returned(
 def test_wrong_repository_credentials_are_reported_without_being_repeated(
     client: GatewayClient, guarded_charts: ChartServer
 ) -> None:
-    response = save(client, url=guarded_charts.url, username="jane", password="hunter2-but-wrong")
+    response = save(client, url=guarded_charts.url, allowPlainHTTP=True, username="jane", password="hunter2-but-wrong")
     answer = client.http.get(f"{response.headers['Location']}/charts")
     assert answer.status_code == 502
     assert "returned status 401: access is denied" in answer.json()["detail"]
@@ -138,6 +139,8 @@ def test_the_secret_is_owned_by_the_repository_and_deleted_with_it(client: Gatew
     assert repository["spec"]["secretRef"] == {"name": secret["metadata"]["name"]}
     assert secret["metadata"]["ownerReferences"][0]["uid"] == repository["metadata"]["uid"]
     assert secret["data"] == {"token": base64.b64encode(b"t0ken").decode()}
+    assert secret["type"] == REPOSITORY_CREDENTIALS_TYPE
+    assert secret["metadata"]["annotations"][ANNOTATION_ORIGIN] == URL
     client.http.delete(location)
     # At once under the same name: the remains of the old one do not interfere.
     assert save(client, token="another").status_code == 201
@@ -210,6 +213,7 @@ REFUSED: Final[dict[str, tuple[dict[str, Any], set[str]]]] = {
     "a url that is too long": ({"url": f"https://charts.example.com/{'a' * 2048}"}, {"url"}),
     "credentials in the url": ({"url": "https://jane:hunter2@charts.example.com"}, {"url"}),
     "what only the cluster sees": ({"url": "https://charts.example.com/%zz"}, {"url"}),
+    "credentials over plain http": ({"url": "http://charts.example.com", "token": "hunter2"}, {"url"}),
     "a username alone": ({"username": "jane"}, {"password"}),
     "a password alone": ({"password": "hunter2"}, {"username"}),
     "a token and a password": ({"token": "t", "username": "jane", "password": "hunter2"}, {"username", "password"}),
@@ -258,7 +262,7 @@ def test_an_editor_saves_browses_and_removes_only_in_the_namespace(
     caller_factory: CallerFactory, guarded_charts: ChartServer
 ) -> None:
     with caller_factory.client_with_token(caller_factory.create_account("jane", "edit")) as jane:
-        response = save(jane, url=guarded_charts.url, username="jane", password=PASSWORD)
+        response = save(jane, url=guarded_charts.url, allowPlainHTTP=True, username="jane", password=PASSWORD)
         assert response.status_code == 201
         assert jane.http.get(f"{response.headers['Location']}/charts").json()["total_count"] == 1
         assert [each["name"] for each in listed(jane)] == ["acme"]
@@ -278,7 +282,9 @@ def test_a_viewer_neither_changes_repositories_nor_uses_their_credentials(
     caller_factory: CallerFactory, guarded_charts: ChartServer
 ) -> None:
     with caller_factory.client_with_token(caller_factory.create_account("jane", "edit")) as jane:
-        location = save(jane, url=guarded_charts.url, username="jane", password=PASSWORD).headers["Location"]
+        location = save(jane, url=guarded_charts.url, allowPlainHTTP=True, username="jane", password=PASSWORD).headers[
+            "Location"
+        ]
     with caller_factory.client_with_token(caller_factory.create_account("viewer", "view")) as viewer:
         assert [each["name"] for each in listed(viewer)] == ["acme"]
         assert viewer.http.get(location).status_code == 200

@@ -11,6 +11,7 @@ from tests.support.chart_server import ChartServer
 from tests.support.charts import chart_archive, tar_gz
 from tests.support.workload import FILES, workload_chart
 from tests.support.xapps import XAppClient
+from xapp_operator.api.names import ANNOTATION_ORIGIN, REPOSITORY_CREDENTIALS_TYPE
 
 pytestmark = pytest.mark.integration
 
@@ -126,10 +127,12 @@ def test_repository_with_credentials(xapps: XAppClient) -> None:
             "secret",
             "generic",
             "login",
+            f"--type={REPOSITORY_CREDENTIALS_TYPE}",
             "--from-literal=username=jane",
             "--from-literal=password=s3cr3t-of-jane",
         )
-        patch = json.dumps({"spec": {"secretRef": {"name": "login"}}})
+        xapps.kubectl("annotate", "secret", "login", f"{ANNOTATION_ORIGIN}={charts.url}")
+        patch = json.dumps({"spec": {"secretRef": {"name": "login"}, "allowPlainHTTP": True}})
         xapps.kubectl("patch", "chartrepository", "charts", "--type=merge", "-p", patch)
         xapps.wait_ready("hello")
         everything = xapps.kubectl("get", "xapps,chartrepositories,events", "-o", "json")

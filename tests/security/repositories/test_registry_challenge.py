@@ -16,8 +16,8 @@ HEADERS, HEADER_LENGTH = 120, 8000
 
 
 def request(server: WebServer, chart: str) -> ChartRequest:
-    credentials = BasicCredentials("jane", "pw")
-    repository = Repository(url=f"oci://{server.url().authority}/acme", credentials=credentials, namespace="noisy")
+    url, credentials = f"oci://{server.url().authority}/acme", BasicCredentials("jane", "pw")
+    repository = Repository(url=url, credentials=credentials, allow_plain_http=True, namespace="noisy")
     return ChartRequest(repository=repository, chart=chart, version="0.1.0")
 
 

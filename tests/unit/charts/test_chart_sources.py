@@ -53,7 +53,7 @@ class Charts(WebServer):
         self.routes["/index.yaml"] = Reply(yaml.safe_dump({"apiVersion": "v1", "entries": self.entries}).encode())
 
     def request(self, chart: str = "hello", version: str = "0.1.0", **repository: object) -> ChartRequest:
-        known = {"url": str(self.url("")), **repository}
+        known = {"url": str(self.url("")), "allow_plain_http": True, **repository}
         return ChartRequest(repository=Repository(**known), chart=chart, version=version)  # type: ignore[arg-type]
 
 

@@ -30,9 +30,8 @@ SECRET = "Basic c2VjcmV0"
 async def get(
     loader: Downloader, url: URL, *, access: OriginAccess | None = None, max_bytes: int = 1000
 ) -> DownloadResponse:
-    return await loader.get(
-        url, access=access or OriginAccess(origin_url=url, authorization=SECRET), max_bytes=max_bytes
-    )
+    own = OriginAccess(origin_url=url, authorization=SECRET, allow_plain_http=True)
+    return await loader.get(url, access=access or own, max_bytes=max_bytes)
 
 
 @pytest.fixture

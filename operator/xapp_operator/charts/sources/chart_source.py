@@ -79,6 +79,7 @@ def origin_access(repository: Repository, url: URL, *, authorization: str | None
         authorization=authorization,
         ca_bundle=repository.ca_bundle,
         insecure=repository.insecure_skip_tls_verify,
+        allow_plain_http=repository.allow_plain_http,
     )
 
 

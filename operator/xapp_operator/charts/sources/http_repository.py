@@ -13,7 +13,7 @@ from typing import Final
 
 from yarl import URL
 
-from xapp_operator.charts.chart_request import OCI, ChartRequest, Repository, parse_repository_url
+from xapp_operator.charts.chart_request import OCI, ChartRequest, Repository, origin, parse_repository_url
 from xapp_operator.charts.download_slots import DownloadSlots
 from xapp_operator.charts.downloader import (
     NOT_FOUND_STATUSES,
@@ -21,7 +21,6 @@ from xapp_operator.charts.downloader import (
     Downloader,
     DownloadResponse,
     OriginAccess,
-    origin,
     unexpected_status,
 )
 from xapp_operator.charts.sources.chart_source import (

@@ -1,7 +1,8 @@
 """The process that parses one large index: reads it from standard input, writes JSON lines to standard output.
 
-`index_reader.py` starts it with bounds on memory, processor time and output, and without credentials. Each line is a
-batch of `index_parser.py`; the last one is `{"end": …}`, so that a process that was ended early is noticed.
+`index_reader.py` starts it with bounds on memory, processor time and output, and without credentials. It opens no file
+and no connection; where the kernel has Landlock, it cannot. Each line is a batch of `index_parser.py`; the last one is
+`{"end": …}`, so that a process that was ended early is noticed.
 """
 
 from __future__ import annotations
@@ -11,10 +12,13 @@ import sys
 import orjson
 
 from xapp_operator.charts.sources.index_parser import IndexRefused, IndexTooLarge, TooManyBytes, parse_index
+from xapp_operator.common.sandboxed_exec import landlock_version, restrict_self
 
 
 def main() -> None:
     """Parse; the argument is the maximum of unpacked bytes."""
+    if landlock_version():
+        restrict_self(read=(), write=())
     write = sys.stdout.buffer.write
     end = {"end": "complete", "reason": ""}
     try:

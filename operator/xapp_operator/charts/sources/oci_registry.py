@@ -17,13 +17,12 @@ from typing import Final
 from yarl import URL
 
 from xapp_operator.api.json import Json, JsonObject, integer, items, obj, text
-from xapp_operator.charts.chart_request import OCI, ChartRequest, Repository
+from xapp_operator.charts.chart_request import OCI, ChartRequest, Repository, origin
 from xapp_operator.charts.download_slots import DownloadSlots
 from xapp_operator.charts.downloader import (
     BodyTooLarge,
     Downloader,
     DownloadResponse,
-    origin,
     unexpected_status,
 )
 from xapp_operator.charts.sources.chart_source import (

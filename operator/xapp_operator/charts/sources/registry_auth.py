@@ -26,13 +26,18 @@ from cachetools import TLRUCache
 from yarl import URL
 
 from xapp_operator.api.json import Json, integer, text
-from xapp_operator.charts.chart_request import BasicCredentials, Repository, TokenCredentials, parse_repository_url
+from xapp_operator.charts.chart_request import (
+    BasicCredentials,
+    Repository,
+    TokenCredentials,
+    origin,
+    parse_repository_url,
+)
 from xapp_operator.charts.downloader import (
     BodyTooLarge,
     Downloader,
     DownloadResponse,
     OriginAccess,
-    origin,
     unexpected_status,
 )
 from xapp_operator.charts.sources.chart_source import origin_access

@@ -17,10 +17,10 @@ from typing import Final
 from pydantic import ValidationError
 
 from xapp_operator.api.json import JsonObject, obj, text
-from xapp_operator.api.names import API_VERSION, REPOSITORY_KIND
+from xapp_operator.api.names import ANNOTATION_ORIGIN, API_VERSION, REPOSITORY_CREDENTIALS_TYPE, REPOSITORY_KIND
 from xapp_operator.api.spec_parts import REPOSITORY_PREFIXES_TEXT
 from xapp_operator.charts.chart_repositories import create_chart_repository
-from xapp_operator.charts.chart_request import parse_repository_url
+from xapp_operator.charts.chart_request import format_origin, parse_repository_url
 from xapp_operator.common.text import quote_input
 from xapp_operator.config import Settings
 from xapp_operator.errors import (
@@ -143,6 +143,8 @@ def _repository_spec(repository: RepositoryRequest, secret_name: str) -> JsonObj
         spec["caSecretRef"] = {"name": secret_name, "key": CA_KEY}
     if repository.insecure_skip_tls_verify:
         spec["insecureSkipTLSVerify"] = True
+    if repository.allow_plain_http:
+        spec["allowPlainHTTP"] = True
     return spec
 
 
@@ -163,6 +165,7 @@ def _secret_body(repository: RepositoryRequest, name: str, data: Mapping[str, st
         "metadata": {
             "name": name,
             "namespace": repository.namespace,
+            "annotations": {ANNOTATION_ORIGIN: format_origin(parse_repository_url(repository.url))},
             "ownerReferences": [
                 {
                     "apiVersion": API_VERSION,
@@ -172,7 +175,7 @@ def _secret_body(repository: RepositoryRequest, name: str, data: Mapping[str, st
                 }
             ],
         },
-        "type": "Opaque",
+        "type": REPOSITORY_CREDENTIALS_TYPE,
         "stringData": {**data},
     }
 
@@ -205,6 +208,12 @@ def _url_errors(repository: RepositoryRequest) -> Iterator[FieldError]:
         parse_repository_url(repository.url)
     except AddressRefused as error:
         yield FieldError("url", f"must be a URL with a host: {error.message}")
+        return
+    has_credentials = repository.token is not None or repository.password is not None
+    if has_credentials and repository.url.startswith("http://") and not repository.allow_plain_http:
+        yield FieldError(
+            "url", "must be https with credentials, because others can read http: use https, or set allowPlainHTTP"
+        )
 
 
 def _credential_errors(repository: RepositoryRequest) -> Iterator[FieldError]:

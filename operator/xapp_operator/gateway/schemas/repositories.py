@@ -44,6 +44,9 @@ class RepositoryRequest(BaseModel):
     insecure_skip_tls_verify: bool | None = Field(
         None, alias="insecureSkipTLSVerify", description="true: accept any certificate."
     )
+    allow_plain_http: bool | None = Field(
+        None, alias="allowPlainHTTP", description="true: send the credentials over http, where others can read them."
+    )
 
 
 class RepositoryRecord(ResponseModel):

@@ -112,7 +112,7 @@ async def test_credentials_are_sent_and_have_separate_indexes(
     repositories: HttpRepositories, site: WebServer, credentials: BasicCredentials | TokenCredentials, sent: str
 ) -> None:
     await repositories.get_index(at(site))
-    await repositories.get_index(replace(at(site), credentials=credentials))
+    await repositories.get_index(replace(at(site), credentials=credentials, allow_plain_http=True))
     assert site.authorizations("/index.yaml") == [None, sent]
 
 

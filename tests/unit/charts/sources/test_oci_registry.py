@@ -87,7 +87,8 @@ class Registry(WebServer):
         credentials: RepositoryCredentials | None = None,
     ) -> ChartRequest:
         url = f"oci://{self.url().authority}{path}"
-        return ChartRequest(repository=Repository(url=url, credentials=credentials), chart=chart, version=version)
+        repository = Repository(url=url, credentials=credentials, allow_plain_http=True)
+        return ChartRequest(repository=repository, chart=chart, version=version)
 
 
 @pytest.fixture
