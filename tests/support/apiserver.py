@@ -75,6 +75,13 @@ class ApiServer:
         answer = self._http.post(path, json=body, params={"dryRun": "All"})
         return answer.status_code == FORBIDDEN
 
+    def refused_fields(self, path: str, body: Mapping[str, Any]) -> dict[str, str]:
+        """Return field → message of what the API server refuses in an object; empty if it would create it."""
+        answer = self._http.post(path, json=body, params={"dryRun": "All"})
+        causes = answer.json().get("details", {}).get("causes", [])
+        assert answer.is_success or causes, answer.text
+        return {each["field"]: each["message"] for each in causes}
+
     def patch(self, path: str, body: Mapping[str, Any]) -> JsonObject:
         """Send a JSON merge patch."""
         headers = {"Content-Type": "application/merge-patch+json"}

@@ -10,7 +10,7 @@ from typing import Annotated, Final
 from pydantic import ConfigDict, Field
 
 from xapp_operator.api.models import Metadata
-from xapp_operator.api.rules import CelRule, cel_rules
+from xapp_operator.api.rules import CelRule, cel_rules, one_line_rule
 from xapp_operator.api.spec_parts import DIGEST_MAX, DIGEST_RULE, Model
 
 ARCHIVE_BYTES_MAX: Final = 1024 * 1024
@@ -29,13 +29,16 @@ ARCHIVE_NAME_RULE: Final = CelRule(
 )
 
 
+OneLine = Annotated[str, one_line_rule()]
+
+
 class ArchivedChart(Model):
     """What Chart.yaml in the archive says."""
 
-    name: str = Field(description="Name of the chart.", min_length=1, max_length=CHART_NAME_MAX)
-    version: str = Field(description="Version of the chart (SemVer).", min_length=1, max_length=CHART_VERSION_MAX)
-    app_version: str | None = Field(None, description="The chart's appVersion.", max_length=APP_VERSION_MAX)
-    description: str | None = Field(None, description="The chart's description.", max_length=DESCRIPTION_MAX)
+    name: OneLine = Field(description="Name of the chart.", min_length=1, max_length=CHART_NAME_MAX)
+    version: OneLine = Field(description="Version of the chart (SemVer).", min_length=1, max_length=CHART_VERSION_MAX)
+    app_version: OneLine | None = Field(None, description="The chart's appVersion.", max_length=APP_VERSION_MAX)
+    description: OneLine | None = Field(None, description="The chart's description.", max_length=DESCRIPTION_MAX)
 
 
 class ChartArchiveSpec(Model):

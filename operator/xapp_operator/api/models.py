@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from xapp_operator.api.json import JsonObject
-from xapp_operator.api.rules import CelRule, cel_rules, duration_rule, parse_duration, pattern_rule
+from xapp_operator.api.rules import CelRule, cel_rules, duration_rule, one_line_rule, parse_duration, pattern_rule
 from xapp_operator.api.spec_parts import (
     REPOSITORY_PREFIXES_TEXT,
     URL_RULES,
@@ -123,7 +123,7 @@ class XAppSpec(Model):
         description="Where the chart comes from: 'Remote Chart Repository' needs chartName, url and repoName; "
         "'Upload Chart' needs archive, which the gateway fills from an uploaded file."
     )
-    namespace: Annotated[str, _immutable("namespace")] = Field(
+    namespace: Annotated[str, one_line_rule(), _immutable("namespace")] = Field(
         description="Where the chart is installed: always the XApp's own namespace.",
         min_length=1,
         max_length=63,

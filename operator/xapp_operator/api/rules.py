@@ -20,6 +20,15 @@ if TYPE_CHECKING:
 
 VALIDATIONS_KEY: Final = "x-kubernetes-validations"
 
+# The characters beyond U+00FF stand for themselves, because RE2 and Python have no common escape for them.
+CONTROL_CHARACTERS: Final = "[\\x00-\\x1f\\x7f-\\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]"
+"""Not allowed in names and texts of one line: control characters (Unicode Cc), which break logs and terminals; the line
+separators; and the marks that change the direction of text (Bidi_Control), which make one name look like another."""
+
+CONTROL_CHARACTERS_MESSAGE: Final = (
+    "must not have control characters, such as line breaks, tabs, NUL, or marks of text direction: remove them"
+)
+
 _DURATION_UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -70,7 +79,13 @@ def pattern_rule(pattern: str, message: str, *, negated: bool = False) -> TextRu
 
 def cel_literal(text: str) -> str:
     """Return `text`, which has no quotes, as a CEL string."""
-    return "'" + text.replace("\\", "\\\\") + "'"
+    escaped = text.replace("\\", "\\\\")
+    return "'" + "".join(char if char.isascii() else f"\\u{ord(char):04x}" for char in escaped) + "'"
+
+
+def one_line_rule() -> TextRule:
+    """Return the rule that a text has no CONTROL_CHARACTERS."""
+    return pattern_rule(CONTROL_CHARACTERS, CONTROL_CHARACTERS_MESSAGE, negated=True)
 
 
 def duration_rule(shortest: str, longest: str, *, examples: str) -> TextRule:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, SkipValidation, WithJsonSchem
 from pydantic.alias_generators import to_camel
 
 from xapp_operator.api.json import JsonObject
-from xapp_operator.api.rules import CelRule, cel_rules, pattern_rule
+from xapp_operator.api.rules import CelRule, cel_rules, one_line_rule, pattern_rule
 
 if TYPE_CHECKING:
     UnvalidatedObject = JsonObject
@@ -56,7 +56,7 @@ URL_RULES = (
 DIGEST_RULE: Final = pattern_rule("^sha256:[0-9a-f]{64}$", "must be sha256: followed by 64 lower-case hex digits")
 DIGEST_MAX: Final = 71
 
-ObjectName = Annotated[str, Field(min_length=1, max_length=253)]
+ObjectName = Annotated[str, Field(min_length=1, max_length=253), one_line_rule()]
 
 
 class KeyRef(Model):

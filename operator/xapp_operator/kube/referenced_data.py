@@ -14,6 +14,7 @@ from typing import Final, Literal
 
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.spec_parts import ArchiveSource, ValuesRef
+from xapp_operator.domain.control_characters import require_plain_values
 from xapp_operator.domain.yaml_values import load_values
 from xapp_operator.errors import ChartNotFound, FormInvalid, NotFound, ValuesInvalid, ValuesNotFound
 from xapp_operator.kube.reader import KubeReader
@@ -73,7 +74,13 @@ async def read_values_file(client: KubeReader, source: ValuesRef, *, namespace: 
         data = base64.b64decode(content, validate=True) if source.kind == "Secret" else content.encode()
     except binascii.Error:
         raise ValuesInvalid(f"{label} is not base64. Write it again.") from None
-    return await asyncio.to_thread(load_values, data, source=label, max_bytes=max_bytes)
+    return await asyncio.to_thread(_load_plain_values, data, label, max_bytes)
+
+
+def _load_plain_values(data: bytes, label: str, max_bytes: int) -> JsonObject:
+    values = load_values(data, source=label, max_bytes=max_bytes)
+    require_plain_values(values, source=f"{label}: values")
+    return values
 
 
 def archive_reference(archive: ArchiveSource | None) -> ArchiveReference:

@@ -6,6 +6,7 @@ values themselves are loaded only for a helm step.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -18,6 +19,7 @@ from xapp_operator.charts.chart_request import ChartRequest, Repository, parse_d
 from xapp_operator.charts.chart_sources import ChartSources
 from xapp_operator.common.text import quote_input
 from xapp_operator.config import Settings
+from xapp_operator.domain.control_characters import require_plain_values
 from xapp_operator.domain.plan_input import Digests
 from xapp_operator.domain.redaction import long_texts
 from xapp_operator.domain.values import advertise_address_layer, merge_values, values_digest
@@ -124,7 +126,7 @@ class ReleaseInputsResolver:
         cached = self._digests.get(xapp.key)
         if cached is not None and cached[0] == cache_key:
             return cached[1]
-        values = merge_values(*await self._load_values_from(xapp), xapp.spec.user_values)
+        values = await _merge_layers(await self._load_values_from(xapp), xapp.spec.user_values)
         address = self._advertise_address.configured
         if address is not None:
             values = merge_values(self._advertise_layer((await self._load_chart(xapp)).info, address), values)
@@ -140,7 +142,7 @@ class ReleaseInputsResolver:
         """
         chart = await self._load_chart(xapp)
         layers = await self._load_values_from(xapp)
-        own_values = merge_values(*layers, xapp.spec.user_values)
+        own_values = await _merge_layers(layers, xapp.spec.user_values)
         address = await self._advertise_address.get()
         values = own_values if address is None else merge_values(self._advertise_layer(chart.info, address), own_values)
         # An address that was discovered, not configured, is not compared: a change of it must not start an upgrade.
@@ -239,6 +241,15 @@ class ReleaseInputsResolver:
             await read_values_file(client, source, namespace=xapp.metadata.namespace, max_bytes=max_bytes)
             for source in xapp.spec.values_from or ()
         ]
+
+
+async def _merge_layers(layers: list[JsonObject], user_values: JsonObject) -> JsonObject:
+    def merge() -> JsonObject:
+        merged = merge_values(*layers, user_values)
+        require_plain_values(user_values, source="spec.values")
+        return merged
+
+    return await asyncio.to_thread(merge)
 
 
 def _check_namespace(xapp: XApp) -> None:

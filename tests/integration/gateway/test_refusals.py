@@ -127,7 +127,7 @@ FORM = {
     "a name over the limit": BadRequest(422, "xAppForm.xAppName", "253", form={"xAppName": "x" * 254}),
     "an organization over the limit": BadRequest(422, "xAppForm.organization", "253", form={"organization": "x" * 254}),
     "a version with a v": BadRequest(422, "xAppForm.version", "dotted numeric", form={"version": "v1"}),
-    "a version with a line break": BadRequest(422, "xAppForm.version", "dotted numeric", form={"version": "1\n"}),
+    "a version with a line break": BadRequest(422, "xAppForm.version", "control characters", form={"version": "1\n"}),
     "an upper-case namespace": BadRequest(422, "xAppForm.namespace", "63", form={"namespace": "RIC"}),
     "a namespace over the limit": BadRequest(422, "xAppForm.namespace", "63", form={"namespace": "x" * 64}),
     "a namespace that leaves its path": BadRequest(

@@ -26,6 +26,7 @@ from xapp_operator.charts.archives.archive_reader import (
 from xapp_operator.charts.archives.chart_info import ChartInfo
 from xapp_operator.charts.versions import parse_version
 from xapp_operator.common.text import format_bytes, format_list, quote_input
+from xapp_operator.domain.control_characters import has_control_characters
 from xapp_operator.domain.yaml_values import load_values
 from xapp_operator.errors import ChartInvalid, ValuesInvalid
 
@@ -136,7 +137,7 @@ def _read_metadata(files: ChartFiles, *, prefix: str, limits: ArchiveLimits) -> 
     if requirements := files.get(REQUIREMENTS):
         metadata |= _load_yaml(requirements, path=f"{prefix}{REQUIREMENTS}", limits=limits)
     name, version = (_metadata_text(metadata, key, chart_yaml_path) for key in ("name", "version"))
-    if not name or name in (".", "..") or "/" in name:
+    if not name or name in (".", "..") or "/" in name or has_control_characters(name):
         raise archive_refused(f"{quote_input(chart_yaml_path)} has no usable name. Add 'name: <name of the chart>'.")
     if not version or parse_version(version) is None:
         raise archive_refused(

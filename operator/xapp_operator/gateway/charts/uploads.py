@@ -32,6 +32,7 @@ from xapp_operator.api.spec_parts import ArchiveSource
 from xapp_operator.charts.archives.chart_info import ChartInfo
 from xapp_operator.common.fair_slots import FairSlots
 from xapp_operator.common.text import rfc3339
+from xapp_operator.domain.control_characters import on_one_line
 from xapp_operator.domain.naming import archive_name, label_text
 from xapp_operator.errors import AccessDenied, AlreadyExists, Conflict, IdentityConflict, NotFound
 from xapp_operator.kube.client import KubeClient
@@ -167,7 +168,10 @@ class ArchiveStorage:
 def _archive_body(chart: UploadedChart, *, namespace: str, keep: bool) -> JsonObject:
     info = chart.info
     digest = f"sha256:{info.digest}"
-    optional = {"appVersion": info.app_version[:APP_VERSION_MAX], "description": info.description[:DESCRIPTION_MAX]}
+    optional = {
+        "appVersion": on_one_line(info.app_version)[:APP_VERSION_MAX],
+        "description": on_one_line(info.description)[:DESCRIPTION_MAX],
+    }
     labels = {LABEL_CHART: label_text(info.name), LABEL_CHART_VERSION: label_text(info.version)}
     annotations = {
         LABEL_CHART: info.name,

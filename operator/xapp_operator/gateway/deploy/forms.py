@@ -22,7 +22,13 @@ from xapp_operator.config import Settings
 from xapp_operator.domain.naming import composed_name
 from xapp_operator.errors import ContentTooLarge, FieldError, FormInvalid, Invalid, KubeError
 from xapp_operator.gateway.http.openapi import inline_definitions
-from xapp_operator.gateway.http.validation import DNS_LABEL_RULE, field_errors, form_invalid, namespace_errors
+from xapp_operator.gateway.http.validation import (
+    DNS_LABEL_RULE,
+    field_errors,
+    form_invalid,
+    namespace_errors,
+    require_no_control_characters,
+)
 
 FORM_PART: Final = "xAppForm"
 FIELDS_SENT_AS_PARTS: Final = {"values": "values", "archive": "file"}
@@ -78,6 +84,7 @@ def validate_form(form: JsonObject, *, settings: Settings) -> Form:
     Raises:
         FormInvalid: naming all invalid fields.
     """
+    require_no_control_characters(form, path=FORM_PART, multiline=("values",))
     cleared = tuple(
         key for key, value in form.items() if value is None and key in _TEXT_RULES and key not in FIELDS_SENT_AS_PARTS
     )

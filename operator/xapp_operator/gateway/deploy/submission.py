@@ -14,6 +14,7 @@ from xapp_operator.api.json import JsonObject
 from xapp_operator.charts.archives.archive_reader import ArchiveLimits
 from xapp_operator.charts.archives.inspection import inspect_archive
 from xapp_operator.config import Settings
+from xapp_operator.domain.control_characters import require_plain_values
 from xapp_operator.domain.redaction import unmask
 from xapp_operator.domain.yaml_values import load_values
 from xapp_operator.errors import ChartInvalid, FieldError, FormInvalid, MalformedRequest, ValuesInvalid, XAppError
@@ -109,6 +110,7 @@ def require_chart_file(submission: Submission) -> None:
 
 def _load_values(path: Path, *, settings: Settings, current: JsonObject) -> JsonObject:
     values = load_values(path.read_bytes(), source=VALUES_PART, max_bytes=settings.values_max_bytes)
+    require_plain_values(values)
     return unmask(values, current)
 
 

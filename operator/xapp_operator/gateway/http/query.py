@@ -11,7 +11,9 @@ from difflib import get_close_matches
 from typing import Final
 from urllib.parse import parse_qsl
 
-from xapp_operator.common.text import quote_input
+from xapp_operator.api.rules import CONTROL_CHARACTERS_MESSAGE
+from xapp_operator.common.text import escape_input, quote_input
+from xapp_operator.domain.control_characters import has_control_characters
 from xapp_operator.errors import FieldError, MalformedRequest
 
 PARAMETERS_MAX: Final = 50
@@ -56,6 +58,9 @@ class StrictQuery:
         """
         if self._parse_error is not None:
             raise self._parse_error
+        refused = [name for name, value in self.pairs if has_control_characters(name) or has_control_characters(value)]
+        if refused:
+            raise MalformedRequest.for_field(escape_input(refused[0]), CONTROL_CHARACTERS_MESSAGE)
         if len(self.values) != len(self.pairs) or not self.values.keys() <= set(known):
             raise _parameter_names_error(self.pairs, known)
         return self

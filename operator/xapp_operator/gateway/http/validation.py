@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from itertools import islice
 from typing import Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -10,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 from xapp_operator.api.json import JsonObject
 from xapp_operator.common.text import escape_input
 from xapp_operator.config import Settings
+from xapp_operator.domain.control_characters import control_character_errors
 from xapp_operator.errors import FieldError, FormInvalid
 from xapp_operator.gateway.http.query import suggest_name
 
@@ -31,16 +33,28 @@ DNS_LABEL_RULE: Final = "must be at most 63 lower-case letters, digits and '-', 
 M = TypeVar("M", bound=BaseModel)
 
 
-def validate_body(body: JsonObject, model: type[M]) -> M:
-    """Return a small JSON body as an instance of its model.
+def validate_body(body: JsonObject, model: type[M], *, unchecked: Collection[str] = ()) -> M:
+    """Return a JSON body as an instance of its model. The fields `unchecked` may have control characters.
 
     Raises:
         FormInvalid: naming the invalid fields.
     """
+    require_no_control_characters({key: value for key, value in body.items() if key not in unchecked})
     try:
         return model.model_validate(body)
     except ValidationError as error:
         raise form_invalid(list(field_errors(error, model))) from None
+
+
+def require_no_control_characters(body: JsonObject, *, path: str = "", multiline: Collection[str] = ()) -> None:
+    """Refuse a body in which a key or a text has control characters; see `control_character_errors`.
+
+    Raises:
+        FormInvalid: naming the fields.
+    """
+    errors = list(islice(control_character_errors(body, path=path, multiline=multiline), FIELD_ERRORS_MAX))
+    if errors:
+        raise form_invalid(errors)
 
 
 def field_errors(

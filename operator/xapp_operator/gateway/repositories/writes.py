@@ -33,7 +33,13 @@ from xapp_operator.errors import (
     NotFound,
 )
 from xapp_operator.gateway.auth.callers import Caller
-from xapp_operator.gateway.http.validation import DNS_LABEL_RULE, field_errors, form_invalid, namespace_errors
+from xapp_operator.gateway.http.validation import (
+    DNS_LABEL_RULE,
+    field_errors,
+    form_invalid,
+    namespace_errors,
+    require_no_control_characters,
+)
 from xapp_operator.gateway.schemas.repositories import RepositoryRequest
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.created_objects import delete_created
@@ -42,6 +48,7 @@ from xapp_operator.kube.resources import CHART_REPOSITORIES, SECRETS
 CREDENTIAL_FIELDS: Final = ("username", "password", "token", "caBundle")
 """Fields of the request that are stored in a Secret."""
 
+MULTILINE_FIELDS: Final = ("caBundle",)
 CA_KEY: Final = "ca.crt"
 SECRET_SUFFIX_BYTES: Final = 4
 
@@ -67,6 +74,7 @@ def validate_repository(body: JsonObject, *, settings: Settings) -> RepositoryRe
     Raises:
         FormInvalid: naming all invalid fields and none of their values.
     """
+    require_no_control_characters(body, multiline=MULTILINE_FIELDS)
     try:
         repository = RepositoryRequest.model_validate(body)
     except ValidationError as error:

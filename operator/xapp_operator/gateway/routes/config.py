@@ -85,7 +85,7 @@ async def show_config(context: XAppContext, gateway: Gateway) -> bytes:
 async def replace_values(request: Request) -> Response:
     """Upgrade the xApp with these values instead of the current ones; the chart stays the same."""
     context, options, body = await _read_change(request)
-    values = validate_body(body, ValuesRequest).values
+    values = validate_body(body, ValuesRequest, unchecked=("values",)).values
     return await _change_values(request, context, options, lambda _: values)
 
 

@@ -13,6 +13,7 @@ from typing import Final
 import orjson
 
 from xapp_operator.api.json import Json, JsonObject, encode_json, obj
+from xapp_operator.domain.control_characters import require_plain_values
 from xapp_operator.domain.redaction import redact, secret_texts, unmask
 from xapp_operator.domain.values import merge_values, values_digest
 from xapp_operator.domain.yaml_values import MAX_DEPTH, deeper_than
@@ -144,6 +145,7 @@ async def _changed_values(current: JsonObject, change: ValuesChange, *, max_byte
         # The merge refuses values that are nested too deeply for the steps below; kubectl may have written such values.
         known = merge_values(current_values)
         values = merge_values(unmask(change(known), known))
+        require_plain_values(values)
         if len(encode_json(values)) > max_bytes:
             message = f"would have more than {max_bytes:,} bytes, the limit for values: remove some of them"
             raise ContentTooLarge.for_field("values", message, subject="the values")

@@ -123,6 +123,7 @@ def test_a_damaged_record_of_the_cache_is_ignored(record: bytes) -> None:
         (chart_archive({"Chart.yaml": ""}), "has no usable name"),
         (chart_archive({"Chart.yaml": "version: 1.0.0\n"}), "has no usable name"),
         (chart_archive({"Chart.yaml": "name: ../x\nversion: 1.0.0\n"}), "has no usable name"),
+        (chart_archive({"Chart.yaml": 'name: "a\\nb"\nversion: 1.0.0\n'}), "has no usable name"),
         (chart_archive({"Chart.yaml": "name: {a: b}\nversion: 1.0.0\n"}), '"name" in "Chart.yaml" is not a string'),
         (chart_archive({"Chart.yaml": "name: hello\n"}), "not a SemVer version"),
         (chart_archive({"Chart.yaml": "name: hello\nversion: latest\n"}), 'the version "latest"'),
