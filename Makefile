@@ -64,10 +64,12 @@ crds: venv ## Generate crds/ from the models in operator/xapp_operator/api.
 	@$(BIN)/python hack/crds.py crds
 
 .PHONY: lock
-lock: venv ## Write requirements.lock and requirements-dev.lock from pyproject.toml (needs uv; UPGRADE=--upgrade updates versions).
+lock: venv ## Write the lock files with hashes from pyproject.toml (needs uv; UPGRADE=--upgrade updates versions).
 	@PATH="$(BIN):$$PATH"; compile="uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header"; \
 	  $$compile $(UPGRADE) pyproject.toml -o requirements.lock; \
-	  $$compile $(UPGRADE) pyproject.toml --group dev -o requirements-dev.lock
+	  $$compile $(UPGRADE) pyproject.toml --group dev -o requirements-dev.lock; \
+	  $$compile $(UPGRADE) --group build -o requirements-build.lock; \
+	  $$compile $(UPGRADE) --group go -o tests/localcluster/gotools/requirements-go.lock
 
 ##@ Test
 
@@ -99,6 +101,10 @@ types: venv ## Check the types (mypy --strict).
 .PHONY: imports
 imports: venv ## Check the layers (import-linter).
 	@$(BIN)/lint-imports
+
+.PHONY: audit
+audit: venv ## Look for known vulnerabilities of the locked packages and the Go programs (AUDIT_REQUIRED=1 fails if the data is not reachable).
+	@$(BIN)/python -m tests.audit
 
 .PHONY: bench
 bench: venv ## Run the benchmarks (tests/bench).

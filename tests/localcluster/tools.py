@@ -18,6 +18,7 @@ REGISTRY = "v0.22.1"
 CONTAINERD = "v2.4.2"
 RUNC = "v1.5.2"
 CNI_PLUGINS = "v1.9.1"
+GOVULNCHECK = "v1.8.0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,6 +202,13 @@ KPI_MONITOR = _local_program("kpi-monitor", modules=SAMPLES, package="samples")
 TEST_TOOLS: dict[str, Tool] = {tool.name: tool for tool in (_local_program("testpod"), KPI_MONITOR)}
 """The programs in containers of tests and samples, built only on demand."""
 
-ALL_TOOLS = {**TOOLS, **NODE_TOOLS, **TEST_TOOLS}
+AUDIT_TOOLS: dict[str, Tool] = {
+    "govulncheck": Tool(
+        name="govulncheck", version=GOVULNCHECK, module="govulncheck", package="golang.org/x/vuln/cmd/govulncheck"
+    )
+}
+"""The programs of `make audit`, built only on demand."""
+
+ALL_TOOLS = {**TOOLS, **NODE_TOOLS, **TEST_TOOLS, **AUDIT_TOOLS}
 
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok", "kubectl")
