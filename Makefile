@@ -117,8 +117,18 @@ image: ## Build the container image (needs Docker; IMAGE=xapp-operator:dev).
 	@docker build --tag $(IMAGE) .
 
 .PHONY: image-archive
-image-archive: venv ## Build the same image without Docker, from the interpreter of .venv, as an archive (ARCHIVE=dist/image.tar IMAGE=…).
+image-archive: venv ## Build the same image without Docker, from the interpreter of .venv, as an archive with a list of its contents (ARCHIVE=dist/image.tar IMAGE=…).
 	@$(BIN)/python -m tests.localcluster.appimage --name $(IMAGE) --output $(ARCHIVE)
+
+.PHONY: image-sbom
+image-sbom: venv ## Write what the image of `make image` contains, as CycloneDX (needs Docker; dist/docker-image.tar.cdx.json).
+	@mkdir -p dist && docker save --output dist/docker-image.tar $(IMAGE)
+	@$(BIN)/python -m tests.localcluster.appimage.sbom dist/docker-image.tar $(IMAGE)
+
+.PHONY: base-images
+base-images: ## Print the base images of the Dockerfile with the current digests of their tags (needs Docker).
+	@sed -n 's/^FROM \([^ ]*\)@sha256:.*/\1/p' Dockerfile | while read -r image; do \
+	  echo "$$image@$$(docker buildx imagetools inspect --format '{{.Manifest.Digest}}' "$$image")"; done
 
 .PHONY: sample-image
 sample-image: venv ## Build the image of the sample xApps without Docker and print its path.

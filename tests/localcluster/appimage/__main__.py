@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 from tests.localcluster.appimage import ImageFailed, build_image
+from tests.localcluster.appimage.sbom import write_sbom
 from tests.localcluster.gobuild import BuildFailed
 from tests.localcluster.progress import print_progress
 
@@ -23,7 +24,10 @@ def main(arguments: list[str]) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     size = options.output.stat().st_size / 2**20
-    print_progress(f"{options.name}: {size:.0f} MiB after {time.monotonic() - begin:.1f} s in {options.output}")
+    sbom = write_sbom(options.output, name=options.name)
+    print_progress(
+        f"{options.name}: {size:.0f} MiB after {time.monotonic() - begin:.1f} s in {options.output}, contents in {sbom}"
+    )
     return 0
 
 

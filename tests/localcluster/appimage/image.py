@@ -1,11 +1,12 @@
 """Builds the four layers of the image and its configuration."""
 
+import platform
 from pathlib import Path
 
-from tests.localcluster.appimage import interpreter, packages
+from tests.localcluster.appimage import packages
 from tests.localcluster.appimage.bytecode import compile_tree
 from tests.localcluster.appimage.errors import ImageFailed
-from tests.localcluster.appimage.interpreter import CERTIFICATES, Interpreter
+from tests.localcluster.appimage.interpreter import Interpreter
 from tests.localcluster.appimage.layer_cache import LayerCache, cache_key, file_digests, file_stats
 from tests.localcluster.appimage.libraries import find_shared_libraries
 from tests.localcluster.binaries import Binaries, cache_root
@@ -16,6 +17,7 @@ __all__ = ["ImageFailed", "build_image"]
 
 _HOME = "/opt/xapp-operator"
 _HELM = "/usr/local/bin/helm"
+_CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
 _PORTS = (31315, 8080)
 
 
@@ -34,7 +36,7 @@ def build_image(target: Path, *, name: str, root: Path = ROOT, binaries: Binarie
             "LANG": "C.UTF-8",
             "PYTHONUNBUFFERED": "1",
             "PYTHONDONTWRITEBYTECODE": "1",
-            "SSL_CERT_FILE": CERTIFICATES,
+            "SSL_CERT_FILE": _CERTIFICATES,
         },
         working_directory="/tmp",
         ports=_PORTS,
@@ -52,7 +54,7 @@ class _LayerBuilder:
         self._cache = cache
         self._site = f"{_HOME}/lib/python{python.version}/site-packages"
         self._needs = python.shared_libraries()
-        files = [python.program, *python.files(), *self._needs.files(), interpreter.ca_bundle()]
+        files = [python.program, *python.files(), *self._needs.files()]
         recipe = [digest for _, digest in file_digests([Path(__file__).parent])]
         self._key = cache_key(recipe, file_stats({path.resolve() for path in files}))
 
@@ -62,6 +64,7 @@ class _LayerBuilder:
         def make(scratch: Path) -> list[LayerEntry]:
             python = self._python.image_path
             home = f"home = {Path(python).parent}\ninclude-system-site-packages = false\n"
+            home += f"version = {platform.python_version()}\n"
             return [
                 *self._python.entries(scratch),
                 LayerEntry(f"{_HOME}/pyvenv.cfg", home.encode()),
@@ -76,8 +79,7 @@ class _LayerBuilder:
         def make(scratch: Path) -> list[LayerEntry]:
             packages.copy_locked_packages(self._root, scratch)
             entries = list(compile_tree(scratch, at=self._site))
-            if (scratch / packages.CERTIFI_BUNDLE).parent.is_dir():
-                entries.append(LayerEntry(f"{self._site}/{packages.CERTIFI_BUNDLE}", link=CERTIFICATES))
+            entries.append(LayerEntry(_CERTIFICATES, link=f"{self._site}/{packages.CERTIFI_BUNDLE}"))
             found = find_shared_libraries(scratch.rglob("*.so"), exclude_folder=scratch)
             return [*entries, *found.entries(exclude=self._needs.libraries)]
 

@@ -1,8 +1,7 @@
-"""Copies the interpreter that runs this code: program, standard library, shared libraries, certificates."""
+"""Copies the interpreter that runs this code: program, standard library, shared libraries."""
 
 import os
 import shutil
-import ssl
 import sys
 import sysconfig
 from collections.abc import Iterator
@@ -15,12 +14,12 @@ from tests.localcluster.appimage.libraries import SharedLibraries, find_shared_l
 from tests.localcluster.images import LayerEntry, passwd_entries
 
 HOME = "/opt/python"
-CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
-_OTHER_CERTIFICATE_FILES = ("/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem")
 _UNUSED = frozenset(
     {"site-packages", "dist-packages", "ensurepip", "idlelib", "lib2to3", "pydoc_data", "tkinter", "turtledemo"}
 )
 _UNUSED_ANYWHERE = frozenset({"__pycache__", "test", "tests", "idle_test"})
+_UNUSED_MODULES = ("_test", "_ctypes_test", "_xx", "xx", "_tkinter", "_curses", "readline", "nis", "_dbm", "_gdbm")
+"""Modules for tests, screens and terminals, which would bring shared libraries such as those of X11."""
 _UNUSED_FILES = frozenset({"sitecustomize.py", "EXTERNALLY-MANAGED"})
 """Files of a Linux distribution that restrict installing packages."""
 
@@ -62,7 +61,7 @@ class Interpreter:
         return find_shared_libraries([self.program, *(path for path in self.files() if path.suffix == ".so")])
 
     def entries(self, scratch: Path) -> Iterator[LayerEntry]:
-        """Yield everything of the interpreter, and /etc: users, certificates, name lookup.
+        """Yield everything of the interpreter, and /etc: users, name lookup.
 
         The standard library is compiled in the folder ``scratch``.
         """
@@ -78,7 +77,6 @@ class Interpreter:
         yield from compile_tree(scratch, at=at)
         yield from passwd_entries()
         yield LayerEntry("/etc/nsswitch.conf", b"hosts: files dns\n")
-        yield LayerEntry(CERTIFICATES, ca_bundle())
 
     def _walk(self, folder: Path) -> Iterator[Path]:
         for parent, folders, names in os.walk(folder):
@@ -93,14 +91,5 @@ def _is_included(path: Path) -> bool:
         and not first.startswith("config-")
         and path.name not in _UNUSED_FILES
         and path.suffix in {".py", ".so"}
-        and not path.name.startswith(("_test", "_ctypes_test", "_xx", "xx"))
+        and not path.name.startswith(_UNUSED_MODULES)
     )
-
-
-def ca_bundle() -> Path:
-    """Return the file of the certificate authorities that this machine trusts. Raises ImageFailed without one."""
-    own = ssl.get_default_verify_paths().cafile
-    for name in (CERTIFICATES, *_OTHER_CERTIFICATE_FILES, *((own,) if own else ())):
-        if Path(name).is_file():
-            return Path(name).resolve()
-    raise ImageFailed("no certificates of authorities on this machine; install the package ca-certificates")

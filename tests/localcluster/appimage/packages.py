@@ -6,7 +6,6 @@ what the tests ran with. Each file is verified against the record of its wheel.
 
 import base64
 import hashlib
-import shutil
 import subprocess
 import sys
 import zipfile
@@ -22,7 +21,8 @@ LOCK = "requirements.lock"
 SOURCES = ("LICENSE", "README.md", "pyproject.toml", "operator/xapp_operator")
 """The sources of the wheel."""
 CERTIFI_BUNDLE = "certifi/cacert.pem"
-"""The certificate authorities of certifi. The image uses those of the machine instead, which may have more."""
+"""The certificate authorities of Mozilla, as the locked wheel of certifi has them. The image trusts no others: those of
+this machine may include private ones."""
 _INSTALLER_FILES = frozenset({"INSTALLER", "REQUESTED", "RECORD", "direct_url.json", "uv_cache.json"})
 """Files that an installer writes for itself, or that contain paths of this machine."""
 
@@ -35,12 +35,12 @@ def copy_locked_packages(root: Path, folder: Path) -> None:
     for requirement in read_lock(root):
         for file in _installed_files(_installed_distribution(requirement)):
             path = Path(str(file.locate()))
-            content = path.read_bytes()
+            content = _read_as_in_wheel(path, file)
             if file.hash and _digest(content, file.hash.mode) != file.hash.value:
                 raise ImageFailed(f"{path} is not as its wheel had it: remove .venv and run make venv")
             target = folder / file
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, target)
+            target.write_bytes(content)
 
 
 def read_lock(root: Path) -> list[Requirement]:
@@ -74,14 +74,15 @@ def _installed_distribution(requirement: Requirement) -> Distribution:
 def _installed_files(package: Distribution) -> Iterator[PackagePath]:
     """Yield the files of a package, without commands, byte code and tests."""
     for file in package.files or ():
-        excluded = (
-            file.parts[0] == ".."
-            or file.as_posix() == CERTIFI_BUNDLE
-            or "__pycache__" in file.parts
-            or file.parts[1:2] == ("tests",)
-        )
+        excluded = file.parts[0] == ".." or "__pycache__" in file.parts or file.parts[1:2] == ("tests",)
         if not excluded and file.name not in _INSTALLER_FILES:
             yield file
+
+
+def _read_as_in_wheel(path: Path, file: PackagePath) -> bytes:
+    """Return the content of an installed file, without private authorities that this machine appended to certifi."""
+    content = path.read_bytes()
+    return content[: file.size] if file.as_posix() == CERTIFI_BUNDLE else content
 
 
 def _digest(content: bytes, algorithm: str) -> str:

@@ -1,5 +1,7 @@
 """The layers of the image are built once, reproducibly, and need nothing of the machine."""
 
+import base64
+import hashlib
 import os
 import sys
 import tarfile
@@ -131,3 +133,30 @@ def test_a_package_not_installed_as_locked_is_refused(tmp_path: Path, line: str,
     (tmp_path / "requirements.lock").write_text(f"{line} \\\n    --hash=sha256:00\n")
     with pytest.raises(ImageFailed, match=f"{message}.*make venv"):
         copy_locked_packages(tmp_path, tmp_path / "site")
+
+
+def test_authorities_that_the_machine_added_to_certifi_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original, own = b"-- of Mozilla --\n", b"-- of the machine --\n"
+    site = tmp_path / "site"
+    (site / "certifi-1.0.dist-info").mkdir(parents=True)
+    (site / "certifi-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: certifi\nVersion: 1.0\n")
+    (site / "certifi-1.0.dist-info" / "RECORD").write_text(f"certifi/cacert.pem,{sha256(original)},{len(original)}\n")
+    (site / "certifi").mkdir()
+    bundle = site / "certifi" / "cacert.pem"
+    bundle.write_bytes(original + own)
+    (tmp_path / "requirements.lock").write_text("certifi==1.0 --hash=sha256:00\n")
+    monkeypatch.syspath_prepend(str(site))
+
+    copy_locked_packages(tmp_path, tmp_path / "copied")
+    assert (tmp_path / "copied" / "certifi" / "cacert.pem").read_bytes() == original
+
+    bundle.write_bytes(own + original)
+    with pytest.raises(ImageFailed, match="not as its wheel had it"):
+        copy_locked_packages(tmp_path, tmp_path / "copied")
+
+
+def sha256(content: bytes) -> str:
+    """Return a hash as a RECORD file has it."""
+    return "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
