@@ -6,9 +6,10 @@ bytes.
 
 from __future__ import annotations
 
+import ipaddress
 import tempfile
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import AliasChoices, Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -16,6 +17,9 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from xapp_operator.label_sets import DRAX_LABEL_SET, LabelSet, parse_label_sets
 
 MIB = 1024 * 1024
+
+CLUSTER_NETWORKS: Final = ("apiserver", "services", "nodes", "pods")
+"""Networks of the cluster itself, which are looked up."""
 
 CommaList = Annotated[tuple[str, ...], NoDecode]
 
@@ -39,6 +43,7 @@ class Settings(BaseSettings):
     default_service_account: str | None = None
     allow_operator_identity: bool = False
     allow_loopback_repositories: bool = False
+    repository_denied_networks: CommaList = CLUSTER_NETWORKS
     namespace_pod_security: Literal["privileged", "baseline", "restricted"] = "baseline"  # of namespaces made here
     allowed_hosts: CommaList = ()  # empty: every Host header (loopback names only with auth=none)
 
@@ -97,11 +102,26 @@ class Settings(BaseSettings):
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     log_format: Literal["json", "console"] = "json"
 
-    @field_validator("namespaces", "advertise_address_values", "allowed_hosts", "unpaginated_lists", mode="before")
+    @field_validator(
+        "namespaces",
+        "advertise_address_values",
+        "allowed_hosts",
+        "unpaginated_lists",
+        "repository_denied_networks",
+        mode="before",
+    )
     @classmethod
     def _split_commas(cls, value: object) -> object:
         if isinstance(value, str):
             return tuple(part.strip() for part in value.split(",") if part.strip())
+        return value
+
+    @field_validator("repository_denied_networks")
+    @classmethod
+    def _check_networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for each in value:
+            if each not in CLUSTER_NETWORKS:
+                ipaddress.ip_network(each, strict=False)
         return value
 
     @field_validator("label_sets", mode="before")

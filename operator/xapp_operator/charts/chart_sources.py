@@ -32,6 +32,7 @@ from xapp_operator.charts.sources.repository_index import ChartIndex, ChartVersi
 from xapp_operator.charts.versions import parse_range
 from xapp_operator.common.text import display_url, quote_input
 from xapp_operator.config import Settings
+from xapp_operator.domain.address_rule import AddressRule, DeniedNetwork
 from xapp_operator.errors import ChartInvalid, ChartNotFound, DigestMismatch, XAppError
 from xapp_operator.telemetry.metrics import METRICS
 
@@ -60,11 +61,17 @@ class ChartSources:
         *,
         clock: Callable[[], float] = time.monotonic,
         resolver: AbstractResolver | None = None,
+        denied_networks: Callable[[], tuple[DeniedNetwork, ...]] = tuple,
     ) -> None:
+        """Prepare; `denied_networks` is asked for each connection, which must not go there."""
+
+        def address_rule() -> AddressRule:
+            return AddressRule(allow_loopback=settings.allow_loopback_repositories, denied=denied_networks())
+
         self._limits = ArchiveLimits.from_settings(settings)
         self._downloader = Downloader(
             timeout_seconds=settings.fetch_timeout_seconds,
-            allow_loopback=settings.allow_loopback_repositories,
+            address_rule=address_rule,
             resolver=resolver,
         )
         slots = DownloadSlots(settings.download_concurrency, timeout_seconds=settings.fetch_timeout_seconds)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -101,7 +101,7 @@ class SystemResolver(AbstractResolver):
 class GuardedResolver(AbstractResolver):
     """Resolves names with another resolver and returns only the addresses that the rule allows."""
 
-    def __init__(self, resolver: AbstractResolver, *, rule: AddressRule) -> None:
+    def __init__(self, resolver: AbstractResolver, *, rule: Callable[[], AddressRule]) -> None:
         self._resolver = resolver
         self._rule = rule
 
@@ -110,9 +110,10 @@ class GuardedResolver(AbstractResolver):
     ) -> list[ResolveResult]:
         """Return the allowed addresses of a name. Raises AddressRefused when the name has only other addresses."""
         resolved = await self._resolver.resolve(host, port, family)
-        allowed = [one for one in resolved if self._rule.refusal_reason(one["host"]) is None]
+        rule = self._rule()
+        allowed = [one for one in resolved if rule.refusal_reason(one["host"]) is None]
         if resolved and not allowed:
-            raise _address_refused(host, self._rule.refusal_reason(resolved[0]["host"]) or "")
+            raise _address_refused(host, rule.refusal_reason(resolved[0]["host"]) or "")
         return allowed
 
     async def close(self) -> None:
@@ -123,10 +124,10 @@ class SocketRefused(OSError):
     """The address rule does not allow a connection to this address."""
 
 
-def guarded_socket(rule: AddressRule, addr_info: AddrInfoType) -> socket.socket:
+def guarded_socket(rule: Callable[[], AddressRule], addr_info: AddrInfoType) -> socket.socket:
     """Return a socket for one result of getaddrinfo. Raises SocketRefused unless the rule allows its address."""
     family, kind, protocol, _, sockaddr = addr_info
-    if reason := rule.refusal_reason(str(sockaddr[0])):
+    if reason := rule().refusal_reason(str(sockaddr[0])):
         raise SocketRefused(reason)
     return socket.socket(family, kind, protocol)
 
@@ -138,14 +139,14 @@ class Downloader:
         self,
         *,
         timeout_seconds: float,
-        allow_loopback: bool,
+        address_rule: Callable[[], AddressRule],
         resolver: AbstractResolver | None = None,
         body_seconds: float = _BODY_SECONDS,
     ) -> None:
-        """Prepare; of a body, at least 10 KiB must arrive in any `body_seconds`."""
+        """Prepare; `address_rule` is asked for each connection, and 10 KiB of a body must arrive in `body_seconds`."""
         self._timeout = timeout_seconds
         self._body_seconds = body_seconds
-        self._rule = AddressRule(allow_loopback=allow_loopback)
+        self._rule = address_rule
         self._resolver = resolver
         self._session: aiohttp.ClientSession | None = None
 
@@ -341,8 +342,8 @@ def _download_error(url: URL, error: Exception) -> ChartSourceError:
 
 
 def _address_refused(host: str, reason: str) -> AddressRefused:
-    from_settings = " or set XAPP_ALLOW_LOOPBACK_REPOSITORIES=true" if "loopback" in reason else ""
+    setting = "XAPP_ALLOW_LOOPBACK_REPOSITORIES" if "loopback" in reason else "XAPP_REPOSITORY_DENIED_NETWORKS"
     return AddressRefused(
         f"the host {host} is refused: it has {reason}, and a chart repository must not have one. "
-        f"Use a repository with another address{from_settings}."
+        f"Use a repository with another address, or ask the administrator about {setting}."
     )

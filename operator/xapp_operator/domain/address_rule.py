@@ -9,11 +9,12 @@ connect to, not to a name: a name may resolve differently the second time (DNS r
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 IpAddress: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+IpNetwork: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _METADATA_NETWORKS: Final = tuple(
     ipaddress.ip_network(network)
@@ -36,10 +37,22 @@ _IPV4_EMBEDDING_NETWORKS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
+class DeniedNetwork:
+    """A network that is refused besides the special ones; `reason` says what its addresses are."""
+
+    network: IpNetwork
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class AddressRule:
-    """Allows or refuses addresses; `allow_loopback` is for a repository on the same machine."""
+    """Allows or refuses addresses.
+
+    `allow_loopback` is for a repository on the same machine; it alone decides about loopback addresses.
+    """
 
     allow_loopback: bool
+    denied: tuple[DeniedNetwork, ...] = ()
 
     def refusal_reason(self, address: str) -> str | None:
         """Return why an address is refused (`a link-local address`), or None when it is allowed."""
@@ -50,17 +63,32 @@ class AddressRule:
         return next((reason for one in _embedded_addresses(parsed) if (reason := self._refusal_reason_of(one))), None)
 
     def _refusal_reason_of(self, ip_address: IpAddress) -> str | None:
-        if any(ip_address.version == network.version and ip_address in network for network in _METADATA_NETWORKS):
-            return "the metadata address of a cloud"
-        if ip_address.is_unspecified or (ip_address.version == _THIS_NETWORK.version and ip_address in _THIS_NETWORK):
-            return "an unspecified address"
         if ip_address.is_loopback:
             return None if self.allow_loopback else "a loopback address"
-        if ip_address.is_link_local:
-            return "a link-local address"
-        if ip_address.is_multicast or ip_address == _BROADCAST:
-            return "a multicast address"
-        return None
+        special = next((reason for reason, applies in _SPECIAL_ADDRESSES if applies(ip_address)), None)
+        return special or next((each.reason for each in self.denied if _contains(each.network, ip_address)), None)
+
+
+def _contains(network: IpNetwork, address: IpAddress) -> bool:
+    return network.version == address.version and address in network
+
+
+def _is_multicast(address: IpAddress) -> bool:
+    return address.is_multicast or address == _BROADCAST
+
+
+_SPECIAL_ADDRESSES: Final[tuple[tuple[str, Callable[[IpAddress], bool]], ...]] = (
+    ("the metadata address of a cloud", lambda address: any(_contains(each, address) for each in _METADATA_NETWORKS)),
+    ("an unspecified address", lambda address: address.is_unspecified or _contains(_THIS_NETWORK, address)),
+    ("a link-local address", lambda address: address.is_link_local),
+    ("a site-local address", lambda address: isinstance(address, ipaddress.IPv6Address) and address.is_site_local),
+    ("a multicast address", _is_multicast),
+)
+
+
+def parse_networks(texts: Iterable[str], *, reason: str) -> tuple[DeniedNetwork, ...]:
+    """Return the networks of addresses and CIDRs (`10.0.0.1`, `fd00::/8`). Raises ValueError for anything else."""
+    return tuple(DeniedNetwork(ipaddress.ip_network(text, strict=False), reason) for text in texts)
 
 
 def _embedded_addresses(address: IpAddress) -> Iterator[IpAddress]:

@@ -34,6 +34,7 @@ from xapp_operator.gateway.xapps.log_responses import OPEN_LOGS_MAX
 from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.kube.advertise_address import AdvertiseAddress
 from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.cluster_networks import ClusterNetworks
 from xapp_operator.kube.resources import XAPPS
 from xapp_operator.kube.watch.watch_cache import WatchCache
 from xapp_operator.monitor.registry import XAppRegistry
@@ -89,7 +90,8 @@ class Gateway:
                     cache,
                     watch_repositories(kube, settings) as repositories,
                     WatchedServices(kube, settings, find_xapp=xapp_sources.find_xapp) as services,
-                    ChartSources(settings) as charts,
+                    ClusterNetworks(kube, settings) as networks,
+                    ChartSources(settings, denied_networks=networks.denied) as charts,
                     Upstream(settings, in_pod=kube.credentials.kubeconfig_path is None) as upstream,
                 ):
                     advertise = AdvertiseAddress(kube, settings)

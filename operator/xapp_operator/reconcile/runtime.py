@@ -16,6 +16,7 @@ from xapp_operator.domain.backoff import Backoff
 from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.kube.advertise_address import AdvertiseAddress
 from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.cluster_networks import ClusterNetworks
 from xapp_operator.kube.event_recorder import EventRecorder
 from xapp_operator.kube.resources import CHART_ARCHIVES
 from xapp_operator.kube.status_writer import StatusWriter
@@ -59,7 +60,8 @@ class OperatorRuntime:
         self._references = ReferencedObjects(kube, settings, on_change=self._on_reference_change)
         self._archives = ChartArchives(kube, settings, on_change=self._on_reference_change)
         self._monitor = XAppMonitor(kube, settings, on_change=self._queue.add)
-        self._charts = ChartSources(settings)
+        self._networks = ClusterNetworks(kube, settings)
+        self._charts = ChartSources(settings, denied_networks=self._networks.denied)
         self._archive_owners = ChartArchiveOwners(kube, self._archives, is_used=self._is_archive_used)
         impersonation = Impersonation(kube, settings)
         self.repositories = RepositoryReconciler(
@@ -98,6 +100,7 @@ class OperatorRuntime:
         self._stack.callback(context.helm.close)
         _log.info("helm found", version=await context.helm.version())
         await context.helm.reap_orphans()
+        await self._stack.enter_async_context(self._networks)
         await self._stack.enter_async_context(self._charts)
         self._stack.push_async_callback(context.resolver.stop)
         await self._stack.enter_async_context(context.events)

@@ -14,6 +14,7 @@ from xapp_operator.charts.chart_request import Repository
 from xapp_operator.charts.chart_sources import ChartSources
 from xapp_operator.charts.download_slots import DownloadSlots, SharedDownloads
 from xapp_operator.charts.downloader import Downloader, OriginAccess
+from xapp_operator.domain.address_rule import AddressRule
 from xapp_operator.errors import SourceTimeout
 
 SLOW_DOWNLOADS = 50
@@ -97,6 +98,7 @@ async def test_a_namespace_whose_downloads_all_hang_is_told_so() -> None:
 async def test_a_download_that_is_too_slow_is_ended() -> None:
     async with slow_server() as url:
         location = URL(url("index.yaml"))
-        async with Downloader(timeout_seconds=600, allow_loopback=True, body_seconds=0.1) as downloader:
+        rule = AddressRule(allow_loopback=True)
+        async with Downloader(timeout_seconds=600, address_rule=lambda: rule, body_seconds=0.1) as downloader:
             with pytest.raises(SourceTimeout, match=r"less than 10,240 bytes in 0\.1 s"):
                 await downloader.get(location, access=OriginAccess(origin_url=location), max_bytes=1000)

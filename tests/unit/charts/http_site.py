@@ -16,6 +16,7 @@ from multidict import CIMultiDictProxy
 from yarl import URL
 
 from xapp_operator.charts.downloader import Downloader
+from xapp_operator.domain.address_rule import AddressRule
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -113,4 +114,5 @@ class StaticResolver(AbstractResolver):
 def downloader(
     *, timeout_seconds: float = 20.0, allow_loopback: bool = True, resolver: AbstractResolver | None = None
 ) -> Downloader:
-    return Downloader(timeout_seconds=timeout_seconds, allow_loopback=allow_loopback, resolver=resolver)
+    rule = AddressRule(allow_loopback=allow_loopback)
+    return Downloader(timeout_seconds=timeout_seconds, address_rule=lambda: rule, resolver=resolver)

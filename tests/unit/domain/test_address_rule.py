@@ -45,6 +45,7 @@ def test_private_and_public_addresses_are_allowed(address: str) -> None:
         ("fd00:ec2::254", "the metadata address of a cloud"),
         ("100.100.100.200", "the metadata address of a cloud"),
         ("168.63.129.16", "the metadata address of a cloud"),
+        ("fec0::1", "a site-local address"),
         ("224.0.0.1", "a multicast address"),
         ("ff02::1", "a multicast address"),
         ("255.255.255.255", "a multicast address"),
@@ -73,16 +74,16 @@ def test_another_spelling_of_a_refused_address_is_refused(address: object) -> No
 
 
 async def test_of_several_addresses_only_the_allowed_are_used() -> None:
-    resolver = GuardedResolver(StaticResolver(mixed=[["169.254.169.254", "10.1.2.3", "127.0.0.1"]]), rule=RULE)
+    resolver = GuardedResolver(StaticResolver(mixed=[["169.254.169.254", "10.1.2.3", "127.0.0.1"]]), rule=lambda: RULE)
     assert [found["host"] for found in await resolver.resolve("mixed.example")] == ["10.1.2.3"]
 
 
 async def test_a_name_with_no_allowed_address_is_refused() -> None:
-    resolver = GuardedResolver(StaticResolver(meta=[["169.254.169.254"]]), rule=RULE)
+    resolver = GuardedResolver(StaticResolver(meta=[["169.254.169.254"]]), rule=lambda: RULE)
     with pytest.raises(AddressRefused, match=r"meta\.example is refused: it has the metadata address"):
         await resolver.resolve("meta.example")
 
 
 def test_no_socket_is_opened_to_a_refused_address() -> None:
     with pytest.raises(SocketRefused, match="link-local"):
-        guarded_socket(RULE, (socket.AF_INET, socket.SOCK_STREAM, 0, "", ("169.254.1.1", 80)))
+        guarded_socket(lambda: RULE, (socket.AF_INET, socket.SOCK_STREAM, 0, "", ("169.254.1.1", 80)))
