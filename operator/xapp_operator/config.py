@@ -61,7 +61,8 @@ class Settings(BaseSettings):
     # Helm
     helm: str = "helm"
     helm_concurrency: int = Field(8, ge=1, le=64)
-    helm_memory: int = Field(1024 * MIB, ge=64 * MIB)
+    helm_memory: int = Field(1024 * MIB, ge=64 * MIB)  # of the operator's helm; the gateway's: render_memory
+    helm_waiting: int = Field(64, ge=0, le=1024)
     helm_term_seconds: float = Field(10.0, ge=0)
 
     # Charts
@@ -84,7 +85,9 @@ class Settings(BaseSettings):
     default_items_per_page: int = Field(10, ge=1)
     unpaginated_lists: CommaList = ()  # names of lists that return a bare array: xapps, history, …
     values_max_bytes: int = Field(MIB, ge=1024)
+    values_from_max_bytes: int = Field(2 * MIB, ge=1024)
     form_max_bytes: int = Field(64 * 1024, ge=1024)
+    render_memory: int = Field(256 * MIB, ge=64 * MIB)
     wait_max_seconds: float = Field(300.0, ge=0)
     session_secret: str = "xapp-gateway-session"  # noqa: S105 - the name of a Secret
     session_namespace: str = "xapp-operator-system"

@@ -59,7 +59,7 @@ async def _compare(cluster: Cluster, chart: Path, cache: Path, count: int) -> No
     )
 
     async def by_engine(namespace: str, name: str) -> None:
-        await engine.install(ReleaseRequest(name=name, namespace=namespace, chart=chart, values={}))
+        await engine.install(ReleaseRequest(name=name, namespace=namespace, chart=chart, values=b"{}"))
 
     async def removed(namespace: str, name: str) -> None:
         await engine.uninstall(UninstallRequest(name=name, namespace=namespace))

@@ -39,6 +39,13 @@ class OperatorProcess:
     def running(self) -> bool:
         return self._child is not None and not self._child.ended
 
+    @property
+    def pid(self) -> int:
+        assert self._child is not None
+        identity = self._child.identity
+        assert identity is not None, "the operator has ended"
+        return identity.pid
+
     def start(self) -> None:
         assert not self.running
         self._child = ChildProcess(self._spec, log=self.log)

@@ -45,7 +45,8 @@ class ProcessLimits:
     """Bounds of one process.
 
     `cpu_seconds` of processor time end it; None sets no such bound. By default with SIGKILL, because Go ignores
-    SIGXCPU; with `cpu_signal`, by SIGXCPU, which tells why it ended.
+    SIGXCPU; with `cpu_signal`, by SIGXCPU, which tells why it ended. `niceness` lowers its priority, so that this
+    process answers in time however many others there are.
     """
 
     timeout_seconds: float
@@ -54,6 +55,7 @@ class ProcessLimits:
     stdout_bytes: int
     cpu_seconds: int | None = None
     cpu_signal: bool = False
+    niceness: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +73,12 @@ class ProcessResult:
     duration_seconds: float
 
 
-async def run_process(command: Command, *, limits: ProcessLimits) -> ProcessResult:
+async def run_process(
+    command: Command, *, limits: ProcessLimits, on_start: Callable[[int], None] | None = None
+) -> ProcessResult:
     """Run `command` within `limits` and return its result; the process is gone when this returns or raises.
+
+    `on_start` is called with its process id, which is that of its group too.
 
     Raises:
         OSError: when the program cannot be started.
@@ -93,6 +99,8 @@ async def run_process(command: Command, *, limits: ProcessLimits) -> ProcessResu
     communication = asyncio.ensure_future(_communicate(process, stdin=stdin, output=output))
     try:
         _set_limits(process.pid, limits)
+        if on_start is not None:
+            on_start(process.pid)
         await asyncio.wait({communication}, timeout=limits.timeout_seconds)
         timed_out = not communication.done()
     finally:
@@ -165,6 +173,9 @@ def _set_limits(pid: int, limits: ProcessLimits) -> None:
     # RLIMIT_AS: the Go runtime reserves far more address space than it uses.
     _lower_limit(pid, resource.RLIMIT_DATA, limits.memory_bytes)
     _lower_limit(pid, resource.RLIMIT_CORE, 0)
+    if limits.niceness:
+        with contextlib.suppress(ProcessLookupError):
+            os.setpriority(os.PRIO_PGRP, pid, limits.niceness)  # by group: on Linux, PRIO_PROCESS is one thread
     if limits.cpu_seconds is not None:
         grace = _CPU_SIGNAL_GRACE_SECONDS if limits.cpu_signal else 0
         _lower_limit(pid, resource.RLIMIT_CPU, limits.cpu_seconds, grace=grace)

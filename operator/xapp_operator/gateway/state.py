@@ -15,6 +15,7 @@ from typing import Final
 from starlette.requests import HTTPConnection
 
 from xapp_operator.charts.chart_sources import ChartSources
+from xapp_operator.common.memory_limit import container_memory_limit
 from xapp_operator.config import Settings
 from xapp_operator.errors import NotReady
 from xapp_operator.gateway.auth.callers import Authenticator, Caller
@@ -32,6 +33,7 @@ from xapp_operator.gateway.proxy.upstream import Upstream
 from xapp_operator.gateway.proxy.xapp_proxy import XAppProxy
 from xapp_operator.gateway.xapps.log_responses import OPEN_LOGS_MAX
 from xapp_operator.helm.engine import HelmEngine
+from xapp_operator.helm.limits import HelmLimits
 from xapp_operator.kube.advertise_address import AdvertiseAddress
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.cluster_networks import ClusterNetworks
@@ -41,9 +43,6 @@ from xapp_operator.monitor.registry import XAppRegistry
 
 UPLOADS_PREFIX: Final = "uploads-"
 STALE_UPLOAD_SECONDS: Final = 24 * 3600.0
-RENDERINGS_MAX: Final = 4
-"""Maximum number of helm processes, so that uploads leave processor time and memory to lists."""
-
 ARCHIVE_CHECKS_MAX: Final = 2
 """Maximum number of uploads that are unpacked at a time: such threads hold the interpreter lock."""
 
@@ -79,10 +78,10 @@ class Gateway:
             cache = WatchCache(kube, XAPPS, transform=build_xapp_entry, namespaces=settings.namespaces)
             xapp_sources = XAppSources(kube, settings, store=store)
             cache.subscribe(xapp_sources.on_xapp_change)
-            renderings = min(settings.helm_concurrency, RENDERINGS_MAX)
+            limits = HelmLimits.for_gateway(settings).fit(container_memory_limit())
             with (
                 private_upload_folder(settings) as uploads,
-                closing(HelmEngine(settings.model_copy(update={"helm_concurrency": renderings}))) as helm,
+                closing(HelmEngine(settings, limits=limits)) as helm,
                 ThreadPoolExecutor(ARCHIVE_CHECKS_MAX, thread_name_prefix="checks") as threads,
             ):
                 async with (

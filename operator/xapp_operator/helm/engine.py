@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Final, Literal, cast
+from typing import Final, Literal, TypeAlias, cast
 
 import orjson
 
@@ -20,9 +21,11 @@ from xapp_operator.common.sandbox import Sandbox
 from xapp_operator.common.sandboxed_exec import landlock_version
 from xapp_operator.config import MIB, Settings
 from xapp_operator.domain.redaction import secret_texts
+from xapp_operator.domain.yaml_values import dump_values
 from xapp_operator.errors import ChartInvalid, HelmError
 from xapp_operator.helm import arguments
 from xapp_operator.helm.error_rules import is_release_not_found, template_stop_reason
+from xapp_operator.helm.limits import HelmLimits
 from xapp_operator.helm.requests import (
     ReleaseOperation,
     ReleaseRequest,
@@ -37,6 +40,9 @@ from xapp_operator.helm.runner import OUTPUT_MAX_BYTES, HelmCall, HelmRunner, fi
 from xapp_operator.helm.stderr import parse_warnings
 from xapp_operator.helm.workspace import Workspace, reap_orphans
 
+OnStart: TypeAlias = Callable[[], None] | None
+"""Called when helm has a place and starts: the caller then only waits."""
+
 TEMPLATE_CPU_SECONDS: Final = 20
 TIMEOUT_MARGIN_SECONDS: Final = 5.0  # after helm's own timeout, whose message names the hook
 QUERY_TIMEOUT_SECONDS: Final = 30.0
@@ -48,11 +54,19 @@ _UNVERIFIED_RESOURCE: Final = re.compile(r"^\[(?P<kind>[^\]]+)\] (?P<name>[^:\n]
 class HelmEngine:
     """Runs the helm 4 command line; one for each program, closed by `close`."""
 
-    def __init__(self, settings: Settings, *, kubeconfig: str | None = None, server: str | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        limits: HelmLimits | None = None,
+        kubeconfig: str | None = None,
+        server: str | None = None,
+    ) -> None:
         """Find helm and create a private folder.
 
         Args:
-            settings: `helm`, `helm_concurrency`, `helm_memory`, `helm_term_seconds` and `cache_dir` are used.
+            settings: `helm`, `helm_term_seconds` and `cache_dir` are used.
+            limits: how many processes, with how much memory. Default: those of the operator in `settings`.
             kubeconfig: the path or paths of KUBECONFIG.
             server: the URL of the API server, for a pod, which has no kubeconfig. With neither, only `template` works.
 
@@ -65,6 +79,7 @@ class HelmEngine:
         self._workspace = Workspace(self._base)
         self._runner = HelmRunner(
             settings,
+            limits=limits or HelmLimits.for_operator(settings),
             program=program,
             workspace=self._workspace,
             sandbox=Sandbox(landlock_version=landlock_version()),
@@ -90,6 +105,7 @@ class HelmEngine:
             HelmCall(
                 arguments=("version", "--template={{.Version}}"),
                 subject="helm",
+                share="",
                 timeout_seconds=QUERY_TIMEOUT_SECONDS,
                 needs_cluster=False,
             )
@@ -99,23 +115,23 @@ class HelmEngine:
             raise HelmError(f"helm 4 is needed, this is {found or 'something else'}: set XAPP_HELM", permanent=True)
         return found
 
-    async def install(self, request: ReleaseRequest) -> ReleaseResult:
+    async def install(self, request: ReleaseRequest, *, on_start: OnStart = None) -> ReleaseResult:
         """Install a release.
 
         Raises:
             XAppError: see `error_from_stderr`; HelmTimeout when it did not end in time.
         """
-        return await self._install_or_upgrade(arguments.install(request), request)
+        return await self._install_or_upgrade(arguments.install(request), request, on_start=on_start)
 
-    async def upgrade(self, request: ReleaseRequest) -> ReleaseResult:
+    async def upgrade(self, request: ReleaseRequest, *, on_start: OnStart = None) -> ReleaseResult:
         """Upgrade a release; values of older revisions do not stay in force.
 
         Raises:
             XAppError: as `install`.
         """
-        return await self._install_or_upgrade(arguments.upgrade(request), request)
+        return await self._install_or_upgrade(arguments.upgrade(request), request, on_start=on_start)
 
-    async def rollback(self, request: RollbackRequest) -> ReleaseResult:
+    async def rollback(self, request: RollbackRequest, *, on_start: OnStart = None) -> ReleaseResult:
         """Create a new revision from an old one, with the labels of the old one.
 
         When it is interrupted or a hook fails, helm leaves the release pending-rollback.
@@ -123,10 +139,10 @@ class HelmEngine:
         Raises:
             XAppError: as `install`.
         """
-        await self._run_checked(_release_call(arguments.rollback(request), request))
+        await self._run_checked(_release_call(arguments.rollback(request), request), on_start=on_start)
         return await self._get_release(request)
 
-    async def uninstall(self, request: UninstallRequest) -> tuple[str, ...]:
+    async def uninstall(self, request: UninstallRequest, *, on_start: OnStart = None) -> tuple[str, ...]:
         """Remove a release with its history; a release that does not exist is not an error.
 
         Returns when the deletes are accepted, with the objects (`Kind/name`) that helm left because it could not read
@@ -136,10 +152,10 @@ class HelmEngine:
             XAppError: as `install`.
         """
         call = _release_call(arguments.uninstall(request), request)
-        outcome = await self._runner.run(call)
+        outcome = await self._runner.run(call, on_start=on_start)
         if outcome.exit_code > 0 and is_release_not_found(outcome.stderr):
             return ()
-        self._runner.raise_on_failure(call, outcome)
+        await self._raise_on_failure(call, outcome)
         return tuple(f"{one['kind']}/{one['name']}" for one in _UNVERIFIED_RESOURCE.finditer(_stdout_text(outcome)))
 
     async def test(self, request: TestRequest) -> None:
@@ -162,21 +178,23 @@ class HelmEngine:
             ValuesInvalid: when the schema refuses the values, with one field error for each violation.
             HelmTimeout: when the machine was too busy to render within `timeout`.
         """
-        call = _template_call(arguments.template(request), request)
+        call = await asyncio.to_thread(_template_call, arguments.template(request), request)
         output = await self._runner.run(call)
         # In a thread: finding secrets in the output takes a walk through all values.
-        rendered = await asyncio.to_thread(self._parse_render_output, request, call, output)
+        rendered = await asyncio.to_thread(self._parse_render_output, call, output)
         if not request.notes or not rendered.manifest:
             return rendered
-        dry_run = await self._runner.run(_template_call(arguments.render_notes(request), request))
+        dry_run = await self._runner.run(replace(call, arguments=arguments.render_notes(request)))
         return replace(rendered, notes=_rendered_notes(dry_run))
 
-    async def _install_or_upgrade(self, command: tuple[str, ...], request: ReleaseRequest) -> ReleaseResult:
-        outcome = await self._run_checked(_release_call(command, request))
+    async def _install_or_upgrade(
+        self, command: tuple[str, ...], request: ReleaseRequest, *, on_start: OnStart
+    ) -> ReleaseResult:
+        outcome = await self._run_checked(_release_call(command, request), on_start=on_start)
         if outcome.stdout_truncated:
             # The output contains the whole chart and is too long. The release itself is fine, so it is read in parts.
             return await self._get_release(request)
-        return _release_result(_decode_stdout(outcome))
+        return await asyncio.to_thread(lambda: _release_result(_decode_stdout(outcome)))
 
     async def _get_release(self, request: ReleaseOperation) -> ReleaseResult:
         metadata_output, manifest_output = await asyncio.gather(
@@ -193,17 +211,21 @@ class HelmEngine:
             last_deployed=text(metadata, "deployedAt"),
         )
 
-    async def _run_checked(self, call: HelmCall) -> ProcessResult:
-        outcome = await self._runner.run(call)
-        self._runner.raise_on_failure(call, outcome)
+    async def _run_checked(self, call: HelmCall, *, on_start: OnStart = None) -> ProcessResult:
+        outcome = await self._runner.run(call, on_start=on_start)
+        await self._raise_on_failure(call, outcome)
         return outcome
 
-    def _parse_render_output(self, request: TemplateRequest, call: HelmCall, outcome: ProcessResult) -> RenderResult:
+    async def _raise_on_failure(self, call: HelmCall, outcome: ProcessResult) -> None:
+        if outcome.timed_out or outcome.exit_code != 0:  # in a thread: it walks through all values
+            await asyncio.to_thread(self._runner.raise_on_failure, call, outcome)
+
+    def _parse_render_output(self, call: HelmCall, outcome: ProcessResult) -> RenderResult:
         found_warnings = parse_warnings(outcome.stderr)
         if outcome.stdout_truncated:
             raise ChartInvalid(f"the chart renders more than {OUTPUT_MAX_BYTES // MIB} MiB: make it smaller")
         if outcome.exit_code > 0:
-            stop_reason = template_stop_reason(outcome.stderr, secrets=secret_texts(request.values))
+            stop_reason = template_stop_reason(outcome.stderr, secrets=call.secrets)
             if stop_reason is not None:
                 return RenderResult(manifest="", notes="", warnings=(*found_warnings, stop_reason))
         self._runner.raise_on_failure(call, outcome)
@@ -214,6 +236,7 @@ def _release_call(command: tuple[str, ...], request: ReleaseOperation) -> HelmCa
     call = HelmCall(
         arguments=command,
         subject=f"{request.namespace}/{request.name}",
+        share=request.namespace,
         timeout_seconds=request.timeout + TIMEOUT_MARGIN_SECONDS,
     )
     if isinstance(request, ReleaseRequest):
@@ -225,6 +248,7 @@ def _get_call(subcommand: Literal["manifest", "metadata"], request: ReleaseOpera
     return HelmCall(
         arguments=arguments.get(subcommand, request),
         subject=f"{request.namespace}/{request.name}",
+        share=request.namespace,
         timeout_seconds=QUERY_TIMEOUT_SECONDS,
     )
 
@@ -233,8 +257,10 @@ def _template_call(command: tuple[str, ...], request: TemplateRequest) -> HelmCa
     return HelmCall(
         arguments=command,
         subject=f"{request.namespace}/{request.name}",
+        share=request.share or request.namespace,
         timeout_seconds=request.timeout,
-        values=request.values,
+        values=dump_values(request.values),
+        secrets=secret_texts(request.values),
         needs_cluster=False,
         chart=request.chart,
         chart_name=request.chart_name,

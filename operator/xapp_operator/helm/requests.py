@@ -34,12 +34,12 @@ class ReleaseRequest(ReleaseOperation):
 
     `labels` go onto the release Secret and last through upgrades. `replace` and `take_ownership` are `--replace` and
     `--take-ownership`. `skip_schema` is for charts whose schema refers to other documents, which helm would fetch.
-    `history_max` applies to upgrades only: Helm has no such limit for an install. `secrets` are texts that errors must
-    not contain, in addition to the values whose keys say that they are secret.
+    `history_max` applies to upgrades only: Helm has no such limit for an install. `values` is the values file, as
+    `dump_values` returns it, and `secrets` are the texts in it that errors must not contain.
     """
 
     chart: Path
-    values: JsonObject = field(repr=False)
+    values: bytes = field(repr=False)
     labels: Mapping[str, str] = field(default_factory=dict)
     replace: bool = False
     take_ownership: bool = False
@@ -76,7 +76,8 @@ class TemplateRequest:
 
     `kube_version` (`v1.36.3`) and `api_versions` (`apps/v1`, `apps/v1/Deployment`) describe the cluster to render for.
     `notes` renders NOTES.txt too, which takes a second helm process. `timeout` is in seconds. `chart_name` lets
-    errors of subcharts name the right path of the values.
+    errors of subcharts name the right path of the values. Places of helm are shared fairly by `share`, by default the
+    namespace.
     """
 
     name: str
@@ -90,6 +91,7 @@ class TemplateRequest:
     notes: bool = False
     timeout: float = TEMPLATE_TIMEOUT_SECONDS
     chart_name: str = ""
+    share: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

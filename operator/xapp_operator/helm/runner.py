@@ -5,32 +5,32 @@ A call without a cluster gets no credential: no kubeconfig, and a sandbox in whi
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import re
 import shutil
 import signal
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from xapp_operator.api.json import JsonObject
 from xapp_operator.common.bounded_process import Command, ProcessLimits, ProcessResult, run_process
 from xapp_operator.common.sandbox import Sandbox
 from xapp_operator.common.sandboxed_exec import CANNOT_RESTRICT
 from xapp_operator.config import MIB, Settings
-from xapp_operator.domain.redaction import secret_texts
-from xapp_operator.domain.yaml_values import dump_values
 from xapp_operator.errors import ChartInvalid, HelmError, HelmTimeout
 from xapp_operator.helm.arguments import environment
 from xapp_operator.helm.error_rules import error_from_stderr
+from xapp_operator.helm.limits import WAITING_MEMORY, HelmLimits
+from xapp_operator.helm.slots import HelmSlots
 from xapp_operator.helm.workspace import Workspace
 from xapp_operator.telemetry.logs import get_logger
 from xapp_operator.telemetry.metrics import METRICS
 
 OUTPUT_MAX_BYTES: Final = 16 * MIB
 CPU_SECONDS: Final = 60  # a normal call needs less than one
+NICENESS: Final = 5
 SERVICE_ACCOUNT_FOLDER: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 _GO_RUNTIME_CRASH: Final = re.compile(r"^(?:fatal error: |SIG[A-Z]+: |runtime: )", re.MULTILINE)
@@ -42,15 +42,17 @@ logger = get_logger(__name__)
 class HelmCall:
     """One run of helm: its arguments, the values for its standard input, and its bounds.
 
-    `secrets` are texts that no error may contain, in addition to the secrets in `values`. `chart_name` names the chart
-    in errors, and `subject` the release in the log. A call that does not need the cluster can read `chart`, and no
+    `secrets` are texts that no error may contain. `chart_name` names the chart
+    in errors, and `subject` the release in the log. Places are shared fairly by `share`, the namespace or the caller.
+    A call that does not need the cluster can read `chart`, and no
     other file of this process.
     """
 
     arguments: tuple[str, ...]
     subject: str
+    share: str
     timeout_seconds: float
-    values: JsonObject | None = field(default=None, repr=False)
+    values: bytes | None = field(default=None, repr=False)
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
     needs_cluster: bool = True
     chart: Path | None = None
@@ -63,12 +65,13 @@ class HelmCall:
 
 
 class HelmRunner:
-    """Runs calls, at most `helm_concurrency` at a time."""
+    """Runs calls, within `limits`."""
 
     def __init__(
         self,
         settings: Settings,
         *,
+        limits: HelmLimits,
         program: Path,
         workspace: Workspace,
         sandbox: Sandbox,
@@ -80,26 +83,35 @@ class HelmRunner:
                 "this kernel has no Landlock: helm could read files of this process while it renders a chart"
             )
         self._program = str(program)
-        self._memory = settings.helm_memory
+        self._limits = limits
         self._grace = settings.helm_term_seconds
-        self._slots = asyncio.Semaphore(settings.helm_concurrency)
+        self._slots = HelmSlots(limits)
         self._workspace = workspace
         self._sandbox = sandbox
         self._kubeconfig = _resolve_kubeconfig(kubeconfig, server, workspace.folder)
 
-    async def run(self, call: HelmCall) -> ProcessResult:
-        """Run helm and return its result, also when it failed.
+    async def run(self, call: HelmCall, *, on_start: Callable[[], None] | None = None) -> ProcessResult:
+        """Run helm and return its result, also when it failed; `on_start` is called when helm has a place and starts.
 
         Raises:
-            HelmError: if the call needs a cluster and none is configured.
+            HelmError: if the call needs a cluster and none is configured, or helm needed too much memory to wait.
         """
         if call.needs_cluster and self._kubeconfig is None:
             raise HelmError(
                 "no cluster is configured: set KUBECONFIG, or run in a pod with a service account", permanent=True
             )
-        async with self._slots:
+        async with self._slots.slot(call.share) as slot:
+            if on_start is not None:
+                on_start()
             with self._workspace.call_folder() as folder:
-                outcome = await run_process(self._command(call, folder), limits=self._limits(call))
+                outcome = await run_process(
+                    self._command(call, folder), limits=self._process_limits(call), on_start=slot.watch
+                )
+            if slot.memory_exceeded:
+                raise HelmError(
+                    f"helm {call.command} needed more than the {WAITING_MEMORY // MIB} MiB of memory that it may use "
+                    "while it waits for a hook and the namespace has no free place for a running helm: try again later"
+                )
         ended = "timeout" if outcome.timed_out else "ok" if outcome.exit_code == 0 else "failed"
         METRICS.record_helm(command=call.command, outcome=ended, seconds=outcome.duration_seconds)
         logger.debug(
@@ -121,8 +133,8 @@ class HelmRunner:
             )
         if _GO_RUNTIME_CRASH.search(outcome.stderr):
             raise ChartInvalid(
-                f"the chart needs more than the {self._memory // MIB} MiB of memory that helm may use: simplify its "
-                "templates, or raise XAPP_HELM_MEMORY"
+                f"the chart needs more than the {self._limits.memory_bytes // MIB} MiB of memory that helm may use: "
+                f"simplify its templates, or raise {self._limits.memory_variable}"
             )
         if outcome.exit_code < 0:
             raise HelmError(
@@ -130,9 +142,7 @@ class HelmRunner:
             )
         if outcome.exit_code == CANNOT_RESTRICT and not call.needs_cluster:
             raise HelmError(f"helm was not started: {outcome.stderr.strip()}")
-        raise error_from_stderr(
-            outcome.stderr, chart=call.chart_name, secrets=call.secrets | secret_texts(call.values or {})
-        )
+        raise error_from_stderr(outcome.stderr, chart=call.chart_name, secrets=call.secrets)
 
     def _command(self, call: HelmCall, folder: Path) -> Command:
         kubeconfig = self._kubeconfig if call.needs_cluster and self._kubeconfig else str(folder / "none")
@@ -143,20 +153,21 @@ class HelmRunner:
                 working_folder=folder,
                 discovery_cache=self._workspace.folder / "discovery",
                 kubeconfig=kubeconfig,
-                memory_bytes=self._memory,
+                memory_bytes=self._limits.memory_bytes,
             ),
             working_folder=folder,
-            stdin=None if call.values is None else dump_values(call.values),
+            stdin=call.values,
         )
         if call.needs_cluster:
             return command
         return self._sandbox.restrict(command, readable=() if call.chart is None else (call.chart.absolute(),))
 
-    def _limits(self, call: HelmCall) -> ProcessLimits:
+    def _process_limits(self, call: HelmCall) -> ProcessLimits:
         return ProcessLimits(
             timeout_seconds=call.timeout_seconds,
             grace_seconds=self._grace if call.needs_cluster else 0,  # a rendering has nothing to clean up
-            memory_bytes=self._memory,
+            memory_bytes=self._limits.memory_bytes,
+            niceness=NICENESS,
             stdout_bytes=OUTPUT_MAX_BYTES,
             cpu_seconds=call.cpu_seconds,
         )

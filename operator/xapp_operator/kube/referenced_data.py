@@ -14,6 +14,8 @@ from typing import Final, Literal
 
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.spec_parts import ArchiveSource, ValuesRef
+from xapp_operator.common.text import format_bytes
+from xapp_operator.config import Settings
 from xapp_operator.domain.control_characters import require_plain_values
 from xapp_operator.domain.yaml_values import load_values
 from xapp_operator.errors import ChartNotFound, FormInvalid, NotFound, ValuesInvalid, ValuesNotFound
@@ -48,33 +50,56 @@ class StoredArchive:
     declared_version: str | None = None
 
 
-async def read_values_file(client: KubeReader, source: ValuesRef, *, namespace: str, max_bytes: int) -> JsonObject:
-    """Return the values that `source` refers to; an empty object when it is optional and missing.
+class ValuesFileReader:
+    """Reads the values files of one XApp, of which each and all together are bounded."""
 
-    Raises:
-        ValuesNotFound: when the object or its key is missing.
-        ValuesInvalid: when the content is not a values file of at most `max_bytes`.
-        KubeError: when `client` cannot read the object.
-    """
-    name = f"{source.kind} {source.name}"
-    body: JsonObject | None = None
-    with contextlib.suppress(NotFound):
-        body = await client.get(SECRETS if source.kind == "Secret" else CONFIGMAPS, source.name, namespace=namespace)
-    content = obj(body, "data").get(source.key)
-    if not isinstance(content, str):
-        if source.optional:
+    def __init__(self, client: KubeReader, settings: Settings, *, namespace: str) -> None:
+        """Read with the rights of `client`; `values_max_bytes` and `values_from_max_bytes` are the bounds."""
+        self._client = client
+        self._namespace = namespace
+        self._file_max_bytes = settings.values_max_bytes
+        self._total_max_bytes = settings.values_from_max_bytes
+        self._read_bytes = 0
+
+    async def read(self, source: ValuesRef) -> JsonObject:
+        """Return the values that `source` refers to; an empty object when it is optional and missing.
+
+        Raises:
+            ValuesNotFound: when the object or its key is missing.
+            ValuesInvalid: when the content is not a values file, or is too long.
+            KubeError: when the client cannot read the object.
+        """
+        data = await self._read_data(source)
+        if data is None:
             return {}
-        if body is None:
-            raise ValuesNotFound(f"{name} in valuesFrom does not exist. Create it, or set optional: true.")
-        raise ValuesNotFound(
-            f"{name} in valuesFrom has no key {source.key}. Add the key, name another one, or set optional: true."
-        )
-    label = f"key {source.key} of {name}"
-    try:
-        data = base64.b64decode(content, validate=True) if source.kind == "Secret" else content.encode()
-    except binascii.Error:
-        raise ValuesInvalid(f"{label} is not base64. Write it again.") from None
-    return await asyncio.to_thread(_load_plain_values, data, label, max_bytes)
+        self._read_bytes += len(data)
+        if self._read_bytes > self._total_max_bytes:
+            raise ValuesInvalid(
+                f"the values files in valuesFrom have more than {format_bytes(self._total_max_bytes)} together. "
+                "Remove what the chart does not need."
+            )
+        label = f"key {source.key} of {source.kind} {source.name}"
+        return await asyncio.to_thread(_load_plain_values, data, label, self._file_max_bytes)
+
+    async def _read_data(self, source: ValuesRef) -> bytes | None:
+        name = f"{source.kind} {source.name}"
+        resource = SECRETS if source.kind == "Secret" else CONFIGMAPS
+        body: JsonObject | None = None
+        with contextlib.suppress(NotFound):
+            body = await self._client.get(resource, source.name, namespace=self._namespace)
+        content = obj(body, "data").get(source.key)
+        if not isinstance(content, str):
+            if source.optional:
+                return None
+            if body is None:
+                raise ValuesNotFound(f"{name} in valuesFrom does not exist. Create it, or set optional: true.")
+            raise ValuesNotFound(
+                f"{name} in valuesFrom has no key {source.key}. Add the key, name another one, or set optional: true."
+            )
+        try:
+            return base64.b64decode(content, validate=True) if source.kind == "Secret" else content.encode()
+        except binascii.Error:
+            raise ValuesInvalid(f"key {source.key} of {name} is not base64. Write it again.") from None
 
 
 def _load_plain_values(data: bytes, label: str, max_bytes: int) -> JsonObject:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from xapp_operator.api.json import JsonObject
+from xapp_operator.api.json import JsonObject, obj
 from xapp_operator.api.models import XApp
 from xapp_operator.config import Settings
 from xapp_operator.domain.plan_input import Digests
@@ -23,8 +23,8 @@ from xapp_operator.reconcile.release_inputs import ReleaseInputsResolver
 from xapp_operator.reconcile.release_watch import ReleaseWatch
 from xapp_operator.reconcile.repository_reconciler import RepositoryReconciler
 from xapp_operator.reconcile.status_draft import StatusDraft
-from xapp_operator.reconcile.work_queue import NamespacedName, WorkQueue
-from xapp_operator.reconcile.xapp_cache import XAppCache
+from xapp_operator.reconcile.work_queue import NamespacedName, Workers, WorkQueue
+from xapp_operator.reconcile.xapp_cache import CachedXApp, XAppCache
 from xapp_operator.reconcile.xapp_tasks import DeferredResolver, RunningSteps
 from xapp_operator.telemetry.metrics import Metrics
 
@@ -67,6 +67,7 @@ class ReconcilerContext(ObserverContext):
     status_writer: StatusWriter
     events: EventRecorder
     queue: WorkQueue
+    workers: Workers
     metrics: Metrics
 
 
@@ -77,6 +78,17 @@ class ReconcileRequest:
     raw: JsonObject
     xapp: XApp
     draft: StatusDraft
+
+    def drop_values(self) -> None:
+        """Drop the values from memory, which helm has got."""
+        self.raw = {**self.raw, "spec": {key: value for key, value in obj(self.raw, "spec").items() if key != "values"}}
+        self.xapp = self.xapp.model_copy(update={"spec": self.xapp.spec.model_copy(update={"values": None})})
+
+    def restore(self, cached: CachedXApp | None) -> None:
+        """Take over the cached XApp, unless it is another one or has another generation now."""
+        metadata = self.xapp.metadata
+        if cached is not None and (cached.uid, cached.generation) == (metadata.uid, metadata.generation):
+            self.raw, self.xapp = cached.parse()
 
     @property
     def key(self) -> NamespacedName:

@@ -73,7 +73,7 @@ def action_label(action: Action) -> str:
 
 
 class Reconciler:
-    """Reconciles the keys of the queue; many workers share one."""
+    """Reconciles XApps by their keys; `Workers` run it."""
 
     def __init__(self, context: ReconcilerContext) -> None:
         self._context = context
@@ -114,24 +114,20 @@ class Reconciler:
         """Forget the removal of an XApp whose name another one has now."""
         self._removed.pop(uid, None)
 
-    async def run_worker(self) -> None:
-        """Get keys from the queue and reconcile them, for ever; no failure ends the worker."""
-        queue = self._context.queue
-        while True:
-            key = await queue.get()
-            try:
-                await self.reconcile(key)
-            except XAppError as error:
-                self._requeue_with_backoff(key)
-                _log.warning("reconcile failed", namespace=key[0], name=key[1], error=error.message)
-            except Exception:
-                self._requeue_with_backoff(key)
-                _log.exception("reconcile failed unexpectedly", namespace=key[0], name=key[1])
-            else:
-                self._failures.pop(key, None)
-            finally:
-                queue.done(key)
-                self._context.metrics.set_queue_depth(depth=len(queue))
+    async def run_job(self, key: NamespacedName) -> None:
+        """Reconcile `key`; after a failure it comes back with back-off."""
+        try:
+            await self.reconcile(key)
+        except XAppError as error:
+            self._requeue_with_backoff(key)
+            _log.warning("reconcile failed", namespace=key[0], name=key[1], error=error.message)
+        except Exception:
+            self._requeue_with_backoff(key)
+            _log.exception("reconcile failed unexpectedly", namespace=key[0], name=key[1])
+        else:
+            self._failures.pop(key, None)
+        finally:
+            self._context.metrics.set_queue_depth(depth=len(self._context.queue))
 
     async def reconcile(self, key: NamespacedName) -> None:
         """Bring the actual state of one XApp closer to its spec, and write its status if that changed.

@@ -7,7 +7,7 @@ values themselves are loaded only for a helm step.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -17,20 +17,22 @@ from xapp_operator.charts.archives.chart_cache import ChartFile
 from xapp_operator.charts.archives.chart_info import ChartInfo
 from xapp_operator.charts.chart_request import ChartRequest, Repository, parse_digest
 from xapp_operator.charts.chart_sources import ChartSources
+from xapp_operator.common.fair_slots import FairSlots
 from xapp_operator.common.text import quote_input
 from xapp_operator.config import Settings
 from xapp_operator.domain.control_characters import require_plain_values
 from xapp_operator.domain.plan_input import Digests
-from xapp_operator.domain.redaction import long_texts
+from xapp_operator.domain.redaction import long_texts, secret_texts
 from xapp_operator.domain.values import advertise_address_layer, merge_values, values_digest
+from xapp_operator.domain.yaml_values import dump_values
 from xapp_operator.errors import ChartInvalid, FormInvalid
 from xapp_operator.kube.advertise_address import AdvertiseAddress
 from xapp_operator.kube.referenced_data import (
     ArchiveReference,
     StoredArchive,
+    ValuesFileReader,
     archive_reference,
     read_archive,
-    read_values_file,
 )
 from xapp_operator.kube.resources import CHART_ARCHIVES
 from xapp_operator.reconcile.chart_archives import ArchiveOwnerChanges, ChartArchives
@@ -40,6 +42,8 @@ from xapp_operator.reconcile.work_queue import NamespacedName
 
 DIGEST_LENGTH: Final = 40
 """Hex digits of a digest that a label value holds."""
+VALUES_AT_ONCE: Final = 4
+"""XApps whose values are read and merged at the same time, shared fairly by namespace: this bounds the memory."""
 
 
 class RepositoryResolver(Protocol):
@@ -54,9 +58,9 @@ class ReleaseInputs:
     """Everything that a helm step needs."""
 
     chart: ChartFile
-    values: JsonObject
+    values: bytes  # the merged values file
     digests: Digests
-    secret_values: frozenset[str]  # texts that came from Secrets
+    secrets: frozenset[str]  # texts that came from Secrets, or that have the key of a secret
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +105,7 @@ class ReleaseInputsResolver:
         self._chart_archives = archives
         self._impersonation = impersonation
         self._advertise_address = advertise_address
+        self._values_slots = FairSlots(VALUES_AT_ONCE)
         self._archives: dict[NamespacedName, _KnownArchive] = {}
         self._digests: dict[NamespacedName, tuple[Hashable, Digests]] = {}  # with what they were resolved from
 
@@ -126,11 +131,12 @@ class ReleaseInputsResolver:
         cached = self._digests.get(xapp.key)
         if cached is not None and cached[0] == cache_key:
             return cached[1]
-        values = await _merge_layers(await self._load_values_from(xapp), xapp.spec.user_values)
         address = self._advertise_address.configured
-        if address is not None:
-            values = merge_values(self._advertise_layer((await self._load_chart(xapp)).info, address), values)
-        digests = Digests(chart_digest[:DIGEST_LENGTH], values_digest(values)[:DIGEST_LENGTH])
+        lowest = None if address is None else self._advertise_layer((await self._load_chart(xapp)).info, address)
+        async with self._values_slots.slot(xapp.metadata.namespace):
+            layers = await self._load_values_from(xapp)
+            digest = await asyncio.to_thread(_digest, lowest, layers, xapp.spec.user_values)
+        digests = Digests(chart_digest[:DIGEST_LENGTH], digest[:DIGEST_LENGTH])
         self._digests[xapp.key] = (cache_key, digests)
         return digests
 
@@ -140,21 +146,26 @@ class ReleaseInputsResolver:
         Raises:
             XAppError: as `resolve_digests`.
         """
-        chart = await self._load_chart(xapp)
-        layers = await self._load_values_from(xapp)
-        own_values = await _merge_layers(layers, xapp.spec.user_values)
-        address = await self._advertise_address.get()
-        values = own_values if address is None else merge_values(self._advertise_layer(chart.info, address), own_values)
+        chart, address = await self._load_chart(xapp), await self._advertise_address.get()
+        lowest = None if address is None else self._advertise_layer(chart.info, address)
+        async with self._values_slots.slot(xapp.metadata.namespace):
+            layers = await self._load_values_from(xapp)
+            return await asyncio.to_thread(self._build_inputs, xapp, chart, lowest, layers)
+
+    def _build_inputs(
+        self, xapp: XApp, chart: ChartFile, lowest: JsonObject | None, layers: list[JsonObject]
+    ) -> ReleaseInputs:
+        own_values = _merge_layers(layers, xapp.spec.user_values)
+        values = own_values if lowest is None else merge_values(lowest, own_values)
         # An address that was discovered, not configured, is not compared: a change of it must not start an upgrade.
         compared_values = values if self._advertise_address.configured is not None else own_values
         sources = zip(xapp.spec.values_from or (), layers, strict=True)
+        from_secrets = (text for source, layer in sources if source.kind == "Secret" for text in long_texts(layer))
         return ReleaseInputs(
             chart=chart,
-            values=values,
+            values=dump_values(values),
             digests=Digests(chart.info.digest[:DIGEST_LENGTH], values_digest(compared_values)[:DIGEST_LENGTH]),
-            secret_values=frozenset(
-                text for source, layer in sources if source.kind == "Secret" for text in long_texts(layer)
-            ),
+            secrets=secret_texts(values).union(from_secrets),
         )
 
     def archive_owner_changes(self, xapp: XApp, *, resolved: bool) -> ArchiveOwnerChanges:
@@ -236,20 +247,23 @@ class ReleaseInputsResolver:
         return _ArchiveLocation(reference, version, expected_digest)
 
     async def _load_values_from(self, xapp: XApp) -> list[JsonObject]:
-        client, max_bytes = self._impersonation.client_for(xapp), self._settings.values_max_bytes
-        return [
-            await read_values_file(client, source, namespace=xapp.metadata.namespace, max_bytes=max_bytes)
-            for source in xapp.spec.values_from or ()
-        ]
+        if not xapp.spec.values_from:
+            return []
+        reader = ValuesFileReader(
+            self._impersonation.client_for(xapp), self._settings, namespace=xapp.metadata.namespace
+        )
+        return [await reader.read(source) for source in xapp.spec.values_from]
 
 
-async def _merge_layers(layers: list[JsonObject], user_values: JsonObject) -> JsonObject:
-    def merge() -> JsonObject:
-        merged = merge_values(*layers, user_values)
-        require_plain_values(user_values, source="spec.values")
-        return merged
+def _digest(lowest: JsonObject | None, layers: Sequence[JsonObject], user_values: JsonObject) -> str:
+    values = _merge_layers(layers, user_values)
+    return values_digest(values if lowest is None else merge_values(lowest, values))
 
-    return await asyncio.to_thread(merge)
+
+def _merge_layers(layers: Sequence[JsonObject], user_values: JsonObject) -> JsonObject:
+    merged = merge_values(*layers, user_values)
+    require_plain_values(user_values, source="spec.values")
+    return merged
 
 
 def _check_namespace(xapp: XApp) -> None:

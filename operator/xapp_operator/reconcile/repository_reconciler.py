@@ -30,10 +30,12 @@ from xapp_operator.kube.resources import CHART_REPOSITORIES
 from xapp_operator.kube.status_writer import StatusWriter
 from xapp_operator.reconcile.impersonation import Impersonation
 from xapp_operator.reconcile.status_rendering import render_repository_status
-from xapp_operator.reconcile.work_queue import NamespacedName, WorkQueue
+from xapp_operator.reconcile.work_queue import NamespacedName, Workers, WorkQueue
 from xapp_operator.telemetry.logs import get_logger
 
 RETRY_SECONDS: Final = 5.0
+WORKERS: Final = 8
+"""ChartRepositories that are reconciled at the same time, shared fairly by namespace; a slow one holds one place."""
 
 _log = get_logger(__name__)
 
@@ -128,21 +130,20 @@ class RepositoryReconciler:
             raw = await self._kube.get(CHART_REPOSITORIES, name, namespace=namespace)
         self.update(raw, deleted=False)
 
-    async def run_worker(self) -> None:
+    async def run(self) -> None:
         """Keep the status of every ChartRepository up to date, for ever."""
-        while True:
-            key = await self._queue.get()
-            delay = RETRY_SECONDS
-            try:
-                delay = await self._reconcile(key)
-            except XAppError as error:
-                _log.warning("repository reconcile failed", namespace=key[0], name=key[1], error=error.message)
-            except Exception:
-                _log.exception("repository reconcile failed unexpectedly", namespace=key[0], name=key[1])
-            finally:
-                self._queue.done(key)
-            if key in self._cached:
-                self._queue.add_after(key, delay)
+        await Workers(self._queue, count=WORKERS).run(self._run_job)
+
+    async def _run_job(self, key: NamespacedName) -> None:
+        delay = RETRY_SECONDS
+        try:
+            delay = await self._reconcile(key)
+        except XAppError as error:
+            _log.warning("repository reconcile failed", namespace=key[0], name=key[1], error=error.message)
+        except Exception:
+            _log.exception("repository reconcile failed unexpectedly", namespace=key[0], name=key[1])
+        if key in self._cached:
+            self._queue.add_after(key, delay)
 
     async def _reconcile(self, key: NamespacedName) -> float:
         """Read the index and write the status; return the seconds until the next time."""

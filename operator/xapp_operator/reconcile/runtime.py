@@ -11,9 +11,11 @@ from typing import Final, Self
 
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.charts.chart_sources import ChartSources
+from xapp_operator.common.memory_limit import container_memory_limit
 from xapp_operator.config import Settings
 from xapp_operator.domain.backoff import Backoff
 from xapp_operator.helm.engine import HelmEngine
+from xapp_operator.helm.limits import HelmLimits
 from xapp_operator.kube.advertise_address import AdvertiseAddress
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.cluster_networks import ClusterNetworks
@@ -30,7 +32,7 @@ from xapp_operator.reconcile.referenced_objects import ReferencedObjects
 from xapp_operator.reconcile.release_inputs import ReleaseInputsResolver
 from xapp_operator.reconcile.release_watch import ReleaseWatch
 from xapp_operator.reconcile.repository_reconciler import RepositoryReconciler
-from xapp_operator.reconcile.work_queue import NamespacedName, WorkQueue
+from xapp_operator.reconcile.work_queue import NamespacedName, Workers, WorkQueue
 from xapp_operator.reconcile.xapp_cache import XAppCache
 from xapp_operator.reconcile.xapp_tasks import DeferredResolver
 from xapp_operator.telemetry.logs import get_logger
@@ -40,8 +42,6 @@ UNOWNED_CHECK_SECONDS: Final = 600.0
 """How often ChartArchives without an owner are looked for."""
 RESOLVE_WAIT_SECONDS: Final = 2.0
 """How long a worker waits for a chart's source before it turns to other XApps."""
-REPOSITORY_WORKERS: Final = 4
-"""ChartRepositories that are reconciled at the same time; one that hangs holds up one worker."""
 
 _log = get_logger(__name__)
 
@@ -55,6 +55,7 @@ class OperatorRuntime:
         self._stack = AsyncExitStack()
         self._tasks: list[asyncio.Task[None]] = []
         self._queue = WorkQueue()
+        self._workers = Workers(self._queue, count=settings.workers)
         self._xapps = XAppCache()
         self._releases = ReleaseWatch(kube, settings, on_change=self._on_release_change)
         self._references = ReferencedObjects(kube, settings, on_change=self._on_reference_change)
@@ -71,7 +72,12 @@ class OperatorRuntime:
             settings=settings,
             kube=kube,
             impersonation=impersonation,
-            helm=HelmEngine(settings, kubeconfig=kube.credentials.kubeconfig_path, server=kube.credentials.server),
+            helm=HelmEngine(
+                settings,
+                limits=HelmLimits.for_operator(settings).fit(container_memory_limit()),
+                kubeconfig=kube.credentials.kubeconfig_path,
+                server=kube.credentials.server,
+            ),
             inputs=ReleaseInputsResolver(
                 settings,
                 charts=self._charts,
@@ -90,6 +96,7 @@ class OperatorRuntime:
             status_writer=StatusWriter(kube),
             events=EventRecorder(kube),
             queue=self._queue,
+            workers=self._workers,
             metrics=metrics,
             label_backoff=LabelBackoff(Backoff(settings.backoff_first_seconds, settings.backoff_max_seconds)),
         )
@@ -110,8 +117,8 @@ class OperatorRuntime:
         await asyncio.gather(*(part.start() for part in watches))
         self._stack.push_async_callback(self._stop_tasks)
         self._tasks = [
-            *(asyncio.create_task(self._reconciler.run_worker()) for _ in range(self._settings.workers)),
-            *(asyncio.create_task(self.repositories.run_worker()) for _ in range(REPOSITORY_WORKERS)),
+            asyncio.create_task(self._workers.run(self._reconciler.run_job)),
+            asyncio.create_task(self.repositories.run()),
             asyncio.create_task(self._delete_unowned_archives()),
         ]
         return self

@@ -1,21 +1,28 @@
 """A work queue of keys, as in client-go: each key is processed once at a time, and repeated adds collapse.
 
-Failed keys come back by `add_after`. The worker chooses the delay, because it knows what failed.
+Namespaces take turns: a namespace with a thousand keys delays another by one of its keys, not by all of them. Failed
+keys come back by `add_after`. The job chooses the delay, because it knows what failed.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import TypeAlias
+
+from xapp_operator.common.fair_slots import FairSlots
 
 NamespacedName: TypeAlias = tuple[str, str]  # (namespace, name)
 
 
 class WorkQueue:
-    """Keys that wait for a worker. Belongs to one event loop and is not thread-safe."""
+    """Keys that wait to be processed by `Workers`. Belongs to one event loop and is not thread-safe."""
 
     def __init__(self) -> None:
-        self._ready: asyncio.Queue[NamespacedName] = asyncio.Queue()
+        self._ready: dict[str, deque[NamespacedName]] = {}  # by namespace
+        self._arrived: asyncio.Queue[str] = asyncio.Queue()  # namespaces that have ready keys since a moment ago
         self._queued: set[NamespacedName] = set()  # the keys in `_ready`
         self._processing: set[NamespacedName] = set()
         self._dirty: set[NamespacedName] = set()  # added while being processed
@@ -30,7 +37,10 @@ class WorkQueue:
             self._dirty.add(key)
         elif key not in self._queued:
             self._queued.add(key)
-            self._ready.put_nowait(key)
+            if key[0] not in self._ready:
+                self._ready[key[0]] = deque()
+                self._arrived.put_nowait(key[0])
+            self._ready[key[0]].append(key)
 
     def add_after(self, key: NamespacedName, delay: float) -> None:
         """Queue `key` in `delay` seconds; of several delays of one key the earliest counts."""
@@ -45,9 +55,17 @@ class WorkQueue:
         if key in self._delayed:
             self._delayed.pop(key).cancel()
 
-    async def get(self) -> NamespacedName:
-        """Wait for a key that is not being processed, and return it; call `done` afterwards."""
-        key = await self._ready.get()
+    async def next_namespace(self) -> str:
+        """Wait for a namespace that has keys again; call `take` until it returns None."""
+        return await self._arrived.get()
+
+    def take(self, namespace: str) -> NamespacedName | None:
+        """Return the next key of a namespace, or None without one; call `done` afterwards."""
+        ready = self._ready[namespace]
+        if not ready:
+            del self._ready[namespace]
+            return None
+        key = ready.popleft()
         self._queued.discard(key)
         self._processing.add(key)
         return key
@@ -62,3 +80,65 @@ class WorkQueue:
     def _add_delayed(self, key: NamespacedName) -> None:
         del self._delayed[key]
         self.add(key)
+
+
+class Workers:
+    """Runs a job for every key of a queue, at most `count` at a time, shared fairly by namespace."""
+
+    def __init__(self, queue: WorkQueue, *, count: int) -> None:
+        self._queue = queue
+        self._slots = FairSlots(count)
+        self._working: set[NamespacedName] = set()
+        self._paused: set[NamespacedName] = set()
+
+    async def run(self, job: Callable[[NamespacedName], Awaitable[None]]) -> None:
+        """Process keys for ever; a cancellation cancels the jobs. `job` must not raise an Exception."""
+        async with asyncio.TaskGroup() as tasks:
+            while True:
+                namespace = await self._queue.next_namespace()
+                tasks.create_task(self._process_namespace(namespace, job, tasks), name=f"queue {namespace}")
+
+    @asynccontextmanager
+    async def pausing(self, key: NamespacedName) -> AsyncIterator[Callable[[], None]]:
+        """Yield a function that lets others work while the job of `key` only waits, until the block ends.
+
+        What the job waits for must bound the number of those that wait.
+        """
+        try:
+            yield lambda: self._pause(key)
+        except Exception:
+            await self._resume(key)
+            raise
+        await self._resume(key)
+
+    def _pause(self, key: NamespacedName) -> None:
+        if key in self._working:
+            self._working.discard(key)
+            self._paused.add(key)
+            self._slots.release(key[0])
+
+    async def _resume(self, key: NamespacedName) -> None:
+        if key in self._paused:
+            self._paused.discard(key)
+            await self._slots.acquire(key[0])
+            self._working.add(key)
+
+    async def _process_namespace(
+        self, namespace: str, job: Callable[[NamespacedName], Awaitable[None]], tasks: asyncio.TaskGroup
+    ) -> None:
+        while True:
+            await self._slots.acquire(namespace)
+            key = self._queue.take(namespace)
+            if key is None:
+                self._slots.release(namespace)
+                return
+            self._working.add(key)
+            tasks.create_task(self._process(key, job), name=f"reconcile {key[0]}/{key[1]}")
+
+    async def _process(self, key: NamespacedName, job: Callable[[NamespacedName], Awaitable[None]]) -> None:
+        try:
+            await job(key)
+        finally:
+            self._pause(key)
+            self._paused.discard(key)
+            self._queue.done(key)

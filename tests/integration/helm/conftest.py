@@ -15,6 +15,8 @@ from tests.localcluster import Binaries, Cluster
 from tests.support.charts import chart_archive
 from xapp_operator.api.json import JsonObject
 from xapp_operator.config import Settings
+from xapp_operator.domain.redaction import secret_texts
+from xapp_operator.domain.yaml_values import dump_values
 from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.helm.requests import ReleaseRequest, RollbackRequest, TestRequest, UninstallRequest
 
@@ -116,7 +118,10 @@ class HelmNamespace:
     ) -> ReleaseRequest:
         options.setdefault("timeout", 60)
         where = chart or self.make_chart()
-        return ReleaseRequest(name=name, namespace=self.namespace, chart=where, values=values or {}, **options)
+        options["secrets"] = secret_texts(values or {}) | options.get("secrets", frozenset())
+        return ReleaseRequest(
+            name=name, namespace=self.namespace, chart=where, values=dump_values(values or {}), **options
+        )
 
     def uninstall_request(self, name: str = "hello", **options: Any) -> UninstallRequest:
         return UninstallRequest(name=name, namespace=self.namespace, timeout=60, **options)

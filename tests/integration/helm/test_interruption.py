@@ -34,7 +34,7 @@ from xapp_operator.helm.requests import ReleaseRequest
 async def main():
     helm, cache, kubeconfig, chart, namespace = sys.argv[1:]
     engine = HelmEngine(Settings(helm=helm, cache_dir=cache), kubeconfig=kubeconfig)
-    request = ReleaseRequest(name="hello", namespace=namespace, chart=Path(chart), values={}, timeout=300)
+    request = ReleaseRequest(name="hello", namespace=namespace, chart=Path(chart), values=b"{}", timeout=300)
     await engine.install(request)
 
 asyncio.run(main())

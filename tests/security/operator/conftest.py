@@ -1,5 +1,44 @@
-"""The operator on a cluster of its own, as in tests/integration/operator."""
+"""The operator on a cluster of its own, and a second namespace whose XApps must become Ready during an attack."""
 
-from tests.integration.operator.conftest import cluster, operator, xapps
+from __future__ import annotations
 
-__all__ = ["cluster", "operator", "xapps"]
+import secrets
+from collections.abc import Iterator
+
+import pytest
+
+from tests.integration.operator.conftest import ROOT, cluster, xapps
+from tests.localcluster import Cluster
+from tests.localrun.cluster_setup import prepare_cluster
+from tests.security.operator.neighbour import Neighbour
+from tests.support.operator import OperatorProcess
+from tests.support.xapps import XAppClient
+
+__all__ = ["cluster", "xapps"]
+
+HELM_MEMORY = 256 * 1024 * 1024
+"""Less than the default: other tests run on the same machine."""
+
+
+@pytest.fixture(scope="package")
+def operator(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatorProcess]:
+    prepare_cluster(cluster, ROOT)
+    process = OperatorProcess(cluster, tmp_path_factory.mktemp("operator"), {"XAPP_HELM_MEMORY": str(HELM_MEMORY)})
+    process.start()
+    yield process
+    process.stop()
+    assert not process.error_lines(), "the operator logged errors"
+
+
+@pytest.fixture
+def neighbour(operator: OperatorProcess, cluster: Cluster) -> Iterator[Neighbour]:
+    """Another tenant: a namespace with an XApp that has become Ready before the attack begins."""
+    name = f"neighbour-{secrets.token_hex(3)}"
+    cluster.kubectl("create", "namespace", name)
+    cluster.kubectl("wait", "--for=create", "serviceaccount/default", "-n", name, "--timeout=60s")
+    one = Neighbour(XAppClient(cluster, name), operator)
+    one.measure_alone()
+    yield one
+    print("measured:", one.measured)
+    one.xapps.kubectl("delete", "xapps", "--all", "--wait=false")
+    cluster.kubectl("delete", "namespace", name, "--wait=false")

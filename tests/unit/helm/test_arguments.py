@@ -15,7 +15,7 @@ CHART = Path("/charts/hello.tgz")
 
 
 def release(**changes: object) -> ReleaseRequest:
-    given: dict[str, object] = {"name": "hello", "namespace": "ric", "chart": CHART, "values": {}, **changes}
+    given: dict[str, object] = {"name": "hello", "namespace": "ric", "chart": CHART, "values": b"{}", **changes}
     return ReleaseRequest(**given)  # type: ignore[arg-type]
 
 

@@ -17,6 +17,7 @@ from xapp_operator.common.bounded_process import ProcessResult
 from xapp_operator.common.sandbox import Sandbox
 from xapp_operator.config import MIB, Settings
 from xapp_operator.errors import ChartInvalid, HelmError, HelmTimeout
+from xapp_operator.helm.limits import HelmLimits
 from xapp_operator.helm.runner import HelmCall, HelmRunner, find_helm
 from xapp_operator.helm.workspace import Workspace
 
@@ -53,7 +54,8 @@ def running_runner(folder: Path, marks: Path) -> Iterator[HelmRunner]:
     program.chmod(0o755)
     workspace = Workspace(folder / "work")
     yield HelmRunner(
-        Settings(helm_concurrency=2, helm_memory=300 * MIB),
+        Settings(),
+        limits=HelmLimits(concurrency=2, memory_bytes=300 * MIB, waiting=2, memory_variable="XAPP_HELM_MEMORY"),
         program=find_helm(str(program)),
         workspace=workspace,
         sandbox=Sandbox(landlock_version=0),
@@ -67,6 +69,7 @@ def call(**options: object) -> HelmCall:
     given: dict[str, object] = {
         "arguments": ("install", "--x"),
         "subject": "ric/hello",
+        "share": "ric",
         "timeout_seconds": 60.0,
         **options,
     }
@@ -80,7 +83,7 @@ def ended(code: int, *, stderr: str = "", expired: bool = False, seconds: float 
 
 
 async def test_the_number_of_concurrent_processes_is_limited(runner: HelmRunner, marks: Path, tmp_path: Path) -> None:
-    running = [asyncio.create_task(runner.run(call())) for _ in range(6)]
+    running = [asyncio.create_task(runner.run(call(share=f"ns{at}"))) for at in range(6)]
     await asyncio.to_thread(wait_until, lambda: len(list(marks.iterdir())) == 2, timeout=60, what="two processes")
     (tmp_path / "gate").touch()
     outcomes = await asyncio.gather(*running)
@@ -88,7 +91,7 @@ async def test_the_number_of_concurrent_processes_is_limited(runner: HelmRunner,
 
 
 async def test_a_queued_call_is_cancelled_without_a_process(runner: HelmRunner, marks: Path, tmp_path: Path) -> None:
-    running = [asyncio.create_task(runner.run(call())) for _ in range(2)]
+    running = [asyncio.create_task(runner.run(call(share=f"ns{at}"))) for at in range(2)]
     await asyncio.to_thread(wait_until, lambda: len(list(marks.iterdir())) == 2, timeout=60, what="two processes")
     waiting = asyncio.create_task(runner.run(call()))
     await asyncio.sleep(0)
@@ -144,4 +147,4 @@ def test_success_raises_no_error(runner: HelmRunner) -> None:
 
 
 def test_the_repr_of_a_call_has_no_values() -> None:
-    assert "hunter2" not in repr(call(values={"password": "hunter2"}))
+    assert "hunter2" not in repr(call(values=b"hunter2"))

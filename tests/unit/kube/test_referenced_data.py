@@ -10,9 +10,10 @@ from aiohttp import web
 
 from tests.unit.kube.conftest import Connect
 from xapp_operator.api.spec_parts import ArchiveSource, KeyRef, NameRef, ValuesRef
+from xapp_operator.config import Settings
 from xapp_operator.errors import AccessDenied, ChartNotFound, FormInvalid, ValuesInvalid, ValuesNotFound
 from xapp_operator.kube.client import KubeClient
-from xapp_operator.kube.referenced_data import read_archive, read_values_file
+from xapp_operator.kube.referenced_data import ValuesFileReader, read_archive
 
 CHART = b"a packaged chart"
 ENCODED = base64.b64encode(CHART).decode()
@@ -55,7 +56,8 @@ async def _values(
     optional: bool = False,
 ) -> object:
     source = ValuesRef(kind=kind, name=name, key=key, optional=optional)
-    return await read_values_file(kube, source, namespace="ns", max_bytes=1024)
+    settings = Settings(values_max_bytes=1024, values_from_max_bytes=1500)
+    return await ValuesFileReader(kube, settings, namespace="ns").read(source)
 
 
 async def test_values_come_from_secrets_and_config_maps(kube: KubeClient) -> None:

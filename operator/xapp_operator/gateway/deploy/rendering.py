@@ -23,7 +23,7 @@ from xapp_operator.helm.manifest_masking import mask_manifest, mask_notes
 from xapp_operator.helm.requests import TemplateRequest
 from xapp_operator.kube.advertise_address import AdvertiseAddress
 from xapp_operator.kube.client import KubeClient
-from xapp_operator.kube.referenced_data import read_values_file
+from xapp_operator.kube.referenced_data import ValuesFileReader
 
 EXTERNAL_SCHEMA_WARNING: Final = (
     "the values were not checked, because the chart's schema refers to a document outside the chart"
@@ -143,13 +143,10 @@ class ChartRenderer:
     async def _read_values_from(self, client: KubeClient, spec: XAppSpec) -> tuple[list[JsonObject], list[str]]:
         layers: list[JsonObject] = []
         warnings: list[str] = []
+        reader = ValuesFileReader(client, self._settings, namespace=spec.namespace)
         for source in spec.values_from or ():
             try:
-                layers.append(
-                    await read_values_file(
-                        client, source, namespace=spec.namespace, max_bytes=self._settings.values_max_bytes
-                    )
-                )
+                layers.append(await reader.read(source))
             except (KubeError, ValuesNotFound):
                 if not source.optional:
                     warnings.append(f"{source.kind} {source.name} in valuesFrom could not be read and was left out")

@@ -10,36 +10,41 @@ from __future__ import annotations
 import contextlib
 import time
 import uuid
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from xapp_operator.api.models import ReleaseStatus
 from xapp_operator.api.names import LABEL_ATTEMPT, LABEL_CHART_DIGEST, LABEL_VALUES_DIGEST, LABEL_XAPP
 from xapp_operator.domain.actions import Install, Upgrade
 from xapp_operator.domain.plan_input import Attempt, AttemptOutcome, Digests
 from xapp_operator.errors import NotFound, XAppError
+from xapp_operator.helm.engine import OnStart
 from xapp_operator.helm.release_index import revisions_to_prune
 from xapp_operator.helm.release_storage import release_secret_name
 from xapp_operator.helm.requests import ReleaseRequest, ReleaseResult
 from xapp_operator.kube.resources import SECRETS
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
-from xapp_operator.reconcile.release_inputs import ReleaseInputs
 from xapp_operator.reconcile.status_rendering import FAILURE_REASONS, SUCCESS_REASONS, describe_release
 from xapp_operator.reconcile.verbs.repair_labels import label_release
 from xapp_operator.reconcile.xapp_tasks import StepInterrupted
 
 T = TypeVar("T")
 
+LARGE_XAPP_BYTES: Final = 64 * 1024
+"""The values of a larger XApp are dropped while helm runs."""
+
 
 async def deploy(
     action: Install | Upgrade, request: ReconcileRequest, context: ReconcilerContext, attempt: Attempt
 ) -> None:
     """Run `helm install` or `helm upgrade` and record how it ended; a failure is recorded, not raised."""
-    attempt, done = await run_step(request, context, attempt, _run_helm(action, request, context))
+    attempt, done = await run_step(
+        request, context, attempt, lambda on_start: _run_helm(action, request, context, on_start)
+    )
     if done is not None:
-        inputs, result = done
-        request.draft = replace(request.draft, release=_release_status(request, inputs, result))
+        digests, result = done
+        request.draft = replace(request.draft, release=_release_status(request, digests, result))
         try:
             await label_release(request, context, result.manifest, revision=result.revision)
         except XAppError as error:
@@ -68,19 +73,34 @@ async def _delete_failed_surplus(request: ReconcileRequest, context: ReconcilerC
 
 
 async def run_step(
-    request: ReconcileRequest, context: ReconcilerContext, attempt: Attempt, step: Coroutine[Any, Any, T]
+    request: ReconcileRequest,
+    context: ReconcilerContext,
+    attempt: Attempt,
+    step: Callable[[OnStart], Coroutine[Any, Any, T]],
 ) -> tuple[Attempt, T | None]:
     """Run a helm step that can be interrupted; return how `attempt` ended, and the result if it was released.
 
-    A failure becomes an event and part of the attempt.
+    A failure becomes an event and part of the attempt. While helm runs, perhaps for hours, the XApp holds no worker and
+    no large values.
     """
+    key = request.key
     try:
-        result = await context.running_steps.run(request.key, step)
+        async with context.workers.pausing(key) as pause:
+            result = await context.running_steps.run(key, step(lambda: _on_start(request, context, pause)))
     except StepInterrupted:
         return replace(attempt, outcome=AttemptOutcome.INTERRUPTED, last_at=time.time()), None
     except XAppError as error:
         return _failed_attempt(request, context, attempt, error), None
+    finally:
+        request.restore(context.xapps.get(key))
     return replace(attempt, outcome=AttemptOutcome.RELEASED, last_at=time.time()), result
+
+
+def _on_start(request: ReconcileRequest, context: ReconcilerContext, pause: Callable[[], None]) -> None:
+    cached = context.xapps.get(request.key)
+    if cached is not None and len(cached.data) > LARGE_XAPP_BYTES:
+        request.drop_values()
+    pause()
 
 
 def _failed_attempt(
@@ -109,8 +129,8 @@ def release_labels(xapp: str, digests: Digests) -> dict[str, str]:
 
 
 async def _run_helm(
-    action: Install | Upgrade, request: ReconcileRequest, context: ReconcilerContext
-) -> tuple[ReleaseInputs, ReleaseResult]:
+    action: Install | Upgrade, request: ReconcileRequest, context: ReconcilerContext, on_start: OnStart
+) -> tuple[Digests, ReleaseResult]:
     inputs, spec = await context.inputs.load(request.xapp), request.xapp.spec
     if inputs.chart.info.external_refs:
         context.events.record(
@@ -132,13 +152,13 @@ async def _run_helm(
         take_ownership=action.take_ownership,
         skip_schema=inputs.chart.info.external_refs,
         history_max=spec.max_history,
-        secrets=inputs.secret_values,
+        secrets=inputs.secrets,
     )
     run = context.helm.install if isinstance(action, Install) else context.helm.upgrade
-    return inputs, await run(helm_request)
+    return inputs.digests, await run(helm_request, on_start=on_start)
 
 
-def _release_status(request: ReconcileRequest, inputs: ReleaseInputs, result: ReleaseResult) -> ReleaseStatus:
+def _release_status(request: ReconcileRequest, digests: Digests, result: ReleaseResult) -> ReleaseStatus:
     return ReleaseStatus(
         name=request.xapp.release_name,
         namespace=request.namespace,
@@ -146,8 +166,8 @@ def _release_status(request: ReconcileRequest, inputs: ReleaseInputs, result: Re
         chart=result.chart_name,
         chart_version=result.chart_version,
         app_version=result.app_version or None,
-        chart_digest=inputs.digests.chart,
-        values_digest=inputs.digests.values,
+        chart_digest=digests.chart,
+        values_digest=digests.values,
         first_deployed=result.first_deployed,
         last_deployed=result.last_deployed,
     )
