@@ -18,6 +18,7 @@ import httpx
 import uvloop
 
 from xapp_operator.config import Settings
+from xapp_operator.gateway.http.tls import TlsCertificate
 from xapp_operator.gateway.server import Server, listening_socket
 from xapp_operator.gateway.state import Gateway
 
@@ -46,7 +47,8 @@ class GatewayServer:
     @property
     def url(self) -> str:
         """Return the base URL."""
-        return f"http://127.0.0.1:{self.port}"
+        scheme = "http" if self.gateway.settings.tls_cert is None else "https"
+        return f"{scheme}://127.0.0.1:{self.port}"
 
     def client(self, **options: object) -> httpx.Client:
         """Return an HTTP client of this gateway; `options` are those of httpx."""
@@ -106,7 +108,7 @@ def serve_gateway(
     async def serve() -> None:
         with listening_socket(settings) as listener:
             async with open_gateway(settings) as gateway:
-                server = Server(gateway)
+                server = Server(gateway, tls=TlsCertificate.from_settings(settings))
                 loop = asyncio.get_running_loop()
                 stops.append(lambda: loop.call_soon_threadsafe(server.stop))
                 if wait_synced:

@@ -93,6 +93,32 @@ def test_the_gateway_does_not_serve_other_machines_without_authentication(tmp_pa
     assert "127.0.0.1" in message
 
 
+@pytest.mark.parametrize(
+    ("changes", "warned"),
+    [
+        ({"XAPP_HOST": "0.0.0.0"}, ["speaks plain HTTP"]),
+        ({"XAPP_HOST": "0.0.0.0", "XAPP_TRUST_FORWARDED_PROTO": "true"}, []),
+        ({"XAPP_HOST": "127.0.0.1"}, []),
+        ({"XAPP_HOST": "127.0.0.1", "XAPP_INSECURE_SESSIONS": "true"}, ["XAPP_INSECURE_SESSIONS allows"]),
+    ],
+    ids=str,
+)
+def test_the_gateway_warns_about_plain_http(tmp_path: Path, changes: dict[str, str], warned: list[str]) -> None:
+    with process(tmp_path, XAPP_AUTH="kubernetes", **changes) as (_, http):
+        about = http.get("/api/about").json()
+        log = (tmp_path / "log").read_text()
+
+    assert about["auth"] == "kubernetes"
+    for text in ("speaks plain HTTP", "XAPP_INSECURE_SESSIONS allows"):
+        assert (text in log) is (text in about.get("insecure", "")) is (text in warned)
+
+
+def test_the_gateway_reports_an_unusable_certificate(tmp_path: Path) -> None:
+    missing = {"XAPP_TLS_CERT": str(tmp_path / "no.crt"), "XAPP_TLS_KEY": str(tmp_path / "no.key")}
+
+    assert "XAPP_TLS_KEY" in refusal(tmp_path, **missing)
+
+
 def test_the_gateway_reports_an_address_in_use(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         message = refusal(tmp_path, XAPP_PORT=str(taken.getsockname()[1]))

@@ -15,7 +15,7 @@ from tests.support.eventually import eventually
 from tests.support.gateway import UNREACHABLE_KUBECONFIG
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.config import Settings
-from xapp_operator.errors import AccessDenied, ApiUnavailable, Unauthenticated
+from xapp_operator.errors import AccessDenied, ApiOverloaded, ApiUnavailable, Unauthenticated
 from xapp_operator.gateway.auth import access_reviews
 from xapp_operator.gateway.auth.access_reviews import (
     DENIED_RECHECK_SECONDS_MAX,
@@ -23,7 +23,13 @@ from xapp_operator.gateway.auth.access_reviews import (
     REVIEW_SECONDS,
     AccessReviews,
 )
-from xapp_operator.gateway.auth.callers import Caller, UnsafeBindAddress, check_bind_address
+from xapp_operator.gateway.auth.callers import (
+    RECHECK_MAX_AGE_SECONDS,
+    Caller,
+    Permission,
+    UnsafeBindAddress,
+    check_bind_address,
+)
 from xapp_operator.kube.client import KubeClient
 
 
@@ -323,3 +329,45 @@ def test_without_authentication_nothing_else_may_be_served(host: str) -> None:
 
 def test_with_authentication_any_address_may_be_served() -> None:
     check_bind_address(Settings(auth="kubernetes", host="0.0.0.0"))
+
+
+@pytest.mark.parametrize("status", [429, 504])
+async def test_an_overloaded_api_server_does_not_keep_a_permission_alive(
+    tmp_path: Path, clock: FakeClock, status: int
+) -> None:
+    async with review_server(tmp_path) as (server, kube):
+        server.only = {"a"}
+        who = caller(kube, AccessReviews())
+        await who.require_allowed("list", namespace="a")
+        server.allowed = False
+        assert await who.allowed_namespaces("get", among=frozenset("ab")) == frozenset({"a"})
+        server.status = status
+        clock.now += REVIEW_SECONDS - 1
+        await who.require_allowed("list", namespace="a")
+        clock.now += 1
+
+        for permission in (Permission("list", "a"), Permission("get", None)):
+            with pytest.raises(ApiOverloaded):
+                await who.require_allowed(permission.verb, namespace=permission.namespace)
+        with pytest.raises(ApiOverloaded):
+            await who.allowed_namespaces("get", among=frozenset("ab"))
+
+
+async def test_a_recheck_asks_again_and_shares_the_answer(tmp_path: Path, clock: FakeClock) -> None:
+    async with review_server(tmp_path) as (server, kube):
+        who = caller(kube, AccessReviews())
+        permission = Permission("get", "a")
+        await who.recheck(permission)
+        clock.now += RECHECK_MAX_AGE_SECONDS
+        await asyncio.gather(*(who.recheck(permission) for _ in range(50)))
+        assert len(server.reviewed) == 2
+        clock.now += RECHECK_MAX_AGE_SECONDS
+        server.allowed = False
+        with pytest.raises(AccessDenied):
+            await who.recheck(permission)
+        with pytest.raises(AccessDenied):
+            await who.require_allowed("get", namespace="a")  # and nobody uses the older answer
+        server.status = 429
+        clock.now += RECHECK_MAX_AGE_SECONDS
+        with pytest.raises(ApiOverloaded):
+            await who.recheck(permission)
