@@ -137,7 +137,7 @@ sample-image: venv ## Build the image of the sample xApps without Docker and pri
 ##@ Deploy
 
 .PHONY: deploy
-deploy: ## Apply an overlay of manifests/ to the current cluster (OVERLAY=development|high-availability).
+deploy: ## Apply an overlay of manifests/ to the current cluster (OVERLAY=development, or another folder of manifests/overlays).
 	@kubectl apply --server-side -k manifests/overlays/$(OVERLAY)
 
 .PHONY: undeploy

@@ -22,6 +22,7 @@ OVERLAYS = sorted(
     path.parent.relative_to(MANIFESTS).as_posix() for path in MANIFESTS.glob("overlays/*/kustomization.yaml")
 )
 SYSTEMS = ["base", *OVERLAYS, "../tests/e2e/incluster/overlay"]
+COMPONENTS = sorted(path.parent.name for path in MANIFESTS.glob("components/*/kustomization.yaml"))
 KUSTOMIZATIONS = [*SYSTEMS, "xapp-namespace"]
 LONGEST_RELEASE_NAME = "x" * 53
 
@@ -50,6 +51,25 @@ def test_the_api_server_accepts_a_kustomization(cluster: Cluster, namespace: str
     overlay = in_namespace(tmp_path, MANIFESTS / name, namespace)
     answer = cluster.kubectl("apply", "--server-side", "--force-conflicts", "--dry-run=server", "-k", str(overlay))
     assert "serverside-applied" in answer
+
+
+@pytest.mark.parametrize("front", ["tls", "ingress"])
+def test_all_components_can_be_combined(cluster: Cluster, namespace: str, front: str, tmp_path: Path) -> None:
+    other = {"tls": "ingress", "ingress": "tls"}[front]
+    chosen = [name for name in COMPONENTS if name != other]
+    assert {front, "high-availability"} <= set(chosen)
+    base = os.path.relpath(MANIFESTS, tmp_path.resolve())
+    content = {
+        "namespace": namespace,
+        "resources": [f"{base}/base"],
+        "components": [f"{base}/components/{name}" for name in chosen],
+    }
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(content))
+    answer = cluster.kubectl(
+        "apply", "--server-side", "--force-conflicts", "--dry-run=server", "-o", "json", "-k", str(tmp_path)
+    )
+    deployments = [each for each in json.loads(answer)["items"] if each["kind"] == "Deployment"]
+    assert [each["spec"]["replicas"] for each in deployments] == [2, 2]
 
 
 @pytest.mark.parametrize("name", SYSTEMS)

@@ -77,13 +77,12 @@ def test_only_namespaces_labelled_for_monitoring_read_the_metrics(component: str
 def test_api_server_repositories_and_dns_are_reachable(component: str) -> None:
     assert allowed(component, "egress", NODE, APISERVER)
     assert all(allowed(component, "egress", INTERNET, port) for port in REPOSITORY_PORTS)
-    assert all(allowed(component, "egress", Peer.pod("charts"), port) for port in REPOSITORY_PORTS)
     for peer in (DNS, Peer(address="169.254.20.10")):
         assert all(allowed(component, "egress", peer, 53, protocol) for protocol in ("UDP", "TCP"))
 
 
-def test_only_the_gateway_reaches_xapps_on_any_port() -> None:
-    for port in (1, 4560, 9999, 65535):
+def test_only_the_gateway_reaches_xapps_and_on_any_port() -> None:
+    for port in (1, 4560, 9999, 65535, *REPOSITORY_PORTS):
         assert allowed("gateway", "egress", TENANT, port)
         assert not allowed("operator", "egress", TENANT, port)
 
