@@ -15,6 +15,7 @@ from typing import Final
 from starlette.requests import HTTPConnection
 
 from xapp_operator.charts.chart_sources import ChartSources
+from xapp_operator.charts.sources.index_reader import PROCESSES_MEMORY_BYTES
 from xapp_operator.common.memory_limit import container_memory_limit
 from xapp_operator.config import Settings
 from xapp_operator.errors import NotReady
@@ -78,7 +79,7 @@ class Gateway:
             cache = WatchCache(kube, XAPPS, transform=build_xapp_entry, namespaces=settings.namespaces)
             xapp_sources = XAppSources(kube, settings, store=store)
             cache.subscribe(xapp_sources.on_xapp_change)
-            limits = HelmLimits.for_gateway(settings).fit(container_memory_limit())
+            limits = HelmLimits.for_gateway(settings).fit(container_memory_limit(), others_bytes=PROCESSES_MEMORY_BYTES)
             with (
                 private_upload_folder(settings) as uploads,
                 closing(HelmEngine(settings, limits=limits)) as helm,

@@ -105,7 +105,7 @@ class HelmEngine:
             HelmCall(
                 arguments=("version", "--template={{.Version}}"),
                 subject="helm",
-                share="",
+                namespace="",
                 timeout_seconds=QUERY_TIMEOUT_SECONDS,
                 needs_cluster=False,
             )
@@ -236,7 +236,7 @@ def _release_call(command: tuple[str, ...], request: ReleaseOperation) -> HelmCa
     call = HelmCall(
         arguments=command,
         subject=f"{request.namespace}/{request.name}",
-        share=request.namespace,
+        namespace=request.namespace,
         timeout_seconds=request.timeout + TIMEOUT_MARGIN_SECONDS,
     )
     if isinstance(request, ReleaseRequest):
@@ -248,7 +248,7 @@ def _get_call(subcommand: Literal["manifest", "metadata"], request: ReleaseOpera
     return HelmCall(
         arguments=arguments.get(subcommand, request),
         subject=f"{request.namespace}/{request.name}",
-        share=request.namespace,
+        namespace=request.namespace,
         timeout_seconds=QUERY_TIMEOUT_SECONDS,
     )
 
@@ -257,7 +257,7 @@ def _template_call(command: tuple[str, ...], request: TemplateRequest) -> HelmCa
     return HelmCall(
         arguments=command,
         subject=f"{request.namespace}/{request.name}",
-        share=request.share or request.namespace,
+        namespace=request.namespace,
         timeout_seconds=request.timeout,
         values=dump_values(request.values),
         secrets=secret_texts(request.values),

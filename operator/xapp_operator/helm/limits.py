@@ -10,7 +10,7 @@ from xapp_operator.errors import HelmError
 from xapp_operator.telemetry.logs import get_logger
 
 OWN_MEMORY: Final = 256 * MIB
-"""What this process itself may need: 120 MiB, 6 KiB for each XApp, and the values that it merges."""
+"""What this process itself may need: 120 MiB, 6 KiB for each XApp, indexes, and the values that it merges."""
 WAITING_MEMORY: Final = 64 * MIB
 """The most that a helm process may hold while it waits for a hook. Measured: 34 MiB for a small chart."""
 RENDERINGS_MAX: Final = 4
@@ -56,19 +56,22 @@ class HelmLimits:
         """Return what all processes together may hold, without this process itself."""
         return self.concurrency * self.memory_bytes + self.waiting * WAITING_MEMORY
 
-    def fit(self, container_bytes: int | None) -> HelmLimits:
+    def fit(self, container_bytes: int | None, *, others_bytes: int = 0) -> HelmLimits:
         """Return limits that fit a container of so many bytes: fewer processes where they must be, with a warning.
+
+        `others_bytes` are for child processes other than helm.
 
         Raises:
             HelmError: when not even one process fits.
         """
-        if container_bytes is None or OWN_MEMORY + self.total_bytes <= container_bytes:
+        reserved = OWN_MEMORY + others_bytes
+        if container_bytes is None or reserved + self.total_bytes <= container_bytes:
             return self
-        available = container_bytes - OWN_MEMORY
+        available = container_bytes - reserved
         if available < self.memory_bytes:
             raise HelmError(
                 f"{self.memory_variable} is {self.memory_bytes // MIB} MiB, and the container may use "
-                f"{container_bytes // MIB} MiB, of which {OWN_MEMORY // MIB} MiB are for this process: raise the "
+                f"{container_bytes // MIB} MiB, of which {reserved // MIB} MiB are for this process: raise the "
                 f"memory limit of the container, or lower {self.memory_variable}",
                 permanent=True,
             )
@@ -80,7 +83,7 @@ class HelmLimits:
             concurrency=concurrency,
             waiting=waiting,
             memory_limit_mib=container_bytes // MIB,
-            needed_mib=(OWN_MEMORY + self.total_bytes) // MIB,
+            needed_mib=(reserved + self.total_bytes) // MIB,
         )
         return fitted
 

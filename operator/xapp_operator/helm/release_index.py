@@ -7,6 +7,7 @@ of an update does not depend on their number. Whoever watches the Secrets feeds 
 from __future__ import annotations
 
 import sys
+import time
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -15,6 +16,7 @@ from xapp_operator.api.names import LABEL_ATTEMPT, LABEL_CHART_DIGEST, LABEL_VAL
 from xapp_operator.helm.release_storage import parse_release_secret_name
 
 RELEASE_SELECTOR: Final = "owner=helm"
+TIME_DIGITS_MAX: Final = 20
 
 ReleaseKey: TypeAlias = tuple[str, str]
 """Namespace and release name."""
@@ -24,7 +26,8 @@ ReleaseKey: TypeAlias = tuple[str, str]
 class RevisionInfo:
     """One revision, from the labels of its Secret; the four labels of this operator are empty if absent.
 
-    `created` and `modified` are seconds since the epoch, 0 if unknown.
+    `created` and `modified` are seconds since the epoch, 0 if unknown. A time in the future, from a clock that jumped,
+    counts as the time at which it was first seen.
     """
 
     revision: int
@@ -82,6 +85,7 @@ def parse_revision(secret: JsonObject) -> tuple[ReleaseKey, RevisionInfo] | None
     if parsed is None:
         return None
     name, revision = parsed
+    now = int(time.time())
     labels = obj(metadata, "labels")
     return (sys.intern(text(metadata, "namespace")), sys.intern(name)), RevisionInfo(
         revision=revision,
@@ -90,12 +94,12 @@ def parse_revision(secret: JsonObject) -> tuple[ReleaseKey, RevisionInfo] | None
         chart_digest=sys.intern(text(labels, LABEL_CHART_DIGEST)),
         values_digest=sys.intern(text(labels, LABEL_VALUES_DIGEST)),
         attempt=text(labels, LABEL_ATTEMPT),
-        created=_seconds(text(labels, "createdAt")),
-        modified=_seconds(text(labels, "modifiedAt")),
+        created=_seconds(text(labels, "createdAt"), now=now),
+        modified=_seconds(text(labels, "modifiedAt"), now=now),
         secret_uid=text(metadata, "uid"),
         resource_version=text(metadata, "resourceVersion"),
     )
 
 
-def _seconds(label: str) -> int:
-    return int(label) if label.isdecimal() else 0
+def _seconds(label: str, *, now: int) -> int:
+    return min(int(label), now) if label.isdecimal() and len(label) <= TIME_DIGITS_MAX else 0

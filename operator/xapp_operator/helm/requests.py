@@ -76,8 +76,7 @@ class TemplateRequest:
 
     `kube_version` (`v1.36.3`) and `api_versions` (`apps/v1`, `apps/v1/Deployment`) describe the cluster to render for.
     `notes` renders NOTES.txt too, which takes a second helm process. `timeout` is in seconds. `chart_name` lets
-    errors of subcharts name the right path of the values. Places of helm are shared fairly by `share`, by default the
-    namespace.
+    errors of subcharts name the right path of the values.
     """
 
     name: str
@@ -91,7 +90,6 @@ class TemplateRequest:
     notes: bool = False
     timeout: float = TEMPLATE_TIMEOUT_SECONDS
     chart_name: str = ""
-    share: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,14 +43,14 @@ class HelmCall:
     """One run of helm: its arguments, the values for its standard input, and its bounds.
 
     `secrets` are texts that no error may contain. `chart_name` names the chart
-    in errors, and `subject` the release in the log. Places are shared fairly by `share`, the namespace or the caller.
-    A call that does not need the cluster can read `chart`, and no
+    in errors, and `subject` the release in the log. Places are shared fairly by `namespace`. A
+    call that does not need the cluster can read `chart`, and no
     other file of this process.
     """
 
     arguments: tuple[str, ...]
     subject: str
-    share: str
+    namespace: str
     timeout_seconds: float
     values: bytes | None = field(default=None, repr=False)
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
@@ -100,7 +100,7 @@ class HelmRunner:
             raise HelmError(
                 "no cluster is configured: set KUBECONFIG, or run in a pod with a service account", permanent=True
             )
-        async with self._slots.slot(call.share) as slot:
+        async with self._slots.slot(call.namespace) as slot:
             if on_start is not None:
                 on_start()
             with self._workspace.call_folder() as folder:

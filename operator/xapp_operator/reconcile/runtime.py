@@ -11,6 +11,7 @@ from typing import Final, Self
 
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.charts.chart_sources import ChartSources
+from xapp_operator.charts.sources.index_reader import PROCESSES_MEMORY_BYTES
 from xapp_operator.common.memory_limit import container_memory_limit
 from xapp_operator.config import Settings
 from xapp_operator.domain.backoff import Backoff
@@ -74,7 +75,9 @@ class OperatorRuntime:
             impersonation=impersonation,
             helm=HelmEngine(
                 settings,
-                limits=HelmLimits.for_operator(settings).fit(container_memory_limit()),
+                limits=HelmLimits.for_operator(settings).fit(
+                    container_memory_limit(), others_bytes=PROCESSES_MEMORY_BYTES
+                ),
                 kubeconfig=kube.credentials.kubeconfig_path,
                 server=kube.credentials.server,
             ),

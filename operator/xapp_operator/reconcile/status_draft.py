@@ -6,6 +6,7 @@ Times are seconds since the epoch here, and RFC 3339 in the resource.
 from __future__ import annotations
 
 import hashlib
+import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final, Literal, TypeAlias
@@ -51,7 +52,7 @@ class StatusDraft:
         status, release = xapp.status, xapp.status.release or ReleaseStatus()
         generation_observed = status.observed_generation == xapp.metadata.generation
         return cls(
-            attempt=attempt_from_status(status.last_attempt),
+            attempt=attempt_from_status(status.last_attempt, now=time.time()),
             release=release,
             history=tuple(status.history or ()),
             held_revision=status.held_revision if generation_observed else None,
@@ -79,8 +80,11 @@ def is_unhandled(xapp: XApp, handled: HandledAnnotations, field: RequestField) -
     return value is not None and value != getattr(handled, field)
 
 
-def attempt_from_status(last: LastAttempt | None) -> Attempt | None:
-    """Return the attempt that a status stores, if any."""
+def attempt_from_status(last: LastAttempt | None, *, now: float) -> Attempt | None:
+    """Return the attempt that a status stores, if any.
+
+    A time in the future, from a clock that jumped, counts as `now`.
+    """
     if last is None or last.action is None or last.outcome not in set(AttemptOutcome) or last.first_at is None:
         return None
     digests = None
@@ -90,8 +94,8 @@ def attempt_from_status(last: LastAttempt | None) -> Attempt | None:
         action=last.action,
         outcome=AttemptOutcome(last.outcome),
         digests=digests,
-        first_at=last.first_at.timestamp(),
-        last_at=(last.last_at or last.first_at).timestamp(),
+        first_at=min(last.first_at.timestamp(), now),
+        last_at=min((last.last_at or last.first_at).timestamp(), now),
         generation=-1 if last.generation is None else last.generation,
         count=last.count or 1,
         permanent=bool(last.permanent),

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Hashable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
+from xapp_operator.common.fair_slots import FairSlots
 from xapp_operator.reconcile.work_queue import NamespacedName
 
 T = TypeVar("T")
+
+OPERATIONS_MAX: Final = 32
 
 
 class StepInterrupted(Exception):
@@ -61,19 +64,21 @@ class _PendingCall(Generic[T]):
 class DeferredResolver(Generic[T]):
     """Runs at most one slow operation per key, so that a repository that hangs does not hold up other XApps.
 
-    `on_done` is called with the key when an operation ends after its caller stopped waiting.
+    `on_done` is called with the key when an operation ends after its caller stopped waiting. At most OPERATIONS_MAX
+    run, shared fairly by namespace, because each holds an XApp and perhaps its values.
     """
 
     def __init__(self, *, seconds: float, on_done: Callable[[NamespacedName], None]) -> None:
-        """Wait at most `seconds` for each operation."""
+        """Wait at most `seconds` for a place, and as long for an operation."""
         self._seconds = seconds
+        self._slots = FairSlots(OPERATIONS_MAX)
         self._on_done = on_done
         self._pending: dict[NamespacedName, _PendingCall[T]] = {}
 
     async def resolve(
         self, key: NamespacedName, operation: Callable[[], Coroutine[Any, Any, T]], *, version: Hashable
     ) -> T | None:
-        """Return the result, or None when it takes longer than `seconds`; a later call then gets it.
+        """Return the result, or None when there is no place or it takes longer than `seconds`; a later call gets it.
 
         Args:
             key: the XApp.
@@ -83,7 +88,14 @@ class DeferredResolver(Generic[T]):
         call = self._pending.get(key)
         if call is None or call.version != version:
             self.cancel(key)
-            call = self._pending[key] = _PendingCall(version, asyncio.create_task(operation(), name=f"resolve {key}"))
+            try:
+                async with asyncio.timeout(self._seconds):
+                    await self._slots.acquire(key[0])
+            except TimeoutError:
+                return None
+            task = asyncio.create_task(operation(), name=f"resolve {key}")
+            task.add_done_callback(lambda _: self._slots.release(key[0]))
+            call = self._pending[key] = _PendingCall(version, task)
             await asyncio.wait({call.task}, timeout=self._seconds)
             if not call.task.done():
                 call.task.add_done_callback(lambda task: self._on_task_done(key, task))

@@ -31,6 +31,12 @@ def test_fewer_processes_run_where_the_container_is_small(
     assert ("fewer helm processes than configured" in capsys.readouterr().out) is (fitted != limits)
 
 
+def test_memory_of_other_processes_counts_too() -> None:
+    limits = HelmLimits.for_operator(Settings(helm_memory=300 * MIB))
+    fitted = limits.fit(4 * GIB, others_bytes=GIB)
+    assert OWN_MEMORY + GIB + fitted.total_bytes <= 4 * GIB < OWN_MEMORY + GIB + limits.total_bytes
+
+
 def test_start_is_refused_where_not_even_one_process_fits() -> None:
     with pytest.raises(HelmError, match=r"XAPP_HELM_MEMORY is 1024 MiB, and the container may use 1024 MiB") as caught:
         HelmLimits.for_operator(Settings()).fit(GIB)

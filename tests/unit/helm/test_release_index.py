@@ -1,5 +1,9 @@
 """The index of releases, fed with metadata only."""
 
+import time
+
+import pytest
+
 from xapp_operator.api.json import JsonObject
 from xapp_operator.helm.release_index import ReleaseIndex, ReleaseKey, RevisionInfo, parse_revision, revisions_to_prune
 
@@ -16,7 +20,7 @@ def record(revision: int, *, status: str = "deployed", name: str = "hello", **la
                 "name": name,
                 "status": status,
                 "version": str(revision),
-                "modifiedAt": "1795222586",
+                "modifiedAt": "1700000000",
                 **{f"xapp-operator.io/{key.replace('_', '-')}": value for key, value in labels.items()},
             },
         }
@@ -55,7 +59,7 @@ def test_labels_of_the_operator_are_read() -> None:
     revisions = index.revisions(("ric", "hello"))
     latest = revisions[-1]
     assert (latest.xapp, latest.chart_digest, latest.values_digest) == ("acme", "c" * 40, "v" * 40)
-    assert (latest.attempt, latest.modified, latest.created) == ("a1", 1795222586, 0)
+    assert (latest.attempt, latest.modified, latest.created) == ("a1", 1700000000, 0)
     assert (latest.secret_uid, latest.resource_version) == ("uid-1", "101")
 
 
@@ -114,3 +118,12 @@ def _metadata(secret: JsonObject) -> JsonObject:
     metadata = secret["metadata"]
     assert isinstance(metadata, dict)
     return metadata
+
+
+@pytest.mark.parametrize("label", ["99999999999", "9" * 5000])
+def test_a_time_in_the_future_counts_as_now(label: str) -> None:
+    secret = record(1)
+    secret["metadata"]["labels"]["modifiedAt"] = label  # type: ignore[index, call-overload]
+    before = int(time.time())
+    modified = parsed(secret)[1].modified
+    assert modified == 0 or before <= modified <= int(time.time())

@@ -69,7 +69,7 @@ def call(**options: object) -> HelmCall:
     given: dict[str, object] = {
         "arguments": ("install", "--x"),
         "subject": "ric/hello",
-        "share": "ric",
+        "namespace": "ric",
         "timeout_seconds": 60.0,
         **options,
     }
@@ -83,7 +83,7 @@ def ended(code: int, *, stderr: str = "", expired: bool = False, seconds: float 
 
 
 async def test_the_number_of_concurrent_processes_is_limited(runner: HelmRunner, marks: Path, tmp_path: Path) -> None:
-    running = [asyncio.create_task(runner.run(call(share=f"ns{at}"))) for at in range(6)]
+    running = [asyncio.create_task(runner.run(call(namespace=f"ns{at}"))) for at in range(6)]
     await asyncio.to_thread(wait_until, lambda: len(list(marks.iterdir())) == 2, timeout=60, what="two processes")
     (tmp_path / "gate").touch()
     outcomes = await asyncio.gather(*running)
@@ -91,7 +91,7 @@ async def test_the_number_of_concurrent_processes_is_limited(runner: HelmRunner,
 
 
 async def test_a_queued_call_is_cancelled_without_a_process(runner: HelmRunner, marks: Path, tmp_path: Path) -> None:
-    running = [asyncio.create_task(runner.run(call(share=f"ns{at}"))) for at in range(2)]
+    running = [asyncio.create_task(runner.run(call(namespace=f"ns{at}"))) for at in range(2)]
     await asyncio.to_thread(wait_until, lambda: len(list(marks.iterdir())) == 2, timeout=60, what="two processes")
     waiting = asyncio.create_task(runner.run(call()))
     await asyncio.sleep(0)

@@ -17,8 +17,7 @@ from xapp_operator.helm import slots
 from xapp_operator.helm.limits import WAITING_MEMORY, HelmLimits
 from xapp_operator.helm.slots import HelmSlots, ProcessUsage, process_usage
 
-WAITING = "import sys; data = b'x' * int(sys.argv[1]); print('ready', flush=True); sys.stdin.read()"
-WORKING = "print('ready', flush=True)\nwhile True: pass"
+WAITING = "import sys; print('ready', flush=True); sys.stdin.read()"
 
 
 @pytest.fixture(autouse=True)
@@ -37,9 +36,9 @@ def programs() -> Iterator[list[subprocess.Popen[bytes]]]:
         process.communicate()
 
 
-def start(programs: list[subprocess.Popen[bytes]], code: str, *, held: int = 0) -> int:
+def start(programs: list[subprocess.Popen[bytes]]) -> int:
     process = subprocess.Popen(
-        [sys.executable, "-c", code, str(held)],
+        [sys.executable, "-c", WAITING],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         start_new_session=True,
@@ -59,7 +58,7 @@ def limits(*, concurrency: int = 4, waiting: int = 4) -> HelmLimits:
 async def test_a_process_that_waits_gives_its_place_to_others(programs: list[subprocess.Popen[bytes]]) -> None:
     places = HelmSlots(limits(concurrency=1))
     async with places.slot("ns") as slot:
-        slot.watch(start(programs, WAITING))
+        slot.watch(start(programs))
         await eventually(lambda: places.waiting == 1, what="the process to count as waiting")
         assert places.running == 0
         async with asyncio.timeout(60), places.slot("ns"):
@@ -67,20 +66,18 @@ async def test_a_process_that_waits_gives_its_place_to_others(programs: list[sub
     assert (places.running, places.waiting) == (0, 0)
 
 
-@pytest.mark.parametrize(("code", "held"), [(WORKING, 0), (WAITING, WAITING_MEMORY + MIB)])
-async def test_a_process_that_works_or_holds_much_memory_keeps_its_place(
-    programs: list[subprocess.Popen[bytes]], code: str, held: int
-) -> None:
+@pytest.mark.parametrize(("cpu_seconds", "memory"), [(1.0, 0), (0.0, WAITING_MEMORY + 1)])
+async def test_a_process_that_works_or_holds_much_memory_keeps_its_place(cpu_seconds: float, memory: int) -> None:
     polls = 0
 
-    def counted(pid: int) -> ProcessUsage | None:
+    def usage(_: int) -> ProcessUsage:
         nonlocal polls
         polls += 1
-        return process_usage(pid)
+        return ProcessUsage(polls * cpu_seconds, memory)
 
-    places = HelmSlots(limits(), usage=counted)
+    places = HelmSlots(limits(), usage=usage)
     async with places.slot("ns") as slot:
-        slot.watch(start(programs, code, held=held))
+        slot.watch(1)
         await eventually(lambda: polls > 20, what="many looks at the process")
         assert (places.running, places.waiting) == (1, 0)
 
@@ -90,10 +87,10 @@ async def test_one_namespace_gets_half_of_the_places_to_wait(programs: list[subp
     async with AsyncExitStack() as stack:
         for _ in range(3):
             slot = await stack.enter_async_context(places.slot("flood"))
-            slot.watch(start(programs, WAITING))
+            slot.watch(start(programs))
         await eventually(lambda: places.waiting == 2, what="two processes to count as waiting")
         slot = await stack.enter_async_context(places.slot("quiet"))
-        slot.watch(start(programs, WAITING))
+        slot.watch(start(programs))
         await eventually(lambda: places.waiting == 3, what="the process of the other namespace to count as waiting")
         assert places.running == 1
 
@@ -123,7 +120,7 @@ async def test_a_waiting_process_that_needs_memory_is_ended_when_no_place_is_fre
 
     places = HelmSlots(limits(concurrency=1), usage=usage)
     async with places.slot("ns") as slot:
-        pid = start(programs, WAITING)
+        pid = start(programs)
         slot.watch(pid)
         await eventually(lambda: places.waiting == 1, what="the process to count as waiting")
         async with places.slot("other"):
@@ -133,7 +130,7 @@ async def test_a_waiting_process_that_needs_memory_is_ended_when_no_place_is_fre
 
 
 def test_the_usage_of_a_process_that_has_ended_is_unknown(programs: list[subprocess.Popen[bytes]]) -> None:
-    pid = start(programs, WAITING)
+    pid = start(programs)
     found = process_usage(pid)
     assert found is not None
     assert 0 < found.memory_bytes < 1024 * MIB

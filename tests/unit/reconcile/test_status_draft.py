@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from tests.unit.reconcile.xapps import raw
@@ -14,6 +16,8 @@ from xapp_operator.reconcile.status_draft import (
     is_unhandled,
     requested_value,
 )
+
+NOW = datetime(2026, 6, 1, tzinfo=UTC).timestamp()
 
 
 def _annotated(value: str) -> XApp:
@@ -38,7 +42,16 @@ def test_annotation_too_long_for_the_status_is_stored_as_its_digest() -> None:
 @pytest.mark.parametrize("outcome", [None, "Weird"])
 def test_attempt_with_an_unknown_outcome_is_no_attempt(outcome: str | None) -> None:
     last = LastAttempt.model_validate({"action": "Install", "outcome": outcome, "firstAt": "2026-01-01T00:00:00Z"})
-    assert attempt_from_status(last) is None
+    assert attempt_from_status(last, now=NOW) is None
+
+
+@pytest.mark.parametrize(("stored", "expected"), [("2026-05-01T00:00:00Z", None), ("2031-01-01T00:00:00Z", NOW)])
+def test_times_of_an_attempt_in_the_future_count_as_now(stored: str, expected: float | None) -> None:
+    last = LastAttempt.model_validate({"action": "Install", "outcome": "Failed", "firstAt": stored, "lastAt": stored})
+    attempt = attempt_from_status(last, now=NOW)
+    assert attempt is not None
+    expected = expected or datetime.fromisoformat(stored).timestamp()
+    assert (attempt.first_at, attempt.last_at) == (expected, expected)
 
 
 @pytest.mark.parametrize("value", ["", "now", "x" * 5000])

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from xapp_operator.errors import SourceUnavailable
+from xapp_operator.reconcile import xapp_tasks
 from xapp_operator.reconcile.work_queue import NamespacedName
 from xapp_operator.reconcile.xapp_tasks import DeferredResolver, RunningSteps, StepInterrupted
 
@@ -130,3 +131,20 @@ async def test_stop_cancels_the_operation() -> None:
     assert await lookup.resolve() is None
     await lookup.resolver.stop()
     assert lookup.done.empty()
+
+
+async def test_operations_of_one_namespace_leave_places_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xapp_tasks, "OPERATIONS_MAX", 4)
+    lookup = SlowLookup()
+    resolver: DeferredResolver[str] = DeferredResolver(seconds=0.01, on_done=lookup.done.put_nowait)
+    for number in range(10):
+        assert await resolver.resolve(("flood", str(number)), lookup.operation, version=1) is None
+    assert lookup.started == 2
+
+    async def quick() -> str:
+        return "quick"
+
+    assert await resolver.resolve(("quiet", "a"), quick, version=1) == "quick"
+    lookup.result.set_result("yes")
+    assert {await lookup.done.get() for _ in range(2)} == {("flood", "0"), ("flood", "1")}
+    assert await resolver.resolve(("flood", "9"), quick, version=1) == "quick"

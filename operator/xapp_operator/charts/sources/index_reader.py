@@ -41,6 +41,7 @@ IN_THREAD_MAX_BYTES: Final = 64 * 1024
 """A larger index, packed or unpacked, is parsed in a process."""
 INDEX_PROCESSES: Final = 2
 PROCESS_MEMORY_BYTES: Final = 256 * 1024 * 1024
+PROCESSES_MEMORY_BYTES: Final = INDEX_PROCESSES * PROCESS_MEMORY_BYTES
 PROCESS_CPU_SECONDS: Final = 20
 """An index of 64 MB with the usual entries takes 8 s."""
 PROCESS_SECONDS: Final = 60.0
