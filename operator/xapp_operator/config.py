@@ -42,6 +42,7 @@ class Settings(BaseSettings):
     auth: Literal["kubernetes", "none"] = "kubernetes"
     default_service_account: str | None = None
     allow_operator_identity: bool = False
+    secrets_watch: Literal["namespaced", "cluster"] = "namespaced"
     allow_loopback_repositories: bool = False
     repository_denied_networks: CommaList = CLUSTER_NETWORKS
     namespace_pod_security: Literal["privileged", "baseline", "restricted"] = "baseline"  # of namespaces made here

@@ -15,6 +15,11 @@ REPOSITORY_PLURAL: Final = "chartrepositories"
 ARCHIVE_KIND: Final = "ChartArchive"
 ARCHIVE_PLURAL: Final = "chartarchives"
 
+OPERATOR_ACCOUNT: Final = "xapp-operator"
+"""The service account of the operator in manifests/base."""
+SECRETS_ROLE: Final = "xapp-operator-secrets"
+"""The ClusterRole of manifests/base with which the operator reads Secrets, and its RoleBinding in each namespace."""
+
 FIELD_MANAGER: Final = "xapp-operator"
 FINALIZER: Final = f"{GROUP}/finalizer"
 

@@ -123,9 +123,14 @@ def _plan_deletion(inputs: PlanInput) -> Action | None:
         return None
     if inputs.observed.helm_running:
         return Wait(Reason.PROGRESSING, "waiting for the running helm process to end")
-    release = inputs.release
     if inputs.spec.deletion_policy == "Orphan":
         return Nothing()
+    waiting = None if inputs.observed.namespace_terminating else _plan_unavailable_releases(inputs)
+    return waiting or _plan_removal(inputs)
+
+
+def _plan_removal(inputs: PlanInput) -> Action:
+    release = inputs.release
     if release is None and inputs.observed.namespace_terminating and not inputs.observed.orphans_deleted:
         return DeleteOrphans()
     if release is None or not inputs.owned:
@@ -136,6 +141,11 @@ def _plan_deletion(inputs: PlanInput) -> Action | None:
 
 def _plan_suspended(inputs: PlanInput) -> Action | None:
     return Wait(Reason.SUSPENDED, "spec.suspend is true: the release is left as it is") if inputs.spec.suspend else None
+
+
+def _plan_unavailable_releases(inputs: PlanInput) -> Action | None:
+    error = inputs.observed.releases_unavailable
+    return None if error is None else Wait(error.reason or Reason.PROGRESSING, error.message, stalled=error.permanent)
 
 
 def _plan_archive_owners(inputs: PlanInput) -> Action | None:
@@ -358,6 +368,7 @@ def _plan_label_repair(inputs: PlanInput) -> Action | None:
 _PLAN_RULES: tuple[Callable[[PlanInput], Action | None], ...] = (
     _plan_deletion,
     _plan_suspended,
+    _plan_unavailable_releases,
     _plan_while_helm_runs,
     _plan_pending,
     _plan_uninstalling,

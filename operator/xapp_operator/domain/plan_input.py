@@ -12,7 +12,7 @@ from typing import Final
 from xapp_operator.api.conditions import Reason
 from xapp_operator.api.models import HealthStatus, XAppSpec
 from xapp_operator.domain.backoff import Backoff
-from xapp_operator.errors import XAppError
+from xapp_operator.errors import KubeError, XAppError
 
 DEPLOYED: Final = "deployed"
 SUPERSEDED: Final = "superseded"
@@ -105,6 +105,7 @@ class ObservedState:
     """The actual state, as caches and the cluster show it."""
 
     release: ObservedRelease | None = None
+    releases_unavailable: KubeError | None = None  # why it is not known whether there is a release
     helm_running: bool = False
     namespace_terminating: bool = False
     unready_dependencies: tuple[str, ...] = ()  # XApps that this one depends on and that are not Ready

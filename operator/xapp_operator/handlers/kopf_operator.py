@@ -78,7 +78,7 @@ def build_registry(runtime: OperatorRuntime, *, on_started: Callable[[], None]) 
 
     @kopf.on.event(GROUP, VERSION, REPOSITORY_PLURAL, registry=registry)
     async def repository_event(event: kopf.RawEvent, **_: Any) -> None:
-        runtime.repositories.update(cast("JsonObject", dict(event["object"])), deleted=event["type"] == "DELETED")
+        runtime.update_repository(cast("JsonObject", dict(event["object"])), deleted=event["type"] == "DELETED")
 
     @kopf.on.delete(GROUP, VERSION, XAPP_PLURAL, registry=registry)
     async def xapp_deleted(body: kopf.Body, **_: Any) -> None:

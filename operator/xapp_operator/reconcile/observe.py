@@ -86,6 +86,9 @@ class Observer:
             draft = replace(draft, attempt=None)
         deleting = xapp.metadata.deletion_timestamp is not None
         running = context.running_steps.is_running(key)
+        unavailable = context.release_watch.unavailable(key[0])
+        if unavailable is not None:
+            return await self._observe_without_releases(xapp, draft, unavailable, deleting=deleting, running=running)
         desired_state = await self._resolve_desired(xapp, draft, deleting=deleting)
         desired = desired_state.digests
         release = context.release_watch.get_release(key[0], xapp.release_name, attempt=draft.attempt)
@@ -135,6 +138,28 @@ class Observer:
             history=history,
             missing_labels=missing_labels,
             archive_owner_changes=changes,
+        )
+
+    async def _observe_without_releases(
+        self, xapp: XApp, draft: StatusDraft, error: KubeError, *, deleting: bool, running: bool
+    ) -> Observation:
+        """Return what is known when the releases of the namespace are not; the status keeps what it says of them."""
+        return Observation(
+            state=ObservedState(
+                releases_unavailable=error,
+                helm_running=running,
+                namespace_terminating=deleting
+                and await is_namespace_terminating(self._context.kube, xapp.metadata.namespace),
+                orphans_deleted=draft.orphans_deleted,
+            ),
+            desired=None,
+            live=await self._observe_live_state(xapp, draft),
+            requests=_annotation_requests(xapp, draft),
+            handled=(),
+            release=draft.release,
+            history=draft.history,
+            missing_labels=MissingLabels(),
+            archive_owner_changes=ArchiveOwnerChanges(),
         )
 
     async def _resolve_desired(self, xapp: XApp, draft: StatusDraft, *, deleting: bool) -> _DesiredState:

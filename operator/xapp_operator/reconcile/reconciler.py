@@ -141,6 +141,8 @@ class Reconciler:
         raw, xapp = cached.parse()
         if FINALIZER not in xapp.metadata.finalizers:
             return  # kopf adds it first, and that event brings the key back
+        if self._context.release_watch.is_starting(key[0]):
+            return  # the first list of releases brings the key back
         request = ReconcileRequest(raw=raw, xapp=xapp, draft=self._initial_draft(xapp))
         try:
             await self._act_and_report(request)
@@ -310,6 +312,10 @@ class Reconciler:
             message = observation.missing_labels.error.message
             context.events.record(request.raw, event_type="Warning", reason=Reason.ACCESS_DENIED, message=message)
         if xapp.metadata.deletion_timestamp is not None and isinstance(decision, Nothing):
+            unavailable = observation.state.releases_unavailable
+            if unavailable is not None and xapp.spec.deletion_policy != "Orphan":
+                message = f"the namespace is being deleted, so the release is not uninstalled: {unavailable.message}"
+                context.events.record(request.raw, event_type="Warning", reason="LeftBehind", message=message)
             self._removed.setdefault(xapp.metadata.uid, asyncio.Event()).set()
             return
         attempt, health, now = request.draft.attempt, observation.live.status, time.time()

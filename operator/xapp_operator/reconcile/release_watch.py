@@ -1,4 +1,4 @@
-"""Watches the releases of the cluster as metadata of Helm's Secrets; reads a release record where it is needed.
+"""The releases in the namespaces of XApps, from the metadata of Helm's Secrets; reads a record where it is needed.
 
 Records are never cached. After a helm step the revisions are listed once, so that the next decision does not depend on
 the state before the step.
@@ -8,56 +8,45 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Final
 
-from xapp_operator.config import Settings
 from xapp_operator.domain.plan_input import ROLLBACK, Attempt, AttemptOutcome, Digests, ObservedRelease, PastRevision
+from xapp_operator.errors import KubeError
 from xapp_operator.helm.release_index import (
     RELEASE_SELECTOR,
     ReleaseIndex,
-    ReleaseKey,
     RevisionInfo,
     parse_revision,
 )
-from xapp_operator.helm.release_storage import ReleaseRecord, decode_release, release_secret_name
+from xapp_operator.helm.release_storage import (
+    ReleaseRecord,
+    decode_release,
+    parse_release_secret_name,
+    release_secret_name,
+)
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.reader import KubeReader
 from xapp_operator.kube.resources import SECRETS
-from xapp_operator.kube.watch.watch_cache import ChangeType, ObjectKey, WatchCache
-
-SYNC_SECONDS: Final = 60.0
-
-_RevisionEntry = tuple[ReleaseKey, RevisionInfo]
+from xapp_operator.kube.watch.watch_cache import ChangeType, ObjectKey
+from xapp_operator.reconcile.secret_watch import SecretEntry, SecretWatch
 
 
 class ReleaseWatch:
-    """Every release in the watched namespaces; `on_change` is called with (namespace, name of the owning XApp)."""
+    """Every release in the namespaces of XApps; `on_change` gets (namespace, name of the owning XApp)."""
 
-    def __init__(self, kube: KubeClient, settings: Settings, *, on_change: Callable[[tuple[str, str]], None]) -> None:
+    def __init__(self, kube: KubeClient, secrets: SecretWatch, *, on_change: Callable[[tuple[str, str]], None]) -> None:
         self._kube = kube
+        self._secrets = secrets
         self._on_change = on_change
         self._index = ReleaseIndex()
-        self._cache: WatchCache[_RevisionEntry] = WatchCache(
-            kube,
-            SECRETS,
-            transform=parse_revision,
-            namespaces=settings.namespaces,
-            label_selector=RELEASE_SELECTOR,
-            metadata_only=True,
-        )
-        self._cache.subscribe(self._on_event)
+        secrets.subscribe(self._on_event)
 
-    async def start(self) -> None:
-        self._cache.start()
-        await self._cache.wait_synced(timeout_seconds=SYNC_SECONDS)
+    def is_starting(self, namespace: str) -> bool:
+        """Return whether the releases of a namespace have not been listed yet."""
+        return self._secrets.is_starting(namespace)
 
-    async def stop(self) -> None:
-        await self._cache.stop()
-
-    @property
-    def last_contact(self) -> float:
-        """Return when the watch last received something from the API server (monotonic seconds)."""
-        return self._cache.last_contact
+    def unavailable(self, namespace: str) -> KubeError | None:
+        """Return why the releases of a namespace are not known; None when they are."""
+        return self._secrets.unavailable(namespace)
 
     def revisions(self, namespace: str, name: str) -> tuple[RevisionInfo, ...]:
         """Return the revisions of a release, oldest first."""
@@ -117,7 +106,10 @@ class ReleaseWatch:
         for info in self.revisions(namespace, name):
             self._index.remove_revision((namespace, name), info.revision)
 
-    def _on_event(self, change: ChangeType, _: ObjectKey, found: _RevisionEntry) -> None:
+    def _on_event(self, change: ChangeType, name: ObjectKey, found: SecretEntry) -> None:
+        if isinstance(found, str):
+            self._remove_unlabelled(name)
+            return
         key, info = found
         known = self.get_revision(*key, info.revision)
         if change == "DELETED":
@@ -126,6 +118,15 @@ class ReleaseWatch:
             self._index.put_revision(key, info)
         if info.xapp and (change == "DELETED" or known != info):
             self._on_change((key[0], info.xapp))
+
+    def _remove_unlabelled(self, secret: ObjectKey) -> None:
+        """Remove a revision whose Secret lost the label by which Helm finds it."""
+        parsed = parse_release_secret_name(secret.name)
+        known = None if parsed is None else self.get_revision(secret.namespace, *parsed)
+        if parsed is not None and known is not None:
+            self._index.remove_revision((secret.namespace, parsed[0]), known.revision)
+            if known.xapp:
+                self._on_change((secret.namespace, known.xapp))
 
 
 async def read_release_record(kube: KubeReader, namespace: str, name: str, revision: int) -> ReleaseRecord:

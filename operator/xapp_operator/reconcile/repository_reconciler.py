@@ -29,6 +29,7 @@ from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import CHART_REPOSITORIES
 from xapp_operator.kube.status_writer import StatusWriter
 from xapp_operator.reconcile.impersonation import Impersonation
+from xapp_operator.reconcile.secret_watch import SecretWatch
 from xapp_operator.reconcile.status_rendering import render_repository_status
 from xapp_operator.reconcile.work_queue import NamespacedName, Workers, WorkQueue
 from xapp_operator.telemetry.logs import get_logger
@@ -59,8 +60,10 @@ class RepositoryReconciler:
         *,
         charts: ChartSources,
         impersonation: Impersonation,
+        secrets: SecretWatch,
         on_change: Callable[[str, str], None],
     ) -> None:
+        self._secrets = secrets
         self._kube = kube
         self._charts = charts
         self._impersonation = impersonation
@@ -86,6 +89,10 @@ class RepositoryReconciler:
         self._cached[key] = _CachedRepository(raw, model)
         if before is None or before.model.spec != model.spec:
             self._reload(key)
+
+    def reads_secrets(self, namespace: str) -> bool:
+        """Return whether a ChartRepository of the namespace refers to a Secret."""
+        return any(key[0] == namespace and _reads_secrets(cached.model) for key, cached in self._cached.items())
 
     def invalidate_secret(self, namespace: str, name: str) -> None:
         """Reload the repositories that read credentials from the Secret."""
@@ -172,12 +179,13 @@ class RepositoryReconciler:
         return cached.model.spec.interval_seconds
 
     async def _load(self, key: NamespacedName, model: ChartRepository) -> Repository:
+        is_fresh = self._secrets.is_watched(key[0]) or not _reads_secrets(model)
         loaded = self._loaded.get(key)
-        if loaded is not None:
+        if loaded is not None and is_fresh:
             return loaded
         invalidations = self._invalidations
         found = await load_repository(self._impersonation.client_for_namespace(key[0]), model.spec, namespace=key[0])
-        if invalidations == self._invalidations:  # otherwise a Secret may have changed since it was read
+        if is_fresh and invalidations == self._invalidations:  # otherwise a Secret may have changed since it was read
             self._loaded[key] = found
         return found
 
@@ -189,3 +197,7 @@ class RepositoryReconciler:
     def _invalidate(self, key: NamespacedName) -> None:
         self._loaded.pop(key, None)
         self._invalidations += 1
+
+
+def _reads_secrets(model: ChartRepository) -> bool:
+    return (model.spec.secret_ref or model.spec.ca_secret_ref) is not None

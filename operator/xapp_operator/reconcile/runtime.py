@@ -33,6 +33,7 @@ from xapp_operator.reconcile.referenced_objects import ReferencedObjects
 from xapp_operator.reconcile.release_inputs import ReleaseInputsResolver
 from xapp_operator.reconcile.release_watch import ReleaseWatch
 from xapp_operator.reconcile.repository_reconciler import RepositoryReconciler
+from xapp_operator.reconcile.secret_watch import SecretWatch
 from xapp_operator.reconcile.work_queue import NamespacedName, Workers, WorkQueue
 from xapp_operator.reconcile.xapp_cache import XAppCache
 from xapp_operator.reconcile.xapp_tasks import DeferredResolver
@@ -57,9 +58,10 @@ class OperatorRuntime:
         self._tasks: list[asyncio.Task[None]] = []
         self._queue = WorkQueue()
         self._workers = Workers(self._queue, count=settings.workers)
-        self._xapps = XAppCache()
-        self._releases = ReleaseWatch(kube, settings, on_change=self._on_release_change)
-        self._references = ReferencedObjects(kube, settings, on_change=self._on_reference_change)
+        self._xapps = XAppCache(on_namespace=self._update_secret_watch)
+        self._secrets = SecretWatch(kube, settings, on_status=self._on_secret_watch_status)
+        self._releases = ReleaseWatch(kube, self._secrets, on_change=self._on_release_change)
+        self._references = ReferencedObjects(kube, settings, secrets=self._secrets, on_change=self._on_reference_change)
         self._archives = ChartArchives(kube, settings, on_change=self._on_reference_change)
         self._monitor = XAppMonitor(kube, settings, on_change=self._queue.add)
         self._networks = ClusterNetworks(kube, settings)
@@ -67,7 +69,11 @@ class OperatorRuntime:
         self._archive_owners = ChartArchiveOwners(kube, self._archives, is_used=self._is_archive_used)
         impersonation = Impersonation(kube, settings)
         self.repositories = RepositoryReconciler(
-            kube, charts=self._charts, impersonation=impersonation, on_change=self._on_repository_change
+            kube,
+            charts=self._charts,
+            impersonation=impersonation,
+            secrets=self._secrets,
+            on_change=self._on_repository_change,
         )
         self._context = ReconcilerContext(
             settings=settings,
@@ -114,8 +120,8 @@ class OperatorRuntime:
         await self._stack.enter_async_context(self._charts)
         self._stack.push_async_callback(context.resolver.stop)
         await self._stack.enter_async_context(context.events)
-        watches = (self._releases, self._references, self._archives, self._monitor)
-        for part in watches:
+        watches = (self._references, self._archives, self._monitor)
+        for part in (self._secrets, *watches):
             self._stack.push_async_callback(part.stop)
         await asyncio.gather(*(part.start() for part in watches))
         self._stack.push_async_callback(self._stop_tasks)
@@ -144,6 +150,11 @@ class OperatorRuntime:
             self._context.running_steps.interrupt(key)
         self._queue.add(key)
 
+    def update_repository(self, body: JsonObject, *, deleted: bool) -> None:
+        """Store a ChartRepository as the watch has returned it."""
+        self.repositories.update(body, deleted=deleted)
+        self._update_secret_watch(text(obj(body, "metadata"), "namespace"))
+
     def delete_xapp(self, body: JsonObject) -> None:
         key, uid = _key_and_uid(body)
         if self._xapps.remove(key, uid):
@@ -162,7 +173,15 @@ class OperatorRuntime:
     @property
     def last_contact(self) -> float:
         """Return when the quietest watch last received something from the API server (monotonic seconds)."""
-        return min(part.last_contact for part in (self._monitor, self._releases, self._references, self._archives))
+        return min(part.last_contact for part in (self._monitor, self._secrets, self._references, self._archives))
+
+    def _update_secret_watch(self, namespace: str) -> None:
+        needed = bool(self._xapps.in_namespace(namespace)) or self.repositories.reads_secrets(namespace)
+        self._secrets.set_needed(namespace, needed=needed)
+
+    def _on_secret_watch_status(self, namespace: str | None) -> None:
+        for key in self._xapps.in_namespace(namespace):
+            self._queue.add(key)
 
     def _on_release_change(self, owner: NamespacedName) -> None:
         if self._xapps.get(owner) is not None:

@@ -6,7 +6,7 @@ JSON is stored as bytes, because there are thousands of XApps and few are reconc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import cast
 
@@ -38,7 +38,10 @@ class CachedXApp:
 class XAppCache:
     """The newest known state of every XApp by (namespace, name), and the reverse of its references."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, on_namespace: Callable[[str], None] = lambda _: None) -> None:
+        """Create an empty cache; `on_namespace` is called when `in_namespace` becomes empty or not empty."""
+        self._on_namespace = on_namespace
+        self._keys: dict[str, set[NamespacedName]] = {}  # by namespace
         self._entries: dict[NamespacedName, CachedXApp] = {}
         self._referrers: dict[tuple[str, str, str], set[NamespacedName]] = {}  # (namespace, kind, name)
 
@@ -60,6 +63,10 @@ class XAppCache:
         self._entries[key] = entry
         for reference in _references_of(entry):
             self._referrers.setdefault((key[0], *reference), set()).add(key)
+        keys = self._keys.setdefault(key[0], set())
+        keys.add(key)
+        if len(keys) == 1 and known is None:
+            self._on_namespace(key[0])
         return entry
 
     def remove(self, key: NamespacedName, uid: str) -> bool:
@@ -69,7 +76,15 @@ class XAppCache:
             return False
         self._remove_references(key, known)
         del self._entries[key]
+        self._keys[key[0]].discard(key)
+        if not self._keys[key[0]]:
+            del self._keys[key[0]]
+            self._on_namespace(key[0])
         return True
+
+    def in_namespace(self, namespace: str | None) -> tuple[NamespacedName, ...]:
+        """Return the XApps of a namespace, or all of them."""
+        return tuple(self._entries if namespace is None else self._keys.get(namespace, ()))
 
     def referrers(self, namespace: str, kind: str, name: str) -> set[NamespacedName]:
         """Return the XApps that refer to a ChartArchive, Secret, ConfigMap, ChartRepository or XApp."""

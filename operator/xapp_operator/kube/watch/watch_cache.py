@@ -18,7 +18,7 @@ from typing import Final, Generic, Literal, NamedTuple, Self, TypeAlias, TypeVar
 
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.domain.backoff import Backoff
-from xapp_operator.errors import Invalid, KubeError, NotReady, WatchExpired
+from xapp_operator.errors import AccessDenied, Invalid, KubeError, NotReady, WatchExpired
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import Resource
 from xapp_operator.kube.watch.watch_events import WatchEvent
@@ -26,6 +26,8 @@ from xapp_operator.telemetry.logs import get_logger
 from xapp_operator.telemetry.metrics import METRICS
 
 WATCH_BACKOFF: Final = Backoff(0.25, 15.0)
+DENIED_BACKOFF: Final = Backoff(0.25, 30.0)
+"""For a watch without permission: it waits for a person."""
 EVENTS_PER_YIELD: Final = 200
 
 T = TypeVar("T")
@@ -87,6 +89,7 @@ class WatchCache(Generic[T]):
         namespaces: Iterable[str] = (),
         label_selector: str | None = None,
         metadata_only: bool = False,
+        on_status: Callable[[], None] = lambda: None,
     ) -> None:
         """Prepare a cache; `async with` or `start` and `stop` run it.
 
@@ -98,12 +101,14 @@ class WatchCache(Generic[T]):
             namespaces: one watch each; empty means one watch of all namespaces.
             label_selector: a Kubernetes label selector.
             metadata_only: read objects without spec and status.
+            on_status: called when the cache has synced, and when `failure` has changed.
         """
         self._client = client
         self._resource = resource
         self._transform = transform
         self._label_selector = label_selector
         self._metadata_only = metadata_only
+        self._on_status = on_status
         self._scopes = [_WatchScope(namespace) for namespace in sorted(set(namespaces))] or [_WatchScope(None)]
         self._entries: dict[ObjectKey, _CachedObject[T]] = {}
         self._use_streaming_lists = True
@@ -205,7 +210,10 @@ class WatchCache(Generic[T]):
             if restarted:
                 METRICS.record_watch_restart(resource=self._resource.group_resource)
             failures = failures + 1 if scope.last_contact == contact else 0
-            await asyncio.sleep(WATCH_BACKOFF.jittered(failures))
+            denied = isinstance(scope.failure, AccessDenied)
+            if denied:
+                scope.last_contact = time.monotonic()  # the server does respond
+            await asyncio.sleep((DENIED_BACKOFF if denied else WATCH_BACKOFF).jittered(failures))
 
     async def _watch_once(self, scope: _WatchScope) -> None:
         # A streaming list needs memory for one object only (KEP-3157, Kubernetes 1.34). For 10,000 XApps, pages of 500
@@ -300,8 +308,9 @@ class WatchCache(Generic[T]):
             self._remove(key)
         scope.advance_to(version)
         scope.listed = True
-        if all(each.listed for each in self._scopes):
+        if not self.synced.is_set() and all(each.listed for each in self._scopes):
             self.synced.set()
+            self._on_status()
 
     def _store(self, key: ObjectKey, body: JsonObject) -> None:
         value = self._transform_or_none(key, body)
@@ -347,6 +356,7 @@ class WatchCache(Generic[T]):
         if scope.failure:
             scope.failure = None
             _log.info("watch resumed", resource=self._resource.group_resource, namespace=scope.namespace)
+            self._on_status()
 
     def _record_failure(self, scope: _WatchScope, error: KubeError) -> None:
         if not scope.failure:
@@ -356,7 +366,10 @@ class WatchCache(Generic[T]):
                 namespace=scope.namespace,
                 error=error.message,
             )
+        changed = type(scope.failure) is not type(error)
         scope.failure = error
+        if changed:
+            self._on_status()
 
 
 def _key_of(body: JsonObject) -> ObjectKey:

@@ -49,13 +49,22 @@ async def uninstall(action: Uninstall, request: ReconcileRequest, context: Recon
             message = f"helm could not verify that these objects are deleted; check them yourself: {objects}"
             context.events.record(request.raw, event_type="Warning", reason="LeftBehind", message=message)
     request.draft = replace(request.draft, attempt=attempt)
-    # With its namespace, a service account loses its permissions too: the deletion must go on without helm.
     denied = attempt.outcome is AttemptOutcome.FAILED and attempt.reason == Reason.ACCESS_DENIED
-    deleting = request.xapp.metadata.deletion_timestamp is not None
-    if denied and deleting and await is_namespace_terminating(context.kube, request.namespace):
+    if denied and await _namespace_lost_permissions(request, context):
         context.release_watch.forget(request.namespace, name)
-    else:
+        return
+    try:
         await context.release_watch.refresh(request.namespace, name)
+    except AccessDenied:
+        if not await _namespace_lost_permissions(request, context):
+            raise
+        context.release_watch.forget(request.namespace, name)
+
+
+async def _namespace_lost_permissions(request: ReconcileRequest, context: ReconcilerContext) -> bool:
+    """Return whether a missing permission must not stop the deletion: Kubernetes has deleted the RoleBindings."""
+    deleting = request.xapp.metadata.deletion_timestamp is not None
+    return deleting and await is_namespace_terminating(context.kube, request.namespace)
 
 
 async def delete_orphans(request: ReconcileRequest, context: ReconcilerContext) -> None:
