@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.api.names import OPERATOR_ACCOUNT, SECRETS_ROLE
 from xapp_operator.config import Settings
 from xapp_operator.errors import AccessDenied, AlreadyExists, FieldError, KubeError, NotFound
 from xapp_operator.gateway.auth.callers import Caller
@@ -75,32 +76,44 @@ class XAppNamespaces:
 
 
 def needed_objects(settings: Settings, namespace: str) -> list[tuple[Resource, JsonObject]]:
-    """Return what a namespace needs so that helm can act as its service account; nothing if helm acts otherwise."""
+    """Return what a namespace needs so that helm can act as its service account, and the operator can read releases.
+
+    It is nothing if helm acts otherwise.
+    """
     account = settings.default_service_account
     if account is None:
         return []
-    metadata: JsonObject = {"name": account, "namespace": namespace}
     return [
         (
             SERVICE_ACCOUNTS,
             {
                 "apiVersion": SERVICE_ACCOUNTS.api_version,
                 "kind": SERVICE_ACCOUNTS.kind,
-                "metadata": metadata,
+                "metadata": {"name": account, "namespace": namespace},
                 "automountServiceAccountToken": False,
             },
         ),
-        (
-            ROLE_BINDINGS,
-            {
-                "apiVersion": ROLE_BINDINGS.api_version,
-                "kind": ROLE_BINDINGS.kind,
-                "metadata": metadata,
-                "roleRef": {"apiGroup": ROLE_BINDINGS.group, "kind": "ClusterRole", "name": _DEPLOYER_ROLE},
-                "subjects": [{"kind": SERVICE_ACCOUNTS.kind, "name": account, "namespace": namespace}],
-            },
+        _role_binding(account, role=_DEPLOYER_ROLE, account=account, account_namespace=namespace, namespace=namespace),
+        _role_binding(
+            SECRETS_ROLE,
+            role=SECRETS_ROLE,
+            account=OPERATOR_ACCOUNT,
+            account_namespace=settings.leader_election_namespace,
+            namespace=namespace,
         ),
     ]
+
+
+def _role_binding(
+    name: str, *, role: str, account: str, account_namespace: str, namespace: str
+) -> tuple[Resource, JsonObject]:
+    return ROLE_BINDINGS, {
+        "apiVersion": ROLE_BINDINGS.api_version,
+        "kind": ROLE_BINDINGS.kind,
+        "metadata": {"name": name, "namespace": namespace},
+        "roleRef": {"apiGroup": ROLE_BINDINGS.group, "kind": "ClusterRole", "name": role},
+        "subjects": [{"kind": SERVICE_ACCOUNTS.kind, "name": account, "namespace": account_namespace}],
+    }
 
 
 async def _create_needed(client: KubeClient, resource: Resource, body: JsonObject) -> None:
