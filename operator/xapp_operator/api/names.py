@@ -39,6 +39,7 @@ LABEL_ATTEMPT: Final = f"{GROUP}/attempt"
 LABEL_CHART: Final = f"{GROUP}/chart"
 LABEL_CHART_VERSION: Final = f"{GROUP}/chart-version"
 """The labels of a ChartArchive. Annotations of the same keys have the original texts."""
+LABEL_AGGREGATE_TO_IMPERSONATION: Final = f"{GROUP}/aggregate-to-impersonation"
 LABEL_AGGREGATE_TO_MONITOR: Final = f"{GROUP}/aggregate-to-monitor"
 
 ANNOTATION_RECONCILE_AT: Final = f"{GROUP}/reconcile-at"

@@ -26,6 +26,7 @@ from xapp_operator.errors import (
 )
 from xapp_operator.helm.schema_errors import schema_error
 from xapp_operator.helm.stderr import error_text, presentable_message
+from xapp_operator.kube.api_errors import IMPERSONATION_HINT
 
 _ErrorFactory: TypeAlias = Callable[[re.Match[str], str], XAppError]
 
@@ -81,10 +82,8 @@ def _error(kind: type[XAppError], text: str = "{message}", *, permanent: bool | 
 def _access_denied(matched: re.Match[str], _: str) -> XAppError:
     group = f" of API group {matched['group']}" if matched["group"] else ""
     where = f"in namespace {matched['namespace']}" if matched["namespace"] else "at the cluster scope"
-    return AccessDenied(
-        f"{matched['user']} may not {matched['verb']} {matched['resource']}{group} {where}: "
-        "grant that permission, then request a retry"
-    )
+    mend = IMPERSONATION_HINT if matched["verb"] == "impersonate" else "grant that permission, then request a retry"
+    return AccessDenied(f"{matched['user']} may not {matched['verb']} {matched['resource']}{group} {where}: {mend}")
 
 
 def _object_too_large(matched: re.Match[str], message: str) -> XAppError:

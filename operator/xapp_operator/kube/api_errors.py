@@ -14,6 +14,7 @@ import aiohttp
 import orjson
 
 from xapp_operator.api.json import JsonObject, items, obj, text
+from xapp_operator.api.names import LABEL_AGGREGATE_TO_IMPERSONATION
 from xapp_operator.common.text import shorten
 from xapp_operator.errors import (
     AccessDenied,
@@ -34,6 +35,11 @@ from xapp_operator.errors import (
 MESSAGE_MAX_CHARACTERS: Final = 2000
 FIELD_ERRORS_MAX: Final = 50
 FIRST_ERROR_STATUS: Final = 400
+
+IMPERSONATION_HINT: Final = (
+    "spec.serviceAccountName can name only service accounts that the operator may impersonate. To allow another one, "
+    f'create a ClusterRole with the label {LABEL_AGGREGATE_TO_IMPERSONATION}: "true" that grants impersonate on it'
+)
 
 _ERROR_BY_STATUS: Final[dict[int, type[KubeError]]] = {
     HTTPStatus.BAD_REQUEST: Invalid,
@@ -83,6 +89,8 @@ def error_from_status(code: int, status: JsonObject) -> KubeError:
             return NamespaceTerminating(message)
         if "exceeded quota" in message:
             return QuotaExceeded(message)
+        if "cannot impersonate resource" in message:
+            message = f"{message}. {IMPERSONATION_HINT}"
     if any(text(cause, "reason") == "ResourceVersionTooLarge" for cause in causes):
         # etcd was restored from a backup, so the server no longer has this version.
         return WatchExpired(message)
