@@ -7,6 +7,7 @@ here. Then the API server is asked, and the tokens are used for what an attacker
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,6 +50,7 @@ WATCHED_KINDS = {
     "ingresses.networking.k8s.io": WATCH,
     "nodes": "list",
     "namespaces": "get",
+    "servicecidrs.networking.k8s.io": "list",
 }
 NEEDED = {
     "xapp-gateway everywhere": {
@@ -188,7 +190,7 @@ def accounts(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
     install_crds(cluster)
     folder = tmp_path_factory.mktemp("accounts")
     roles = [each for each in kustomized(cluster, BASE) if each["kind"] in RBAC_KINDS]
-    namespaces = ("rights-prepared", "rights-other")
+    namespaces = tuple(f"rights-{name}-{secrets.token_hex(3)}" for name in ("prepared", "other"))
     for namespace in namespaces:
         cluster.kubectl("create", "namespace", namespace)
         cluster.kubectl("create", "secret", "generic", "prey", "--from-literal=password=x", "-n", namespace)
@@ -210,7 +212,7 @@ def accounts(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
         config["users"] = [{"name": each["name"], "user": {"token": token}} for each in config["users"]]
         kubeconfigs[account] = folder / account
         kubeconfigs[account].write_text(json.dumps(config))
-    yield Accounts(cluster, *namespaces, kubeconfigs)
+    yield Accounts(cluster, namespaces[0], namespaces[1], kubeconfigs)
     for namespace in namespaces:
         cluster.kubectl("delete", "namespace", namespace, "--wait=false")
 
