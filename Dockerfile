@@ -38,6 +38,6 @@ COPY --from=files / /
 ENV PATH=/opt/xapp-operator/bin:/usr/local/bin:/usr/bin:/bin LANG=C.UTF-8 PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 USER 65532:65532
 WORKDIR /tmp
-EXPOSE 31315 8080
+EXPOSE 31315 8080 9090
 ENTRYPOINT ["xapp-operator"]
 CMD ["run"]

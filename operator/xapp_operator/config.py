@@ -102,6 +102,21 @@ class Settings(BaseSettings):
     proxy_timeout: float = Field(60.0, gt=0)  # until an xApp starts its response
     proxy_concurrency: int = Field(256, ge=1)
 
+    # Limits of the gateway
+    trusted_proxies: CommaList = ()  # networks of proxies in front, which set X-Forwarded-For
+    connections: int = Field(4096, ge=16)
+    connections_per_address: int = Field(2048, ge=8)
+    proxy_per_caller: int = Field(64, ge=1)
+    logs_per_caller: int = Field(32, ge=1)
+    streams_per_caller: int = Field(64, ge=1)
+    deployments_concurrency: int = Field(16, ge=1)  # deployment requests that are read and rendered
+    deployments_per_caller: int = Field(4, ge=1)
+    unknown_tokens_per_address: int = Field(200, ge=1)  # in UNKNOWN_TOKEN_SECONDS
+
+    # Metrics
+    metrics_host: str = "127.0.0.1"
+    metrics_port: int = Field(9090, ge=0, le=65535)  # 0: any free port
+
     # Telemetry
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     log_format: Literal["json", "console"] = "json"
@@ -112,6 +127,7 @@ class Settings(BaseSettings):
         "allowed_hosts",
         "unpaginated_lists",
         "repository_denied_networks",
+        "trusted_proxies",
         mode="before",
     )
     @classmethod
@@ -126,6 +142,13 @@ class Settings(BaseSettings):
         for each in value:
             if each not in CLUSTER_NETWORKS:
                 ipaddress.ip_network(each, strict=False)
+        return value
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _check_trusted_proxies(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for network in value:
+            ipaddress.ip_network(network)
         return value
 
     @field_validator("label_sets", mode="before")

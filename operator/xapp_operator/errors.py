@@ -46,8 +46,10 @@ and what to do. It never contains a secret, a value that a user sent, or a local
         ├── GatewayNotFound              no such path, record, namespace, or pod
         ├── IdentityConflict             the name belongs to another identity or URL
         ├── NoXAppResource               the xApp is known by its labels only, so there is no XApp to act on
-        └── NotReady                     the caches have not synced yet
-            └── TooManyConcurrentRequests
+        ├── NotReady                     the caches have not synced yet
+        └── TooManyRequests              try again later
+            ├── TooManyConcurrentRequests
+            └── TooManyUnknownTokens     from one address
 """
 
 from __future__ import annotations
@@ -313,5 +315,15 @@ class NotReady(RequestRefused):
     title = "Not ready"
 
 
-class TooManyConcurrentRequests(NotReady):
+class TooManyRequests(RequestRefused):
+    status = 429
+    title = "Too many requests"
+    permanent = False
+
+
+class TooManyConcurrentRequests(TooManyRequests):
     title = "Too many at a time"
+
+
+class TooManyUnknownTokens(TooManyRequests):
+    title = "Too many unknown tokens"

@@ -75,6 +75,11 @@ class Services:
         self._say(f"{name}: ended; restarting it in {pause:.0f} s (log: {self._logs / name}.log)")
 
 
+DEFAULT_PORT = 31315
+METRICS_PORT = 31318
+"""Port of the gateway's metrics, if the gateway has its default port; otherwise any free port."""
+
+
 def service_specs(*, cluster: Cluster, auth: str, port: int, cache: Path, namespace: str) -> list[ProcessSpec]:
     """Describe operator and gateway for this cluster; ``cache`` keeps charts between runs."""
     program = str(Path(sys.prefix) / "bin" / "xapp-operator")
@@ -91,12 +96,14 @@ def service_specs(*, cluster: Cluster, auth: str, port: int, cache: Path, namesp
         "XAPP_LEADER_ELECTION_NAMESPACE": namespace,
         "XAPP_PROBE_HOST": LOOPBACK,
         "XAPP_PROBE_PORT": "0",
+        "XAPP_METRICS_PORT": "0",
         "XAPP_CACHE_DIR": str(cache / OPERATOR),
     }
     gateway: Mapping[str, str] = {
         "XAPP_AUTH": auth,
         "XAPP_HOST": LOOPBACK,
         "XAPP_PORT": str(port),
+        "XAPP_METRICS_PORT": str(METRICS_PORT if port == DEFAULT_PORT else 0),
         "XAPP_CACHE_DIR": str(cache / GATEWAY),
     }
     return [

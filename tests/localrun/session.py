@@ -29,11 +29,10 @@ from tests.localrun.image import IMAGE, sample_image
 from tests.localrun.preflight import check_port_free, run_lock
 from tests.localrun.repository import chart_repository
 from tests.localrun.samples import APPLIED_XAPP, UPLOADED_XAPP, SampleFailed, SampleGatewayClient, Samples
-from tests.localrun.services import GATEWAY, OPERATOR, Services, service_specs
+from tests.localrun.services import DEFAULT_PORT, GATEWAY, METRICS_PORT, OPERATOR, Services, service_specs
 from tests.localrun.signals import ParentMake
 
 ROOT = Path(__file__).resolve().parents[2]
-DEFAULT_PORT = 31315
 
 _READY_SECONDS = 300.0
 """Timeout of each step, long enough for a cluster that pulls images over a slow connection."""
@@ -140,6 +139,9 @@ class Session:
         xapp = f"/api/xapps/{samples.NAMESPACE}/{UPLOADED_XAPP}/api/metadata"
         api = f"\n  xApp's API  {self.url}{xapp}" if self._containers_run else ""
         token = f"\n  token       {self._layout.token}" if self._options.auth == "kubernetes" else ""
+        metrics = (
+            f"\n  metrics     http://{LOOPBACK}:{METRICS_PORT}/metrics" if self._options.port == DEFAULT_PORT else ""
+        )
         return f"""
 Both sample xApps are Ready after {self._console.elapsed:.0f} s. Where to look:
 
@@ -147,7 +149,7 @@ Both sample xApps are Ready after {self._console.elapsed:.0f} s. Where to look:
   cluster     export KUBECONFIG={quote(f"{folder}/kubeconfig")} PATH={quote(f"{folder}/bin")}:$PATH
               kubectl get xapps -A
               helm list -A
-  charts      {self._repository}
+  charts      {self._repository}{metrics}
   logs        {self._layout.logs}
 
 Ctrl-C stops all of it.

@@ -41,7 +41,7 @@ class GatewayServer:
     def __init__(self, gateway: Gateway, server: Server, *, port: int, loop: asyncio.AbstractEventLoop) -> None:
         self.gateway = gateway
         self.port = port
-        self._server = server
+        self.server = server
         self._loop = loop
 
     @property
@@ -69,7 +69,7 @@ class GatewayServer:
 
     def stop(self) -> None:
         """Start the shutdown, as a signal does. The block of `serve_gateway` waits for its end."""
-        self._loop.call_soon_threadsafe(self._server.stop)
+        self._loop.call_soon_threadsafe(self.server.stop)
 
     def send_raw(self, request: bytes, *, shut_down_writing: bool = False) -> bytes:
         """Send raw bytes and return the response, until it is complete or the server closes the connection."""

@@ -30,6 +30,7 @@ class OperatorProcess:
             "XAPP_LEADER_ELECTION_NAMESPACE": SYSTEM_NAMESPACE,
             "XAPP_PROBE_HOST": "127.0.0.1",
             "XAPP_PROBE_PORT": "0",
+            "XAPP_METRICS_PORT": "0",
             **(settings or {}),
         }
         self._spec = ProcessSpec(name="operator", argv=(str(program), "run"), environment=environment)

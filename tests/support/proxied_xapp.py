@@ -15,7 +15,7 @@ from typing import Any, Final
 import httpx
 from websockets.sync.client import ClientConnection, connect
 
-from tests.support.gateway import GatewayServer, offline_gateway, serve_gateway
+from tests.support.gateway import UNREACHABLE_KUBECONFIG, GatewayServer, offline_gateway, serve_gateway
 from tests.support.xapp_server import XAppServer
 from tests.unit.gateway.xapp_objects import raw_xapp, ready_status
 from xapp_operator.config import Settings
@@ -65,10 +65,21 @@ class ProxiedXApp:
 
 @contextmanager
 def proxy_to_service(
-    api: XAppServer, folder: Path, *, service: dict[str, Any] | None = None, **changes: object
+    api: XAppServer,
+    folder: Path,
+    *,
+    service: dict[str, Any] | None = None,
+    kubernetes: int | None = None,
+    **changes: object,
 ) -> Iterator[ProxiedXApp]:
-    """Serve a gateway that connects to `api` as the xApp's Service; `changes` are settings."""
+    """Serve a gateway that connects to `api` as the xApp's Service; `changes` are settings.
+
+    With `kubernetes`, callers authenticate at an API server on that loopback port.
+    """
     settings, opened = offline_gateway(folder)
+    if kubernetes is not None:
+        (folder / "kubeconfig").write_text(UNREACHABLE_KUBECONFIG.replace("127.0.0.1:1", f"127.0.0.1:{kubernetes}"))
+        changes["auth"] = "kubernetes"
 
     @asynccontextmanager
     async def open_located_gateway(settings: Settings) -> AsyncIterator[Gateway]:

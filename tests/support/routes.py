@@ -23,7 +23,6 @@ UNAUTHENTICATED_ROUTES: Final = frozenset(
         RouteKey("GET", "/"),
         RouteKey("GET", "/healthz"),
         RouteKey("GET", "/readyz"),
-        RouteKey("GET", "/metrics"),
         RouteKey("GET", "/api/about"),
         RouteKey("GET", "/api/docs"),
         RouteKey("GET", "/api/docs/{asset}"),

@@ -34,6 +34,9 @@ class FairSlots:
     def in_use(self) -> int:
         return self._held.total()
 
+    def held_by(self, key: str) -> int:
+        return self._held[key]
+
     @asynccontextmanager
     async def slot(self, key: str) -> AsyncIterator[None]:
         """Wait for a slot and hold it inside the block."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import logging
 import signal
 import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from functools import partial
+from typing import Any, Final, cast
 
 import uvicorn
 import uvloop
@@ -18,12 +20,15 @@ from xapp_operator.config import Settings
 from xapp_operator.errors import XAppError
 from xapp_operator.gateway.app import create_app
 from xapp_operator.gateway.auth.callers import check_bind_address
-from xapp_operator.gateway.http.connections import BoundedHttpProtocol
+from xapp_operator.gateway.http.connection_limits import ConnectionLimits, available_connections
+from xapp_operator.gateway.http.connections import BoundedHttpProtocol, BoundedWebSocketProtocol
 from xapp_operator.gateway.http.tls import CLOSE_SECONDS, HANDSHAKE_SECONDS, TlsCertificate
 from xapp_operator.gateway.http.transport_security import start_warnings
 from xapp_operator.gateway.state import Gateway
 from xapp_operator.kube.proxy.websocket_client import PING_SECONDS, PONG_SECONDS, WEBSOCKET_MESSAGE_MAX_BYTES
 from xapp_operator.telemetry.logs import get_logger
+from xapp_operator.telemetry.metrics import METRICS
+from xapp_operator.telemetry.metrics_server import MetricsServer
 
 SHUTDOWN_GRACE_SECONDS: Final = 5
 KEEP_ALIVE_SECONDS: Final = 75
@@ -33,10 +38,11 @@ _EXPECTED_ERRORS: Final = frozenset(
     {
         "ASGI callable returned without completing handshake.",
         "ASGI callable returned without completing response.",
+        "Invalid HTTP request received.",
     }
 )
 """Errors that uvicorn logs about a WebSocket refused with a response, and about a response aborted because its source
-failed, which the proxy logs with its cause."""
+failed, which the proxy logs with its cause; and about what is not HTTP, which anyone can send."""
 
 _log = get_logger(__name__)
 
@@ -60,12 +66,17 @@ async def _serve(settings: Settings) -> int:
             loop = asyncio.get_running_loop()
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, server.stop)
-            host, port = listener.getsockname()[:2]
-            _log.info("gateway started", host=host, port=port, auth=settings.auth, tls=tls is not None)
-            for warning in start_warnings(settings):
-                _log.warning(warning)
-            await server.serve(sockets=[listener])
+            async with MetricsServer(settings, before_render=lambda: _count_xapps(gateway)):
+                host, port = listener.getsockname()[:2]
+                _log.info("gateway started", host=host, port=port, auth=settings.auth, tls=tls is not None)
+                for warning in start_warnings(settings):
+                    _log.warning(warning)
+                await server.serve(sockets=[listener])
     return 0
+
+
+def _count_xapps(gateway: Gateway) -> None:
+    METRICS.set_xapps_by_phase(gateway.store.count_by("phase"))
 
 
 class AddressUnavailable(XAppError):
@@ -100,6 +111,12 @@ class Server(uvicorn.Server):
 
     def __init__(self, gateway: Gateway, *, tls: TlsCertificate | None = None) -> None:
         settings = gateway.settings
+        self.connection_limits = ConnectionLimits(
+            total=available_connections(settings.connections),
+            per_address=settings.connections_per_address,
+            shared_networks=[ipaddress.ip_network(each) for each in settings.trusted_proxies],
+            on_closed=lambda reason: METRICS.record_connection_closed(reason=reason),
+        )
         self._feed = gateway.feed
         self._tls = tls
         super().__init__(
@@ -108,7 +125,7 @@ class Server(uvicorn.Server):
                 host=settings.host,
                 port=settings.port,
                 http=BoundedHttpProtocol,
-                ws="websockets-sansio",
+                ws=cast("Any", partial(BoundedWebSocketProtocol, limits=self.connection_limits)),
                 ws_max_size=WEBSOCKET_MESSAGE_MAX_BYTES,
                 ws_ping_interval=PING_SECONDS,
                 ws_ping_timeout=PONG_SECONDS,
@@ -148,7 +165,9 @@ class Server(uvicorn.Server):
         loop, config, tls = asyncio.get_running_loop(), self.config, self._tls
 
         def create_protocol() -> BoundedHttpProtocol:
-            return BoundedHttpProtocol(config, self.server_state, app_state=self.lifespan.state)
+            return BoundedHttpProtocol(
+                config, self.server_state, app_state=self.lifespan.state, limits=self.connection_limits
+            )
 
         self.servers = [
             await loop.create_server(

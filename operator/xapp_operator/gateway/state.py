@@ -29,10 +29,9 @@ from xapp_operator.gateway.charts.uploads import ArchiveStorage
 from xapp_operator.gateway.deploy.deployer import Deployer
 from xapp_operator.gateway.deploy.namespaces import XAppNamespaces
 from xapp_operator.gateway.deploy.rendering import ChartRenderer
-from xapp_operator.gateway.http.limits import ConcurrencyLimit
+from xapp_operator.gateway.http.limits import RequestLimits
 from xapp_operator.gateway.proxy.upstream import Upstream
 from xapp_operator.gateway.proxy.xapp_proxy import XAppProxy
-from xapp_operator.gateway.xapps.log_responses import OPEN_LOGS_MAX
 from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.helm.limits import HelmLimits
 from xapp_operator.kube.advertise_address import AdvertiseAddress
@@ -67,7 +66,7 @@ class Gateway:
     proxy: XAppProxy
     upload_folder: Path
     archive_threads: ThreadPoolExecutor
-    log_limit: ConcurrencyLimit
+    limits: RequestLimits
     advertise: AdvertiseAddress
 
     @classmethod
@@ -118,10 +117,7 @@ class Gateway:
                         proxy=XAppProxy(settings, upstream),
                         upload_folder=uploads,
                         archive_threads=threads,
-                        log_limit=ConcurrencyLimit(
-                            OPEN_LOGS_MAX,
-                            message=f"{OPEN_LOGS_MAX} logs are open, which is the limit: try again in a second",
-                        ),
+                        limits=RequestLimits.from_settings(settings),
                         advertise=advertise,
                     )
 

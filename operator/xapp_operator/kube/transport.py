@@ -34,6 +34,7 @@ from xapp_operator.kube.proxy.proxy_request import (
     ProxyResponse,
     send_proxy_request,
 )
+from xapp_operator.kube.proxy.response_heads import bound_response_heads
 from xapp_operator.kube.proxy.websocket_client import WebSocketRequest
 
 CALL_TIMEOUT_SECONDS: Final = 30.0
@@ -259,7 +260,9 @@ class ApiTransport:
         session = self._sessions.get(key)
         if session is None:
             session = self._sessions[key] = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0 if streaming else CALL_CONNECTIONS, ssl=context or True),
+                connector=bound_response_heads(
+                    aiohttp.TCPConnector(limit=0 if streaming else CALL_CONNECTIONS, ssl=context or True)
+                ),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 response_class=AbortingResponse,
                 read_bufsize=READ_BUFFER_BYTES,

@@ -23,6 +23,7 @@ from xapp_operator.manager.probe_server import ProbeServer
 from xapp_operator.reconcile.runtime import OperatorRuntime
 from xapp_operator.telemetry.logs import get_logger
 from xapp_operator.telemetry.metrics import METRICS
+from xapp_operator.telemetry.metrics_server import MetricsServer
 
 LEASE_NAME: Final = "xapp-operator"
 EXIT_LEADERSHIP_LOST: Final = 3
@@ -58,6 +59,7 @@ async def _run(settings: Settings) -> int:
     async with AsyncExitStack() as stack:
         kube = await stack.enter_async_context(await KubeClient.connect(settings))
         probe = await stack.enter_async_context(ProbeServer(settings, METRICS))
+        await stack.enter_async_context(MetricsServer(settings))
         if settings.leader_election:
             elector = LeaderElector(
                 kube,

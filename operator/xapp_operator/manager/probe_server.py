@@ -1,4 +1,4 @@
-"""The HTTP server for probes of the operator's pod and for its metrics.
+"""The HTTP server for probes of the operator's pod.
 
 /healthz fails when no watch has received anything for a while, so that a process whose streams are dead is restarted.
 """
@@ -19,7 +19,7 @@ CONTACT_TIMEOUT_SECONDS: Final = 300.0
 
 
 class ProbeServer:
-    """Serves /healthz, /readyz and /metrics."""
+    """Serves /healthz and /readyz."""
 
     def __init__(self, settings: Settings, metrics: Metrics) -> None:
         self._settings = settings
@@ -30,7 +30,6 @@ class ProbeServer:
             [
                 web.get("/healthz", self._healthz),
                 web.get("/readyz", self._readyz),
-                web.get("/metrics", self._serve_metrics),
             ]
         )
         self._runner = web.AppRunner(app, access_log=None)
@@ -56,6 +55,3 @@ class ProbeServer:
 
     async def _readyz(self, _: web.Request) -> web.Response:
         return web.Response(text="leading\n" if self._runtime is not None else "waiting for the lease\n")
-
-    async def _serve_metrics(self, _: web.Request) -> web.Response:
-        return web.Response(body=self._metrics.render(), content_type="text/plain", charset="utf-8")

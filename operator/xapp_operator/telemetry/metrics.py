@@ -68,6 +68,16 @@ class Metrics:
             buckets=_REQUEST_BUCKETS,
             registry=registry,
         )
+        self._closed_connections = Counter(
+            "xapp_operator_http_connections_closed_total",
+            "Connections of clients that were closed or refused because of a limit, by limit.",
+            ("reason",),
+            registry=registry,
+        )
+
+    def record_connection_closed(self, *, reason: str) -> None:
+        """Count a connection that was closed or refused because of a limit."""
+        self._with_labels(self._closed_connections, reason=reason).inc()
 
     def record_reconcile(self, *, action: str, outcome: str, seconds: float) -> None:
         """Record one action on an XApp, such as `install` or `repair_labels`, or `none`."""

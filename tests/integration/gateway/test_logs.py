@@ -15,8 +15,8 @@ from tests.support.apiserver import JsonObject
 from tests.support.gateway import GatewayServer
 from tests.support.helm_user import HelmUser
 from tests.support.vendor_charts import drax_chart
+from xapp_operator.gateway.http.limits import OPEN_LOGS_MAX
 from xapp_operator.gateway.state import Gateway
-from xapp_operator.gateway.xapps.log_responses import OPEN_LOGS_MAX
 
 pytestmark = pytest.mark.integration
 
@@ -121,16 +121,16 @@ def test_the_number_of_concurrent_log_reads_is_limited(running: GatewayClient, g
 
     def take_all(one: Gateway) -> None:
         for _ in range(OPEN_LOGS_MAX):
-            held.enter_context(one.log_limit.acquire())
+            held.enter_context(one.limits.logs.hold(""))
 
     gateway.run_in_loop(take_all)
     try:
         answer = running.http.get(path)
     finally:
         gateway.run_in_loop(lambda _: held.close())
-    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+    assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
     assert "try again" in answer.json()["detail"]
-    assert running.http.get(path).status_code != 503
+    assert running.http.get(path).status_code != 429
 
 
 @pytest.mark.parametrize(

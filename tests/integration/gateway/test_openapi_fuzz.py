@@ -60,7 +60,7 @@ BY_HAND: Final = "by-hand"
 REPOSITORY: Final = "acme"
 EXPECTED_STATUSES: Final = {
     *("list_xapps", "show_xapp", "list_repositories", "show_repository", "list_charts", "list_versions"),
-    *("list_services", "healthz", "readyz", "metrics"),
+    *("list_services", "healthz", "readyz"),
 }
 """Operations that must have been seen to succeed, or the state below is not what it should be."""
 

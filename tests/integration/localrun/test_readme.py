@@ -10,7 +10,7 @@ import pytest
 from tests.integration.localrun.make_run import MakeRun
 from tests.localcluster.cluster import ROOT
 from tests.localrun.samples import REPOSITORY_PORT
-from tests.localrun.session import DEFAULT_PORT
+from tests.localrun.services import DEFAULT_PORT
 
 pytestmark = pytest.mark.integration
 

@@ -28,6 +28,7 @@ def _refused(cluster: Cluster, folder: Path, settings: Mapping[str, str]) -> str
         "XAPP_CACHE_DIR": str(folder / "cache"),
         "XAPP_PROBE_HOST": "127.0.0.1",
         "XAPP_PROBE_PORT": "0",
+        "XAPP_METRICS_PORT": "0",
         **settings,
     }
     program = Path(sys.executable).parent / "xapp-operator"

@@ -18,7 +18,7 @@ __all__ = ["ImageFailed", "build_image"]
 _HOME = "/opt/xapp-operator"
 _HELM = "/usr/local/bin/helm"
 _CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
-_PORTS = (31315, 8080)
+_PORTS = (31315, 8080, 9090)
 
 
 def build_image(target: Path, *, name: str, root: Path = ROOT, binaries: Binaries | None = None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import socket
@@ -26,9 +27,11 @@ def environment(folder: Path, **changes: str) -> dict[str, str]:
     kubeconfig.write_text(UNREACHABLE_KUBECONFIG)
     return {
         "PATH": "/usr/bin:/bin",
+        "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
         "KUBECONFIG": str(kubeconfig),
         "XAPP_AUTH": "none",
         "XAPP_PORT": "0",
+        "XAPP_METRICS_PORT": "0",
         "XAPP_HELM": "true",
         "XAPP_CACHE_DIR": str(folder / "cache"),
         **changes,
@@ -69,6 +72,20 @@ def test_the_gateway_serves_without_an_api_server_and_ends_on_a_signal(tmp_path:
         assert running.wait(SECONDS) == 0
     assert not list((tmp_path / "cache").glob("uploads-*"))
     assert "Traceback" not in (tmp_path / "log").read_text()
+
+
+def test_metrics_are_served_on_a_port_of_their_own(tmp_path: Path) -> None:
+    with process(tmp_path) as (_, http):
+        http.get("/healthz")
+        log = (tmp_path / "log").read_text()
+        found = re.search(r'"metrics_port": ?(\d+)', log)
+        assert found is not None, log
+        metrics = httpx.get(f"http://127.0.0.1:{found[1]}/metrics", trust_env=False)
+        on_the_api = http.get("/metrics").status_code
+
+    assert 'route="/healthz"' in metrics.text
+    assert "xapp_operator_xapps" in metrics.text
+    assert on_the_api == 404
 
 
 def refusal(folder: Path, **changes: str) -> str:

@@ -8,7 +8,6 @@ SelfSubjectRulesReview is also for one namespace, and may be incomplete.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import math
 import time
 from collections.abc import Collection
@@ -19,6 +18,7 @@ from cachetools import LRUCache
 
 from xapp_operator.common.single_flight import SingleFlight
 from xapp_operator.errors import ApiOverloaded, ApiUnavailable
+from xapp_operator.gateway.auth.identities import token_digest
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import Resource
 
@@ -102,7 +102,7 @@ class AccessReviews:
             ApiUnavailable: when it does not respond and there is no review of the last STALE_REVIEW_SECONDS.
             ApiOverloaded: when it refuses to answer now.
         """
-        key = _ReviewKey(_token_digest(token), verb, resource.group_resource, subresource, namespace)
+        key = _ReviewKey(token_digest(token), verb, resource.group_resource, subresource, namespace)
         known = self._reviews.get(key)
         now = time.monotonic()
         max_age = REVIEW_SECONDS if max_age_seconds is None else max_age_seconds
@@ -132,7 +132,7 @@ class AccessReviews:
         """
         if await self.is_allowed(client, token, verb, resource=resource, namespace=None):
             return None
-        key = _ReviewKey(_token_digest(token), verb, resource.group_resource, None, None)
+        key = _ReviewKey(token_digest(token), verb, resource.group_resource, None, None)
         known = self._namespace_access.get(key)
         age = time.monotonic() - known.reviewed_at if known is not None else math.inf
 
@@ -212,10 +212,6 @@ class AccessReviews:
 
 def _denied_recheck_seconds(denied: frozenset[str]) -> float:
     return min(max(REVIEW_SECONDS, len(denied) / DENIED_RECHECKS_PER_SECOND), DENIED_RECHECK_SECONDS_MAX)
-
-
-def _token_digest(token: str) -> bytes:
-    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
 
 
 def _first_exception(errors: BaseExceptionGroup[Exception]) -> Exception:

@@ -17,6 +17,7 @@ from xapp_operator.config import Settings
 from xapp_operator.domain.address_rule import is_loopback
 from xapp_operator.errors import AccessDenied, InsecureSession, SessionProofRequired, Unauthenticated, XAppError
 from xapp_operator.gateway.auth.access_reviews import AccessReviews
+from xapp_operator.gateway.auth.identities import Identities, Identity
 from xapp_operator.gateway.auth.session_cookies import (
     COOKIE_NAME,
     HOST_COOKIE_NAME,
@@ -26,6 +27,7 @@ from xapp_operator.gateway.auth.session_cookies import (
     read_session_cookie,
 )
 from xapp_operator.gateway.auth.sessions import Sessions
+from xapp_operator.gateway.http.client_addresses import ClientAddresses
 from xapp_operator.gateway.http.origins import is_https, is_loopback_connection, page_uses_https
 from xapp_operator.gateway.http.problems import UNAUTHENTICATED_HEADERS
 from xapp_operator.kube.client import KubeClient
@@ -59,6 +61,24 @@ class Caller:
     token: str = ""
     session: Session | None = None
     sessions: Sessions | None = None
+    address: str = ""
+    identities: Identities | None = None
+
+    @property
+    def user(self) -> str:
+        """Return the name of the user once they are authenticated; before, and for XAPP_AUTH=none, an empty string."""
+        return self.identities.user_of(self.token) if self.identities is not None else ""
+
+    async def identify(self) -> Identity:
+        """Return the user of the token.
+
+        Raises:
+            Unauthenticated: when the API server does not accept the token.
+            TooManyUnknownTokens: when it is unknown, as many others from this address were.
+        """
+        if self.identities is None:
+            return Identity("")
+        return await self.identities.identify(self.client, self.token, address=self.address)
 
     async def is_allowed(
         self,
@@ -72,15 +92,21 @@ class Caller:
         """Tell whether the caller may `verb` the resource in a namespace, or in all of them."""
         if self.mode == "none":
             return True
-        return await self.access_reviews.is_allowed(
-            self.client,
-            self.token,
-            verb,
-            resource=resource,
-            namespace=namespace,
-            subresource=subresource,
-            max_age_seconds=max_age_seconds,
-        )
+        await self.identify()
+        try:
+            return await self.access_reviews.is_allowed(
+                self.client,
+                self.token,
+                verb,
+                resource=resource,
+                namespace=namespace,
+                subresource=subresource,
+                max_age_seconds=max_age_seconds,
+            )
+        except Unauthenticated:
+            if self.identities is not None:
+                self.identities.forget(self.token)
+            raise
 
     async def require_allowed(
         self,
@@ -121,6 +147,7 @@ class Caller:
         """
         if self.mode == "none":
             return None
+        await self.identify()
         return await self.access_reviews.allowed_namespaces(
             self.client, self.token, verb, resource=resource, among=among
         )
@@ -176,6 +203,8 @@ class Authenticator:
     def __init__(self, settings: Settings, kube: KubeClient) -> None:
         self._kube = kube
         self._access_reviews = AccessReviews()
+        self.identities = Identities(unknown_per_address=settings.unknown_tokens_per_address)
+        self.client_addresses = ClientAddresses.from_settings(settings)
         self._gateway_caller = (
             Caller(client=kube, mode="none", access_reviews=self._access_reviews) if settings.auth == "none" else None
         )
@@ -254,6 +283,8 @@ class Authenticator:
             token=token,
             session=session,
             sessions=self.sessions,
+            address=self.client_addresses.of(connection),
+            identities=self.identities,
         )
 
     def _header_token(self, connection: HTTPConnection) -> str | None:

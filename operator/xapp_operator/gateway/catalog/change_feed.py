@@ -17,12 +17,10 @@ from typing import Final
 import orjson
 
 from xapp_operator.gateway.catalog.records import XAppEntry, XAppRecordStore
-from xapp_operator.gateway.http.limits import ConcurrencyLimit
 
 RING_EVENTS_MAX: Final = 10_000
 RING_BYTES_MAX: Final = 16 * 1024 * 1024
 BATCH_BYTES: Final = 64 * 1024
-LISTENERS_MAX: Final = 4096
 
 _EVENT_ID_BYTES: Final = 9
 
@@ -60,10 +58,6 @@ class ChangeFeed:
         self._changes_by_namespace: Counter[str] = Counter()
         self._known_namespaces: tuple[frozenset[str], frozenset[str]] | None = None
         self._changed = asyncio.Event()
-        self.listener_limit = ConcurrencyLimit(
-            LISTENERS_MAX,
-            message=f"{LISTENERS_MAX:,} streams of changes are open, which is the maximum: try again later",
-        )
         self.closed = False
         self._unsubscribe = store.subscribe(self._append)
 

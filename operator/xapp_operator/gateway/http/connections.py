@@ -1,28 +1,44 @@
-"""Bounds on the head of a request, in bytes and in time.
+"""Bounds on one connection: the size and time of a head, its number of headers, and pipelined requests.
 
-uvicorn bounds neither with its httptools protocol, and has no setting for it: anyone who can connect could fill the
-memory with a head that never ends, or keep idle connections open. So this is a subclass of that protocol. It relies on
-the attributes `cycle`, `transport`, `loop` and `timeout_keep_alive_task`, and overrides `send_400_response`;
-`test_connections` fails if an upgrade of
-uvicorn changes them. Bodies are bounded where they are read (`bodies`, `proxy`).
+uvicorn bounds none of them with its httptools protocol, and has no setting for it. So this is a subclass of that
+protocol. It relies on the attributes `cycle`, `transport`, `loop`, `pipeline` and `timeout_keep_alive_task`, and
+overrides `send_400_response` and `_start_asgi_task`; `test_connections` fails if an upgrade of uvicorn changes them.
+Bodies are bounded where they are read (`bodies`, `proxy`); the number of connections is bounded by `connection_limits`.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from functools import partial
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 import orjson
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn._types import ASGI3Application
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
+from xapp_operator.gateway.http.connection_limits import ConnectionLimits
 from xapp_operator.gateway.http.problems import PROBLEM_HEADERS, PROBLEM_MEDIA_TYPE
 
-HEAD_MAX_BYTES: Final = 64 * 1024
+HEAD_MAX_BYTES: Final = 32 * 1024
 """Maximum of everything but bodies: request line, headers, trailers, chunk extensions."""
 
-HEAD_SECONDS: Final = 30.0
+HEADERS_MAX: Final = 128
+"""Maximum number of headers. In memory a short one takes twenty times the bytes that it has on the wire."""
+
+HEAD_SECONDS: Final = 5.0
 """Time for a whole head, from the first byte of a request or from the opening of the connection."""
+
+PIPELINED_REQUESTS_MAX: Final = 16
+"""Requests of one connection that wait for the response to an earlier one."""
+
+WRITE_SECONDS: Final = 300.0
+"""A client that accepts nothing for this long counts as disconnected."""
+
+READ_BYTES: Final = 16 * 1024
+"""Bytes that are parsed before the limits are checked again."""
 
 
 def _raw_problem(status: HTTPStatus, detail: str) -> bytes:
@@ -41,6 +57,7 @@ def _raw_problem(status: HTTPStatus, detail: str) -> bytes:
         "Content-Type": PROBLEM_MEDIA_TYPE,
         "Content-Length": str(len(body)),
         "Connection": "close",
+        **({"Retry-After": "1"} if status == HTTPStatus.SERVICE_UNAVAILABLE else {}),
         **PROBLEM_HEADERS,
     }
     head = [f"HTTP/1.1 {status.value} {status.phrase}", *(f"{name}: {value}" for name, value in headers.items())]
@@ -52,9 +69,21 @@ _NOT_HTTP_RESPONSE: Final = _raw_problem(
 )
 _HEAD_TOO_LARGE_RESPONSE: Final = _raw_problem(
     HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
-    f"the request line and the headers have more than {HEAD_MAX_BYTES:,} bytes, which is the maximum: send a shorter "
-    "query, or fewer or smaller cookies and headers",
+    f"the request line and the headers have more than {HEAD_MAX_BYTES:,} bytes, or there are more than {HEADERS_MAX} "
+    "headers, which is the maximum: send a shorter query, or fewer or smaller cookies and headers",
 )
+_TOO_MANY_CONNECTIONS_RESPONSE: Final = _raw_problem(
+    HTTPStatus.SERVICE_UNAVAILABLE,
+    "too many connections are open, in all or from your address (XAPP_CONNECTIONS, XAPP_CONNECTIONS_PER_ADDRESS): "
+    "close some, or try again in a second",
+)
+
+OnRefusal: TypeAlias = Callable[[str, int, str], None]
+"""Called for a request without a whole head: the client's address, the status (0: none was sent) and the reason."""
+
+
+class _LimitExceeded(Exception):
+    """Raised in a callback to stop the parser at once."""
 
 
 class BoundedHttpProtocol(HttpToolsProtocol):
@@ -62,41 +91,78 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     _head_bytes = 0
     _in_body = False
+    _head_too_large = False
     _head_timer: asyncio.TimerHandle | None = None
+    _write_timer: asyncio.TimerHandle | None = None
+    _running_cycle: RequestResponseCycle | None = None
+
+    def __init__(
+        self, *arguments: Any, limits: ConnectionLimits, on_refusal: OnRefusal = lambda *_: None, **options: Any
+    ) -> None:
+        super().__init__(*arguments, **options)
+        self._limits = limits
+        self._on_refusal = on_refusal
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._start_head_timer()
+        if self._limits.admit(transport, self._address):
+            self._start_head_timer()
+        else:
+            self._refuse(_TOO_MANY_CONNECTIONS_RESPONSE, HTTPStatus.SERVICE_UNAVAILABLE, "too-many-connections")
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._cancel_head_timer()
+        self._cancel_write_timer()
+        self._limits.remove(self.transport)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse data; close the connection after more than HEAD_MAX_BYTES in a row outside bodies."""
+        """Parse data; close the connection at the first limit that it exceeds."""
+        for start in range(0, len(data), READ_BYTES):
+            self._parse(data[start : start + READ_BYTES] if len(data) > READ_BYTES else data)
+            if self.transport.is_closing() or self.transport.get_protocol() is not self:
+                return
+        self._limits.set_head_bytes(self.transport, 0 if self._in_body else self._head_bytes)
+
+    def _parse(self, data: bytes) -> None:
         self._head_bytes += len(data)
         super().data_received(data)
         if self.transport.is_closing():
             return
         if self._head_bytes > HEAD_MAX_BYTES:
-            self._reject_large_head()
+            self._head_too_large = True
+            self.send_400_response("")
         elif not self._in_body and self._is_idle() and self.timeout_keep_alive_task is None:
             # Empty lines before a request have stopped the keep-alive timer, but have not begun a request.
             self._start_head_timer()
 
     def send_400_response(self, msg: str) -> None:
-        """Reject what is not HTTP."""
-        self.transport.write(_NOT_HTTP_RESPONSE)
-        self.transport.close()
+        """Refuse what is not HTTP, or exceeds a limit."""
+        if self._head_too_large:
+            status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
+            self._refuse(_HEAD_TOO_LARGE_RESPONSE, status, "head-too-large")
+        else:
+            self._refuse(_NOT_HTTP_RESPONSE, HTTPStatus.BAD_REQUEST, "not-http")
 
     def on_message_begin(self) -> None:
+        if len(self.pipeline) >= PIPELINED_REQUESTS_MAX:
+            raise _LimitExceeded
         super().on_message_begin()
         self._start_head_timer()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._in_body:
+            return  # a trailer must not become a header, which a proxy in front would have checked
+        super().on_header(name, value)
+        if len(self.headers) > HEADERS_MAX:
+            self._head_too_large = True
+            raise _LimitExceeded
 
     def on_headers_complete(self) -> None:
         self._head_bytes = 0
         self._in_body = True
         self._cancel_head_timer()
+        self._limits.set_busy(self.transport)
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
@@ -108,8 +174,49 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._in_body = False
         super().on_message_complete()
 
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self._is_idle():
+            self._limits.set_waiting(self.transport)
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        self._running_cycle = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def pause_writing(self) -> None:
+        """Note that the client does not read."""
+        super().pause_writing()
+        self._cancel_write_timer()
+        self._write_timer = self.loop.call_later(WRITE_SECONDS, partial(self._close, abort=True))
+
+    def resume_writing(self) -> None:
+        """Note that the client reads again."""
+        super().resume_writing()
+        self._cancel_write_timer()
+
+    @property
+    def _address(self) -> str:
+        return self.client[0] if self.client else ""
+
     def _is_idle(self) -> bool:
         return self.cycle is None or self.cycle.response_complete
+
+    def _refuse(self, response: bytes, status: int, reason: str) -> None:
+        if self._is_idle():
+            self.transport.write(response)
+        else:
+            status = 0  # it would look like the response to the earlier request
+        self._close()
+        self._on_refusal(self._address, status, reason)
+
+    def _close(self, *, abort: bool = False) -> None:
+        if self._running_cycle is not None:
+            self._running_cycle.disconnected = True  # or it would write to the closed transport
+            self._running_cycle.message_event.set()
+        if abort:
+            self.transport.abort()
+        else:
+            self.transport.close()
 
     def _start_head_timer(self) -> None:
         if self._head_timer is None:
@@ -120,6 +227,11 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self._head_timer.cancel()
             self._head_timer = None
 
+    def _cancel_write_timer(self) -> None:
+        if self._write_timer is not None:
+            self._write_timer.cancel()
+            self._write_timer = None
+
     def _on_head_timeout(self) -> None:
         self._head_timer = None
         if self._is_idle():
@@ -127,7 +239,14 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         else:  # part of a pipelined request, sent before the earlier response is complete
             self._start_head_timer()
 
-    def _reject_large_head(self) -> None:
-        if self._is_idle():
-            self.transport.write(_HEAD_TOO_LARGE_RESPONSE)
-        self.transport.close()
+
+class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
+    """A connection that has become a WebSocket; it counts as long as it is open."""
+
+    def __init__(self, *arguments: Any, limits: ConnectionLimits, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._limits = limits
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._limits.remove(self.transport)
+        super().connection_lost(exc)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Final
 
@@ -16,6 +17,7 @@ from starlette.requests import HTTPConnection, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
+from xapp_operator.common.fair_slots import FairSlots, NoFreeSlot
 from xapp_operator.config import Settings
 from xapp_operator.domain.address_rule import is_loopback
 from xapp_operator.errors import MisdirectedRequest, RequestRefused, XAppError
@@ -26,13 +28,15 @@ from xapp_operator.telemetry.metrics import METRICS
 
 API_PREFIX: Final = "/api/"
 VERSIONED_API_PREFIX: Final = "/api/v1/"
-PROBE_PATHS: Final = frozenset({"/healthz", "/readyz", "/metrics"})
+PROBE_PATHS: Final = frozenset({"/healthz", "/readyz"})
 ORIGINAL_METHOD: Final = "xapp_operator.original_method"
 """Key of a request's scope: the method of the request, if it is handled as another method."""
 DATA_POLICY: Final = "default-src 'none'; frame-ancestors 'none'"
 """The Content-Security-Policy of responses that are no pages: a browser that shows one runs and loads nothing."""
 DRAIN_BYTES_MAX: Final = 64 * 1024 * 1024
 DRAIN_SECONDS_MAX: Final = 10.0
+DRAINS_MAX: Final = 64
+"""Requests whose unread rest is received at a time; the connections of further ones are closed at once."""
 
 _log = get_logger(__name__)
 
@@ -45,6 +49,7 @@ class GatewayMiddleware:
     ) -> None:
         self._app = app
         self._load_session = load_session
+        self._drains = FairSlots(DRAINS_MAX, per_key=DRAINS_MAX)
         self._only_loopback = settings.auth == "none"
         self._allowed_hosts = frozenset(host.lower() for host in settings.allowed_hosts)
 
@@ -52,7 +57,7 @@ class GatewayMiddleware:
         if scope["type"] == "websocket":
             await self._serve_websocket(scope, receive, send)
             return
-        exchange = _HttpExchange(scope, receive, send)
+        exchange = _HttpExchange(scope, receive, send, drains=self._drains)
         request = Request(scope, exchange.receive)
         inner = _inner_scope(scope)
         try:
@@ -116,7 +121,8 @@ class GatewayMiddleware:
 class _HttpExchange:
     """One request and its response, as the middleware sees them pass."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send, *, drains: FairSlots) -> None:
+        self._drains = drains
         self.started = False
         self.failed = False
         self._body_sent = False
@@ -154,7 +160,8 @@ class _HttpExchange:
         elif self._body_unread and message["type"] == "http.response.body" and not message.get("more_body", False):
             # Closing at once would reset the connection before the client has read the response.
             await self._send({**message, "more_body": True})
-            await self._drain_request()
+            with suppress(NoFreeSlot), self._drains.slot_now(""):
+                await self._drain_request()
             await self._send({"type": "http.response.body", "body": b"", "more_body": False})
         else:
             await self._send(message)

@@ -8,12 +8,12 @@ file name of a part are ignored.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, TypeAlias
 
 from python_multipart import MultipartParser
 from python_multipart.exceptions import FormParserError
@@ -74,6 +74,7 @@ class _PartReceiver:
     unknown: list[str] = field(default_factory=list)
     repeated: list[str] = field(default_factory=list)
     complete: bool = False
+    _completed: list[str] = field(default_factory=list)
     _current: PartRule | None = None
     _size: int = 0
     _header_name: bytearray = field(default_factory=bytearray)
@@ -143,10 +144,18 @@ class _PartReceiver:
     def _on_part_end(self) -> None:
         if self._current is not None and self._current.to_file:
             self.targets[self._current.name].close()
+        elif self._current is not None:
+            self._completed.append(self._current.name)
         self._current = None
 
     def _on_end(self) -> None:
         self.complete = True
+
+    def take_completed(self) -> list[tuple[str, bytes]]:
+        """Return the parts in memory that have been completed since the last call."""
+        names, self._completed = self._completed, []
+        targets = ((name, self.targets[name]) for name in names)
+        return [(name, target.getvalue()) for name, target in targets if isinstance(target, BytesIO)]
 
     def discard(self) -> None:
         self._on_part_end()
@@ -167,9 +176,17 @@ class _PartReceiver:
             yield FieldError(name, "was sent more than once: send it once")
 
 
+OnDataPart: TypeAlias = Callable[[str, bytes], Awaitable[None]]
+"""Called with the name and the content of a part in memory once it is complete; it may raise to refuse the request."""
+
+
 @asynccontextmanager
-async def receive_parts(request: Request, *, rules: Sequence[PartRule], folder: Path) -> AsyncIterator[ReceivedParts]:
+async def receive_parts(
+    request: Request, *, rules: Sequence[PartRule], folder: Path, on_data_part: OnDataPart | None = None
+) -> AsyncIterator[ReceivedParts]:
     """Receive the whole request; its parts, and the files in `folder`, exist until the block ends.
+
+    `on_data_part` is called before more of the request is read.
 
     Raises:
         UnsupportedMediaType: when the request is not multipart/form-data.
@@ -181,13 +198,15 @@ async def receive_parts(request: Request, *, rules: Sequence[PartRule], folder: 
     _check_announced_size(request, max_bytes)
     receiver = _PartReceiver({rule.name: rule for rule in rules}, folder)
     try:
-        await _parse_body(request, receiver, boundary=boundary, max_bytes=max_bytes)
+        await _parse_body(request, receiver, boundary=boundary, max_bytes=max_bytes, on_data_part=on_data_part)
         yield receiver.parts()
     finally:
         receiver.discard()
 
 
-async def _parse_body(request: Request, receiver: _PartReceiver, *, boundary: bytes, max_bytes: int) -> None:
+async def _parse_body(
+    request: Request, receiver: _PartReceiver, *, boundary: bytes, max_bytes: int, on_data_part: OnDataPart | None
+) -> None:
     received = 0
     try:
         parser = receiver.parser(boundary)
@@ -197,6 +216,9 @@ async def _parse_body(request: Request, receiver: _PartReceiver, *, boundary: by
                 raise _request_too_large(max_bytes)
             if chunk:
                 parser.write(chunk)
+            for name, data in receiver.take_completed():
+                if on_data_part is not None:
+                    await on_data_part(name, data)
     except FormParserError:
         raise MalformedRequest(
             "the body is not valid multipart/form-data (RFC 7578): create it with a library or curl -F"

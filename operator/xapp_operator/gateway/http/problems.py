@@ -24,6 +24,7 @@ from xapp_operator.errors import (
     GatewayNotFound,
     NotFound,
     NotReady,
+    TooManyRequests,
     Unauthenticated,
     XAppError,
 )
@@ -106,7 +107,7 @@ def request_path(request: HTTPConnection) -> str:
 def _problem_headers(error: XAppError, request: HTTPConnection) -> dict[str, str]:
     if isinstance(error, Unauthenticated):
         return {"WWW-Authenticate": 'Bearer realm="xapp-operator"', **request.scope.get(UNAUTHENTICATED_HEADERS, {})}
-    if isinstance(error, NotReady | ApiUnavailable):
+    if isinstance(error, NotReady | ApiUnavailable | TooManyRequests):
         return {"Retry-After": str(RETRY_AFTER_SECONDS)}
     if isinstance(error, ContentTooLarge):
         return {"Connection": "close"}

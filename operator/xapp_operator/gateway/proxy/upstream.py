@@ -26,6 +26,7 @@ from xapp_operator.gateway.proxy.paths import require_no_query, require_path_kep
 from xapp_operator.gateway.proxy.targets import HostPort, ProxyTarget
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.proxy.proxy_request import AbortingResponse, ProxyRequest, send_proxy_request
+from xapp_operator.kube.proxy.response_heads import bound_response_heads
 from xapp_operator.kube.proxy.service_proxy import service_path
 from xapp_operator.kube.proxy.websocket_client import WebSocketRequest, open_websocket
 
@@ -80,7 +81,7 @@ class Upstream:
         # One connection for each request: a reused one may be closed while a POST is written to it, and would bind a
         # caller to one of many pods.
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, force_close=True),
+            connector=bound_response_heads(aiohttp.TCPConnector(limit=0, force_close=True)),
             cookie_jar=aiohttp.DummyCookieJar(),
             response_class=AbortingResponse,
         )

@@ -16,7 +16,7 @@ from xapp_operator.api.json import JsonObject
 from xapp_operator.config import Settings
 from xapp_operator.errors import XAppError
 from xapp_operator.gateway.auth.callers import Caller
-from xapp_operator.gateway.http.limits import ConcurrencyLimit
+from xapp_operator.gateway.http.limits import CallerSlots, per_caller
 from xapp_operator.gateway.http.origins import is_https
 from xapp_operator.gateway.http.streaming import Recheck
 from xapp_operator.gateway.proxy.headers import forwarded_request_headers, request_body_length
@@ -47,10 +47,11 @@ class XAppProxy:
         self._timeout_seconds = settings.proxy_timeout
         self._trusts_forwarded_proto = settings.trust_forwarded_proto
         limit = settings.proxy_concurrency
-        self._slots = ConcurrencyLimit(
+        self._slots = CallerSlots(
             limit,
-            message=f"{limit} requests are being forwarded to xApps, which is the limit: try again in a second, or "
-            "raise XAPP_PROXY_CONCURRENCY",
+            per_caller=per_caller(settings, settings.proxy_per_caller, of=limit),
+            what="requests to xApps in progress",
+            hint="end some, or try again in a second (XAPP_PROXY_PER_CALLER, XAPP_PROXY_CONCURRENCY)",
         )
         self.upstream = upstream
 
@@ -63,7 +64,7 @@ class XAppProxy:
             TooManyConcurrentRequests: when the limit is reached.
         """
         async with AsyncExitStack() as stack:
-            stack.enter_context(self._slots.acquire())
+            stack.enter_context(self._slots.hold(call.caller.user))
             length = request_body_length(request.scope["headers"])
             request_body = RequestBody(request.receive, has_body=length != 0)
             stack.push_async_callback(request_body.stop)
@@ -107,7 +108,7 @@ class XAppProxy:
             InvalidStatus: when the xApp refuses the handshake.
             UpstreamUnreachable, KubeError, MalformedRequest, TooManyConcurrentRequests: as `forward_request`.
         """
-        with self._slots.acquire():
+        with self._slots.hold(call.caller.user):
             headers = self._request_headers(websocket, call, length=None)
             websocket_request = WebSocketRequest(
                 host=call.target.host,
@@ -133,7 +134,7 @@ class XAppProxy:
         proxy_request = ProxyRequest(method="GET", target=path, headers=headers)
         body = b""
         try:
-            with self._slots.acquire():
+            with self._slots.hold(caller.user):
                 route = self.upstream.route(target)
                 async with (
                     asyncio.timeout(seconds),

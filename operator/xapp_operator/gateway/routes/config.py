@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
@@ -84,9 +85,12 @@ async def show_config(context: XAppContext, gateway: Gateway) -> bytes:
 )
 async def replace_values(request: Request) -> Response:
     """Upgrade the xApp with these values instead of the current ones; the chart stays the same."""
-    context, options, body = await _read_change(request)
-    values = validate_body(body, ValuesRequest, unchecked=("values",)).values
-    return await _change_values(request, context, options, lambda _: values)
+
+    def replace(body: JsonObject) -> ValuesChange:
+        values = validate_body(body, ValuesRequest, unchecked=("values",)).values
+        return lambda _: values
+
+    return await _change_values(request, replace)
 
 
 @router.patch(
@@ -104,29 +108,22 @@ async def replace_values(request: Request) -> Response:
 )
 async def patch_values(request: Request) -> Response:
     """Upgrade the xApp with some values changed: null removes a value, objects are merged, others replaced."""
-    context, options, patch = await _read_change(request)
-    return await _change_values(request, context, options, partial(apply_merge_patch, patch=patch))
+    return await _change_values(request, lambda body: partial(apply_merge_patch, patch=body))
 
 
-async def _read_change(request: Request) -> tuple[XAppContext, WriteOptions, JsonObject]:
-    context = await get_xapp_context(request, verb="update", parameters=WRITE_PARAMETERS)
-    settings = get_gateway(request).settings
-    options = WriteOptions.from_query(context.query, settings)
-    body = await read_json_object(request, what="body", max_bytes=settings.values_max_bytes)
-    context.require_xapp_resource()
-    return context, options, body
-
-
-async def _change_values(
-    request: Request, context: XAppContext, options: WriteOptions, change: ValuesChange
-) -> Response:
+async def _change_values(request: Request, to_change: Callable[[JsonObject], ValuesChange]) -> Response:
     gateway = get_gateway(request)
+    context = await get_xapp_context(request, verb="update", parameters=WRITE_PARAMETERS)
+    options = WriteOptions.from_query(context.query, gateway.settings)
     apply = partial(
         preview_values_change if options.dry_run else change_values,
         deployer=gateway.deployer,
         max_bytes=gateway.settings.values_max_bytes,
     )
-    result = await apply(context, change)
+    async with gateway.limits.deployments.wait(context.caller.user):
+        body = await read_json_object(request, what="body", max_bytes=gateway.settings.values_max_bytes)
+        context.require_xapp_resource()
+        result = await apply(context, to_change(body))
     if options.dry_run:
         return json_response(result, pretty=options.pretty)
     return await deployment_response(request, result, options)

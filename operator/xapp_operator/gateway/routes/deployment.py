@@ -14,7 +14,7 @@ from xapp_operator.errors import NotFound
 from xapp_operator.gateway.catalog.records import build_xapp_entry
 from xapp_operator.gateway.deploy.forms import FORM_PART, read_namespace
 from xapp_operator.gateway.deploy.submission import FILE_PART, VALUES_PART, part_rules, read_form, validate_submission
-from xapp_operator.gateway.http.bodies import read_json_object
+from xapp_operator.gateway.http.bodies import decode_json_object, read_json_object
 from xapp_operator.gateway.http.multipart import receive_parts
 from xapp_operator.gateway.http.openapi import (
     BODY_PROBLEMS,
@@ -94,11 +94,23 @@ async def deploy(request: Request) -> Response:
     gateway = get_gateway(request)
     caller = gateway.get_caller(request)
     await caller.authenticate()
-    async with receive_parts(request, rules=part_rules(gateway.settings), folder=gateway.upload_folder) as parts:
-        form = read_form(parts)
-        namespace = read_namespace(form)
+
+    async def check_permission(name: str, data: bytes) -> None:
+        """Refuse before the chart is received."""
+        namespace = read_namespace(decode_json_object(data, what=name))
         if namespace is not None:
             await caller.require_allowed("create", namespace=namespace)
+
+    async with (
+        gateway.limits.deployments.wait(caller.user),
+        receive_parts(
+            request,
+            rules=part_rules(gateway.settings),
+            folder=gateway.upload_folder,
+            on_data_part=check_permission,
+        ) as parts,
+    ):
+        form = read_form(parts)
         options = _read_options(request, gateway)
         submission = await validate_submission(form, parts, settings=gateway.settings, threads=gateway.archive_threads)
         if options.dry_run:
@@ -132,7 +144,10 @@ async def upgrade(request: Request) -> Response:
     namespace, name = request.path_params["namespace"], request.path_params["name"]
     caller = gateway.get_caller(request)
     await caller.require_allowed("update", namespace=namespace)
-    async with receive_parts(request, rules=part_rules(gateway.settings), folder=gateway.upload_folder) as parts:
+    async with (
+        gateway.limits.deployments.wait(caller.user),
+        receive_parts(request, rules=part_rules(gateway.settings), folder=gateway.upload_folder) as parts,
+    ):
         form = read_form(parts)
         options = _read_options(request, gateway)
         try:

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from xapp_operator.gateway.http import pagination
+from xapp_operator.gateway.http.limits import OPEN_LOGS_MAX
 from xapp_operator.gateway.http.openapi import (
     QUERY_PROBLEMS,
     XAPP_PATH_PARAMETERS,
@@ -26,7 +27,6 @@ from xapp_operator.gateway.schemas.xapps import EventModel
 from xapp_operator.gateway.state import get_gateway
 from xapp_operator.gateway.xapps.events import event_json, read_xapp_events
 from xapp_operator.gateway.xapps.log_responses import (
-    OPEN_LOGS_MAX,
     EventLogResponse,
     TextLogResponse,
     open_log,
@@ -70,7 +70,8 @@ _LOG_RESPONSES: Final[dict[int | str, dict[str, Any]]] = document_responses(
         **QUERY_PROBLEMS,
         404: "No such xApp, pod or container, or no log (yet); the message includes the message of the API server.",
         502: "The pod's node does not answer, or the Kubernetes API failed.",
-        503: f"Not ready, or {OPEN_LOGS_MAX} logs are open already: see Retry-After.",
+        429: f"{OPEN_LOGS_MAX} logs are open already, or `XAPP_LOGS_PER_CALLER` of this caller: see Retry-After.",
+        503: "Not ready: see Retry-After.",
     },
     headers={
         200: {
@@ -122,7 +123,7 @@ async def logs(request: Request) -> Response:
         options = resume_options(options, last_position)
     caller, namespace, gateway = context.caller, context.namespace, get_gateway(request)
     async with AsyncExitStack() as stack:
-        stack.enter_context(gateway.log_limit.acquire())
+        stack.enter_context(gateway.limits.logs.hold(caller.user))
         log = await open_log(caller.client, target.pod, options, namespace=namespace, stack=stack)
         if not log_request.follow:
             return TextLogResponse(log, stack.pop_all(), headers=target.headers, recheck=context.recheck)

@@ -1,16 +1,15 @@
-"""Probes and metrics of the gateway."""
+"""Probes of the gateway."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response
 
 from xapp_operator.gateway.http.openapi import NO_AUTHENTICATION, RequestRoute, document_responses
 from xapp_operator.gateway.http.responses import json_response, wants_pretty
 from xapp_operator.gateway.schemas.records import ProbeStatus
 from xapp_operator.gateway.state import get_gateway
-from xapp_operator.telemetry.metrics import CONTENT_TYPE, METRICS
 
 router = APIRouter(tags=["Gateway"], route_class=RequestRoute)
 
@@ -36,17 +35,3 @@ async def readyz(request: Request) -> Response:
     """Answer 503 until the caches are in sync."""
     get_gateway(request).require_synced()
     return json_response({"status": "ok"}, pretty=wants_pretty(request))
-
-
-@router.get(
-    "/metrics",
-    summary="Metrics in Prometheus' text format",
-    openapi_extra=NO_AUTHENTICATION,
-    responses=document_responses((200, "The metrics.", None), problems={}),
-    response_class=PlainTextResponse,
-)
-async def metrics(request: Request) -> Response:
-    """Return the metrics of this process."""
-    store = get_gateway(request).store
-    METRICS.set_xapps_by_phase(store.count_by("phase"))
-    return Response(METRICS.render(), media_type=CONTENT_TYPE)

@@ -52,7 +52,8 @@ _PROBLEMS: Final = {
     403: "The caller may not get the xApp or use services/proxy, or the Service leads out of the cluster.",
     404: "No such xApp, Service or port; the problem lists the existing ones.",
     502: "The xApp does not answer at this port, or the Kubernetes API failed.",
-    503: "Not ready, or too many requests are being forwarded: see Retry-After.",
+    429: "The caller, or all callers together, have too many requests to xApps in progress: see Retry-After.",
+    503: "Not ready: see Retry-After.",
     504: "The xApp did not start to respond within `XAPP_PROXY_TIMEOUT`.",
 }
 _RESPONSES: Final[dict[int | str, dict[str, Any]]] = {

@@ -12,9 +12,10 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from xapp_operator.api.json import Json, JsonObject, obj, text
+from xapp_operator.api.json import Json, JsonObject
 from xapp_operator.common.text import rfc3339
 from xapp_operator.errors import ContentTooLarge
+from xapp_operator.gateway.auth.identities import Identity, review_identity
 from xapp_operator.gateway.auth.session_cookies import (
     COOKIE_NAME,
     HOST_COOKIE_NAME,
@@ -36,8 +37,6 @@ from xapp_operator.gateway.http.responses import json_response
 from xapp_operator.gateway.http.validation import validate_body
 from xapp_operator.gateway.schemas.session import CallerIdentity, SignedIn, SignInRequest
 from xapp_operator.gateway.state import get_gateway
-from xapp_operator.kube.client import KubeClient
-from xapp_operator.kube.resources import SELF_SUBJECT_REVIEWS
 
 router = APIRouter(prefix="/api/session", tags=["Session"], route_class=RequestRoute)
 
@@ -72,12 +71,15 @@ async def sign_in(request: Request) -> Response:
     authenticator, has_sessions = gateway.authenticator, gateway.settings.auth != "none"
     is_secure = authenticator.require_session_allowed(request) if has_sessions else False
     query = StrictQuery(request.scope["query_string"]).allow_only(("pretty",))
-    pretty, token = query.boolean("pretty"), _read_token(await read_json_object(request, what="body"))
-    if not has_sessions:
-        return json_response({**_ANONYMOUS, "proof": None}, status=201, pretty=pretty, headers=NO_STORE_HEADERS)
-    identity = await _get_identity(gateway.kube.with_token(token))
-    session = await authenticator.sessions.begin(token, user=text(identity, "user"))
-    body: JsonObject = {**identity, "expiresAt": _time(session.expires), "proof": session.proof}
+    pretty, address = query.boolean("pretty"), authenticator.client_addresses.of(request)
+    with gateway.limits.sign_ins.hold(address):
+        token = _read_token(await read_json_object(request, what="body"))
+        if not has_sessions:
+            return json_response({**_ANONYMOUS, "proof": None}, status=201, pretty=pretty, headers=NO_STORE_HEADERS)
+        client = gateway.kube.with_token(token)
+        identity = await authenticator.identities.identify(client, token, address=address)
+    session = await authenticator.sessions.begin(token, user=identity.user)
+    body: JsonObject = {**_identity_json(identity), "expiresAt": _time(session.expires), "proof": session.proof}
     response = json_response(body, status=201, pretty=pretty, headers=NO_STORE_HEADERS)
     set_session_cookie(response, session.cookie, seconds=session.seconds, secure=is_secure)
     return response
@@ -102,7 +104,7 @@ async def who_am_i(request: Request) -> Response:
         identity = _ANONYMOUS
     else:
         expires_at = None if caller.session is None else _time(caller.session.expires)
-        identity = {**await _get_identity(caller.client), "expiresAt": expires_at}
+        identity = {**_identity_json(await review_identity(caller.client)), "expiresAt": expires_at}
     return json_response(identity, pretty=query.boolean("pretty"), headers=NO_STORE_HEADERS)
 
 
@@ -133,14 +135,8 @@ async def sign_out(request: Request) -> Response:
     return response
 
 
-async def _get_identity(client: KubeClient) -> JsonObject:
-    review = await client.create(
-        SELF_SUBJECT_REVIEWS, {"apiVersion": SELF_SUBJECT_REVIEWS.api_version, "kind": SELF_SUBJECT_REVIEWS.kind}
-    )
-    info = obj(obj(review, "status"), "userInfo")
-    groups = info.get("groups")
-    group_names: list[Json] = [each for each in groups if isinstance(each, str)] if isinstance(groups, list) else []
-    return {"user": text(info, "username"), "groups": group_names, "auth": "kubernetes"}
+def _identity_json(identity: Identity) -> JsonObject:
+    return {"user": identity.user, "groups": list[Json](identity.groups), "auth": "kubernetes"}
 
 
 def _read_token(body: JsonObject) -> str:

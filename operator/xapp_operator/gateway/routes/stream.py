@@ -50,5 +50,9 @@ async def stream(request: Request) -> Response:
     query.allow_only(("namespace",))
     gateway.require_synced()
     return ChangeStreamResponse(
-        gateway.feed, caller, namespace=namespace, last_event_id=request.headers.get("last-event-id") or None
+        gateway.feed,
+        caller,
+        slots=gateway.limits.streams,
+        namespace=namespace,
+        last_event_id=request.headers.get("last-event-id") or None,
     )

@@ -14,6 +14,7 @@ from starlette.types import Receive, Scope, Send
 from xapp_operator.errors import XAppError
 from xapp_operator.gateway.auth.callers import Caller, Permission
 from xapp_operator.gateway.catalog.change_feed import ChangeFeed, format_reset
+from xapp_operator.gateway.http.limits import CallerSlots
 from xapp_operator.gateway.http.streaming import (
     HEARTBEAT_SECONDS,
     RETRY_MILLISECONDS,
@@ -28,12 +29,21 @@ class ChangeStreamResponse(BaseStreamingResponse):
     media_type = "text/event-stream"
     ends_whole_when_refused = True
 
-    def __init__(self, feed: ChangeFeed, caller: Caller, *, namespace: str | None, last_event_id: str | None) -> None:
+    def __init__(
+        self,
+        feed: ChangeFeed,
+        caller: Caller,
+        *,
+        slots: CallerSlots,
+        namespace: str | None,
+        last_event_id: str | None,
+    ) -> None:
         """Prepare a stream.
 
         Args:
             feed: where changes come from.
             caller: the listener, authenticated.
+            slots: the stream holds one of them as long as it is open.
             namespace: the only namespace to send changes of; None for all that the caller may see.
             last_event_id: the event to resume after; None starts now.
         """
@@ -41,6 +51,7 @@ class ChangeStreamResponse(BaseStreamingResponse):
         super().__init__(recheck=partial(caller.recheck, *permissions))
         self._feed = feed
         self._caller = caller
+        self._slots = slots
         self._namespace = namespace
         known = feed.position if last_event_id is None else feed.position_of(last_event_id)
         self._is_position_lost = known is None
@@ -48,7 +59,7 @@ class ChangeStreamResponse(BaseStreamingResponse):
         self._access = _ListAccess(frozenset(), frozenset())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with self._feed.listener_limit.acquire():
+        with self._slots.hold(self._caller.user):
             self._access = await self._review_access()
             await super().__call__(scope, receive, send)
 

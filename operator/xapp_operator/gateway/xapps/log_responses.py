@@ -30,8 +30,6 @@ from xapp_operator.kube.request_encoding import PodLogOptions
 TEXT_MAX_SECONDS: Final = 300.0
 POLL_SECONDS: Final = 1.0
 LOG_LINE_MAX_BYTES: Final = 64 * 1024
-OPEN_LOGS_MAX: Final = 256
-"""Logs open at a time in one gateway: each holds a connection to the API server and one to a kubelet."""
 
 _TIMESTAMP: Final = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[-+]\d\d:\d\d) ", re.ASCII)
 _EVENT_ID: Final = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.(\d{9})Z(?:#([1-9]\d{0,8}))?", re.ASCII)

@@ -162,7 +162,7 @@ def test_requests_over_the_concurrency_limit_get_retry_after(tmp_path: Path) -> 
                 rest = other.get("/api/xapps")
         wait_until(lambda: threads.submit(http.get, "/echo").result().is_success, timeout=60, what="a free place")
 
-    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+    assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
     assert "XAPP_PROXY_CONCURRENCY" in problem(answer)
     assert rest.status_code == 200
 

@@ -5,11 +5,8 @@ from __future__ import annotations
 import asyncio
 
 import orjson
-import pytest
 
 from tests.unit.gateway.xapp_objects import raw_xapp, ready_status
-from xapp_operator.errors import NotReady
-from xapp_operator.gateway.catalog import change_feed as feeds
 from xapp_operator.gateway.catalog.change_feed import ChangeFeed
 from xapp_operator.gateway.catalog.records import XAppRecordStore, build_xapp_entry
 
@@ -120,12 +117,3 @@ async def test_every_waiter_sees_a_change_and_the_close() -> None:
     assert await feed.wait_for_change(1, seconds=60) is True
     change(store, "y")
     assert feed.position == 1
-
-
-def test_listeners_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feeds, "LISTENERS_MAX", 1)
-    feed = ChangeFeed(XAppRecordStore(), is_synced=lambda: True)
-    with feed.listener_limit.acquire(), pytest.raises(NotReady), feed.listener_limit.acquire():
-        pass
-    with feed.listener_limit.acquire():
-        pass

@@ -76,7 +76,7 @@ def test_the_response_to_a_large_head_gives_the_limit(gateway: GatewayServer) ->
         connection.sendall(HEAD + b"X-A: " + b"a" * HEAD_MAX_BYTES)
         head, _, body = rest(connection).partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 431 ")
-    assert "65,536" in json.loads(body)["detail"]
+    assert "32,768" in json.loads(body)["detail"]
 
 
 def test_each_head_has_its_own_limit(gateway: GatewayServer) -> None:

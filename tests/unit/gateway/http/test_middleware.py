@@ -66,7 +66,6 @@ def test_a_request_without_one_host_is_refused_without_authentication(gateway: G
         ("localhost", "/", 421),
         ("10.244.0.7:31315", "/healthz", 200),
         ("10.244.0.7:31315", "/readyz", 200),
-        ("10.244.0.7:31315", "/metrics", 200),
     ],
 )
 def test_allowed_hosts_are_served_and_probes_always(
@@ -237,7 +236,7 @@ def test_an_absent_api_server_is_503_not_401(authenticated_gateway: GatewayServe
     assert answer.status_code == 503
 
 
-@pytest.mark.parametrize("path", ["/", "/api/v1/docs", "/api/v1/openapi.json", "/healthz", "/readyz", "/metrics"])
+@pytest.mark.parametrize("path", ["/", "/api/v1/docs", "/api/v1/openapi.json", "/healthz", "/readyz"])
 def test_routes_without_data_of_xapps_need_no_token(authenticated_gateway: GatewayServer, path: str) -> None:
     with authenticated_gateway.client() as http:
         assert http.get(path, headers={"Host": "xapps.example.com"}).status_code == 200

@@ -194,9 +194,9 @@ def test_a_listener_that_disconnects_is_no_longer_counted(alone: GatewayServer) 
     with alone.client() as http:
         with listening(http) as events:
             next(events)
-            assert alone.run_in_loop(lambda gateway: gateway.feed.listener_limit._in_use) == 1
+            assert alone.run_in_loop(lambda gateway: gateway.limits.streams.in_use) == 1
         wait_until(
-            lambda: alone.run_in_loop(lambda gateway: gateway.feed.listener_limit._in_use) == 0,
+            lambda: alone.run_in_loop(lambda gateway: gateway.limits.streams.in_use) == 0,
             timeout=60,
             what="the stream to end",
         )
@@ -208,7 +208,7 @@ def test_head_of_a_stream_ends_at_once(alone: GatewayServer) -> None:
         assert (answer.status_code, answer.content) == (200, b"")
         assert answer.headers["content-type"].startswith("text/event-stream")
         wait_until(
-            lambda: alone.run_in_loop(lambda gateway: gateway.feed.listener_limit._in_use) == 0,
+            lambda: alone.run_in_loop(lambda gateway: gateway.limits.streams.in_use) == 0,
             timeout=60,
             what="the stream to end",
         )
