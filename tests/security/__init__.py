@@ -1,1 +1,4 @@
-"""Attacks on operator and gateway, one module per threat; docs/security.md lists the threats and their tests."""
+"""Attacks on operator and gateway, one module per threat.
+
+The tables in docs/security.md name every module. Read the modules in that order.
+"""

@@ -11,6 +11,7 @@ from xapp_operator.label_sets import LabelSet
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "operator" / "xapp_operator"
+SECURITY_PAGE = (ROOT / "docs" / "security.md").read_text()
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 MAKEFILE = (ROOT / "Makefile").read_text()
 MACHINE_DEPENDENT_SETTINGS = {"XAPP_CACHE_DIR"}
@@ -84,3 +85,10 @@ def default(name: str) -> str:
         listed = ",".join(map(str, value))
         return f"[{listed}]" if isinstance(value[0], LabelSet) else listed
     return str(value)
+
+
+def test_the_security_page_names_tests_that_exist() -> None:
+    named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", SECURITY_PAGE)
+    assert named
+    assert [path for path, _ in named if not (ROOT / path).is_file()] == []
+    assert [f"{path}::{name}" for path, name in named if name and f"def {name}(" not in (ROOT / path).read_text()] == []
