@@ -35,7 +35,9 @@ RUN rm -rf /usr/local/bin/pip* /usr/local/lib/python3*/ensurepip /usr/local/lib/
 # One layer, so that no lower layer contains what was removed.
 FROM scratch
 COPY --from=files / /
-ENV PATH=/opt/xapp-operator/bin:/usr/local/bin:/usr/bin:/bin LANG=C.UTF-8 PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
+ARG COMMIT=""
+ENV PATH=/opt/xapp-operator/bin:/usr/local/bin:/usr/bin:/bin LANG=C.UTF-8 PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 \
+    XAPP_COMMIT=$COMMIT
 USER 65532:65532
 WORKDIR /tmp
 EXPOSE 31315 8080 9090

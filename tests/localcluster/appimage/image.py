@@ -1,6 +1,7 @@
 """Builds the four layers of the image and its configuration."""
 
 import platform
+import subprocess
 from pathlib import Path
 
 from tests.localcluster.appimage import packages
@@ -37,12 +38,23 @@ def build_image(target: Path, *, name: str, root: Path = ROOT, binaries: Binarie
             "PYTHONUNBUFFERED": "1",
             "PYTHONDONTWRITEBYTECODE": "1",
             "SSL_CERT_FILE": _CERTIFICATES,
+            "XAPP_COMMIT": _commit(root),
         },
         working_directory="/tmp",
         ports=_PORTS,
     )
     layers = [builder.interpreter(), builder.locked_packages(), builder.helm(helm), builder.project()]
     write_archive(target, name=name, layers=layers, start=start)
+
+
+def _commit(root: Path) -> str:
+    """Return the commit of the checkout, `-dirty` if it has changes, or an empty string outside Git."""
+    command = ["git", "describe", "--always", "--abbrev=40", "--dirty", "--exclude", "*"]
+    try:
+        answer = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    return answer.stdout.strip()
 
 
 class _LayerBuilder:

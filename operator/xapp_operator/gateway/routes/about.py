@@ -51,7 +51,7 @@ async def about(request: Request) -> Response:
     body: JsonObject = {"version": version("xapp-operator"), "auth": settings.auth}
     if caller is not None:
         body |= {
-            "commit": settings.commit,
+            "commit": settings.commit or None,
             "kubernetes": await _or_none(caller.client.server_version()),
             "address": await _or_none(gateway.advertise.get()),
             "limits": {
