@@ -17,7 +17,7 @@ from tests.integration.gateway.conftest import settings_for
 from tests.integration.gateway.proxy.conftest import non_loopback_address
 from tests.localcluster import Cluster
 from tests.localcluster.pki import Authority
-from tests.security.gateway.session_client import SignedInClient
+from tests.security.gateway.session_client import SignedInClient, sign_in
 from tests.support.gateway import GatewayServer, serve_gateway
 from tests.support.xapp_server import XAppServer
 
@@ -69,6 +69,20 @@ def test_a_proof_in_a_query_or_a_body_does_not_count(session: SignedInClient) ->
         both = [("X-Session-Proof", session.proof), ("X-Session-Proof", "other")]
         assert http.get("/api/session", headers=both).status_code == 401
         assert http.get("/api/session", headers={"X-Session-Proof": session.proof}).status_code == 200
+
+
+def test_cookies_that_another_port_has_planted_do_not_sign_the_user_out(
+    session: SignedInClient, caller_factory: CallerFactory
+) -> None:
+    theirs = sign_in(session.gateway, caller_factory.create_account("mallory"), namespace=session.namespace)
+    planted = [f"xapp_session={each}" for each in ("", "garbled", theirs.cookie, f"9{theirs.cookie}")]
+    own = f"xapp_session={session.cookie}"
+    for cookies in ([*planted, own], [own, *planted]):
+        with session.gateway.client(headers={"Cookie": "; ".join(cookies)}) as http:
+            answer = http.get("/api/session", headers={"X-Session-Proof": session.proof})
+            assert answer.json()["user"].endswith(":jane")
+            without = http.get("/api/session")
+            assert (without.status_code, "Set-Cookie" in without.headers) == (401, False)
 
 
 def test_a_session_over_plain_http_is_for_this_machine_only(

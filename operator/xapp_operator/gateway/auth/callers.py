@@ -24,7 +24,7 @@ from xapp_operator.gateway.auth.session_cookies import (
     Session,
     clear_cookie_headers,
     read_proof,
-    read_session_cookie,
+    read_session_cookies,
 )
 from xapp_operator.gateway.auth.sessions import Sessions
 from xapp_operator.gateway.http.client_addresses import ClientAddresses
@@ -220,15 +220,13 @@ class Authenticator:
         """
         if self._gateway_caller is not None or _AUTHORIZATION in connection.headers:
             return
-        names = self._cookie_names(connection)
+        found = read_session_cookies(connection.headers, names=self._cookie_names(connection))
+        if found is None:
+            return
+        name, cookies = found
         session: Session | XAppError
-        name = names[0]
         try:
-            found = read_session_cookie(connection.headers, names=names)
-            if found is None:
-                return
-            name, cookie = found
-            session = await self.sessions.open(cookie, proof=read_proof(connection))
+            session = await self.sessions.open_any(cookies, proof=read_proof(connection))
         except XAppError as error:
             session = error
         connection.scope[_SESSION] = session

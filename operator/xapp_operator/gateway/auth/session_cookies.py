@@ -44,6 +44,9 @@ SESSION_SUBPROTOCOL: Final = "session.xapp-operator.io"
 PROOF_SUBPROTOCOL_PREFIX: Final = f"proof.{SESSION_SUBPROTOCOL}."
 """Before the proof in a WebSocket's subprotocols, because a browser cannot set headers there."""
 
+COOKIES_MAX: Final = 16
+"""More than paths and domains of cookies that a browser would send with one request."""
+
 ID_BYTES: Final = 16
 OWNER_BYTES: Final = 12
 _PROOF_BYTES: Final = 32
@@ -118,11 +121,10 @@ def session_ended_error() -> SessionEnded:
     return SessionEnded("the session has ended: sign in again, or send a bearer token of the cluster")
 
 
-def read_session_cookie(headers: Headers, *, names: Sequence[str]) -> tuple[str, str] | None:
-    """Return name and value of the session cookie of a request, or None; the first of `names` that is there counts.
+def read_session_cookies(headers: Headers, *, names: Sequence[str]) -> tuple[str, list[str]] | None:
+    """Return name and values of the session cookie of a request, or None; the first of `names` that is there counts.
 
-    Raises:
-        SessionEnded: when there are several of that name, because another server of the same host has set one.
+    There are several values, at most COOKIES_MAX, if another server of the same host has set cookies of that name.
     """
     pairs = [
         (name.strip(), value.strip())
@@ -130,11 +132,9 @@ def read_session_cookie(headers: Headers, *, names: Sequence[str]) -> tuple[str,
         for name, _, value in (pair.partition("=") for pair in header.split(";"))
     ]
     for wanted in names:
-        found = [pair for pair in pairs if pair[0] == wanted]
-        if len(found) > 1:
-            raise session_ended_error()
+        found = [value for name, value in pairs if name == wanted]
         if found:
-            return found[0]
+            return wanted, found[:COOKIES_MAX]
     return None
 
 

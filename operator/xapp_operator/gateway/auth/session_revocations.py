@@ -18,7 +18,7 @@ import orjson
 from xapp_operator.errors import NotReady
 from xapp_operator.gateway.auth.session_cookies import Session
 
-USER_REVOCATIONS_MAX: Final = 8
+USER_REVOCATIONS_MAX: Final = 16
 GROUP_REVOCATIONS_MAX: Final = 64
 REVOCATIONS_MAX: Final = 4000
 """Of at most 110 bytes each: a Secret holds 1 MiB."""

@@ -10,12 +10,12 @@ import asyncio
 import hashlib
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from xapp_operator.config import Settings
-from xapp_operator.errors import SessionProofRequired
+from xapp_operator.errors import SessionEnded, SessionProofRequired
 from xapp_operator.gateway.auth.session_cookies import (
     ID_BYTES,
     OWNER_BYTES,
@@ -77,6 +77,21 @@ class Sessions:
             token=token,
         )
         return NewSession(seal(session, key=state.keys[session.key_name]), proof, session.expires, seconds)
+
+    async def open_any(self, cookies: Sequence[str], *, proof: str) -> Session:
+        """Return the session of the one cookie that `proof` belongs to. Raises as `open`.
+
+        Another server of the same host can set cookies of the same name, but does not know the proof.
+        """
+        refusal: SessionEnded | SessionProofRequired = session_ended_error()
+        for cookie in cookies:
+            try:
+                return await self.open(cookie, proof=proof)
+            except SessionProofRequired as error:
+                refusal = error
+            except SessionEnded:
+                continue
+        raise refusal
 
     async def open(self, cookie: str, *, proof: str) -> Session:
         """Return the session of a request.

@@ -5,6 +5,7 @@ The files of Swagger UI come from the package fastapi-offline.
 
 from __future__ import annotations
 
+import html
 import re
 from importlib.resources import files
 from typing import Final
@@ -16,6 +17,8 @@ from starlette.responses import Response
 from xapp_operator.errors import GatewayNotFound
 from xapp_operator.gateway.http.openapi import RequestRoute
 from xapp_operator.gateway.http.responses import json_response, wants_pretty
+from xapp_operator.gateway.http.transport_security import insecure_text
+from xapp_operator.gateway.state import get_gateway
 
 router = APIRouter(include_in_schema=False, route_class=RequestRoute)
 
@@ -25,6 +28,7 @@ _EXPRESSIBLE_HOST: Final = re.compile(r"[a-z0-9.-]{1,253}(:[0-9]{1,5})?", re.IGN
 """Hosts that a Content-Security-Policy can name (CSP 3, host-source). It cannot name IPv6 addresses."""
 _OUR_FILES: Final = files("xapp_operator.gateway").joinpath("static")
 _SWAGGER_FILES: Final = files("fastapi_offline").joinpath("static")
+_WARNING_PLACE: Final = "<!-- warning -->"
 _ASSETS: Final = {
     "start.js": (_OUR_FILES, "text/javascript"),
     "swagger-ui-bundle.js": (_SWAGGER_FILES, "text/javascript"),
@@ -33,9 +37,11 @@ _ASSETS: Final = {
 
 
 @router.get("/")
-async def front_page(_request: Request) -> Response:
-    """Return the front page."""
-    return _page_response("index.html", policy=_COMMON_POLICY)
+async def front_page(request: Request) -> Response:
+    """Return the front page, with a warning if others can read along."""
+    insecure = insecure_text(request, get_gateway(request).settings)
+    warning = "" if insecure is None else f"<p><strong>Warning: {html.escape(insecure)}.</strong></p>"
+    return _page_response("index.html", policy=_COMMON_POLICY, warning=warning)
 
 
 @router.get("/api/docs")
@@ -74,10 +80,11 @@ def _docs_policy(host: str) -> str:
     return f"{_COMMON_POLICY}; script-src {assets}; style-src {assets} 'unsafe-inline'; connect-src {api}"
 
 
-def _page_response(name: str, *, policy: str) -> Response:
+def _page_response(name: str, *, policy: str, warning: str = "") -> Response:
     headers = {
         "Content-Security-Policy": policy,
         "Cache-Control": "no-cache",
         "Referrer-Policy": "no-referrer",
     }
-    return Response(_OUR_FILES.joinpath(name).read_bytes(), media_type="text/html", headers=headers)
+    page = _OUR_FILES.joinpath(name).read_text(encoding="utf-8").replace(_WARNING_PLACE, warning)
+    return Response(page, media_type="text/html", headers=headers)
