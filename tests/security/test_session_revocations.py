@@ -81,13 +81,13 @@ def test_a_service_account_alone_cannot_end_sessions_of_its_neighbours() -> None
 
 
 def test_a_merged_revocation_lasts_as_long_as_any_session_that_it_ends() -> None:
-    ended = [session("jane", seconds=60) for _ in range(USER_REVOCATIONS_MAX)]
+    ended = [session("jane", issued_at=NOW + 1, seconds=60) for _ in range(USER_REVOCATIONS_MAX)]
     long = session("jane", seconds=MAX_SECONDS)
     known = with_ended(Revocations(), long, *ended)
 
     assert len(known) == 1
     assert with_ended(known, now=long.expires - 1).ends(long)
-    assert len(with_ended(known, now=long.expires)) == 0
+    assert len(with_ended(known, now=long.expires + 1)) == 0
 
 
 def test_expired_revocations_are_forgotten() -> None:

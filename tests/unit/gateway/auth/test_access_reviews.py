@@ -349,6 +349,9 @@ async def test_an_overloaded_api_server_does_not_keep_a_permission_alive(
         for permission in (Permission("list", "a"), Permission("get", None)):
             with pytest.raises(ApiOverloaded):
                 await who.require_allowed(permission.verb, namespace=permission.namespace)
+        server.status = 201
+        assert not await who.is_allowed("get", namespace=None)
+        server.status = status
         with pytest.raises(ApiOverloaded):
             await who.allowed_namespaces("get", among=frozenset("ab"))
 
