@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.localcluster import Cluster, KubectlFailed
 from tests.localcluster.access import run_kubectl
 from tests.localcluster.cluster import ROOT
 from tests.localcluster.waiting import wait_until
-from tests.localrun.cluster_setup import SYSTEM_NAMESPACE, install_crds
+from tests.localrun.cluster_setup import SYSTEM_NAMESPACE
+from tests.support.service_accounts import apply_roles, kustomized, prepare_namespace, write_account_kubeconfig
 from xapp_operator.api.json import obj
 from xapp_operator.config import Settings
 from xapp_operator.kube.client import KubeClient
@@ -29,7 +29,6 @@ from xapp_operator.kube.resources import Resource
 pytestmark = pytest.mark.integration
 
 BASE = ROOT / "manifests" / "base"
-RBAC_KINDS = {"Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}
 REVIEWS = Resource("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", namespaced=False)
 
 READ = "get list watch"
@@ -110,10 +109,6 @@ ESCALATIONS = [
 ]
 
 
-def kustomized(cluster: Cluster, folder: Path) -> list[dict[str, Any]]:
-    return [each for each in yaml.safe_load_all(cluster.kubectl("kustomize", str(folder))) if each]
-
-
 def rights(objects: list[dict[str, Any]]) -> dict[str, dict[str, str]]:
     """Return the verbs of each service account, by where they apply and by resource (`resource/name.group`)."""
     roles = {(each["kind"], each["metadata"]["name"]): each for each in objects if each["kind"].endswith("Role")}
@@ -187,34 +182,18 @@ class Accounts:
 
 @pytest.fixture(scope="module")
 def accounts(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Accounts]:
-    install_crds(cluster)
+    apply_roles(cluster)
     folder = tmp_path_factory.mktemp("accounts")
-    roles = [each for each in kustomized(cluster, BASE) if each["kind"] in RBAC_KINDS]
-    namespaces = tuple(f"rights-{name}-{secrets.token_hex(3)}" for name in ("prepared", "other"))
-    for namespace in namespaces:
+    prepared, other = (f"rights-{name}-{secrets.token_hex(3)}" for name in ("prepared", "other"))
+    for namespace in (prepared, other):
         cluster.kubectl("create", "namespace", namespace)
         cluster.kubectl("create", "secret", "generic", "prey", "--from-literal=password=x", "-n", namespace)
-    prepared = [
-        {**each, "metadata": {**each["metadata"], "namespace": namespaces[0]}}
-        for each in kustomized(cluster, ROOT / "manifests" / "xapp-namespace")
-        if each["kind"] != "Namespace"
-    ]
-    for each in prepared:
-        for subject in each.get("subjects", ()):
-            if subject["name"] == "xapp-deployer":
-                subject["namespace"] = namespaces[0]
-    applied = {"apiVersion": "v1", "kind": "List", "items": [*roles, *prepared]}
-    cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=json.dumps(applied))
-    kubeconfigs = {}
-    for account in ("xapp-gateway", "xapp-operator"):
-        config = json.loads(cluster.kubectl("config", "view", "--raw", "--flatten", "-o", "json"))
-        token = cluster.kubectl("create", "token", account, "-n", SYSTEM_NAMESPACE)
-        config["users"] = [{"name": each["name"], "user": {"token": token}} for each in config["users"]]
-        kubeconfigs[account] = folder / account
-        kubeconfigs[account].write_text(json.dumps(config))
-    yield Accounts(cluster, namespaces[0], namespaces[1], kubeconfigs)
-    for namespace in namespaces:
-        cluster.kubectl("delete", "namespace", namespace, "--wait=false")
+    prepare_namespace(cluster, prepared)
+    kubeconfigs = {
+        account: write_account_kubeconfig(cluster, account, folder) for account in ("xapp-gateway", "xapp-operator")
+    }
+    yield Accounts(cluster, prepared, other, kubeconfigs)
+    cluster.kubectl("delete", "namespace", prepared, other, "--wait=false")
 
 
 @pytest.fixture

@@ -1,0 +1,1 @@
+"""The operator with its service account and the roles of manifests/base, on a cluster of its own."""

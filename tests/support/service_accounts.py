@@ -1,0 +1,53 @@
+"""The roles of manifests/base on a cluster without pods of the system, and namespaces that are prepared for XApps."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import yaml
+
+from tests.localcluster import Cluster
+from tests.localcluster.cluster import ROOT
+from tests.localrun.cluster_setup import SYSTEM_NAMESPACE, install_crds
+
+MANIFESTS = ROOT / "manifests"
+RBAC_KINDS = frozenset({"Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"})
+
+
+def kustomized(cluster: Cluster, folder: Path) -> list[dict[str, Any]]:
+    """Return the objects of a kustomization."""
+    return [each for each in yaml.safe_load_all(cluster.kubectl("kustomize", str(folder))) if each]
+
+
+def apply_roles(cluster: Cluster) -> None:
+    """Apply the definitions, and the accounts and roles of manifests/base."""
+    install_crds(cluster)
+    _apply(cluster, [each for each in kustomized(cluster, MANIFESTS / "base") if each["kind"] in RBAC_KINDS])
+
+
+def prepare_namespace(cluster: Cluster, namespace: str) -> None:
+    """Apply manifests/xapp-namespace to an existing namespace, without its Pod Security level."""
+    with TemporaryDirectory() as folder:
+        base = os.path.relpath(MANIFESTS / "xapp-namespace", Path(folder).resolve())
+        content = {"namespace": namespace, "resources": [base]}
+        (Path(folder) / "kustomization.yaml").write_text(yaml.safe_dump(content))
+        _apply(cluster, [each for each in kustomized(cluster, Path(folder)) if each["kind"] != "Namespace"])
+
+
+def write_account_kubeconfig(cluster: Cluster, account: str, folder: Path) -> Path:
+    """Write a kubeconfig with a token of a service account of the system; return its path."""
+    config = json.loads(cluster.kubectl("config", "view", "--raw", "--flatten", "-o", "json"))
+    token = cluster.kubectl("create", "token", account, "-n", SYSTEM_NAMESPACE)
+    config["users"] = [{"name": each["name"], "user": {"token": token}} for each in config["users"]]
+    path = folder / f"{account}.kubeconfig"
+    path.write_text(json.dumps(config))
+    return path
+
+
+def _apply(cluster: Cluster, objects: list[dict[str, Any]]) -> None:
+    content = {"apiVersion": "v1", "kind": "List", "items": objects}
+    cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=json.dumps(content))
