@@ -68,6 +68,12 @@ def test_no_other_pod_gets_a_token_of_our_service_accounts_by_default() -> None:
     assert all(pod_spec(component)["automountServiceAccountToken"] is True for component in COMPONENTS)
 
 
+def test_the_pods_use_their_own_namespace_whatever_its_name() -> None:
+    settings = {each["name"]: each for component in COMPONENTS for each in pod_spec(component)["containers"][0]["env"]}
+    for name in ("XAPP_LEADER_ELECTION_NAMESPACE", "XAPP_SESSION_NAMESPACE"):
+        assert settings[name]["valueFrom"] == {"fieldRef": {"fieldPath": "metadata.namespace"}}
+
+
 def test_no_tag_floats() -> None:
     for path in MANIFESTS.glob("**/kustomization.yaml"):
         for image in yaml.safe_load(path.read_text()).get("images", []):

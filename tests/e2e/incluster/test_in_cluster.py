@@ -22,6 +22,7 @@ PYTHON = "/opt/xapp-operator/bin/python3"
 DEPLOYER = f"system:serviceaccount:{NAMESPACE}:xapp-deployer"
 XAPPS_AT_LEAST = 6
 XAPPS_AT_MOST = 40
+UNITS = {"Mi": 2**20, "Gi": 2**30}
 
 
 def test_pods_are_restricted_have_no_admin_rights_and_log_json(installation: Installation) -> None:
@@ -137,7 +138,7 @@ def test_memory_in_use_is_less_than_half_of_the_limit(installation: Installation
         assert len(pods) == 2
         for pod in pods:
             limit = pod["spec"]["containers"][0]["resources"]["limits"]["memory"]
-            assert used[pod["metadata"]["name"]] < int(limit.removesuffix("Gi")) * 2**30 / 2
+            assert used[pod["metadata"]["name"]] < int(limit[:-2]) * UNITS[limit[-2:]] / 2
 
 
 def test_uninstalling_leaves_no_objects_and_no_containers(
