@@ -77,6 +77,9 @@ class Settings(BaseSettings):
     download_concurrency: int = Field(16, ge=4, le=256)
     chart_cache_max_bytes: int = Field(1024 * MIB, ge=MIB)
 
+    require_signatures: bool = False
+    signature_keys: Path = Path("/etc/xapp-operator/signature-keys")  # a folder, such as a mounted Secret
+
     # Gateway
     commit: str | None = None  # shown by GET /api/about
     host: str = "127.0.0.1"

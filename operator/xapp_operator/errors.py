@@ -13,6 +13,7 @@ and what to do. It never contains a secret, a value that a user sent, or a local
     │   ├── ValuesInvalid                not YAML, not an object, or refused by the chart's schema
     │   │   └── ValuesNotFound           a Secret or ConfigMap of valuesFrom, or its key, is missing
     │   └── ChartInvalid                 the archive, its templates, or its dependencies
+    │       └── SignatureInvalid         no signature of a trusted key, or the keys cannot be read
     ├── ChartSourceError
     │   ├── ChartNotFound
     │   │   └── VersionNotFound          the chart has other versions
@@ -127,6 +128,10 @@ class ValuesNotFound(ValuesInvalid):
 class ChartInvalid(InputError):
     title = "Invalid chart"
     reason = "ChartInvalid"
+
+
+class SignatureInvalid(ChartInvalid):
+    title = "Chart signature not valid"
 
 
 class ChartSourceError(XAppError):

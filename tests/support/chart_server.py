@@ -17,12 +17,14 @@ import yaml
 class ChartServer:
     """Charts by (name, version), served with an index.
 
-    `requests` counts GETs by path, and `authorizations` has each Authorization header that came.
+    `requests` counts GETs by path, and `authorizations` has each Authorization header that came. `files` are further
+    files by path, such as `/hello-0.1.0.tgz.prov`.
     """
 
     def __init__(self, *, username: str | None = None, password: str | None = None) -> None:
         self.requests: Counter[str] = Counter()
         self.authorizations: list[str] = []
+        self.files: dict[str, bytes] = {}
         self._charts: dict[tuple[str, str], bytes] = {}
         self._lock = threading.Lock()
         self._expected = None
@@ -70,7 +72,7 @@ class ChartServer:
         with self._lock:
             self.requests[handler.path] += 1
             self.authorizations += handler.headers.get_all("Authorization", [])
-            files = {f"/{name}-{version}.tgz": data for (name, version), data in self._charts.items()}
+            files = self.files | {f"/{name}-{version}.tgz": data for (name, version), data in self._charts.items()}
             body = self._index() if handler.path == "/index.yaml" else files.get(handler.path)
         status = HTTPStatus.OK
         if self._expected is not None and handler.headers.get("Authorization") != self._expected:

@@ -10,7 +10,7 @@ import os
 import pytest
 
 VARIABLE = "XAPP_FORBID_SKIPS"
-FOLDERS = ("tests/e2e/", "tests/integration/localrun/", "tests/integration/realnode/")
+FOLDERS = ("tests/e2e/", "tests/integration/localrun/", "tests/integration/realnode/", "tests/security/signatures/")
 """Where no test may be skipped."""
 
 

@@ -21,6 +21,8 @@ CHART_NAME_MAX: Final = 250
 CHART_VERSION_MAX: Final = 256
 APP_VERSION_MAX: Final = 256
 DESCRIPTION_MAX: Final = 1024
+PROVENANCE_MAX: Final = 256 * 1024
+"""Characters and bytes of a provenance file. It repeats Chart.yaml, so it is mostly below 10 KB."""
 
 ARCHIVE_NAME_RULE: Final = CelRule(
     "!self.metadata.name.endsWith('.tgz') && !self.metadata.name.endsWith('.yaml')",
@@ -42,13 +44,14 @@ class ArchivedChart(Model):
 
 
 class ChartArchiveSpec(Model):
-    """The packaged chart. It cannot be changed."""
+    """The packaged chart. Only its provenance can be changed."""
 
     model_config = ConfigDict(
         json_schema_extra=cel_rules(
             CelRule(
-                "self == oldSelf",
-                "a ChartArchive cannot be changed: create another one under another name, and delete this one",
+                "self.archive == oldSelf.archive && self.digest == oldSelf.digest && self.chart == oldSelf.chart",
+                "the chart in a ChartArchive cannot be changed: create another one under another name, and delete this "
+                "one",
             ),
             # On the spec, because the message of a rule on a text repeats the whole text.
             CelRule(
@@ -71,6 +74,11 @@ class ChartArchiveSpec(Model):
     )
     digest: Annotated[str, DIGEST_RULE] = Field(
         description="sha256:<hex> of the packaged chart. Checked before the chart is used.", max_length=DIGEST_MAX
+    )
+    provenance: str | None = Field(
+        None,
+        description="Provenance file of the packaged chart (.prov): signed with OpenPGP. It can be added later.",
+        max_length=PROVENANCE_MAX,
     )
     chart: ArchivedChart = Field(description="What Chart.yaml says. Checked before the chart is used.")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -28,6 +28,19 @@ class CaSecretRef(SecretRef):
     key: ObjectName = Field("ca.crt", description="Key that holds the PEM bundle. Default ca.crt.")
 
 
+class SignatureCheck(Model):
+    """How charts of this repository must be signed."""
+
+    provider: Literal["provenance", "cosign"] = Field(
+        description="provenance: a provenance file of helm (.prov), signed with OpenPGP; cosign: a signature in the "
+        "registry, made with a key."
+    )
+    secret_ref: SecretRef = Field(
+        description="Secret with the public keys, one or more in each entry: OpenPGP keys for provenance, PEM keys for "
+        "cosign."
+    )
+
+
 class ChartRepositorySpec(Model):
     """Where the charts are, and how to authenticate."""
 
@@ -36,7 +49,12 @@ class ChartRepositorySpec(Model):
             CelRule(
                 "!(has(self.insecureSkipTLSVerify) && self.insecureSkipTLSVerify && has(self.caSecretRef))",
                 "insecureSkipTLSVerify and caSecretRef cannot be used together: remove one of them",
-            )
+            ),
+            CelRule(
+                "!has(self.verify) || self.verify.provider != 'cosign' || self.url.startsWith('oci://')",
+                "cosign signs charts in OCI registries: use a url that begins with oci://, or the provider provenance",
+                ".verify",
+            ),
         )
     )
 
@@ -68,6 +86,10 @@ class ChartRepositorySpec(Model):
         DEFAULT_INTERVAL,
         description="How often the index is checked. Default 5m.",
         max_length=32,
+    )
+
+    verify: SignatureCheck | None = Field(
+        None, description="Install only charts that are signed with one of these keys. Default: signatures are ignored."
     )
 
     @property

@@ -5,12 +5,13 @@ The operator acts as itself, the gateway as its caller.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 
 from yarl import URL
 
-from xapp_operator.api.chart_repository import ChartRepositorySpec
+from xapp_operator.api.chart_repository import ChartRepositorySpec, SignatureCheck
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.names import (
     ANNOTATION_ORIGIN,
@@ -29,7 +30,8 @@ from xapp_operator.charts.chart_request import (
     parse_repository_url,
     plain_http_refused,
 )
-from xapp_operator.errors import AddressRefused, ChartSourceError, NotFound
+from xapp_operator.charts.signatures.trusted_keys import SignatureDemand, read_trusted_keys
+from xapp_operator.errors import AddressRefused, ChartSourceError, NotFound, SignatureInvalid
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import CHART_REPOSITORIES, SECRETS
 
@@ -42,6 +44,7 @@ async def load_repository(client: KubeClient, spec: ChartRepositorySpec, *, name
 
     Raises:
         ChartSourceError: when a Secret is missing, incomplete, or not for this repository (permanent).
+        SignatureInvalid: when the keys that sign its charts cannot be read (permanent).
         AddressRefused: when the url is not valid, or credentials would go over http.
         KubeError: when `client` may not read a Secret.
     """
@@ -63,6 +66,7 @@ async def load_repository(client: KubeClient, spec: ChartRepositorySpec, *, name
         insecure_skip_tls_verify=spec.insecure_skip_tls_verify,
         allow_plain_http=spec.allow_plain_http,
         interval_seconds=spec.interval_seconds,
+        signature=await _load_demand(client, spec.verify, namespace=namespace),
         namespace=namespace,
     )
 
@@ -81,6 +85,22 @@ async def create_chart_repository(client: KubeClient, spec: JsonObject, *, names
         "spec": spec,
     }
     return await client.create(CHART_REPOSITORIES, body)
+
+
+async def _load_demand(client: KubeClient, check: SignatureCheck | None, *, namespace: str) -> SignatureDemand | None:
+    if check is None:
+        return None
+    name = check.secret_ref.name
+    try:
+        data = obj(await client.get(SECRETS, name, namespace=namespace), "data")
+    except NotFound:
+        raise SignatureInvalid(
+            f"signatures cannot be checked: Secret {name} in verify does not exist. Create it with the public keys."
+        ) from None
+    # The API server returns valid base64 only.
+    files = {key: base64.b64decode(text(data, key)) for key in data}
+    keys = await asyncio.to_thread(read_trusted_keys, files, origin=f"Secret {name}")
+    return SignatureDemand(keys, frozenset({check.provider}))
 
 
 async def _read_secret(client: KubeClient, name: str, *, namespace: str) -> JsonObject:

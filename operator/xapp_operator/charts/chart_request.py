@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 from yarl import URL
 
 from xapp_operator.api.spec_parts import REPOSITORY_PREFIXES_TEXT, REPOSITORY_SCHEMES
+from xapp_operator.charts.signatures.trusted_keys import SignatureDemand
 from xapp_operator.common.text import display_url, quote_input
 from xapp_operator.errors import AddressRefused, DigestMismatch
 
@@ -56,6 +57,7 @@ class Repository:
     insecure_skip_tls_verify: bool = False
     allow_plain_http: bool = False
     interval_seconds: float | None = field(default=None, compare=False)
+    signature: SignatureDemand | None = field(default=None, compare=False, repr=False)
     namespace: str = field(default="", compare=False)
 
     @property

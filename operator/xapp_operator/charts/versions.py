@@ -37,9 +37,10 @@ _OPERAND_PARTS: Final = re.compile(
     rf"v?({_NUMBER})(?:\.({_NUMBER}))?(?:\.({_NUMBER}))?(?:-({_IDENTIFIERS}))?(?:\+{_IDENTIFIERS})?"
 )
 _BLANKS: Final = r"[ \t\n\f\r]"
-_COMPARISON: Final = re.compile(rf"{_BLANKS}*({_OPERATORS}){_BLANKS}*({_OPERAND})(?={_BLANKS}|,|\Z)")
-_SEPARATOR: Final = re.compile(rf"{_BLANKS}*,{_BLANKS}*|{_BLANKS}+")
-_HYPHEN_RANGE: Final = re.compile(rf"{_BLANKS}*({_OPERAND}){_BLANKS}+-{_BLANKS}+({_OPERAND}){_BLANKS}*")
+_COMPARISON: Final = re.compile(rf"{_BLANKS}*+({_OPERATORS}){_BLANKS}*+({_OPERAND})(?={_BLANKS}|,|\Z)")
+_SEPARATOR: Final = re.compile(rf"{_BLANKS}*+,{_BLANKS}*+|{_BLANKS}++")
+_HYPHEN_RANGE: Final = re.compile(rf"(?<![0-9A-Za-z.*+-])({_OPERAND}){_BLANKS}++-{_BLANKS}++({_OPERAND}){_BLANKS}*+")
+"""Does not start inside an operand, so that it takes linear time; such a range would be invalid anyway."""
 _WILDCARDS: Final = frozenset(("x", "X", "*"))
 _MAJOR, _MINOR, _PATCH = 1, 2, 3
 _RELEASE: Final = 1

@@ -18,7 +18,7 @@ from xapp_operator.domain.yaml_values import MAX_DEPTH
 LEVELS_MAX: Final = MAX_DEPTH + 50
 """Values may have MAX_DEPTH levels, and they are a few levels deep in an object in a list."""
 
-_TOKEN: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{\]}]', re.DOTALL)
+_TOKEN: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[{\]}]', re.DOTALL)
 
 
 def loads_bounded(data: bytes) -> Json:

@@ -32,6 +32,11 @@ def has_control_characters(text: str) -> bool:
     return bool(_IN_NAME.search(text) or _LONE_SURROGATE.search(text))
 
 
+def is_plain_text(text: str) -> bool:
+    """Return whether a text of several lines has no control characters but tabs and line breaks."""
+    return _message(text, is_multiline=True) is None
+
+
 def on_one_line(text: str) -> str:
     """Return `text` with a blank for each run of control characters, without blanks around it."""
     return _IN_NAME_RUN.sub(" ", text).strip()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, cast
 from urllib.parse import quote
 
@@ -212,26 +212,43 @@ def _unmask_list(
     new: list[Json], old: list[Json], redacted: list[Json], *, path: str, unmatched: list[str]
 ) -> list[Json]:
     indexes_match = len(new) == len(old) or new[: len(redacted)] == redacted
+    by_name = _only_indexes(item.get("name") if isinstance(item, dict) else None for item in redacted)
+    by_content = _only_indexes(_content(item) for item in redacted)
     result: list[Json] = []
     for index, item in enumerate(new):
-        old_index = _find_old_index(item, index, redacted, indexes_match=indexes_match)
+        old_index = _find_old_index(item, by_name=by_name, by_content=by_content)
+        if old_index is None and indexes_match and index < len(redacted):
+            old_index = index
         below, shown = (None, None) if old_index is None else (old[old_index], redacted[old_index])
         result.append(_unmask(item, below, shown, path=f"{path}[{index}]", unmatched=unmatched))
     return result
 
 
-def _find_old_index(item: Json, index: int, redacted: list[Json], *, indexes_match: bool) -> int | None:
-    """Return the index that `item` had in the old list, or None if it is not certain."""
-    if isinstance(item, dict):
-        name = item.get("name")
-        named = [i for i, other in enumerate(redacted) if isinstance(other, dict) and other.get("name") == name]
-        if name is not None and name != MASK and len(named) == 1:
-            return named[0]
+def _only_indexes(keys: Iterable[Json]) -> dict[str, int | None]:
+    """Return the index of each text in `keys`, or None for a text that is there several times."""
+    found: dict[str, int | None] = {}
+    for index, key in enumerate(keys):
+        if isinstance(key, str):
+            found[key] = None if key in found else index
+    return found
+
+
+def _content(item: Json) -> str | None:
+    """Return a text that equals that of an equal item, for items by which a list is matched."""
     if isinstance(item, dict) or (isinstance(item, str) and item != MASK and MASK in item):
-        alike = [i for i, other in enumerate(redacted) if other == item]
-        if len(alike) == 1:
-            return alike[0]
-    return index if indexes_match and index < len(redacted) else None
+        return json.dumps(item, sort_keys=True)
+    return None
+
+
+def _find_old_index(
+    item: Json, *, by_name: Mapping[str, int | None], by_content: Mapping[str, int | None]
+) -> int | None:
+    """Return the index that `item` had in the old list by its name or content, or None if it is not certain."""
+    name = item.get("name") if isinstance(item, dict) else None
+    if isinstance(name, str) and name != MASK and (named := by_name.get(name)) is not None:
+        return named
+    content = _content(item)
+    return None if content is None else by_content.get(content)
 
 
 def _hidden_texts(value: Json, redacted: Json) -> Iterator[str]:

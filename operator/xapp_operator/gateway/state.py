@@ -15,6 +15,7 @@ from typing import Final
 from starlette.requests import HTTPConnection
 
 from xapp_operator.charts.chart_sources import ChartSources
+from xapp_operator.charts.signatures.signature_checker import SignatureChecker
 from xapp_operator.charts.sources.index_reader import PROCESSES_MEMORY_BYTES
 from xapp_operator.common.memory_limit import container_memory_limit
 from xapp_operator.config import Settings
@@ -109,6 +110,7 @@ class Gateway:
                             namespaces=XAppNamespaces(kube, settings),
                             renderer=renderer,
                             charts=charts,
+                            signatures=SignatureChecker(settings, charts=charts, verifier=helm),
                             archives=archives,
                         ),
                         repositories=repositories,

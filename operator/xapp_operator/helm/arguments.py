@@ -98,6 +98,11 @@ def template(request: TemplateRequest) -> tuple[str, ...]:
     )
 
 
+def verify(*, archive: str, keyring: str) -> tuple[str, ...]:
+    """Return the arguments of `helm verify`, which reads the provenance from `<archive>.prov`."""
+    return ("verify", f"--keyring={keyring}", "--", archive)
+
+
 def render_notes(request: TemplateRequest) -> tuple[str, ...]:
     """Return the arguments of a client-side dry run, which renders NOTES.txt; `helm template` does not.
 

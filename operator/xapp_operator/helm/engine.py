@@ -22,7 +22,7 @@ from xapp_operator.common.sandboxed_exec import landlock_version
 from xapp_operator.config import MIB, Settings
 from xapp_operator.domain.redaction import secret_texts
 from xapp_operator.domain.yaml_values import dump_values
-from xapp_operator.errors import ChartInvalid, HelmError
+from xapp_operator.errors import ChartInvalid, HelmError, SignatureInvalid
 from xapp_operator.helm import arguments
 from xapp_operator.helm.error_rules import is_release_not_found, template_stop_reason
 from xapp_operator.helm.limits import HelmLimits
@@ -35,9 +35,11 @@ from xapp_operator.helm.requests import (
     TemplateRequest,
     TestRequest,
     UninstallRequest,
+    VerifiedArchive,
+    VerifyRequest,
 )
 from xapp_operator.helm.runner import OUTPUT_MAX_BYTES, HelmCall, HelmRunner, find_helm
-from xapp_operator.helm.stderr import parse_warnings
+from xapp_operator.helm.stderr import error_text, parse_warnings, presentable_message
 from xapp_operator.helm.workspace import Workspace, reap_orphans
 
 OnStart: TypeAlias = Callable[[], None] | None
@@ -48,7 +50,14 @@ TIMEOUT_MARGIN_SECONDS: Final = 5.0  # after helm's own timeout, whose message n
 QUERY_TIMEOUT_SECONDS: Final = 30.0
 
 # Without a reason after the name, helm left the object on purpose (resource policy, or owned by another release).
-_UNVERIFIED_RESOURCE: Final = re.compile(r"^\[(?P<kind>[^\]]+)\] (?P<name>[^:\n]+):", re.MULTILINE)
+_UNVERIFIED_RESOURCE: Final = re.compile(r"^\[(?P<kind>[^\]\n]++)\] (?P<name>[^:\n]++):", re.MULTILINE)
+
+_KEYRING_FILE: Final = "trusted keys"  # no chart has a name with a blank
+_VERIFIED: Final = re.compile(
+    r"^Using Key With Fingerprint: (?P<fingerprint>[0-9A-F]{40,64})\n"
+    r"Chart Hash Verified: sha256:(?P<digest>[0-9a-f]{64})$",
+    re.MULTILINE,
+)
 
 
 class HelmEngine:
@@ -186,6 +195,32 @@ class HelmEngine:
             return rendered
         dry_run = await self._runner.run(replace(call, arguments=arguments.render_notes(request)))
         return replace(rendered, notes=_rendered_notes(dry_run))
+
+    async def verify(self, request: VerifyRequest) -> VerifiedArchive:
+        """Check that a key of the keyring signed the provenance of an archive, and that it is for this archive.
+
+        Raises:
+            SignatureInvalid: in helm's words, when it is not.
+            HelmTimeout: when the machine was too busy to check it within `timeout`.
+        """
+        files = {request.file_name: request.archive, f"{request.file_name}.prov": request.provenance}
+        call = HelmCall(
+            arguments=arguments.verify(archive=request.file_name, keyring=_KEYRING_FILE),
+            subject=request.file_name,
+            namespace=request.namespace,
+            timeout_seconds=request.timeout,
+            needs_cluster=False,
+            files={**files, _KEYRING_FILE: request.keyring},
+            cpu_seconds=TEMPLATE_CPU_SECONDS,
+        )
+        outcome = await self._runner.run(call)
+        if outcome.exit_code == 1 and not outcome.timed_out:
+            raise SignatureInvalid(presentable_message(error_text(outcome.stderr)))
+        self._runner.raise_on_failure(call, outcome)
+        found = _VERIFIED.search(_stdout_text(outcome))
+        if found is None:
+            raise SignatureInvalid("helm verify did not say which key signed the chart. Check that this is helm 4")
+        return VerifiedArchive(fingerprint=found["fingerprint"], digest=found["digest"])
 
     async def _install_or_upgrade(
         self, command: tuple[str, ...], request: ReleaseRequest, *, on_start: OnStart

@@ -31,10 +31,11 @@ from xapp_operator.kube.api_errors import IMPERSONATION_HINT
 _ErrorFactory: TypeAlias = Callable[[re.Match[str], str], XAppError]
 
 _RELEASE_NOT_FOUND: Final = re.compile(r"release: not found$")
-_EXECUTION_ERROR: Final = re.compile(r"execution error (?:at|in) \((?P<where>[^)]*)\): (?P<what>.*)", re.DOTALL)
+_EXECUTION_ERROR: Final = re.compile(r"execution error (?:at|in) \((?P<where>[^()]*+)\): (?P<what>.*)", re.DOTALL)
 _TEMPLATE_FAILURE: Final = re.compile(
     r"executing \"[^\"]*\" at <|no template \"[^\"]*\" associated with template", re.DOTALL
 )
+_RECORD_STEP: Final = re.compile(r"(?:create|update): failed to (?:create|update): ")
 _ENDLESS_INCLUDE: Final = "rendering template has a nested reference name"
 
 
@@ -86,8 +87,8 @@ def _access_denied(matched: re.Match[str], _: str) -> XAppError:
     return AccessDenied(f"{matched['user']} may not {matched['verb']} {matched['resource']}{group} {where}: {mend}")
 
 
-def _object_too_large(matched: re.Match[str], message: str) -> XAppError:
-    if "sh.helm.release.v1." in message or matched["step"]:
+def _object_too_large(_: re.Match[str], message: str) -> XAppError:
+    if "sh.helm.release.v1." in message or _RECORD_STEP.match(message):
         return ReleaseTooLarge(
             "the release is too large: Helm keeps chart, values and manifest in one Secret of at most 1 MiB. "
             "Make the chart archive (about 750 KiB at most) or the values smaller"
@@ -111,7 +112,7 @@ _ERROR_RULES: Final = tuple(
     (re.compile(pattern), make)
     for pattern, make in (
         (
-            r"parse error (?:at|in) \((?P<file>[^:)]+)(?::(?P<line>\d+))?(?::\d+)?\): (?P<what>.*)",
+            r"parse error (?:at|in) \((?P<file>[^:()]++)(?::(?P<line>\d+))?(?::\d+)?\): (?P<what>.*)",
             _error(ChartInvalid, "template {file} does not parse, line {line}: {what}. Fix the template"),
         ),
         (
@@ -136,8 +137,7 @@ _ERROR_RULES: Final = tuple(
             _error(ChartInvalid),
         ),
         (
-            r"(?P<step>(?:create|update): failed to (?:create|update): )?.*"
-            r"(?:Too long: may not be more than \d+ bytes|[Rr]equest entity too large|request is too large)",
+            r"Too long: may not be more than \d+ bytes|[Rr]equest entity too large|request is too large",
             _object_too_large,
         ),
         (r"because it is being terminated", _error(NamespaceTerminating)),
@@ -156,7 +156,7 @@ _ERROR_RULES: Final = tuple(
             _error(AccessDenied, "{message}. Grant the service account that permission, then request a retry"),
         ),
         (
-            r"(?P<object>\w+ \"[^\"]*\" in namespace \"[^\"]*\") exists and cannot be imported into the current "
+            r"\b(?P<object>\w++ \"[^\"]*\" in namespace \"[^\"]*\") exists and cannot be imported into the current "
             r"release",
             _error(
                 HelmError,

@@ -12,6 +12,7 @@ from xapp_operator.api.json import JsonObject
 DEFAULT_TIMEOUT_SECONDS: Final = 300.0
 DEFAULT_HISTORY_MAX: Final = 5
 TEMPLATE_TIMEOUT_SECONDS: Final = 60.0
+VERIFY_TIMEOUT_SECONDS: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +91,30 @@ class TemplateRequest:
     notes: bool = False
     timeout: float = TEMPLATE_TIMEOUT_SECONDS
     chart_name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyRequest:
+    """A check of an archive against its provenance file.
+
+    `file_name` is the name by which the provenance file knows the archive. `keyring` has binary OpenPGP public keys.
+    Places for helm are shared fairly by `namespace`.
+    """
+
+    namespace: str
+    file_name: str
+    archive: bytes = field(repr=False)
+    provenance: bytes = field(repr=False)
+    keyring: bytes = field(repr=False)
+    timeout: float = VERIFY_TIMEOUT_SECONDS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifiedArchive:
+    """Who signed an archive: the fingerprint of the key, and the sha256 (64 hex digits) that is signed."""
+
+    fingerprint: str
+    digest: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

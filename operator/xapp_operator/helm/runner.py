@@ -5,12 +5,13 @@ A call without a cluster gets no credential: no kubeconfig, and a sandbox in whi
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
 import shutil
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -42,10 +43,9 @@ logger = get_logger(__name__)
 class HelmCall:
     """One run of helm: its arguments, the values for its standard input, and its bounds.
 
-    `secrets` are texts that no error may contain. `chart_name` names the chart
-    in errors, and `subject` the release in the log. Places are shared fairly by `namespace`. A
-    call that does not need the cluster can read `chart`, and no
-    other file of this process.
+    `secrets` are texts that no error may contain. `chart_name` names the chart in errors, and `subject` the release in
+    the log. Places are shared fairly by `namespace`. A call that does not need the cluster can read `chart`, and no
+    other file of this process. `files` are written to the folder of the call, which is helm's working directory.
     """
 
     arguments: tuple[str, ...]
@@ -58,6 +58,7 @@ class HelmCall:
     chart: Path | None = None
     chart_name: str = ""
     cpu_seconds: int = CPU_SECONDS
+    files: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
     @property
     def command(self) -> str:
@@ -104,6 +105,7 @@ class HelmRunner:
             if on_start is not None:
                 on_start()
             with self._workspace.call_folder() as folder:
+                await asyncio.to_thread(_write_files, folder, call.files)
                 outcome = await run_process(
                     self._command(call, folder), limits=self._process_limits(call), on_start=slot.watch
                 )
@@ -171,6 +173,11 @@ class HelmRunner:
             stdout_bytes=OUTPUT_MAX_BYTES,
             cpu_seconds=call.cpu_seconds,
         )
+
+
+def _write_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
 
 
 def find_helm(name: str) -> Path:

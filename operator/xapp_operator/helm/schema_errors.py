@@ -19,7 +19,7 @@ SCHEMA_ERRORS_MAX: Final = 50
 
 _CHART_LINE: Final = re.compile(r"^(?P<chart>[A-Za-z0-9][\w.-]*):$")
 _VIOLATION_LINE: Final = re.compile(r"^(?P<indent> *)- at '(?P<pointer>(?:[^'\\]|\\.)*)': (?P<text>.*)$")
-_QUOTED: Final = re.compile(r"'((?:[^'\\]|\\.)*)'")
+_QUOTED: Final = re.compile(r"'((?:[^'\\]++|\\.)*+)(?:(?P<end>')|\\?\Z)")
 _GROUP_MESSAGES: Final = frozenset({"validation failed", "'allOf' failed"})
 _ALTERNATIVE_MESSAGES: Final = ("'anyOf' failed", "'oneOf' failed, none matched")
 _LEADING_VALUE: Final = re.compile(r"^(?:'(?:[^'\\]|\\.)*'|\S+) (?=does not match pattern |is not valid )")
@@ -109,7 +109,7 @@ def _nested_violations(entries: Sequence[_Violation], indent: int) -> Sequence[_
 
 def _field_errors_of(entry: _Violation, prefix: str) -> Iterator[FieldError]:
     field = _field_path(prefix, entry.pointer)
-    names = [_unescape_quotes(name) for name in _QUOTED.findall(entry.text)]
+    names = [_unescape_quotes(found[1]) for found in _QUOTED.finditer(entry.text) if found["end"]]
     if entry.text.startswith(("missing property ", "missing properties ")):
         yield from (FieldError(f"{field}.{name}", "is required") for name in names)
     elif entry.text.startswith("additional properties "):

@@ -20,15 +20,16 @@ WARNING_MAX_CHARACTERS: Final = 500
 
 _ERROR: Final = re.compile(r"^Error: ", re.MULTILINE)
 _STEP_PREFIX: Final = re.compile(r"^(?:INSTALLATION FAILED|UPGRADE FAILED): ")
-_DEBUG_HINT: Final = re.compile(r"\s*Use --debug flag to render out invalid YAML\s*$")
+_DEBUG_HINT: Final = "Use --debug flag to render out invalid YAML"
 _LOG_LINE: Final = re.compile(r'^level=(?P<level>[A-Z]+) msg=(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<bare>\S*))')
 _DELETE_ERROR: Final = re.compile(r'msg="uninstall: Failed to delete release" error="\[((?:[^"\\]|\\.)*)\]"')
 _GO_ESCAPE: Final = re.compile(r"\\(.)")
-_COALESCED_VALUE: Final = re.compile(r" \(.*\)$", re.DOTALL)
 _LOCAL_PATH: Final = re.compile(r"(?<![\w:/.])/(?:[\w.@+-]+/)+[\w.@+-]*")
 _INVALID_VALUE: Final = re.compile(
-    r'(Invalid value|Unsupported value|Duplicate value): (?:"(?:[^"\\]|\\.)*"|\{.*?\}(?=: )|\[.*?\](?=: )|[^\s:,]+)'
+    r"(Invalid value|Unsupported value|Duplicate value): "
+    r'(?:"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|\{(?:[^}]++|\}(?!: ))*+(?:\}|\Z)|\[(?:[^\]]++|\](?!: ))*+(?:\]|\Z)|[^\s:,]+)'
 )
+"""A value that has no end goes on to the end of the text."""
 
 
 def error_text(stderr: str) -> str:
@@ -41,7 +42,7 @@ def error_text(stderr: str) -> str:
     starts = list(_ERROR.finditer(stderr))
     body = stderr[starts[-1].end() :] if starts else stderr
     lines = [line for line in body.splitlines() if not _LOG_LINE.match(line)]
-    return _STEP_PREFIX.sub("", _DEBUG_HINT.sub("", "\n".join(lines)).strip())
+    return _STEP_PREFIX.sub("", "\n".join(lines).strip().removesuffix(_DEBUG_HINT).strip())
 
 
 def parse_warnings(stderr: str) -> tuple[str, ...]:
@@ -74,5 +75,10 @@ def _parse_warning(line: str) -> str:
         return ""
     message = unescape_go_string(matched["quoted"] or matched["bare"] or "")
     if matched["level"] == "INFO" and message.startswith("warning: "):
-        return shorten(_COALESCED_VALUE.sub("", message.removeprefix("warning: ")), WARNING_MAX_CHARACTERS)
+        return shorten(_without_coalesced_value(message.removeprefix("warning: ")), WARNING_MAX_CHARACTERS)
     return shorten(message, WARNING_MAX_CHARACTERS) if matched["level"] == "WARN" else ""
+
+
+def _without_coalesced_value(text: str) -> str:
+    """Return a warning without the value that it ends with, in parentheses."""
+    return text.partition(" (")[0] if text.rstrip().endswith(")") else text

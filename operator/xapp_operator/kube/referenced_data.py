@@ -37,7 +37,9 @@ class ArchiveReference:
 
 @dataclass(frozen=True, slots=True)
 class StoredArchive:
-    """The packaged chart in such an object, and the uid of that object.
+    """The packaged chart in such an object, the uid of that object, and the provenance file beside the chart.
+
+    The provenance is under the key of the chart with `.prov`, or in `spec.provenance`.
 
     A ChartArchive declares the digest (`sha256:<hex>`), name and version of its chart. Anyone who may create one can
     declare what they like, so whoever uses the chart checks them.
@@ -45,6 +47,7 @@ class StoredArchive:
 
     data: bytes
     uid: str
+    provenance: bytes | None = None
     declared_digest: str | None = None
     declared_name: str | None = None
     declared_version: str | None = None
@@ -144,10 +147,24 @@ async def read_archive(client: KubeReader, archive: ArchiveSource | None, *, nam
     return StoredArchive(
         data=await asyncio.to_thread(_decode_archive, body, reference),
         uid=text(obj(body, "metadata"), "uid"),
+        provenance=_decode_provenance(body, reference),
         declared_digest=text(spec, "digest") or None,
         declared_name=text(chart, "name") or None,
         declared_version=text(chart, "version") or None,
     )
+
+
+def _decode_provenance(body: JsonObject, reference: ArchiveReference) -> bytes | None:
+    if reference.key is None:
+        return text(obj(body, "spec"), "provenance").encode() or None
+    key = f"{reference.key}.prov"
+    plain = obj(body, "data").get(key) if reference.kind == "ConfigMap" else None
+    if isinstance(plain, str):
+        return plain.encode()
+    try:
+        return base64.b64decode(text(obj(body, _ARCHIVE_FIELDS[reference.kind]), key), validate=True) or None
+    except binascii.Error:
+        return None
 
 
 def _decode_archive(body: JsonObject, reference: ArchiveReference) -> bytes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from xapp_operator.api.json import JsonObject
@@ -16,7 +16,8 @@ from xapp_operator.api.models import METHOD_REMOTE, XApp
 from xapp_operator.charts.archives.chart_cache import ChartFile
 from xapp_operator.charts.archives.chart_info import ChartInfo
 from xapp_operator.charts.chart_request import ChartRequest, Repository, parse_digest
-from xapp_operator.charts.chart_sources import ChartSources
+from xapp_operator.charts.chart_sources import ChartSources, ResolvedChart
+from xapp_operator.charts.signatures.signature_checker import SignatureChecker
 from xapp_operator.common.fair_slots import FairSlots
 from xapp_operator.common.text import quote_input
 from xapp_operator.config import Settings
@@ -25,7 +26,7 @@ from xapp_operator.domain.plan_input import Digests
 from xapp_operator.domain.redaction import long_texts, secret_texts
 from xapp_operator.domain.values import advertise_address_layer, merge_values, values_digest
 from xapp_operator.domain.yaml_values import dump_values
-from xapp_operator.errors import ChartInvalid, FormInvalid
+from xapp_operator.errors import ChartInvalid, FormInvalid, SignatureInvalid
 from xapp_operator.kube.advertise_address import AdvertiseAddress
 from xapp_operator.kube.referenced_data import (
     ArchiveReference,
@@ -82,6 +83,7 @@ class _KnownArchive:
     location: _ArchiveLocation
     digest: str
     uid: str
+    provenance: bytes | None = field(default=None, repr=False)
 
 
 class ReleaseInputsResolver:
@@ -92,6 +94,7 @@ class ReleaseInputsResolver:
         settings: Settings,
         *,
         charts: ChartSources,
+        signatures: SignatureChecker,
         repositories: RepositoryResolver,
         references: ReferencedObjects,
         archives: ChartArchives,
@@ -100,6 +103,7 @@ class ReleaseInputsResolver:
     ) -> None:
         self._settings = settings
         self._charts = charts
+        self._signatures = signatures
         self._repositories = repositories
         self._references = references
         self._chart_archives = archives
@@ -186,16 +190,22 @@ class ReleaseInputsResolver:
 
     async def _chart_digest(self, xapp: XApp, *, revalidate: bool) -> str:
         if xapp.spec.method == METHOD_REMOTE:
-            return (await self._charts.resolve(await self._chart_request(xapp), revalidate=revalidate)).digest
+            return (await self._resolve_signed(xapp, revalidate=revalidate)).digest
         known, location = self._archives.get(xapp.key), self._locate_archive(xapp)
-        if known is not None and known.location == location and location.version is not None:
+        is_known = known is not None and known.location == location and location.version is not None
+        if known is not None and is_known and not self._signatures.requires_signatures:
             return known.digest
         return (await self._load_uploaded_chart(xapp)).info.digest
 
     async def _load_chart(self, xapp: XApp) -> ChartFile:
         if xapp.spec.method == METHOD_REMOTE:
-            return await self._charts.fetch(await self._charts.resolve(await self._chart_request(xapp)))
+            return await self._charts.fetch(await self._resolve_signed(xapp))
         return await self._load_uploaded_chart(xapp)
+
+    async def _resolve_signed(self, xapp: XApp, *, revalidate: bool = False) -> ResolvedChart:
+        chart = await self._charts.resolve(await self._chart_request(xapp), revalidate=revalidate)
+        await self._signatures.check_remote(chart)
+        return chart
 
     async def _chart_request(self, xapp: XApp) -> ChartRequest:
         spec = xapp.spec
@@ -211,24 +221,30 @@ class ReleaseInputsResolver:
         if known is None or known.location != location:
             known = self._known_from_owner(xapp, location)
         file = await self._charts.open_stored(known.digest, source=known.uid) if known is not None else None
-        if file is None:
-            file, uid = await self._read_uploaded_chart(xapp, location)
-            known = _KnownArchive(location, file.info.digest, uid)
-        if known is not None:
-            self._archives[xapp.key] = known
+        if file is None or known is None:
+            file, known = await self._read_uploaded_chart(xapp, location)
+        self._archives[xapp.key] = known
+        try:
+            await self._signatures.check_uploaded(file, namespace=xapp.metadata.namespace, provenance=known.provenance)
+        except SignatureInvalid:
+            self._archives.pop(xapp.key)  # its provenance may be added later
+            raise
         return file
 
-    async def _read_uploaded_chart(self, xapp: XApp, location: _ArchiveLocation) -> tuple[ChartFile, str]:
+    async def _read_uploaded_chart(self, xapp: XApp, location: _ArchiveLocation) -> tuple[ChartFile, _KnownArchive]:
         client, namespace = self._impersonation.client_for(xapp), xapp.metadata.namespace
         archive = await read_archive(client, xapp.spec.archive, namespace=namespace)
         file = await self._charts.store_archive(
             archive.data, expected_digest=location.expected_digest, source=archive.uid
         )
         _check_declared_chart(location.reference, archive, file.info)
-        return file, archive.uid
+        provenance = archive.provenance if self._signatures.requires_signatures else None
+        return file, _KnownArchive(location, file.info.digest, archive.uid, provenance)
 
     def _known_from_owner(self, xapp: XApp, location: _ArchiveLocation) -> _KnownArchive | None:
         """Return what is known after a restart: an XApp owns only ChartArchives that it has read."""
+        if self._signatures.requires_signatures:  # the provenance is not known
+            return None
         found = self._chart_archives.get(xapp.metadata.namespace, location.reference.name)
         if found is None or location.expected_digest is None or location.reference.kind != CHART_ARCHIVES.kind:
             return None
@@ -286,9 +302,9 @@ def _check_declared_chart(reference: ArchiveReference, archive: StoredArchive, i
         ("spec.chart.name", archive.declared_name, info.name),
         ("spec.chart.version", archive.declared_version, info.version),
     )
-    for field, found, actual in declared:
+    for name, found, actual in declared:
         if found is not None and found != actual:
             raise ChartInvalid(
-                f"{field} of {reference.kind} {reference.name} is {quote_input(found)}, but the archive in it has "
+                f"{name} of {reference.kind} {reference.name} is {quote_input(found)}, but the archive in it has "
                 f"{quote_input(actual)}. Delete it, and upload the chart again."
             )

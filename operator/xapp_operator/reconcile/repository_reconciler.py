@@ -98,7 +98,10 @@ class RepositoryReconciler:
         """Reload the repositories that read credentials from the Secret."""
         for key, cached in list(self._cached.items()):
             spec = cached.model.spec
-            if key[0] == namespace and name in {each.name for each in (spec.secret_ref, spec.ca_secret_ref) if each}:
+            keys = spec.verify.secret_ref if spec.verify is not None else None
+            if key[0] == namespace and name in {
+                each.name for each in (spec.secret_ref, spec.ca_secret_ref, keys) if each
+            }:
                 self._reload(key)
 
     async def resolve_repository(self, xapp: XApp) -> Repository:

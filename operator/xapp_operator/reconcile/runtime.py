@@ -11,6 +11,7 @@ from typing import Final, Self
 
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.charts.chart_sources import ChartSources
+from xapp_operator.charts.signatures.signature_checker import SignatureChecker
 from xapp_operator.charts.sources.index_reader import PROCESSES_MEMORY_BYTES
 from xapp_operator.common.memory_limit import container_memory_limit
 from xapp_operator.config import Settings
@@ -75,21 +76,21 @@ class OperatorRuntime:
             secrets=self._secrets,
             on_change=self._on_repository_change,
         )
+        helm = HelmEngine(
+            settings,
+            limits=HelmLimits.for_operator(settings).fit(container_memory_limit(), others_bytes=PROCESSES_MEMORY_BYTES),
+            kubeconfig=kube.credentials.kubeconfig_path,
+            server=kube.credentials.server,
+        )
         self._context = ReconcilerContext(
             settings=settings,
             kube=kube,
             impersonation=impersonation,
-            helm=HelmEngine(
-                settings,
-                limits=HelmLimits.for_operator(settings).fit(
-                    container_memory_limit(), others_bytes=PROCESSES_MEMORY_BYTES
-                ),
-                kubeconfig=kube.credentials.kubeconfig_path,
-                server=kube.credentials.server,
-            ),
+            helm=helm,
             inputs=ReleaseInputsResolver(
                 settings,
                 charts=self._charts,
+                signatures=SignatureChecker(settings, charts=self._charts, verifier=helm),
                 repositories=self.repositories,
                 references=self._references,
                 archives=self._archives,

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.integration
 CONTROLS: Final = ("\0", "\n", "\x1b", "\x7f", "\x85", "\u2028", "\u202e")
 CRDS: Final = sorted((Path(__file__).parents[3] / "crds").glob("xapp-operator.io_*.yaml"))
 FREE_TEXTS: Final = frozenset({"values"})
-MULTILINE: Final = frozenset({"caBundle"})
+MULTILINE: Final = frozenset({"caBundle", "provenance"})
 
 
 def string_fields(schema: JsonObject, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:

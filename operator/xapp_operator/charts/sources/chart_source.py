@@ -15,12 +15,21 @@ from yarl import URL
 
 from xapp_operator.charts.chart_request import ChartRequest, Repository
 from xapp_operator.charts.downloader import OriginAccess
+from xapp_operator.charts.signatures.cosign import CosignSignature
 from xapp_operator.charts.sources.repository_index import ChartIndex, ChartVersion
 from xapp_operator.common.text import display_url, format_list, quote_input
 from xapp_operator.errors import ChartNotFound, VersionNotFound
 
 MISSING_CHART_RECHECK_SECONDS: Final = 10.0
 """Before a source reports that a chart does not exist, it reloads what is older than this."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegistrySignatures:
+    """The digest of a manifest (`sha256:<hex>`), and the signatures of it in its registry."""
+
+    manifest_digest: str
+    signatures: tuple[CosignSignature, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +49,10 @@ class ArchiveLocation:
     index_digest: str = ""
     download: Callable[[int], Awaitable[bytes]] = field(repr=False, compare=False)
     """Returns the archive; takes the maximum size in bytes and raises BodyTooLarge beyond it."""
+    get_provenance: Callable[[int], Awaitable[bytes | None]] = field(repr=False, compare=False)
+    """Returns the provenance file of the archive, or None if there is none; takes the maximum size like `download`."""
+    get_signatures: Callable[[], Awaitable[RegistrySignatures]] | None = field(default=None, repr=False, compare=False)
+    """Returns what cosign has stored about the archive; None where there is no registry."""
 
 
 class ChartSource(Protocol):

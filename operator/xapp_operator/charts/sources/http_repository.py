@@ -147,6 +147,15 @@ class HttpRepositories:
                 raise unexpected_status(response)
             return response.body
 
+        async def get_provenance(max_bytes: int) -> bytes | None:
+            address = url.with_path(f"{url.raw_path}.prov", encoded=True, keep_query=True)
+            response = await self._downloader.get(address, access=_access(repository), max_bytes=max_bytes)
+            if response.status in NOT_FOUND_STATUSES:
+                return None
+            if response.status != HTTPStatus.OK:
+                raise unexpected_status(response)
+            return response.body
+
         return ArchiveLocation(
             source_type="http",
             version=entry.version,
@@ -155,6 +164,7 @@ class HttpRepositories:
             cache_source=f"{repository.url} {url}{_credentials_suffix(repository)}",
             index_digest=index.digest,
             download=download,
+            get_provenance=get_provenance,
         )
 
     async def _locate_in_registry(

@@ -6,6 +6,7 @@ its own (https://helm.sh/docs/topics/registries). A tag is a version with `_` in
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import time
@@ -25,9 +26,18 @@ from xapp_operator.charts.downloader import (
     DownloadResponse,
     unexpected_status,
 )
+from xapp_operator.charts.signatures.cosign import (
+    PAYLOAD_MAX_BYTES,
+    PAYLOAD_TYPE,
+    SIGNATURE_ANNOTATION,
+    SIGNATURES_MAX,
+    CosignSignature,
+    signature_tag,
+)
 from xapp_operator.charts.sources.chart_source import (
     MISSING_CHART_RECHECK_SECONDS,
     ArchiveLocation,
+    RegistrySignatures,
     effective_max_age,
     origin_access,
     version_not_found,
@@ -44,6 +54,7 @@ MANIFEST_TYPE: Final = "application/vnd.oci.image.manifest.v1+json"
 INDEX_TYPE: Final = "application/vnd.oci.image.index.v1+json"
 CONFIG_TYPE: Final = "application/vnd.cncf.helm.config.v1+json"
 LAYER_TYPES: Final = ("application/vnd.cncf.helm.chart.content.v1.tar+gzip", "application/tar+gzip")
+PROVENANCE_TYPE: Final = "application/vnd.cncf.helm.chart.provenance.v1.prov"
 
 _MAX_MANIFEST_BYTES: Final = 1024 * 1024
 _MAX_TAG_PAGES: Final = 20
@@ -75,12 +86,18 @@ class OciReference:
 
 @dataclass(frozen=True, slots=True)
 class ChartLayer:
-    """The archive of a chart in a registry: `digest` is its sha256 (64 hex digits), `size` is in bytes."""
+    """The archive of a chart in a registry: `digest` is its sha256 (64 hex digits), `size` is in bytes.
+
+    `manifest_digest` (`sha256:<hex>`) is computed from the manifest that names the archive. `provenance` is the digest
+    of the provenance file, None if the chart has none.
+    """
 
     reference: OciReference
     version: str
     digest: str
     size: int
+    manifest_digest: str
+    provenance: str | None
 
 
 class OciRegistries:
@@ -163,12 +180,12 @@ class OciRegistries:
         async def download(max_bytes: int) -> bytes:
             if layer.size > max_bytes:
                 raise BodyTooLarge
-            response = await self._auth.get(
-                url, repository=reference.repository, name=reference.name, max_bytes=max_bytes
-            )
-            if response.status != HTTPStatus.OK:
-                raise unexpected_status(response)
-            return response.body
+            return await self._get_blob(reference, layer.digest, max_bytes=max_bytes)
+
+        async def get_provenance(max_bytes: int) -> bytes | None:
+            if layer.provenance is None:
+                return None
+            return await self._get_blob(reference, layer.provenance, max_bytes=max_bytes)
 
         return ArchiveLocation(
             source_type=OCI,
@@ -177,7 +194,36 @@ class OciRegistries:
             digest=layer.digest,
             cache_source=f"{reference.base} {reference.name}",
             download=download,
+            get_provenance=get_provenance,
+            get_signatures=lambda: self._get_signatures(layer),
         )
+
+    async def _get_blob(self, reference: OciReference, digest: str, *, max_bytes: int) -> bytes:
+        response = await self._auth.get(
+            reference.url("blobs", f"sha256:{digest}"),
+            repository=reference.repository,
+            name=reference.name,
+            max_bytes=max_bytes,
+        )
+        if response.status != HTTPStatus.OK:
+            raise unexpected_status(response)
+        return response.body
+
+    async def _get_signatures(self, layer: ChartLayer) -> RegistrySignatures:
+        reference = layer.reference
+        url = reference.url("manifests", signature_tag(layer.manifest_digest))
+        response = await self._get(reference, url, headers={"Accept": MANIFEST_TYPE})
+        if response.status == HTTPStatus.NOT_FOUND:
+            return RegistrySignatures(layer.manifest_digest, ())
+        if response.status != HTTPStatus.OK:
+            raise unexpected_status(response)
+        found: list[CosignSignature] = []
+        for each in items(_decode_json(response), "layers")[:SIGNATURES_MAX]:
+            digest = _DIGEST_PATTERN.fullmatch(text(each, "digest"))
+            if text(each, "mediaType") == PAYLOAD_TYPE and digest is not None:
+                payload = await self._get_blob(reference, digest.group(1), max_bytes=PAYLOAD_MAX_BYTES)
+                found.append(CosignSignature(payload, text(obj(each, "annotations"), SIGNATURE_ANNOTATION)))
+        return RegistrySignatures(layer.manifest_digest, tuple(found))
 
     def references(self, repository: Repository, chart: str) -> tuple[OciReference, ...]:
         """Return where a chart may be: below the URL, or at it when the URL already ends in the chart's name."""
@@ -230,7 +276,7 @@ class OciRegistries:
             return None
         if response.status != HTTPStatus.OK:
             raise unexpected_status(response)
-        return _chart_layer(_decode_json(response), reference, version)
+        return _chart_layer(response, reference, version)
 
     async def _get_versions(self, reference: OciReference, freshness: Freshness) -> tuple[str, ...]:
         return await self._tags.get(
@@ -278,7 +324,8 @@ class OciRegistries:
         await self._tags.close()
 
 
-def _chart_layer(manifest: JsonObject, reference: OciReference, version: str) -> ChartLayer:
+def _chart_layer(response: DownloadResponse, reference: OciReference, version: str) -> ChartLayer:
+    manifest = _decode_json(response)
     if text(obj(manifest, "config"), "mediaType") != CONFIG_TYPE:
         kind = "an index of several images" if "manifests" in manifest else "something else"
         raise ChartSourceError(
@@ -293,7 +340,20 @@ def _chart_layer(manifest: JsonObject, reference: OciReference, version: str) ->
             "digest. Push the chart again with 'helm push'.",
             permanent=True,
         )
-    return ChartLayer(reference, version, match.group(1), integer(layers[0], "size"))
+    provenance = (text(layer, "digest") for layer in items(manifest, "layers") if _is_provenance(layer))
+    signed = _DIGEST_PATTERN.fullmatch(next(provenance, ""))
+    return ChartLayer(
+        reference,
+        version,
+        match.group(1),
+        integer(layers[0], "size"),
+        manifest_digest=f"sha256:{hashlib.sha256(response.body).hexdigest()}",
+        provenance=signed.group(1) if signed else None,
+    )
+
+
+def _is_provenance(layer: JsonObject) -> bool:
+    return text(layer, "mediaType") == PROVENANCE_TYPE
 
 
 def _sort_newest_first(tags: list[str]) -> tuple[str, ...]:

@@ -17,9 +17,9 @@ LABEL_SELECTOR_MAX: Final = 2000
 """Characters of a selector."""
 
 _TERM: Final = re.compile(
-    r"\s*(?:!\s*(?P<absent>[\w./-]+)"
-    r"|(?P<key>[\w./-]+)(?:\s*(?P<sign>==?|!=)\s*(?P<value>[\w.-]*)"
-    r"|\s+(?P<word>in|notin)\s*\((?P<values>[\w.\s,-]*)\))?)\s*(?:,|\Z)",
+    r"\s*+(?:!\s*+(?P<absent>[\w./-]++)"
+    r"|(?P<key>[\w./-]++)(?:\s*+(?P<sign>==?|!=)\s*+(?P<value>[\w.-]*+)"
+    r"|\s++(?P<word>in|notin)\s*+\((?P<values>[\w.\s,-]*+)\))?)\s*+(?:,|\Z)",
     re.ASCII,
 )
 _NEGATIONS: Final = ("!=", "notin")

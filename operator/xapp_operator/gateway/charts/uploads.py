@@ -47,11 +47,12 @@ ARCHIVES_IN_MEMORY_MAX: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class UploadedChart:
-    """A valid chart: its temporary file, its bytes and its content."""
+    """A valid chart: its temporary file, its bytes, its content, and its provenance file if one was sent."""
 
     path: Path
     data: bytes
     info: ChartInfo
+    provenance: str | None = None
 
     @property
     def archive_name(self) -> str:
@@ -134,9 +135,14 @@ class ArchiveStorage:
         if "deletionTimestamp" in metadata:
             raise Conflict(f"the ChartArchive {name} is being deleted: send the request again in a moment")
         change = await self._reuse_change(metadata, keep=keep)
-        if change:
+        provenance = text(obj(wanted, "spec"), "provenance")
+        new_spec: JsonObject = {}
+        if provenance and provenance != text(obj(found, "spec"), "provenance"):
+            new_spec["provenance"] = provenance
+        if change or new_spec:
             change["resourceVersion"] = text(metadata, "resourceVersion")
-            changed = await client.patch(CHART_ARCHIVES, name, {"metadata": change}, namespace=namespace)
+            patch: JsonObject = {"metadata": change, **({"spec": new_spec} if new_spec else {})}
+            changed = await client.patch(CHART_ARCHIVES, name, patch, namespace=namespace)
             metadata = obj(changed, "metadata")
         return StoredUpload(metadata, created=False)
 
@@ -194,6 +200,7 @@ def _archive_body(chart: UploadedChart, *, namespace: str, keep: bool) -> JsonOb
         "spec": {
             "archive": base64.b64encode(chart.data).decode(),
             "digest": digest,
+            **({} if chart.provenance is None else {"provenance": chart.provenance}),
             "chart": {
                 "name": info.name,
                 "version": info.version,

@@ -19,6 +19,7 @@ from xapp_operator.api.names import XAPP_KIND
 from xapp_operator.charts.archives.chart_cache import ChartFile
 from xapp_operator.charts.chart_request import ChartRequest
 from xapp_operator.charts.chart_sources import ChartSources
+from xapp_operator.charts.signatures.signature_checker import SignatureChecker
 from xapp_operator.errors import (
     AccessDenied,
     AddressRefused,
@@ -31,6 +32,7 @@ from xapp_operator.errors import (
     FormInvalid,
     KubeError,
     NotFound,
+    SignatureInvalid,
     SourceUnavailable,
     VersionNotFound,
 )
@@ -53,7 +55,13 @@ from xapp_operator.gateway.deploy.form_repository import (
 from xapp_operator.gateway.deploy.forms import FORM_PART, Form, to_form_error
 from xapp_operator.gateway.deploy.namespaces import XAppNamespaces
 from xapp_operator.gateway.deploy.rendering import ChartRenderer, Preview, RenderedChart
-from xapp_operator.gateway.deploy.submission import FILE_PART, Submission, invalid_file_part, with_field_error
+from xapp_operator.gateway.deploy.submission import (
+    FILE_PART,
+    PROVENANCE_PART,
+    Submission,
+    invalid_file_part,
+    with_field_error,
+)
 from xapp_operator.kube.created_objects import delete_created
 from xapp_operator.kube.resources import CHART_ARCHIVES, CHART_REPOSITORIES, XAPPS
 from xapp_operator.telemetry.logs import get_logger
@@ -72,12 +80,14 @@ class Deployer:
         namespaces: XAppNamespaces,
         renderer: ChartRenderer,
         charts: ChartSources,
+        signatures: SignatureChecker,
         archives: ArchiveStorage,
     ) -> None:
         self._namespaces = namespaces
         self._archives = archives
         self._renderer = renderer
         self._charts = charts
+        self._signatures = signatures
 
     async def create(self, caller: Caller, submission: Submission) -> JsonObject:
         """Create an XApp and return it as stored.
@@ -220,8 +230,8 @@ class Deployer:
         self, caller: Caller, desired: DesiredXApp, *, for_display: bool, upgrade: bool = False
     ) -> RenderedChart:
         spec = XAppSpec.model_validate(desired.spec)
-        chart = await self._get_chart(caller, desired, spec)
         try:
+            chart = await self._get_chart(caller, desired, spec)
             return await self._renderer.render(
                 caller.client,
                 spec,
@@ -232,12 +242,19 @@ class Deployer:
                 for_display=for_display,
             )
         except ChartInvalid as error:
+            file_part = PROVENANCE_PART if isinstance(error, SignatureInvalid) else FILE_PART
             raise with_field_error(
-                error, FILE_PART if desired.chart is not None else f"{FORM_PART}.chartName"
+                error, file_part if desired.chart is not None else f"{FORM_PART}.chartName"
             ) from None
 
     async def _get_chart(self, caller: Caller, desired: DesiredXApp, spec: XAppSpec) -> ChartFile | UploadedChart:
         if desired.chart is not None:
+            provenance = desired.chart.provenance
+            await self._signatures.check_uploaded(
+                desired.chart,
+                namespace=desired.namespace,
+                provenance=None if provenance is None else provenance.encode(),
+            )
             return desired.chart
         if spec.method == METHOD_REMOTE:
             return await self._fetch_remote_chart(caller, desired.form, spec)
@@ -245,7 +262,9 @@ class Deployer:
             archive = await self._archives.read(caller.client, spec.archive, namespace=desired.namespace)
         except ChartNotFound:
             raise invalid_file_part("is required, because the uploaded chart no longer exists: send it again") from None
-        return await self._charts.store_archive(archive.data)
+        file = await self._charts.store_archive(archive.data)
+        await self._signatures.check_uploaded(file, namespace=desired.namespace, provenance=archive.provenance)
+        return file
 
     async def _fetch_remote_chart(self, caller: Caller, form: Form, spec: XAppSpec) -> ChartFile:
         try:
@@ -254,7 +273,9 @@ class Deployer:
                 chart=spec.chart_name or "",
                 version=spec.chart_version or spec.version,
             )
-            return await self._charts.fetch(await self._charts.resolve(request))
+            chart = await self._charts.resolve(request)
+            await self._signatures.check_remote(chart)
+            return await self._charts.fetch(chart)
         except SourceUnavailable as error:
             # For the caller of a dry run the cause is a wrong url as often as an outage, so the response is not a 5xx.
             refusal = ChartSourceError(error.message, errors=error.errors)

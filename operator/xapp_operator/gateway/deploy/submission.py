@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
+from xapp_operator.api.chart_archive import PROVENANCE_MAX
 from xapp_operator.api.json import JsonObject
 from xapp_operator.charts.archives.archive_reader import ArchiveLimits
 from xapp_operator.charts.archives.inspection import inspect_archive
 from xapp_operator.config import Settings
-from xapp_operator.domain.control_characters import require_plain_values
+from xapp_operator.domain.control_characters import is_plain_text, require_plain_values
 from xapp_operator.domain.redaction import unmask
 from xapp_operator.domain.yaml_values import load_values
 from xapp_operator.errors import ChartInvalid, FieldError, FormInvalid, MalformedRequest, ValuesInvalid, XAppError
@@ -25,6 +26,9 @@ from xapp_operator.gateway.http.multipart import PartRule, ReceivedParts
 
 FILE_PART: Final = "file"
 VALUES_PART: Final = "values"
+PROVENANCE_PART: Final = "provenance"
+
+_SIGNED_MESSAGE: Final = "-----BEGIN PGP SIGNED MESSAGE-----"
 
 T = TypeVar("T")
 
@@ -44,6 +48,7 @@ def part_rules(settings: Settings) -> tuple[PartRule, ...]:
         PartRule(FORM_PART, settings.form_max_bytes),
         PartRule(FILE_PART, settings.chart_max_bytes, to_file=True),
         PartRule(VALUES_PART, settings.values_max_bytes, to_file=True),
+        PartRule(PROVENANCE_PART, PROVENANCE_MAX),
     )
 
 
@@ -71,6 +76,11 @@ async def validate_submission(
     valid_form = validate_form(form, settings=settings)
     if FILE_PART in parts.files and not valid_form.is_upload:
         raise invalid_file_part("cannot be combined with a remote chart: remove it, or use method 'Upload Chart'")
+    if PROVENANCE_PART in parts.data and FILE_PART not in parts.files:
+        message = (
+            "is the provenance file of an uploaded chart: send the chart as the part file with it, or leave it out"
+        )
+        raise FormInvalid.for_field(PROVENANCE_PART, message, subject=f"the part {PROVENANCE_PART}")
     values = chart = None
     if VALUES_PART in parts.files:
         read = partial(_load_values, parts.files[VALUES_PART], settings=settings, current=current_values or {})
@@ -79,6 +89,7 @@ async def validate_submission(
         chart = await _run_in_thread(
             threads, FILE_PART, partial(_read_uploaded_chart, parts.files[FILE_PART], settings=settings)
         )
+        chart = replace(chart, provenance=read_provenance(parts))
     return Submission(form=valid_form, values=values, chart=chart)
 
 
@@ -96,6 +107,25 @@ def read_form(parts: ReceivedParts) -> JsonObject:
             f"the part {FORM_PART} {message}", errors=(FieldError(FORM_PART, message), *parts.unexpected)
         )
     return decode_json_object(data, what=FORM_PART)
+
+
+def read_provenance(parts: ReceivedParts) -> str | None:
+    """Return the part provenance, or None if there is none.
+
+    Raises:
+        FormInvalid: when it is not a provenance file. Its signature is not checked here.
+    """
+    data = parts.data.get(PROVENANCE_PART)
+    if data is None:
+        return None
+    try:
+        found = data.decode()
+    except UnicodeDecodeError:
+        found = ""
+    if _SIGNED_MESSAGE not in found or not is_plain_text(found):
+        message = "is not a provenance file: send the .prov file that 'helm package --sign' has written"
+        raise FormInvalid.for_field(PROVENANCE_PART, message, subject=f"the part {PROVENANCE_PART}")
+    return found
 
 
 def require_chart_file(submission: Submission) -> None:

@@ -13,7 +13,14 @@ from xapp_operator.api.json import obj
 from xapp_operator.errors import NotFound
 from xapp_operator.gateway.catalog.records import build_xapp_entry
 from xapp_operator.gateway.deploy.forms import FORM_PART, read_namespace
-from xapp_operator.gateway.deploy.submission import FILE_PART, VALUES_PART, part_rules, read_form, validate_submission
+from xapp_operator.gateway.deploy.submission import (
+    FILE_PART,
+    PROVENANCE_PART,
+    VALUES_PART,
+    part_rules,
+    read_form,
+    validate_submission,
+)
 from xapp_operator.gateway.http.bodies import decode_json_object, read_json_object
 from xapp_operator.gateway.http.multipart import receive_parts
 from xapp_operator.gateway.http.openapi import (
@@ -70,6 +77,7 @@ _REQUEST_BODY: Final[dict[str, Any]] = {
                     FORM_PART: {"$ref": "#/components/schemas/DeploymentForm"},
                     FILE_PART: {**_BINARY, "description": "The chart archive (.tgz) for the method 'Upload Chart'."},
                     VALUES_PART: {**_BINARY, "description": "The values file (YAML)."},
+                    PROVENANCE_PART: {**_BINARY, "description": "The provenance file (.prov) of the chart archive."},
                 },
             },
             "encoding": {FORM_PART: {"contentType": "application/json"}},

@@ -20,6 +20,9 @@ LINES_COMPARED_MAX: Final = 2000
 
 CONTEXT_LINES: Final = 3
 NO_FILE: Final = "/dev/null"
+_LINE_BREAK: Final = "\n"
+_BETWEEN_OBJECTS: Final = "\0"
+"""YAML cannot contain it."""
 _KEY_BYTES: Final = 16
 _MASK_DIGEST_DIGITS: Final = 6
 
@@ -45,13 +48,14 @@ def _new_masking() -> MaskFactory:
 
 
 def _masked_objects(manifest: str, masking: MaskFactory, secrets: tuple[str, ...]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    found: dict[str, list[str]] = {}
     for document in mask_documents(manifest, make_mask=masking):
         if document.name and not document.is_hook:
-            shown = mask_text(document.text, secrets=secrets, make_mask=masking)
             # Blanks at the end mean nothing, and `helm template` removes those of the last object.
-            found[document.name] = found.get(document.name, "") + shown.strip("\n").rstrip() + "\n"
-    return found
+            found.setdefault(document.name, []).append(f"{document.text.strip(_LINE_BREAK).rstrip()}\n")
+    joined = _BETWEEN_OBJECTS.join("".join(texts) for texts in found.values())
+    shown = mask_text(joined, secrets=secrets, make_mask=masking).split(_BETWEEN_OBJECTS)
+    return dict(zip(found, shown, strict=True)) if found else {}
 
 
 def _object_diff(name: str, old: str | None, new: str | None) -> Iterator[str]:

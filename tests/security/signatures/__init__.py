@@ -1,0 +1,1 @@
+"""Threat: a chart that nobody trusted has made is installed."""

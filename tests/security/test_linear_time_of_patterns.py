@@ -1,0 +1,259 @@
+"""Threat: a text of some KB makes a regular expression run for minutes, and the event loop with it.
+
+Every regular expression of the package is tested. One that is added must get a row here.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from collections.abc import Mapping
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+import xapp_operator
+from tests.security.growth import assert_linear, repeat
+
+PACKAGE: Final = Path(xapp_operator.__file__).parent
+
+FOREIGN: Final[dict[str, tuple[str, ...]]] = {
+    "api.status_bounds._SURROGATE": ("\ud800",),
+    "charts.archives.archive_reader._PARSED_FILES": ("charts/", "a/charts/a/"),
+    "charts.archives.archive_reader._DRIVE_LETTER": ("c:",),
+    "charts.archives.inspection._ALIAS_PATTERN": ("a-",),
+    "charts.archives.inspection._KNOWN_DRAFT": ("http://json-schema.org/",),
+    "charts.archives.tar_reader._DECIMAL": ("1",),
+    "charts.chart_request._DIGEST_PATTERN": ("sha256:", "0"),
+    "charts.sources.oci_registry._NAME_PATTERN": ("a--", "a__", "a.a/"),
+    "charts.sources.oci_registry._TAG_PATTERN": ("a.",),
+    "charts.sources.oci_registry._STRICT_VERSION_PATTERN": ("1.", "1.2.3-"),
+    "charts.sources.oci_registry._DIGEST_PATTERN": ("sha256:0",),
+    "charts.sources.oci_registry._NEXT_LINK": ("<", "<a>", "<a>;", "<a> ", '<a>; rel="'),
+    "charts.sources.registry_auth._CHALLENGE_PART": ("a", 'a="', 'a="\\', "a =", "basic "),
+    "charts.sources.registry_auth._ESCAPED": ("\\", "\\a"),
+    "charts.versions._VERSION": ("1", "1.", "1.2.3-a.", "1.2.3+a-"),
+    "charts.versions._OPERAND_PARTS": ("1", "x.", "1-a.", "1+a."),
+    "charts.versions._COMPARISON": (" ", ">", "1", "~ ", "1-a."),
+    "charts.versions._SEPARATOR": (" ", ", ", ","),
+    "charts.versions._HYPHEN_RANGE": (" ", "1", "1-", "1 ", "1 - ", "1.1-a ", "v", "x.x-1."),
+    "domain.bounded_json._TOKEN": ('"', '"\\', '\\"', "[", '"a'),
+    "domain.control_characters._IN_NAME": ("\x00",),
+    "domain.control_characters._IN_NAME_RUN": ("\x00", "\x00a"),
+    "domain.control_characters._IN_TEXT": ("\x00",),
+    "domain.control_characters._LONE_SURROGATE": ("\ud800",),
+    "domain.naming._LABEL_VALUE": ("a-", "_"),
+    "domain.naming._NON_ALPHANUMERIC": ("-", "a-"),
+    "domain.secret_keys._WORD": ("A", "a", "Aa", "AAa"),
+    "domain.secret_keys._SECRET": ("private", "token", "tokeniz"),
+    "domain.secret_keys._SECRET_WORD": ("pass",),
+    "domain.secret_keys._KEY_128_BIT": ("0", "a"),
+    "domain.secret_keys._DESCRIPTIVE_WORD": ("name",),
+    "domain.text_secrets._HINT": ("pass", "key", "://", "Bearer "),
+    "domain.text_secrets._ASSIGNMENT": ("password", "a ", 'a"', "a=", "password: ", '"password" : '),
+    "domain.text_secrets._OPTION": ("--", "-", "--a", "--password ", "-u "),
+    "domain.text_secrets._USER_OPTION": ("-u ", "--user=", "--user "),
+    "domain.text_secrets._ONLY_OPTION": ("-", "--a"),
+    "domain.text_secrets._QUOTE": ('"', "\\"),
+    "domain.text_secrets._QUOTED": ('"\\', "\\", '"a'),
+    "domain.text_secrets._TO_LINE_END": ("a", " ", "\\"),
+    "domain.text_secrets._TO_QUOTE": ("a", '"', "\\"),
+    "domain.text_secrets._TO_SEPARATOR": ("a", ",", ";"),
+    "domain.text_secrets._TO_QUERY_END": ("a", "&"),
+    "domain.text_secrets._SCALAR": (" ", "|", "a"),
+    "domain.text_secrets._BLOCK_HEADER": ("|", "|1", " "),
+    "domain.text_secrets._LINE": ("a", " ", "\n"),
+    "domain.text_secrets._ITEM": ("- ", " "),
+    "domain.text_secrets._NAME_IN_VALUE": ("a", "a=", " "),
+    "domain.text_secrets._LINE_PREFIX": (" ", "- ", "export "),
+    "domain.text_secrets._PORT": ("1",),
+    "domain.text_secrets._REFERENCE": ("${", "$(", "a"),
+    "domain.text_secrets._AUTHORITY": ("://", "://a", "://a:", "://a:a@", "a:"),
+    "domain.text_secrets._WEBHOOK": ("https://hooks.", "https://hooks.slack.com/services/", "/"),
+    "domain.text_secrets._BEARER": ("Bearer ", "bearer a "),
+    "domain.text_secrets._BASIC": ("Basic ", "Basic a", "Basic ="),
+    "domain.text_secrets._TOKEN": ("a.", "eyJ", "eyJa.", "ghp_"),
+    "domain.text_secrets._PEM_BEGIN": ("-----BEGIN ", "-----BEGIN A PRIVATE KEY-----", "-"),
+    "domain.text_secrets._PEM_END": ("-----END ", "-----END A PRIVATE KEY-----", "-"),
+    "domain.yaml_scalars._DECIMAL_INTEGER": ("1", "+"),
+    "domain.yaml_scalars._PREFIXED_INTEGER": ("0", "0x0"),
+    "domain.yaml_scalars._FLOAT": ("1", "1.", "1e"),
+    "domain.yaml_scalars._LEADING_DOT_FLOAT": (".1", ".1_", "_1"),
+    "domain.yaml_scalars._TIMESTAMP": ("0", "2001-01-01 0", ":"),
+    "domain.yaml_values._UNSAFE_IN_YAML": ("\x7f",),
+    "gateway.auth.session_cookies._SEALED": ("gAAAA",),
+    "gateway.catalog.label_selector._TERM": ("a", " ", "!", "a in (", "a in (a,", "a=", "a "),
+    "gateway.catalog.xapp_sources._CHART_LABEL": ("a-", "a-1.0", "-1."),
+    "gateway.deploy.forms._NAMESPACE": ("a-",),
+    "gateway.deploy.forms._TOO_LARGE_MESSAGE": ("Too long: ", "may not be "),
+    "gateway.http.problems._PROXY_ROUTE": ("/api/", "/api/xapps/", "/api/xapps/a/a/", "/api/xapps/a/a/proxy/a/a"),
+    "gateway.http.query._INTEGER": ("1", "-"),
+    "gateway.http.query._NUMBER": ("1", "1."),
+    "gateway.proxy.headers._HEADER_NAME": ("a",),
+    "gateway.proxy.headers._CONTROL_CHARACTER": ("a", "\x01"),
+    "gateway.proxy.location_rewriter._ENCODED_DOT": ("%2e", "%2"),
+    "gateway.proxy.location_rewriter._NOT_VISIBLE_ASCII": (" ", "ä"),
+    "gateway.proxy.paths._CONTROL": ("\x01",),
+    "gateway.proxy.paths._NOT_VISIBLE_ASCII": (" ",),
+    "gateway.proxy.paths._BAD_ESCAPE": ("%", "%2", "%20"),
+    "gateway.repositories.browsing._TIME": ("2001-01-01T00:00:00.1", "0"),
+    "gateway.repositories.browsing._ICON_URL": ("https://", "a"),
+    "gateway.repositories.writes._USER_INFO": ("https://", "a", "https://a"),
+    "gateway.repositories.writes._CONTROL": ("\x01",),
+    "gateway.routes.discovery._PORT_NAME": ("a-",),
+    "gateway.routes.docs._EXPRESSIBLE_HOST": ("a.", "a-", "["),
+    "gateway.xapps.log_responses._TIMESTAMP": ("2001-01-01T00:00:00.1", "0"),
+    "gateway.xapps.log_responses._EVENT_ID": ("2001-01-01T00:00:00.000000000Z#1", "0"),
+    "gateway.xapps.log_responses._LINE_BREAKS": ("\r", "\r\n"),
+    "gateway.xapps.log_target._POD_NAME": ("a-",),
+    "gateway.xapps.log_target._RFC3339": ("2001-01-01T00:00:00.1", "0"),
+    "gateway.xapps.release_records._RELEASE_NAME": ("a-",),
+    "helm.engine._UNVERIFIED_RESOURCE": ("[", "[\n", "[a] ", "\n[a] a"),
+    "helm.error_rules._RELEASE_NOT_FOUND": ("release: not found",),
+    "helm.error_rules._EXECUTION_ERROR": ("execution error at (", "execution error in ()", "execution error at ()"),
+    "helm.error_rules._TEMPLATE_FAILURE": ('executing "', 'no template "', 'no template "" associated '),
+    "helm.error_rules._RECORD_STEP": ("create: failed to ",),
+    "helm.manifest._SEPARATOR": ("---", "--- ", "---\n"),
+    "helm.release_storage._SECRET_NAME": ("sh.helm.release.v1.a", ".v1"),
+    "helm.release_storage._JSON_STRING": ('"', '"\\', '\\"'),
+    "helm.runner._GO_RUNTIME_CRASH": ("\nSIG", "SIGA", "\nfatal error:"),
+    "helm.schema_errors._CHART_LINE": ("a", "a-"),
+    "helm.schema_errors._VIOLATION_LINE": (" ", "- at '", "- at '\\'", "- at '': "),
+    "helm.schema_errors._QUOTED": ("'", "'\\", "\\'"),
+    "helm.schema_errors._LEADING_VALUE": ("'", "'\\'", "a", "a does not match pattern "),
+    "helm.schema_errors._FORMAT_CAUSE": ("is not valid ", "is not valid a: "),
+    "helm.schema_errors._BOUND_MESSAGE": ("a: got ", "a: got a, want "),
+    "helm.stderr._ERROR": ("Error: ", "\nError: "),
+    "helm.stderr._STEP_PREFIX": ("UPGRADE FAILED: ",),
+    "helm.stderr._LOG_LINE": ("level=", 'level=A msg="', 'level=A msg="\\"', "level=A msg=a"),
+    "helm.stderr._DELETE_ERROR": ('msg="uninstall: Failed to delete release" error="[', '"', '\\"'),
+    "helm.stderr._GO_ESCAPE": ("\\", "\\a"),
+    "helm.stderr._LOCAL_PATH": ("/", "/a", "/a/", "/a+", "@/"),
+    "helm.stderr._INVALID_VALUE": (
+        *("Invalid value: ", 'Invalid value: "', 'Invalid value: "\\"', "Invalid value: {", "Invalid value: {}"),
+        *("Invalid value: [", "Invalid value: []", "Invalid value: {: ", "Duplicate value: a"),
+    ),
+    "kube.transport._TOKEN_PATTERN": ("a",),
+    "label_sets.LABEL_KEY": ("a.", "a/", "a-"),
+    "label_sets.LABEL_VALUE": ("a.", "a-"),
+}
+"""Regular expressions over text from outside, with what is repeated to make them slow."""
+
+OWN_TEXT: Final = {
+    "gateway.http.problems._CAMEL_CASE_BOUNDARY": "names of our own error classes",
+    "reconcile.reconciler._WORD_START": "names of our own actions",
+    "helm.error_rules._ERROR_RULES": "helm's error cut to MESSAGE_MAX_CHARACTERS; tested as error_from_stderr",
+}
+IN_FUNCTIONS: Final = {
+    "api.rules.pattern_rule": "patterns of our own resource definitions, over fields of bounded length",
+    "api.rules.parse_duration": "after a rule of at most 32 characters has matched",
+    "gateway.xapps.events.__init__": "names of Kubernetes objects, at most 253 characters, escaped",
+    "gateway.xapps.events._created_name_patterns": "names of Kubernetes objects, escaped",
+    "gateway.xapps.pods.read_pods": "names of Kubernetes objects, escaped",
+    "gateway.xapps.pods._list_cron_job_pods": "names of Kubernetes objects, escaped",
+}
+"""Functions that compile a regular expression themselves, and why their text is bounded."""
+
+GENERIC_UNITS: Final = ("a", "0", " ", "\n", '"', "\\", "'", "(", "[", "{", ":", "-", ".", "/", "a a", "aA", "0-", "a.")
+PREFIXES: Final = ("", "a", "0")
+
+
+@cache
+def modules_with_patterns() -> Mapping[str, ast.Module]:
+    found: dict[str, ast.Module] = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        source = path.read_text(encoding="utf-8")
+        if "re." in source:
+            name = ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__")
+            found[name] = ast.parse(source)
+    return found
+
+
+def uses_re(node: ast.AST) -> bool:
+    calls = {"compile", "search", "match", "fullmatch", "findall", "finditer", "sub", "subn", "split", "escape"}
+    return any(
+        isinstance(each, ast.Attribute)
+        and isinstance(each.value, ast.Name)
+        and each.value.id == "re"
+        and each.attr in calls
+        for each in ast.walk(node)
+    )
+
+
+def found_patterns() -> tuple[set[str], set[str]]:
+    """Return the constants, and the functions, that make a regular expression."""
+    constants: set[str] = set()
+    functions: set[str] = set()
+    for module, tree in modules_with_patterns().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and uses_re(node):
+                functions.add(f"{module}.{node.name}")
+        for node in tree.body:
+            targets = node.targets if isinstance(node, ast.Assign) else []
+            targets += [node.target] if isinstance(node, ast.AnnAssign) else []
+            if uses_re(node):
+                constants |= {f"{module}.{each.id}" for each in targets if isinstance(each, ast.Name)}
+    return constants, functions
+
+
+def methods_used(name: str) -> set[str]:
+    module, _, constant = name.rpartition(".")
+    tree = modules_with_patterns()[module]
+    used = {
+        each.attr
+        for each in ast.walk(tree)
+        if isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name) and each.value.id == constant
+    }
+    return used & {"search", "match", "fullmatch", "finditer", "findall", "sub", "split"} or {"finditer"}
+
+
+_SHORTCUT: Final[dict[str, Any]] = {"lengths": (4096, 16_384, 65_536), "enough_seconds": 0.5e-3}
+"""A search in quadratic time takes more than ten times as long for the shortest of these lengths."""
+
+
+def test_every_regular_expression_is_in_a_table() -> None:
+    constants, functions = found_patterns()
+    assert constants == FOREIGN.keys() | OWN_TEXT.keys()
+    assert functions == IN_FUNCTIONS.keys()
+
+
+@pytest.mark.parametrize("source", ["from re import compile", "from re import compile as c", "import re as r"])
+def test_re_is_used_by_its_own_name_only(source: str) -> None:
+    assert imports_re_otherwise(ast.parse(source))
+    assert not [module for module, tree in modules_with_patterns().items() if imports_re_otherwise(tree)]
+
+
+def imports_re_otherwise(tree: ast.Module) -> bool:
+    return any(
+        (isinstance(each, ast.ImportFrom) and each.module == "re")
+        or (isinstance(each, ast.Import) and any(name.name == "re" and name.asname for name in each.names))
+        for each in ast.walk(tree)
+    )
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_a_regular_expression_takes_linear_time(name: str) -> None:
+    module, _, constant = name.rpartition(".")
+    pattern = getattr(importlib.import_module(f"xapp_operator.{module}"), constant)
+    own = FOREIGN[name]
+    units = dict.fromkeys((*own, *GENERIC_UNITS))
+    for method in sorted(methods_used(name)):
+        for prefix in dict.fromkeys((*PREFIXES, *own)):
+            for unit in units:
+                make = repeat(prefix, unit, "\x00")
+                what = f"{name}.{method} of {prefix!r} and {unit!r} again and again"
+                assert_linear(partial(run, pattern, method), make, what=what, **_SHORTCUT)
+
+
+def run(pattern: re.Pattern[str] | re.Pattern[bytes], method: str, text: str) -> None:
+    subject = text.encode("utf-8", "surrogatepass") if isinstance(pattern.pattern, bytes) else text
+    if method in {"finditer", "findall"}:
+        for _ in pattern.finditer(subject):  # type: ignore[arg-type]
+            pass
+    elif method == "sub":
+        pattern.sub(subject[:0], subject)  # type: ignore[arg-type]
+    else:
+        getattr(pattern, method)(subject)
