@@ -7,6 +7,8 @@ remedy ever uninstalls a release that once was deployed. The reconciler writes n
     deleting, the release is the XApp's own                     Uninstall (without hooks in a terminating namespace)
     deleting with the namespace, the release record is gone     DeleteOrphans
     spec.suspend                                                Wait
+    the releases of the namespace are not known                 Wait, stalled without permission; deleting: also Wait,
+                                                                but not with Orphan or with the namespace
     a helm process works on the release                         Wait
     pending-*, no helm process works on it any more             Unlock
     uninstalling, left behind                                   Uninstall without hooks

@@ -43,7 +43,7 @@ from xapp_operator.domain.plan_input import (
     PastRevision,
     PlanInput,
 )
-from xapp_operator.errors import ChartNotFound, SourceUnavailable, ValuesNotFound
+from xapp_operator.errors import AccessDenied, ApiUnavailable, ChartNotFound, SourceUnavailable, ValuesNotFound
 
 DEPLOYED_ALREADY = release(earlier=DEPLOYED_BEFORE)
 HELD_OLD = release(revision=3, digests=OLD, earlier=DEPLOYED_BEFORE)
@@ -239,6 +239,39 @@ DEPENDENCIES = [
         Rollback(1, hold=True),
     ),
 ]
+
+DENIED = {"releases_unavailable": AccessDenied("the RoleBinding is missing")}
+RELEASES_UNAVAILABLE = [
+    case("denied", plan_input(observed=DENIED), wait(Reason.ACCESS_DENIED, stalled=True)),
+    case(
+        "not-listed-yet",
+        plan_input(observed={"releases_unavailable": ApiUnavailable("away")}),
+        wait(Reason.PROGRESSING),
+    ),
+    case("suspended", plan_input(observed=DENIED, wanted=spec(suspend=True)), wait(Reason.SUSPENDED)),
+    case(
+        "rollback-to",
+        plan_input(observed=DENIED, requests=AnnotationRequests(rollback_to=1)),
+        wait(Reason.ACCESS_DENIED, stalled=True),
+    ),
+    case("deleting", plan_input(observed=DENIED, deleting=True), wait(Reason.ACCESS_DENIED, stalled=True)),
+    case("deleting-orphan", plan_input(observed=DENIED, deleting=True, wanted=spec(orphan=True)), Nothing()),
+    case(
+        "deleting-with-the-namespace",
+        plan_input(observed=DENIED, deleting=True, terminating=True),
+        DeleteOrphans(),
+    ),
+    case(
+        "deleted-with-the-namespace",
+        plan_input(observed={**DENIED, "orphans_deleted": True}, deleting=True, terminating=True),
+        Nothing(),
+    ),
+]
+
+
+@pytest.mark.parametrize(("inputs", "expected"), RELEASES_UNAVAILABLE)
+def test_nothing_is_done_while_the_releases_are_not_known(inputs: PlanInput, expected: Action) -> None:
+    assert without_message(plan(inputs)) == expected
 
 
 @pytest.mark.parametrize(("inputs", "expected"), ROLLBACK_AND_HOLD)
