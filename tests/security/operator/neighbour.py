@@ -29,9 +29,12 @@ class Neighbour:
         self._deploy("alone", seconds=60)
         self._leases.append(self._lease())
 
-    def check_ready_in_time(self, name: str = "during") -> None:
-        """Deploy one XApp, which must become Ready in time, while the same process stays the leader."""
-        self._deploy(name, seconds=READY_SECONDS + self.measured["alone"])
+    def check_ready_in_time(self, name: str = "during", *, repository: str | None = None) -> None:
+        """Deploy one XApp, which must become Ready in time, while the same process stays the leader.
+
+        Its chart comes from the repository at that address, or else from an upload.
+        """
+        self._deploy(name, seconds=READY_SECONDS + self.measured["alone"], repository=repository)
         assert self._lease() == self._leases[0], "the operator lost its Lease"
         self.measured["operator MiB"] = self.operator_memory() / MIB
 
@@ -39,9 +42,14 @@ class Neighbour:
         """Return the resident memory of the operator, without its helm processes, in bytes."""
         return resident_bytes(self.operator.pid)
 
-    def _deploy(self, name: str, *, seconds: float) -> None:
+    def _deploy(self, name: str, *, seconds: float, repository: str | None = None) -> None:
         began = time.monotonic()
-        self.xapps.apply(self.xapps.uploaded_manifest(name, workload_chart()))
+        manifest = (
+            self.xapps.uploaded_manifest(name, workload_chart())
+            if repository is None
+            else self.xapps.remote_manifest(name, url=repository, chart="workload")
+        )
+        self.xapps.apply(manifest)
         self.xapps.wait_ready(name, seconds=seconds)
         self.measured[name] = round(time.monotonic() - began, 2)
 
