@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Final
 
 RESERVED_SLOTS: Final = 2
@@ -94,11 +94,13 @@ class FairSlots:
             granted = waiters.popleft()
             if waiters:
                 self._waiting[key] = waiters  # at the end: the next key comes first
-            self._held[key] += 1
-            granted.set_result(None)
+            if not granted.done():  # cancelled, and its waiter has not been told yet
+                self._held[key] += 1
+                granted.set_result(None)
 
     def _remove_waiter(self, key: str, waiter: asyncio.Future[None]) -> None:
-        waiters = self._waiting[key]
-        waiters.remove(waiter)
+        waiters = self._waiting.get(key, deque())
+        with suppress(ValueError):  # `_grant` has removed it
+            waiters.remove(waiter)
         if not waiters:
-            del self._waiting[key]
+            self._waiting.pop(key, None)

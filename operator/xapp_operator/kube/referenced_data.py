@@ -53,6 +53,25 @@ class StoredArchive:
     declared_version: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ValuesFile:
+    """A values file as it was read, and what it is called in errors."""
+
+    data: bytes
+    label: str
+    max_bytes: int
+
+    def parse(self) -> JsonObject:
+        """Return the values; takes a second for a large file.
+
+        Raises:
+            ValuesInvalid: when this is not a values file of at most `max_bytes`.
+        """
+        values = load_values(self.data, source=self.label, max_bytes=self.max_bytes)
+        require_plain_values(values, source=f"{self.label}: values")
+        return values
+
+
 class ValuesFileReader:
     """Reads the values files of one XApp, of which each and all together are bounded."""
 
@@ -64,25 +83,22 @@ class ValuesFileReader:
         self._total_max_bytes = settings.values_from_max_bytes
         self._read_bytes = 0
 
-    async def read(self, source: ValuesRef) -> JsonObject:
-        """Return the values that `source` refers to; an empty object when it is optional and missing.
+    async def read(self, source: ValuesRef) -> ValuesFile:
+        """Return the file that `source` refers to; an empty one when it is optional and missing.
 
         Raises:
             ValuesNotFound: when the object or its key is missing.
-            ValuesInvalid: when the content is not a values file, or is too long.
+            ValuesInvalid: when all files together are too long.
             KubeError: when the client cannot read the object.
         """
-        data = await self._read_data(source)
-        if data is None:
-            return {}
+        data = await self._read_data(source) or b""
         self._read_bytes += len(data)
         if self._read_bytes > self._total_max_bytes:
             raise ValuesInvalid(
                 f"the values files in valuesFrom have more than {format_bytes(self._total_max_bytes)} together. "
                 "Remove what the chart does not need."
             )
-        label = f"key {source.key} of {source.kind} {source.name}"
-        return await asyncio.to_thread(_load_plain_values, data, label, self._file_max_bytes)
+        return ValuesFile(data, f"key {source.key} of {source.kind} {source.name}", self._file_max_bytes)
 
     async def _read_data(self, source: ValuesRef) -> bytes | None:
         name = f"{source.kind} {source.name}"
@@ -103,12 +119,6 @@ class ValuesFileReader:
             return base64.b64decode(content, validate=True) if source.kind == "Secret" else content.encode()
         except binascii.Error:
             raise ValuesInvalid(f"key {source.key} of {name} is not base64. Write it again.") from None
-
-
-def _load_plain_values(data: bytes, label: str, max_bytes: int) -> JsonObject:
-    values = load_values(data, source=label, max_bytes=max_bytes)
-    require_plain_values(values, source=f"{label}: values")
-    return values
 
 
 def archive_reference(archive: ArchiveSource | None) -> ArchiveReference:

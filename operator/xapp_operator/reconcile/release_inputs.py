@@ -26,7 +26,7 @@ from xapp_operator.domain.plan_input import Digests
 from xapp_operator.domain.redaction import long_texts, secret_texts
 from xapp_operator.domain.values import advertise_address_layer, merge_values, values_digest
 from xapp_operator.domain.yaml_values import dump_values
-from xapp_operator.errors import ChartInvalid, FormInvalid, SignatureInvalid
+from xapp_operator.errors import ChartInvalid, FormInvalid, SignatureInvalid, ValuesInvalid
 from xapp_operator.kube.advertise_address import AdvertiseAddress
 from xapp_operator.kube.referenced_data import (
     ArchiveReference,
@@ -111,7 +111,9 @@ class ReleaseInputsResolver:
         self._advertise_address = advertise_address
         self._values_slots = FairSlots(VALUES_AT_ONCE)
         self._archives: dict[NamespacedName, _KnownArchive] = {}
-        self._digests: dict[NamespacedName, tuple[Hashable, Digests]] = {}  # with what they were resolved from
+        self._digests: dict[
+            NamespacedName, tuple[Hashable, Digests | ValuesInvalid]
+        ] = {}  # with what they were resolved from
 
     def forget(self, key: NamespacedName) -> None:
         self._archives.pop(key, None)
@@ -134,12 +136,19 @@ class ReleaseInputsResolver:
         cache_key = (xapp.metadata.uid, xapp.metadata.generation, chart_digest, versions)
         cached = self._digests.get(xapp.key)
         if cached is not None and cached[0] == cache_key:
+            if isinstance(cached[1], ValuesInvalid):
+                raise cached[1].with_traceback(None)
             return cached[1]
         address = self._advertise_address.configured
         lowest = None if address is None else self._advertise_layer((await self._load_chart(xapp)).info, address)
-        async with self._values_slots.slot(xapp.metadata.namespace):
-            layers = await self._load_values_from(xapp)
-            digest = await asyncio.to_thread(_digest, lowest, layers, xapp.spec.user_values)
+        try:
+            async with self._values_slots.slot(xapp.metadata.namespace):
+                layers = await self._load_values_from(xapp)
+                digest = await asyncio.to_thread(_digest, lowest, layers, xapp.spec.user_values)
+        except ValuesInvalid as error:
+            if None not in versions:  # otherwise nobody tells when the files change
+                self._digests[xapp.key] = (cache_key, error)
+            raise
         digests = Digests(chart_digest[:DIGEST_LENGTH], digest[:DIGEST_LENGTH])
         self._digests[xapp.key] = (cache_key, digests)
         return digests
@@ -268,7 +277,8 @@ class ReleaseInputsResolver:
         reader = ValuesFileReader(
             self._impersonation.client_for(xapp), self._settings, namespace=xapp.metadata.namespace
         )
-        return [await reader.read(source) for source in xapp.spec.values_from]
+        files = [await reader.read(source) for source in xapp.spec.values_from]
+        return [await asyncio.to_thread(file.parse) for file in files]
 
 
 def _digest(lowest: JsonObject | None, layers: Sequence[JsonObject], user_values: JsonObject) -> str:

@@ -43,7 +43,7 @@ def test_large_values_files_do_not_delay_another_namespace(xapps: XAppClient, ne
         }
         xapps.kubectl("create", "-f", "-", input=json.dumps(secret))
     sources = [{"kind": "Secret", "name": f"large{at}", "key": "values.yaml"} for at in range(SECRETS)]
-    names = [f"large{at}" for at in range(20)]
+    names = [f"large{at}" for at in range(10)]
     archive = chart_archive()
     manifests = [xapps.uploaded_manifest(name, archive, valuesFrom=sources) for name in names]
     xapps.apply({"apiVersion": "v1", "kind": "List", "items": manifests})

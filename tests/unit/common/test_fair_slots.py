@@ -89,3 +89,30 @@ def test_every_waiter_gets_a_slot_and_no_bound_is_exceeded(capacity: int, keys: 
 
     asyncio.run(run())
     assert slots.in_use == 0
+
+
+async def test_a_slot_is_not_granted_to_a_waiter_that_was_cancelled_a_moment_ago() -> None:
+    slots = FairSlots(1)
+    await slots.acquire("a")
+    cancelled, next_one = (asyncio.create_task(slots.acquire(key)) for key in ("b", "c"))
+    await asyncio.sleep(0)
+    cancelled.cancel()
+    slots.release("a")  # before b knows that it is cancelled
+    await asyncio.wait_for(next_one, 60)
+    await asyncio.gather(cancelled, return_exceptions=True)
+    assert cancelled.cancelled()
+    slots.release("c")
+    assert slots.in_use == 0
+
+
+async def test_a_waiter_that_is_cancelled_leaves_no_trace_where_another_of_its_key_waits() -> None:
+    slots = FairSlots(1)
+    await slots.acquire("a")
+    cancelled, next_one = (asyncio.create_task(slots.acquire("b")) for _ in range(2))
+    await asyncio.sleep(0)
+    cancelled.cancel()
+    slots.release("a")
+    await asyncio.wait_for(next_one, 60)
+    await asyncio.gather(cancelled, return_exceptions=True)
+    slots.release("b")
+    assert slots.in_use == 0

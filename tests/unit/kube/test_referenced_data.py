@@ -57,7 +57,7 @@ async def _values(
 ) -> object:
     source = ValuesRef(kind=kind, name=name, key=key, optional=optional)
     settings = Settings(values_max_bytes=1024, values_from_max_bytes=1500)
-    return await ValuesFileReader(kube, settings, namespace="ns").read(source)
+    return (await ValuesFileReader(kube, settings, namespace="ns").read(source)).parse()
 
 
 async def test_values_come_from_secrets_and_config_maps(kube: KubeClient) -> None:
@@ -122,3 +122,10 @@ async def test_missing_or_malformed_archive_names_the_object(kube: KubeClient, n
 async def test_archive_without_a_reference_is_refused(kube: KubeClient) -> None:
     with pytest.raises(FormInvalid, match="names no"):
         await read_archive(kube, None, namespace="ns")
+
+
+async def test_values_files_are_bounded_together(kube: KubeClient) -> None:
+    reader = ValuesFileReader(kube, Settings(values_from_max_bytes=1024), namespace="ns")
+    source = ValuesRef(kind="Secret", name="values", key="values.yaml")
+    with pytest.raises(ValuesInvalid, match="more than 1,024 bytes together"):
+        [await reader.read(source) for _ in range(1024)]

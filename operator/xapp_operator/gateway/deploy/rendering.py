@@ -14,6 +14,7 @@ from typing import Final
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.models import XAppSpec
 from xapp_operator.charts.archives.chart_info import ChartInfo
+from xapp_operator.common.fair_slots import FairSlots
 from xapp_operator.config import Settings
 from xapp_operator.domain.redaction import redact, secret_texts
 from xapp_operator.domain.values import advertise_address_layer, merge_values
@@ -23,7 +24,10 @@ from xapp_operator.helm.manifest_masking import mask_manifest, mask_notes
 from xapp_operator.helm.requests import TemplateRequest
 from xapp_operator.kube.advertise_address import AdvertiseAddress
 from xapp_operator.kube.client import KubeClient
-from xapp_operator.kube.referenced_data import ValuesFileReader
+from xapp_operator.kube.referenced_data import ValuesFile, ValuesFileReader
+
+VALUES_AT_ONCE: Final = 4
+"""Requests whose values files are read and merged at the same time, shared fairly by namespace."""
 
 EXTERNAL_SCHEMA_WARNING: Final = (
     "the values were not checked, because the chart's schema refers to a document outside the chart"
@@ -76,6 +80,7 @@ class ChartRenderer:
         self._kube = kube
         self._engine = engine
         self._advertise_address = advertise_address
+        self._values_slots = FairSlots(VALUES_AT_ONCE)
 
     async def render(
         self,
@@ -103,9 +108,10 @@ class ChartRenderer:
             ChartInvalid: when the chart cannot be rendered.
             ValuesInvalid: when its schema rejects the values.
         """
-        layers, unread_warnings = await self._read_values_from(client, spec)
-        layers.insert(0, await self._advertise_address_layer(info))
-        values = await asyncio.to_thread(merge_values, *layers, spec.user_values)
+        address_layer = await self._advertise_address_layer(info)
+        async with self._values_slots.slot(spec.namespace):
+            layers, unread_warnings = await self._read_values_from(client, spec)
+            values = await asyncio.to_thread(merge_values, address_layer, *layers, spec.user_values)
         version, api_versions = await asyncio.gather(self._kube.server_version(), self._kube.discovery.api_versions())
         rendered = await self._engine.template(
             TemplateRequest(
@@ -141,16 +147,16 @@ class ChartRenderer:
         )
 
     async def _read_values_from(self, client: KubeClient, spec: XAppSpec) -> tuple[list[JsonObject], list[str]]:
-        layers: list[JsonObject] = []
+        files: list[ValuesFile] = []
         warnings: list[str] = []
         reader = ValuesFileReader(client, self._settings, namespace=spec.namespace)
         for source in spec.values_from or ():
             try:
-                layers.append(await reader.read(source))
+                files.append(await reader.read(source))
             except (KubeError, ValuesNotFound):
                 if not source.optional:
                     warnings.append(f"{source.kind} {source.name} in valuesFrom could not be read and was left out")
-        return layers, warnings
+        return [await asyncio.to_thread(file.parse) for file in files], warnings
 
 
 def _schema_warnings(info: ChartInfo, *, complete: bool) -> tuple[str, ...]:
