@@ -5,7 +5,7 @@ import tarfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 _LAYER_MEDIA_TYPES = ("vnd.oci.image.layer", "vnd.docker.image.rootfs.diff")
 
@@ -38,13 +38,27 @@ def visit_files(archive: Path, visit: Visitor) -> None:
 
 
 def _layer_digests(image: tarfile.TarFile) -> list[str]:
-    (manifest,) = _read_json(image, "index.json")["manifests"]
-    layers = _read_json(image, f"blobs/{manifest['digest'].replace(':', '/')}")["layers"]
-    return [each["digest"] for each in layers if any(name in each["mediaType"] for name in _LAYER_MEDIA_TYPES)]
+    """Return the layers of the first image in the archive. Docker may add attestations, and an index in the index."""
+    manifest = _find_manifest(image, _read_json(image, "index.json"))
+    if manifest is None:
+        raise ValueError("the archive contains no image")
+    return [each["digest"] for each in manifest if any(name in each["mediaType"] for name in _LAYER_MEDIA_TYPES)]
 
 
-def _read_json(image: tarfile.TarFile, name: str) -> dict[str, list[dict[str, str]]]:
+def _find_manifest(image: tarfile.TarFile, document: dict[str, Any]) -> list[dict[str, Any]] | None:
+    if "layers" in document:
+        layers: list[dict[str, Any]] = document["layers"]
+        return layers
+    for descriptor in document["manifests"]:
+        if "vnd.docker.reference.type" not in descriptor.get("annotations", {}):
+            found = _find_manifest(image, _read_json(image, f"blobs/{descriptor['digest'].replace(':', '/')}"))
+            if found is not None:
+                return found
+    return None
+
+
+def _read_json(image: tarfile.TarFile, name: str) -> dict[str, Any]:
     file = image.extractfile(name)
     assert file is not None
-    content: dict[str, list[dict[str, str]]] = json.load(file)
+    content: dict[str, Any] = json.load(file)
     return content

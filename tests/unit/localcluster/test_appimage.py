@@ -1,7 +1,10 @@
 """The layers of the image are built once, reproducibly, and need nothing of the machine."""
 
 import base64
+import gzip
 import hashlib
+import io
+import json
 import os
 import sys
 import tarfile
@@ -12,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.localcluster.appimage.archive import visit_files
 from tests.localcluster.appimage.errors import ImageFailed
 from tests.localcluster.appimage.interpreter import HOME, Interpreter
 from tests.localcluster.appimage.layer_cache import LayerCache, cache_key, file_digests
@@ -155,6 +159,40 @@ def test_authorities_that_the_machine_added_to_certifi_are_left_out(
     bundle.write_bytes(own + original)
     with pytest.raises(ImageFailed, match="not as its wheel had it"):
         copy_locked_packages(tmp_path, tmp_path / "copied")
+
+
+def test_an_archive_of_docker_with_an_index_and_attestations_is_read(tmp_path: Path) -> None:
+    layer = gzip.compress(write_layer(tmp_path / "layer", [LayerEntry("/file", b"content")]).tar.read_bytes())
+    blobs = {digest_of(layer): layer}
+
+    def add(document: object) -> str:
+        blob = json.dumps(document).encode()
+        blobs[digest_of(blob)] = blob
+        return digest_of(blob)
+
+    layer_type = "application/vnd.oci.image.layer.v1.tar+gzip"
+    manifest = add({"layers": [{"mediaType": layer_type, "digest": digest_of(layer)}]})
+    statement = add({"layers": [{"mediaType": "application/vnd.in-toto+json", "digest": digest_of(b"x")}]})
+    attestation = {"digest": statement, "annotations": {"vnd.docker.reference.type": "attestation-manifest"}}
+    index = add({"manifests": [attestation, {"digest": manifest}]})
+    files = {f"blobs/{name.replace(':', '/')}": blob for name, blob in blobs.items()}
+    files["index.json"] = json.dumps({"manifests": [{"digest": index}]}).encode()
+    with tarfile.open(tmp_path / "saved.tar", "w") as tar:
+        for name, blob in files.items():
+            item = tarfile.TarInfo(name)
+            item.size = len(blob)
+            tar.addfile(item, io.BytesIO(blob))
+
+    found: dict[str, bytes] = {}
+    visit_files(
+        tmp_path / "saved.tar", lambda file, content: found.update({file.path: content.read() if content else b""})
+    )
+    assert found == {"file": b"content"}
+
+
+def digest_of(blob: bytes) -> str:
+    """Return the digest of a blob."""
+    return f"sha256:{hashlib.sha256(blob).hexdigest()}"
 
 
 def sha256(content: bytes) -> str:
