@@ -317,6 +317,34 @@ def test_attempts_with_a_stolen_token_are_refused(accounts: Accounts, account: s
     refused(accounts, account, "get", "pods", f"--as=system:serviceaccount:{SYSTEM_NAMESPACE}:xapp-operator", *other)
 
 
+def test_the_gateway_cannot_have_a_token_put_into_its_secret(accounts: Accounts) -> None:
+    policy = ("-f", str(BASE / "session-secret-policy.yaml"))
+    annotations = {"kubernetes.io/service-account.name": "xapp-operator"}
+    metadata = {"name": "xapp-gateway-session", "namespace": SYSTEM_NAMESPACE, "annotations": annotations}
+    token_secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata}
+    token_secret["type"] = "kubernetes.io/service-account-token"
+    create = ("create", "--dry-run=server", "-f", "-")
+    assert "created" in accounts.kubectl("xapp-gateway", *create, body=token_secret), "RBAC alone allows it"
+    accounts.cluster.kubectl("apply", "--server-side", *policy)
+    try:
+
+        def is_refused() -> bool:
+            try:
+                accounts.kubectl("xapp-gateway", *create, body=token_secret)
+            except KubectlFailed as error:
+                return "must have the type xapp-operator.io/session-keys" in str(error)
+            return False
+
+        wait_until(is_refused, timeout=60, what="the policy")
+        right_type = {**token_secret, "type": "xapp-operator.io/session-keys"}
+        assert "created" in accounts.kubectl("xapp-gateway", *create, body=right_type)
+        other = {**token_secret, "metadata": {**metadata, "name": "token"}}
+        assert "created" in accounts.kubectl("xapp-gateway", *create, body=other)
+        refused(accounts, "xapp-gateway", "get", "secret", "token", "-n", SYSTEM_NAMESPACE)
+    finally:
+        accounts.cluster.kubectl("delete", *policy)
+
+
 def test_the_operator_acts_as_the_deployer_in_a_prepared_namespace_only(accounts: Accounts) -> None:
     deployer = f"--as=system:serviceaccount:{accounts.prepared}:xapp-deployer"
     wait_until(
