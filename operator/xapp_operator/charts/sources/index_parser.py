@@ -13,7 +13,16 @@ from collections.abc import Iterator
 from typing import IO, Final, TypeAlias
 
 import yaml
-from yaml.events import AliasEvent, Event, MappingStartEvent, ScalarEvent, SequenceStartEvent, StreamEndEvent
+from yaml.events import (
+    AliasEvent,
+    CollectionEndEvent,
+    CollectionStartEvent,
+    Event,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceStartEvent,
+    StreamEndEvent,
+)
 
 from xapp_operator.charts.versions import SemanticVersion, parse_version
 from xapp_operator.common.bounded_stream import BoundedStream
@@ -21,6 +30,8 @@ from xapp_operator.domain.yaml_events import YamlReader
 
 MAX_ENTRIES: Final = 100_000
 """Charts and versions in one index; the largest public repositories have a third of it."""
+MAX_DEPTH: Final = 100
+"""Levels inside a value that is not read."""
 MAX_NAME_LENGTH: Final = 253  # of spec.chartName
 BATCH_VERSIONS: Final = 128
 """Versions that one batch holds at most, so that whoever decodes it is never busy for long."""
@@ -155,6 +166,15 @@ class _IndexParser(YamlReader):
             else:
                 self.skip(event)
         return first
+
+    def skip(self, event: Event) -> None:
+        """Read on to the end of the value that `event` begins; libyaml takes quadratic time in the depth."""
+        depth = int(isinstance(event, CollectionStartEvent))
+        while depth:
+            inner = self.next_event()
+            depth += isinstance(inner, CollectionStartEvent) - isinstance(inner, CollectionEndEvent)
+            if depth > MAX_DEPTH:
+                raise IndexRefused(f"it is nested more than {MAX_DEPTH} levels deep")
 
     def _count_entry(self) -> None:
         self._entries += 1

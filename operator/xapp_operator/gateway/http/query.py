@@ -6,6 +6,7 @@ An unknown parameter is refused: with a misspelt `dryRun`, the request would do 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection
 from difflib import get_close_matches
 from typing import Final
@@ -110,8 +111,14 @@ class StrictQuery:
         return value
 
 
+NAME_COMPARED_MAX: Final = 64
+"""Characters of a name that is compared with known names."""
+
+
 def suggest_name(name: str, known: Collection[str]) -> str:
     """Return `": did you mean 'x'?"` if `known` has a name like `name`, else an empty string."""
+    if len(name) > NAME_COMPARED_MAX:
+        return ""
     found = get_close_matches(name, known, n=1) or [word for word in known if word.lower() == name.lower()]
     return f": did you mean {found[0]!r}?" if found else ""
 
@@ -119,11 +126,12 @@ def suggest_name(name: str, known: Collection[str]) -> str:
 def _parameter_names_error(pairs: list[tuple[str, str]], known: Collection[str]) -> MalformedRequest:
     errors: list[FieldError] = []
     names = [name for name, _ in pairs]
-    for name in dict.fromkeys(names):
+    counts = Counter(names)
+    for name in counts:
         if name not in known:
             hint, names_known = suggest_name(name, known) or ":", ", ".join(known) or "none"
             errors.append(FieldError(name, f"is not a parameter here{hint} known parameters are {names_known}"))
-        elif names.count(name) > 1:
+        elif counts[name] > 1:
             errors.append(FieldError(name, "is given more than once: send it once"))
     first = errors[0]
     return MalformedRequest(f"{quote_input(first.field)} {first.message}", errors=tuple(errors))

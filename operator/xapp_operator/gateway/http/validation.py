@@ -65,7 +65,7 @@ def field_errors(
     hidden: Collection[str] = (),
     pattern_rules: Mapping[str, str] | None = None,
 ) -> Iterator[FieldError]:
-    """Yield an error for each field that pydantic rejects.
+    """Yield an error for each field that pydantic rejects, at most FIELD_ERRORS_MAX.
 
     Args:
         error: what `model` raised.
@@ -78,7 +78,7 @@ def field_errors(
     known = [name for name in fields if name not in hidden]
     errors = error.errors(include_url=False, include_input=False)
     # A misspelt field comes first: it explains the missing one.
-    for each in sorted(errors, key=lambda each: each["type"] != "extra_forbidden"):
+    for each in sorted(errors, key=lambda each: each["type"] != "extra_forbidden")[:FIELD_ERRORS_MAX]:
         path, kind = [str(part) for part in each["loc"]], each["type"]
         name = path[-1] if path else ""
         message = str(each["msg"]).replace("String should", "must").replace("Input should", "must")
