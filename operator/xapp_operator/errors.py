@@ -46,6 +46,7 @@ and what to do. It never contains a secret, a value that a user sent, or a local
         ├── InsecureSession              a session over plain HTTP
         ├── GatewayNotFound              no such path, record, namespace, or pod
         ├── IdentityConflict             the name belongs to another identity or URL
+        ├── ChartInUse                   XApps refer to the ChartArchive
         ├── NoXAppResource               the xApp is known by its labels only, so there is no XApp to act on
         ├── NotReady                     the caches have not synced yet
         └── TooManyRequests              try again later
@@ -308,6 +309,11 @@ class IdentityConflict(RequestRefused):
     status = 409
     title = "Conflict"
     reason = "AccessDenied"
+
+
+class ChartInUse(RequestRefused):
+    status = 409
+    title = "Chart in use"
 
 
 class NoXAppResource(RequestRefused):

@@ -114,6 +114,7 @@ def serve_gateway(
                 if wait_synced:
                     await gateway.cache.wait_synced(timeout_seconds=START_SECONDS)
                     await asyncio.wait_for(gateway.repositories.synced.wait(), START_SECONDS)
+                    await asyncio.wait_for(gateway.archives.synced.wait(), START_SECONDS)
                     await asyncio.wait_for(gateway.services.synced.wait(), START_SECONDS)
                     await asyncio.wait_for(gateway.registry.synced.wait(), START_SECONDS)
                 started.set_result(GatewayServer(gateway, server, port=listener.getsockname()[1], loop=loop))
@@ -151,6 +152,8 @@ def offline_gateway(folder: Path) -> tuple[Settings, Callable[[Settings], Abstra
             gateway.cache.synced.set()
             await gateway.repositories.stop()
             gateway.repositories.synced.set()
+            await gateway.archives.stop()
+            gateway.archives.synced.set()
             await gateway.services.stop()
             gateway.services.synced.set()
             await gateway.registry.stop()

@@ -21,11 +21,13 @@ from xapp_operator.common.memory_limit import container_memory_limit
 from xapp_operator.config import Settings
 from xapp_operator.errors import NotReady
 from xapp_operator.gateway.auth.callers import Authenticator, Caller
+from xapp_operator.gateway.catalog.archive_store import WatchedArchives, watch_archives
 from xapp_operator.gateway.catalog.change_feed import ChangeFeed
 from xapp_operator.gateway.catalog.records import XAppEntry, XAppRecordStore, build_xapp_entry
 from xapp_operator.gateway.catalog.repository_store import WatchedRepositories, watch_repositories
 from xapp_operator.gateway.catalog.service_store import WatchedServices
 from xapp_operator.gateway.catalog.xapp_sources import XAppSources
+from xapp_operator.gateway.charts.repository_index import RepositoryIndexes
 from xapp_operator.gateway.charts.uploads import ArchiveStorage
 from xapp_operator.gateway.deploy.deployer import Deployer
 from xapp_operator.gateway.deploy.namespaces import XAppNamespaces
@@ -59,7 +61,10 @@ class Gateway:
     cache: WatchCache[XAppEntry]
     registry: XAppRegistry
     authenticator: Authenticator
-    archives: ArchiveStorage
+    renderer: ChartRenderer
+    archives: WatchedArchives
+    archive_storage: ArchiveStorage
+    indexes: RepositoryIndexes
     deployer: Deployer
     repositories: WatchedRepositories
     services: WatchedServices
@@ -89,6 +94,7 @@ class Gateway:
                     xapp_sources,
                     cache,
                     watch_repositories(kube, settings) as repositories,
+                    watch_archives(kube, settings) as archives,
                     WatchedServices(kube, settings, find_xapp=xapp_sources.find_xapp) as services,
                     ClusterNetworks(kube, settings) as networks,
                     ChartSources(settings, denied_networks=networks.denied) as charts,
@@ -96,7 +102,7 @@ class Gateway:
                 ):
                     advertise = AdvertiseAddress(kube, settings)
                     renderer = ChartRenderer(settings, kube=kube, engine=helm, advertise_address=advertise)
-                    archives = ArchiveStorage(kube)
+                    archive_storage = ArchiveStorage(kube)
                     yield cls(
                         settings=settings,
                         kube=kube,
@@ -105,13 +111,16 @@ class Gateway:
                         cache=cache,
                         registry=xapp_sources.registry,
                         authenticator=Authenticator(settings, kube),
+                        renderer=renderer,
                         archives=archives,
+                        archive_storage=archive_storage,
+                        indexes=RepositoryIndexes(),
                         deployer=Deployer(
                             namespaces=XAppNamespaces(kube, settings),
                             renderer=renderer,
                             charts=charts,
                             signatures=SignatureChecker(settings, charts=charts, verifier=helm),
-                            archives=archives,
+                            archives=archive_storage,
                         ),
                         repositories=repositories,
                         services=services,
@@ -123,9 +132,9 @@ class Gateway:
                         advertise=advertise,
                     )
 
-    def get_caller(self, connection: HTTPConnection) -> Caller:
+    def get_caller(self, connection: HTTPConnection, *, basic: bool = False) -> Caller:
         """Return the caller of a request; raises as `Authenticator.get_caller` does."""
-        return self.authenticator.get_caller(connection)
+        return self.authenticator.get_caller(connection, basic=basic)
 
     def require_synced(self) -> None:
         """Refuse to answer before all xApps are known.

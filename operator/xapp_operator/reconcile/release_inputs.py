@@ -18,19 +18,18 @@ from xapp_operator.charts.archives.chart_info import ChartInfo
 from xapp_operator.charts.chart_request import ChartRequest, Repository, parse_digest
 from xapp_operator.charts.chart_sources import ChartSources, ResolvedChart
 from xapp_operator.charts.signatures.signature_checker import SignatureChecker
+from xapp_operator.charts.stored_archives import check_declared_chart
 from xapp_operator.common.fair_slots import FairSlots
-from xapp_operator.common.text import quote_input
 from xapp_operator.config import Settings
 from xapp_operator.domain.control_characters import require_plain_values
 from xapp_operator.domain.plan_input import Digests
 from xapp_operator.domain.redaction import long_texts, secret_texts
 from xapp_operator.domain.values import advertise_address_layer, merge_values, values_digest
 from xapp_operator.domain.yaml_values import dump_values
-from xapp_operator.errors import ChartInvalid, FormInvalid, SignatureInvalid, ValuesInvalid
+from xapp_operator.errors import FormInvalid, SignatureInvalid, ValuesInvalid
 from xapp_operator.kube.advertise_address import AdvertiseAddress
 from xapp_operator.kube.referenced_data import (
     ArchiveReference,
-    StoredArchive,
     ValuesFileReader,
     archive_reference,
     read_archive,
@@ -246,7 +245,7 @@ class ReleaseInputsResolver:
         file = await self._charts.store_archive(
             archive.data, expected_digest=location.expected_digest, source=archive.uid
         )
-        _check_declared_chart(location.reference, archive, file.info)
+        check_declared_chart(archive, file.info, name=location.reference.name)
         provenance = archive.provenance if self._signatures.requires_signatures else None
         return file, _KnownArchive(location, file.info.digest, archive.uid, provenance)
 
@@ -299,22 +298,3 @@ def _check_namespace(xapp: XApp) -> None:
             f"spec.namespace is {xapp.spec.namespace}, but the XApp is in {xapp.metadata.namespace}. An xApp is "
             "installed in the namespace of its XApp. Delete this XApp and create it there."
         )
-
-
-def _check_declared_chart(reference: ArchiveReference, archive: StoredArchive, info: ChartInfo) -> None:
-    """Refuse a ChartArchive that says something else than what is in it: lists and repository indexes would be wrong.
-
-    Raises:
-        ChartInvalid: names the field.
-    """
-    declared = (
-        ("spec.digest", archive.declared_digest, f"sha256:{info.digest}"),
-        ("spec.chart.name", archive.declared_name, info.name),
-        ("spec.chart.version", archive.declared_version, info.version),
-    )
-    for name, found, actual in declared:
-        if found is not None and found != actual:
-            raise ChartInvalid(
-                f"{name} of {reference.kind} {reference.name} is {quote_input(found)}, but the archive in it has "
-                f"{quote_input(actual)}. Delete it, and upload the chart again."
-            )

@@ -50,12 +50,17 @@ def _form(namespace: str) -> dict[str, Any]:
     return {"files": multipart_files(form, file=b"no chart")}
 
 
+def _chart(namespace: str) -> dict[str, Any]:
+    return {"files": {"namespace": (None, namespace), "file": ("chart.tgz", b"no chart")}}
+
+
 def _body(**body: Any) -> RequestBuilder:
     return lambda _namespace: {"content": json.dumps(body)}
 
 
 XAPP_PATH: Final = "/api/xapps/{namespace}/{name}"
 REPOSITORY: Final = "/api/repositories/{namespace}/{name}"
+ARCHIVE: Final = "/api/charts/{namespace}/{name}"
 ABSENT: Final = {"name": "absent"}
 SERVICE: Final = {"service": "absent", "port": "80", "path": "p"}
 
@@ -83,6 +88,12 @@ ACCESS_RULES: Final[dict[RouteKey, PermissionRow]] = {
     RouteKey("GET", f"{REPOSITORY}/charts/{{chart}}/versions"): PermissionRow(
         VIEWER_OR_EDITOR, (404,), path=ABSENT | {"chart": "c"}
     ),
+    RouteKey("GET", "/api/charts"): PermissionRow(ANY_ACCOUNT, (200,)),
+    RouteKey("POST", "/api/charts"): PermissionRow(EDITOR, (422,), _chart),
+    RouteKey("GET", ARCHIVE): PermissionRow(VIEWER_OR_EDITOR, (404,), path=ABSENT),
+    RouteKey("DELETE", ARCHIVE): PermissionRow(EDITOR, (404,), path=ABSENT),
+    RouteKey("GET", f"{ARCHIVE}.tgz"): PermissionRow(VIEWER_OR_EDITOR, (404,), path=ABSENT),
+    RouteKey("GET", "/api/charts/{namespace}/index.yaml"): PermissionRow(VIEWER_OR_EDITOR, (200,)),
     RouteKey("GET", "/api/discovery/services"): PermissionRow(ANY_ACCOUNT, (200,)),
     RouteKey("GET", "/api/session"): PermissionRow(ANY_ACCOUNT, (200,)),
     RouteKey("DELETE", "/api/session"): PermissionRow(ANY_ACCOUNT, (204,)),

@@ -92,11 +92,13 @@ class ArchiveBudget:
             )
 
 
-def read_chart_files(archive: bytes, *, budget: ArchiveBudget, read_values: bool) -> dict[str, bytes | None]:
+def read_chart_files(
+    archive: bytes, *, budget: ArchiveBudget, read_values: bool, also: frozenset[str] = frozenset()
+) -> dict[str, bytes | None]:
     """Return the files of a packed chart, path inside the chart → content; None where the content is not needed.
 
-    `read_values` is whether the content of values.yaml is needed. A link counts as an empty file, as in Helm.
-    Raises ChartInvalid.
+    `read_values` is whether the content of values.yaml is needed, `also` names further files. A link counts as an empty
+    file, as in Helm. Raises ChartInvalid.
     """
     if not archive:
         raise archive_refused(f"it is empty (0 bytes). {_PACK_HINT}")
@@ -109,7 +111,7 @@ def read_chart_files(archive: bytes, *, budget: ArchiveBudget, read_values: bool
         error=lambda: unpacked_too_large(limits),
     )
     try:
-        files = _read_entries(TarReader(unpacked), budget, read_values=read_values)
+        files = _read_entries(TarReader(unpacked), budget, read_values=read_values, also=also)
         while unpacked.read(_CHUNK_BYTES):
             pass  # to the end, where the checksum of the compression is
     except InvalidTar:
@@ -119,7 +121,9 @@ def read_chart_files(archive: bytes, *, budget: ArchiveBudget, read_values: bool
     return files
 
 
-def _read_entries(tar: TarReader, budget: ArchiveBudget, *, read_values: bool) -> dict[str, bytes | None]:
+def _read_entries(
+    tar: TarReader, budget: ArchiveBudget, *, read_values: bool, also: frozenset[str]
+) -> dict[str, bytes | None]:
     files: dict[str, bytes | None] = {}
     for entry in tar:
         if entry.kind is TarEntryKind.FOLDER:
@@ -135,7 +139,7 @@ def _read_entries(tar: TarReader, budget: ArchiveBudget, *, read_values: bool) -
             raise archive_refused(f"it has {quote_input(path)} twice. {_PACK_HINT}")
         if is_parsed and not path.endswith(".tgz"):
             budget.count_document(path, entry.size)
-        files[path] = tar.read() if is_parsed else None
+        files[path] = tar.read() if is_parsed or path in also else None
     if not files:
         raise archive_refused(f"it has no files. {_PACK_HINT}")
     return files

@@ -8,6 +8,7 @@ loopback only, everyone acts as the gateway.
 
 from __future__ import annotations
 
+import base64
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
@@ -35,6 +36,7 @@ from xapp_operator.kube.resources import XAPPS, Resource
 
 _AUTHORIZATION: Final = "authorization"
 _SCHEME: Final = "bearer"
+_BASIC_SCHEME: Final = "basic"
 _SESSION: Final = "xapp_operator.session"
 """Key of a request's scope: its session, or the error of opening it."""
 
@@ -261,17 +263,18 @@ class Authenticator:
     def _allows_plain_http(self, connection: HTTPConnection) -> bool:
         return self._allows_insecure_sessions or is_loopback_connection(connection)
 
-    def get_caller(self, connection: HTTPConnection) -> Caller:
+    def get_caller(self, connection: HTTPConnection, *, basic: bool = False) -> Caller:
         """Return the caller, from the Authorization header or else from the session cookie.
 
-        With `XAPP_AUTH=none` both are ignored.
+        With `XAPP_AUTH=none` both are ignored. With `basic`, the password of Basic authentication is a token too, for
+        helm. A browser sends such a password by itself, so only routes that change nothing allow it.
 
         Raises:
             Unauthenticated: without a bearer token or a session, when the session has ended, or without its proof.
         """
         if self._gateway_caller is not None:
             return self._gateway_caller
-        token = self._header_token(connection)
+        token = self._header_token(connection, basic=basic)
         session = self._require_session(connection) if token is None else None
         token = token or (session.token if session is not None else "")
         return Caller(
@@ -285,11 +288,13 @@ class Authenticator:
             identities=self.identities,
         )
 
-    def _header_token(self, connection: HTTPConnection) -> str | None:
+    def _header_token(self, connection: HTTPConnection, *, basic: bool) -> str | None:
         header = connection.headers.get(_AUTHORIZATION)
         if header is None:
             return None
         scheme, _, token = header.partition(" ")
+        if basic and scheme.lower() == _BASIC_SCHEME:
+            scheme, token = _SCHEME, _basic_password(token)
         if scheme.lower() != _SCHEME or not token.strip():
             raise _missing_token_error()
         return token.strip()
@@ -301,6 +306,14 @@ class Authenticator:
         if not isinstance(found, Session):
             raise _missing_token_error()
         return found
+
+
+def _basic_password(credentials: str) -> str:
+    """Return the password of Basic credentials (RFC 7617), or an empty text."""
+    try:
+        return base64.b64decode(credentials.strip(), validate=True).decode("ascii").partition(":")[2]
+    except ValueError:
+        return ""
 
 
 def _missing_token_error() -> Unauthenticated:

@@ -260,6 +260,7 @@ class WatchedStore(Generic[E]):
         sorts: Sequence[str],
         build_entry: Callable[[JsonObject], E],
         plural_name: str,
+        metadata_only: bool = False,
     ) -> None:
         """Prepare the watch.
 
@@ -270,10 +271,13 @@ class WatchedStore(Generic[E]):
             sorts: the sorts of the store.
             build_entry: makes the entry of an object.
             plural_name: the kind in messages to users.
+            metadata_only: read objects without their spec.
         """
         self.store: ObjectStore[E] = ObjectStore(sorts=sorts)
         self._plural_name = plural_name
-        self._cache = WatchCache(kube, resource, transform=build_entry, namespaces=settings.namespaces)
+        self._cache = WatchCache(
+            kube, resource, transform=build_entry, namespaces=settings.namespaces, metadata_only=metadata_only
+        )
         self._cache.subscribe(self._on_change)
         self.synced = self._cache.synced
 

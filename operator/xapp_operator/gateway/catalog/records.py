@@ -65,7 +65,8 @@ class XAppEntry:
 
     `release` is the name of its Helm release, also before there is one; `source` is one of SOURCES. `record_json` is
     its record in a list, `details_json` what its own page adds. `sort_keys` holds (value, uid) for each of XAPP_SORTS,
-    `facets` the value for each of FACETS, and `search_text` the text that `search` looks in.
+    `facets` the value for each of FACETS, and `search_text` the text that `search` looks in. `archive` is the name of
+    the ChartArchive that it uses, or empty.
     """
 
     namespace: str
@@ -82,6 +83,7 @@ class XAppEntry:
     observed_generation: int
     ready: bool
     stalled: bool
+    archive: str = ""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -131,6 +133,7 @@ def build_xapp_entry(xapp: JsonObject) -> XAppEntry:
         generation=generation,
         observed_generation=observed,
         stalled=is_current and _find_condition(conditions, STALLED).get("status") == "True",
+        archive=text(obj(obj(spec, "archive"), "chartArchiveRef"), "name"),
     )
 
 
@@ -145,6 +148,7 @@ def build_entry(
     generation: int = 0,
     observed_generation: int = 0,
     stalled: bool = False,
+    archive: str = "",
 ) -> XAppEntry:
     """Return the entry of an xApp from any source. The fields of its record are those of `schemas.records`.
 
@@ -158,6 +162,7 @@ def build_entry(
         generation: generation of the spec.
         observed_generation: generation that the status is about.
         stalled: whether the XApp is stalled as of this generation.
+        archive: name of the ChartArchive that it uses.
     """
     if not record.keys() <= _RECORD_FIELD_SET:
         raise KeyError(f"not fields of a record: {record.keys() - _RECORD_FIELD_SET}")
@@ -192,6 +197,7 @@ def build_entry(
         observed_generation=observed_generation,
         ready=whole["ready"] is True,
         stalled=stalled,
+        archive=intern(archive),
     )
 
 
@@ -254,6 +260,25 @@ class XAppFilters(NamedTuple):
 class XAppRecordStore(ObjectStore[XAppEntry]):
     def __init__(self) -> None:
         super().__init__(sorts=XAPP_SORTS)
+        self._by_archive: dict[tuple[str, str], set[str]] = {}
+        self._archives: dict[tuple[str, str], str] = {}  # by namespace and name of the xApp
+        self.subscribe(self._update_archive)
+
+    def users_of_archive(self, namespace: str, name: str) -> list[str]:
+        """Return the names of the XApps that use a ChartArchive, sorted."""
+        return sorted(self._by_archive.get((namespace, name), ()))
+
+    def _update_archive(self, change: str, entry: XAppEntry) -> None:
+        before = self._archives.pop(entry.key, "")
+        after = entry.archive if change != "deleted" else ""
+        if before:
+            users = self._by_archive[entry.namespace, before]
+            users.discard(entry.name)
+            if not users:
+                del self._by_archive[entry.namespace, before]
+        if after:
+            self._archives[entry.key] = after
+            self._by_archive.setdefault((entry.namespace, after), set()).add(entry.name)
 
     def count_by(self, facet: str) -> dict[str, int]:
         """Return how many xApps have each value of one of FACETS."""

@@ -36,6 +36,9 @@ SCHEMA_SKIPPED_WARNING: Final = (
     "the values were not checked against the chart's schema, because some of them could not be read"
 )
 
+CHECKED_RELEASE_NAME: Final = "release-name"
+"""As `helm template` names a release by default."""
+
 
 @dataclass(frozen=True, slots=True)
 class Preview:
@@ -133,6 +136,29 @@ class ChartRenderer:
             values=await asyncio.to_thread(merge_values, info.values, values),
             warnings=(*unread_warnings, *_schema_warnings(info, complete=not unread_warnings), *rendered.warnings),
         )
+
+    async def check(self, chart: Path, info: ChartInfo, *, namespace: str) -> tuple[str, ...]:
+        """Render a chart with its default values, and return what would be a problem; the schema is not checked.
+
+        Raises:
+            ChartInvalid: when its templates cannot be rendered with any values.
+        """
+        version, api_versions = await asyncio.gather(self._kube.server_version(), self._kube.discovery.api_versions())
+        rendered = await self._engine.template(
+            TemplateRequest(
+                name=CHECKED_RELEASE_NAME,
+                namespace=namespace,
+                chart=chart,
+                values={},
+                kube_version=version,
+                api_versions=api_versions,
+                skip_schema=True,
+                upgrade=False,
+                chart_name=info.name,
+            )
+        )
+        external = (EXTERNAL_SCHEMA_WARNING,) if info.external_refs else ()
+        return (*external, *rendered.warnings)
 
     async def _advertise_address_layer(self, info: ChartInfo) -> JsonObject:
         try:

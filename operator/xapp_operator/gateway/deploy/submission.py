@@ -86,11 +86,18 @@ async def validate_submission(
         read = partial(_load_values, parts.files[VALUES_PART], settings=settings, current=current_values or {})
         values = await _run_in_thread(threads, VALUES_PART, read)
     if FILE_PART in parts.files:
-        chart = await _run_in_thread(
-            threads, FILE_PART, partial(_read_uploaded_chart, parts.files[FILE_PART], settings=settings)
-        )
+        chart = await read_chart_file(parts.files[FILE_PART], settings=settings, threads=threads)
         chart = replace(chart, provenance=read_provenance(parts))
     return Submission(form=valid_form, values=values, chart=chart)
+
+
+async def read_chart_file(path: Path, *, settings: Settings, threads: ThreadPoolExecutor) -> UploadedChart:
+    """Return the chart in the part `file`, after all checks of its archive.
+
+    Raises:
+        ChartInvalid: naming the part.
+    """
+    return await _run_in_thread(threads, FILE_PART, partial(_read_uploaded_chart, path, settings=settings))
 
 
 def read_form(parts: ReceivedParts) -> JsonObject:

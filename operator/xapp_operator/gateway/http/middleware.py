@@ -28,6 +28,9 @@ from xapp_operator.telemetry.metrics import METRICS
 
 API_PREFIX: Final = "/api/"
 VERSIONED_API_PREFIX: Final = "/api/v1/"
+HELM_REPOSITORY_PREFIX: Final = "/helmrepo/"
+"""The repository index and the charts of `/api/charts/{namespace}/` once more, at an address for `helm repo add`."""
+_HELM_REPOSITORY_FILES: Final = (".yaml", ".tgz")
 PROBE_PATHS: Final = frozenset({"/healthz", "/readyz"})
 ORIGINAL_METHOD: Final = "xapp_operator.original_method"
 """Key of a request's scope: the method of the request, if it is handled as another method."""
@@ -206,6 +209,8 @@ def _inner_scope(scope: Scope) -> Scope:
     inner = dict(scope)
     if path.startswith(VERSIONED_API_PREFIX):
         inner["path"] = API_PREFIX + path[len(VERSIONED_API_PREFIX) :]
+    elif path.startswith(HELM_REPOSITORY_PREFIX) and path.endswith(_HELM_REPOSITORY_FILES):
+        inner["path"] = f"{API_PREFIX}charts/{path[len(HELM_REPOSITORY_PREFIX) :]}"
     if scope.get("method") == "HEAD":
         # The response has the headers of GET and no body (RFC 9110, 9.3.2).
         inner["method"] = "GET"

@@ -46,18 +46,34 @@ def wants_pretty(request: HTTPConnection) -> bool:
 
 
 def etag_response(
-    request: Request, body: bytes, *, pretty: bool = False, headers: Mapping[str, str] | None = None
+    request: Request,
+    body: bytes,
+    *,
+    pretty: bool = False,
+    media_type: str = JSON_MEDIA_TYPE,
+    headers: Mapping[str, str] | None = None,
 ) -> Response:
     """Return JSON with an ETag, or 304 if the client has that version."""
     if pretty:
         body = indent_json(body)
-    tag = f'"{blake2b(body, digest_size=12).hexdigest()}"'
-    all_headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Authorization, Cookie"}
-    all_headers.update(headers or {})
+    tag = blake2b(body, digest_size=12).hexdigest()
+    all_headers = {**cache_headers(tag), **(headers or {})}
+    return not_modified(request, tag, headers=all_headers) or json_response(
+        body, media_type=media_type, headers=all_headers
+    )
+
+
+def cache_headers(tag: str) -> dict[str, str]:
+    """Return the headers of a response that a client may keep and asks for again with `tag` in If-None-Match."""
+    return {"ETag": f'"{tag}"', "Cache-Control": "private, no-cache", "Vary": "Authorization, Cookie"}
+
+
+def not_modified(request: Request, tag: str, *, headers: Mapping[str, str] | None = None) -> Response | None:
+    """Return 304 if the client has the version `tag`, else None."""
     if_none_match = request.headers.get("if-none-match")
-    if if_none_match is not None and _etag_matches(if_none_match, tag):
-        return Response(status_code=304, headers=all_headers)
-    return json_response(body, headers=all_headers)
+    if if_none_match is None or not _etag_matches(if_none_match, f'"{tag}"'):
+        return None
+    return Response(status_code=304, headers=headers or cache_headers(tag))
 
 
 def _etag_matches(if_none_match: str, tag: str) -> bool:

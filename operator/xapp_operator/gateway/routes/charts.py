@@ -1,0 +1,255 @@
+"""Uploaded charts, which are ChartArchives. Lists come from memory; writes use the caller's token."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import orjson
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from xapp_operator.api.json import JsonObject
+from xapp_operator.charts.archives.archive_reader import ArchiveLimits
+from xapp_operator.common.text import format_list
+from xapp_operator.errors import ChartInUse, ChartInvalid, FieldError
+from xapp_operator.gateway.auth.callers import Caller
+from xapp_operator.gateway.catalog.archive_store import ARCHIVE_SORTS, ArchiveEntry, ArchiveFilters, build_archive_entry
+from xapp_operator.gateway.charts.archives import archive_not_found, create_archive, delete_archive
+from xapp_operator.gateway.charts.descriptions import describe_chart
+from xapp_operator.gateway.charts.uploads import StoredUpload, UploadedChart
+from xapp_operator.gateway.deploy.forms import read_namespace
+from xapp_operator.gateway.deploy.submission import FILE_PART, invalid_file_part, read_chart_file, with_field_error
+from xapp_operator.gateway.http import pagination
+from xapp_operator.gateway.http.multipart import PartRule, ReceivedParts, receive_parts
+from xapp_operator.gateway.http.openapi import (
+    BODY_PROBLEMS,
+    PRETTY_PARAMETER,
+    QUERY_PROBLEMS,
+    RequestRoute,
+    document_list,
+    document_parameter,
+    document_resource,
+    document_responses,
+    sorted_page_parameter_docs,
+)
+from xapp_operator.gateway.http.query import StrictQuery
+from xapp_operator.gateway.http.responses import etag_response, json_response
+from xapp_operator.gateway.http.validation import DNS_LABEL_RULE, form_invalid, namespace_errors
+from xapp_operator.gateway.routes.lists import StoreList
+from xapp_operator.gateway.schemas.charts import ChartArchiveDetails, ChartArchiveRecord, ChartDescription
+from xapp_operator.gateway.schemas.records import Page
+from xapp_operator.gateway.state import Gateway, get_gateway
+from xapp_operator.kube.resources import CHART_ARCHIVES
+
+router = APIRouter(prefix="/api/charts", tags=["Charts"], route_class=RequestRoute)
+
+NAMESPACE_PART: Final = "namespace"
+NAMESPACE_PART_MAX: Final = 1024
+ARCHIVE_PATH_PARAMETERS: Final = (
+    document_parameter("namespace", "Namespace of the ChartArchive.", location="path"),
+    document_parameter("name", "Name of the ChartArchive.", location="path"),
+)
+_REQUEST_BODY: Final[dict[str, Any]] = {
+    "required": True,
+    "content": {
+        "multipart/form-data": {
+            "schema": {
+                "type": "object",
+                "required": [FILE_PART],
+                "additionalProperties": False,
+                "properties": {
+                    FILE_PART: {"type": "string", "format": "binary", "description": "The packaged chart (.tgz)."},
+                    NAMESPACE_PART: {
+                        "type": "string",
+                        "description": "Where to store it. Required, except for a dry run.",
+                    },
+                },
+            }
+        }
+    },
+}
+
+
+async def _build_records(_gateway: Gateway, _caller: Caller, entries: Sequence[ArchiveEntry]) -> list[bytes]:
+    return [entry.record_json for entry in entries]
+
+
+_LIST: Final = StoreList(
+    name="charts",
+    resource=CHART_ARCHIVES,
+    parameters=(*pagination.SORTED_LIST_PARAMETERS, "namespace", "chart", "version", "search"),
+    sorts=ARCHIVE_SORTS,
+    read_filters=lambda query: ArchiveFilters(
+        namespace=query.text("namespace"),
+        chart=query.text("chart"),
+        version=query.text("version"),
+        search=query.text("search"),
+    ),
+    synced_store=lambda gateway: gateway.archives.synced_store(),
+    build_records=_build_records,
+)
+
+
+@router.get(
+    "",
+    **document_list(
+        "List uploaded charts",
+        Page[ChartArchiveRecord],
+        "One page.",
+        paging=sorted_page_parameter_docs(ARCHIVE_SORTS),
+        parameters=[
+            document_parameter("namespace", "Only charts of this namespace."),
+            document_parameter("chart", "Only charts of this name."),
+            document_parameter("version", "Only charts of this version."),
+            document_parameter("search", "Only charts with this text in a name or version; case-insensitive."),
+        ],
+    ),
+)
+async def list_archives(request: Request) -> Response:
+    """Return one page of the ChartArchives that the caller may list. They show what their metadata say."""
+    return await _LIST.page(request)
+
+
+@router.post(
+    "",
+    summary="Upload a chart",
+    openapi_extra={
+        "parameters": [
+            document_parameter("dryRun", "Only describe the chart.", schema={"type": "boolean", "default": False}),
+            PRETTY_PARAMETER,
+        ],
+        "requestBody": _REQUEST_BODY,
+    },
+    responses=document_responses(
+        (200, "The chart was stored already, or its description (`dryRun`).", ChartArchiveRecord | ChartDescription),  # type: ignore[arg-type]
+        (201, "Stored, until somebody deletes it.", ChartArchiveRecord),
+        problems={
+            **BODY_PROBLEMS,
+            404: "No such namespace.",
+            409: "A ChartArchive of that name has another chart.",
+            413: "The chart is too large.",
+            415: "The request is not multipart/form-data.",
+            422: "The chart or the namespace is invalid; see errors.",
+            504: "Rendering took too long.",
+        },
+        headers={201: {"Location": "Path of the record."}},
+    ),
+    status_code=201,
+)
+async def upload_chart(request: Request) -> Response:
+    """Store a packaged chart as a ChartArchive with the caller's token. A dry run describes it and stores nothing."""
+    gateway = get_gateway(request)
+    caller = gateway.get_caller(request)
+    await caller.authenticate()
+    settings, threads = gateway.settings, gateway.archive_threads
+    rules = (
+        PartRule(NAMESPACE_PART, NAMESPACE_PART_MAX),
+        PartRule(FILE_PART, settings.chart_max_bytes, to_file=True),
+    )
+    async with receive_parts(request, rules=rules, folder=gateway.upload_folder) as parts:
+        given = parts.data.get(NAMESPACE_PART, b"").decode("utf-8", "replace")
+        namespace = read_namespace({"namespace": given})
+        if namespace is not None:
+            await caller.require_allowed("create", namespace=namespace, resource=CHART_ARCHIVES)
+        query = StrictQuery(request.scope["query_string"]).allow_only(("dryRun", "pretty"))
+        dry_run, pretty = query.boolean("dryRun"), query.boolean("pretty")
+        _check_parts(gateway, parts, given, namespace, optional=dry_run)
+        chart = await read_chart_file(parts.files[FILE_PART], settings=settings, threads=threads)
+        warnings = await _render(gateway, chart, namespace=namespace) if namespace is not None else ()
+        if namespace is None or dry_run:
+            limits = ArchiveLimits.from_settings(settings)
+            return json_response(
+                await describe_chart(chart, limits=limits, threads=threads, warnings=warnings), pretty=pretty
+            )
+        stored = await create_archive(gateway.archive_storage, caller.client, chart, namespace=namespace)
+    return _stored_response(gateway, stored, pretty=pretty)
+
+
+@router.get(
+    "/{namespace}/{name}",
+    **document_resource(
+        "Show one uploaded chart",
+        ChartArchiveDetails,
+        "The record, and what uses it.",
+        parameters=ARCHIVE_PATH_PARAMETERS,
+        problems={404: "No such ChartArchive."},
+    ),
+)
+async def show_archive(request: Request) -> Response:
+    """Return one ChartArchive, without the chart itself."""
+    gateway = get_gateway(request)
+    namespace, name = request.path_params["namespace"], request.path_params["name"]
+    caller = gateway.get_caller(request)
+    await caller.require_allowed("get", namespace=namespace, resource=CHART_ARCHIVES)
+    pretty = StrictQuery(request.scope["query_string"]).allow_only(("pretty",)).boolean("pretty")
+    gateway.require_synced()
+    entry = gateway.archives.synced_store().get(namespace, name)
+    if entry is None:
+        raise archive_not_found(namespace, name)
+    may_list = await caller.is_allowed("list", namespace=namespace)
+    users = gateway.store.users_of_archive(namespace, name) if may_list else None
+    return etag_response(request, entry.record_json[:-1] + b',"usedBy":' + orjson.dumps(users) + b"}", pretty=pretty)
+
+
+@router.delete(
+    "/{namespace}/{name}",
+    summary="Delete an uploaded chart",
+    openapi_extra={"parameters": list(ARCHIVE_PATH_PARAMETERS)},
+    responses=document_responses(
+        (204, "Deleted.", None),
+        problems={**QUERY_PROBLEMS, 404: "No such ChartArchive.", 409: "XApps use it."},
+    ),
+    status_code=204,
+)
+async def remove_archive(request: Request) -> Response:
+    """Delete a ChartArchive that no XApp uses, with the caller's token."""
+    gateway = get_gateway(request)
+    namespace, name = request.path_params["namespace"], request.path_params["name"]
+    caller = gateway.get_caller(request)
+    await caller.require_allowed("delete", namespace=namespace, resource=CHART_ARCHIVES)
+    StrictQuery(request.scope["query_string"]).allow_only(())
+    gateway.require_synced()
+    users = gateway.store.users_of_archive(namespace, name)
+    if users:
+        may_list = await caller.is_allowed("list", namespace=namespace)
+        named = f"by {format_list(users, total=len(users))}" if may_list else "by XApps that you may not list"
+        raise ChartInUse(
+            f"the chart archive {name} is used {named}: delete these XApps, or upgrade them to another chart, first"
+        )
+    await delete_archive(caller.client, namespace=namespace, name=name)
+    return Response(status_code=204)
+
+
+def _check_parts(gateway: Gateway, parts: ReceivedParts, given: str, namespace: str | None, *, optional: bool) -> None:
+    parts.require_expected_names()
+    if namespace is not None:
+        errors = list(namespace_errors(namespace, gateway.settings, field=NAMESPACE_PART))
+    elif given:
+        errors = [FieldError(NAMESPACE_PART, DNS_LABEL_RULE)]
+    else:
+        errors = [] if optional else [FieldError(NAMESPACE_PART, "is required: name the namespace for the chart")]
+    if errors:
+        raise form_invalid(errors)
+    if FILE_PART not in parts.files:
+        raise invalid_file_part("is required: send the packaged chart (.tgz)")
+
+
+def _stored_response(gateway: Gateway, stored: StoredUpload, *, pretty: bool) -> Response:
+    archive: JsonObject = {"metadata": stored.metadata}
+    gateway.archives.put(archive)
+    entry = build_archive_entry(archive)
+    return json_response(
+        entry.record_json,
+        status=201 if stored.created else 200,
+        pretty=pretty,
+        headers={"Location": f"/api/charts/{entry.namespace}/{entry.name}"},
+    )
+
+
+async def _render(gateway: Gateway, chart: UploadedChart, *, namespace: str) -> tuple[str, ...]:
+    try:
+        return await gateway.renderer.check(chart.path, chart.info, namespace=namespace)
+    except ChartInvalid as error:
+        raise with_field_error(error, FILE_PART) from None
