@@ -9,11 +9,16 @@ import base64
 import gzip
 import hashlib
 import io
+import struct
 import tarfile
+import zlib
 from collections.abc import Mapping
 from typing import Any
 
 import yaml
+
+TAR_BLOCK = 512
+TAR_END = 2 * TAR_BLOCK
 
 CONFIGMAP_TEMPLATE = """\
 apiVersion: v1
@@ -55,6 +60,37 @@ def chart_archive(
     chart_yaml = f"apiVersion: v2\nname: {name}\nversion: {version}\nappVersion: {app_version!r}\ntype: application\n"
     chart_files: dict[str, str | bytes] = {"Chart.yaml": chart_yaml, **files}
     return tar_gz({f"{name}/{path}": content for path, content in chart_files.items()})
+
+
+def chart_archive_of_size(size: int) -> bytes:
+    """Return a packed chart of exactly `size` bytes, whose files compress well, so that Helm can store its release."""
+    empty = len(_stored_gzip(chart_archive_tar(padding=0), comment=b""))
+    padding = (size - empty) // TAR_BLOCK * TAR_BLOCK
+    while (missing := size - len(_stored_gzip(chart_archive_tar(padding=padding), comment=b""))) < 2:
+        padding -= TAR_BLOCK
+    return _stored_gzip(chart_archive_tar(padding=padding), comment=b"x" * (missing - 1))
+
+
+def chart_archive_tar(*, padding: int) -> bytes:
+    """Return the chart of `chart_archive` with a file of `padding` equal bytes, as a tar without a padded end."""
+    files: dict[str, str | bytes] = {
+        "values.yaml": "greeting: hello\n",
+        "templates/configmap.yaml": CONFIGMAP_TEMPLATE,
+        "pad": b"x" * padding,
+    }
+        "values.yaml": "greeting: hello\n",
+        "templates/configmap.yaml": CONFIGMAP_TEMPLATE,
+        "pad": b"x" * padding,
+    }
+    return gzip.decompress(chart_archive(files)).rstrip(b"\0") + bytes(TAR_END)
+
+
+def _stored_gzip(data: bytes, *, comment: bytes) -> bytes:
+    """Return a gzip file (RFC 1952) that is not compressed; its comment makes it longer by that and a zero byte."""
+    flags, ending = (b"\x10", comment + b"\0") if comment else (b"\0", b"")
+    deflate = zlib.compressobj(0, zlib.DEFLATED, -zlib.MAX_WBITS)
+    body = deflate.compress(data) + deflate.flush()
+    return b"\x1f\x8b\x08" + flags + bytes(6) + ending + body + struct.pack("<II", zlib.crc32(data), len(data))
 
 
 def archive_name(archive: bytes) -> str:

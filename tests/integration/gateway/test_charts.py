@@ -14,11 +14,12 @@ from tests.integration.gateway.caller_factory import CallerFactory
 from tests.integration.gateway.gateway_client import NO_OBJECTS, XAPP_NAME, GatewayClient
 from tests.localcluster.waiting import wait_until
 from tests.support.apiserver import ARCHIVES, JsonObject
-from tests.support.charts import archive_name, chart_archive, chart_archive_manifest
+from tests.support.charts import archive_name, chart_archive, chart_archive_manifest, chart_archive_of_size
 
 pytestmark = pytest.mark.integration
 
 CHARTS: Final = "/api/charts"
+MIB: Final = 1024 * 1024
 README: Final = "# Hello\n\nIt greets.\n"
 SCHEMA: Final = '{"type": "object", "properties": {"greeting": {"type": "string"}}}'
 ARCHIVE: Final = chart_archive(
@@ -108,12 +109,23 @@ def test_a_dry_run_says_what_default_values_lack(client: GatewayClient) -> None:
     assert upload(client, archive).status_code == 201
 
 
+def test_an_archive_of_exactly_1_mib_is_stored_and_deployed(client: GatewayClient) -> None:
+    archive = chart_archive_of_size(MIB)
+    assert len(archive) == MIB
+    answer = upload(client, archive)
+    assert (answer.status_code, answer.json()["size"]) == (201, MIB)
+    assert client.http.get(f"{path(client, archive_name(archive))}.tgz").content == archive
+    client.deploy(archive)
+    larger = client.post_deployment(client.deployment_form(team="two"), file=chart_archive_of_size(MIB + 1))
+    assert (larger.status_code, larger.json()["errors"][0]["field"]) == (413, "file")
+
+
 @pytest.mark.parametrize(
     ("archive", "status", "word"),
     [
         (b"no chart", 422, "gzip"),
         (chart_archive({"templates/x.yaml": "{{ if }}"}), 422, "x.yaml"),
-        (b"\x1f\x8b" + bytes(1024 * 1024 - 1), 413, "1,048,576"),
+        (chart_archive_of_size(MIB + 1), 413, "1,048,576"),
     ],
     ids=["no archive", "a template that does not parse", "one byte over 1 MiB"],
 )

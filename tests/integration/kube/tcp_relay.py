@@ -22,6 +22,8 @@ class TcpRelay:
         self._target = (target.hostname, target.port)
         self._connections: set[asyncio.Task[None]] = set()
         self._is_cut = False
+        self.bytes_received = 0
+        """Bytes that the API server has sent."""
         self.kubeconfig = folder / "relayed.kubeconfig"
 
     async def __aenter__(self) -> Self:
@@ -61,7 +63,7 @@ class TcpRelay:
             upstream_reader, upstream = await asyncio.open_connection(*self._target)
             async with asyncio.TaskGroup() as group:
                 group.create_task(_copy(reader, upstream))
-                group.create_task(_copy(upstream_reader, writer))
+                group.create_task(self._copy_received(upstream_reader, writer))
         except* (OSError, asyncio.CancelledError):
             pass
         finally:
@@ -69,6 +71,13 @@ class TcpRelay:
             for end in (writer, upstream):
                 if end is not None:
                     await _abort(end)
+
+    async def _copy_received(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(65536):
+            self.bytes_received += len(data)
+            writer.write(data)
+            await writer.drain()
+        writer.close()
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

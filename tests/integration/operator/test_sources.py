@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.chart_server import ChartServer
-from tests.support.charts import chart_archive, tar_gz
+from tests.support.charts import chart_archive, chart_archive_of_size, tar_gz
 from tests.support.workload import FILES, workload_chart
 from tests.support.xapps import XAppClient
 from xapp_operator.api.names import ANNOTATION_ORIGIN, REPOSITORY_CREDENTIALS_TYPE
@@ -186,6 +186,11 @@ def test_a_deployed_xapp_says_that_its_archive_is_gone_and_what_to_do(xapps: XAp
     xapps.uploaded_manifest("hello", workload_chart())
     xapps.wait_until(lambda: name not in ready_message(), what="the message to be as before", xapp="hello")
     assert xapps.status("hello")["release"]["revision"] == 1
+
+
+def test_an_archive_of_exactly_1_mib_is_installed(xapps: XAppClient) -> None:
+    xapps.apply(xapps.uploaded_manifest("hello", chart_archive_of_size(1024 * 1024)))
+    assert xapps.wait_ready("hello")["release"]["revision"] == 1
 
 
 def test_a_chart_in_a_secret_of_an_earlier_version_is_used_and_not_written(xapps: XAppClient) -> None:

@@ -77,7 +77,7 @@ async def _build_records(_gateway: Gateway, _caller: Caller, entries: Sequence[A
 
 
 _LIST: Final = StoreList(
-    name="charts",
+    name="archives",
     resource=CHART_ARCHIVES,
     parameters=(*pagination.SORTED_LIST_PARAMETERS, "namespace", "chart", "version", "search"),
     sorts=ARCHIVE_SORTS,

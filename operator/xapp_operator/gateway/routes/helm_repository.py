@@ -23,9 +23,11 @@ INDEX_MEDIA_TYPE: Final = "application/yaml"
 CHART_MEDIA_TYPE: Final = "application/gzip"
 
 
-def _document_file(description: str, media_type: str, *, problems: dict[int, str]) -> dict[int | str, dict[str, Any]]:
+def _document_file(
+    description: str, media_type: str, *, schema: dict[str, str], problems: dict[int, str]
+) -> dict[int | str, dict[str, Any]]:
     responses = document_responses((200, description, None), NOT_MODIFIED, problems={**QUERY_PROBLEMS, **problems})
-    responses[200]["content"] = {media_type: {"schema": {"type": "string", "format": "binary"}}}
+    responses[200]["content"] = {media_type: {"schema": schema}}
     responses[200]["headers"] = {"ETag": {"description": "Send it as If-None-Match.", "schema": {"type": "string"}}}
     return responses
 
@@ -42,7 +44,9 @@ class _ChartFileResponse(FileResponse):
     "/{namespace}/index.yaml",
     summary="Repository index",
     openapi_extra={"parameters": [ARCHIVE_PATH_PARAMETERS[0]]},
-    responses=_document_file("The index, for `helm repo add`.", INDEX_MEDIA_TYPE, problems={}),
+    responses=_document_file(
+        "The index, for `helm repo add`.", INDEX_MEDIA_TYPE, schema={"type": "object"}, problems={}
+    ),
 )
 async def repository_index(request: Request) -> Response:
     """Return the charts of a namespace as the index of a Helm repository; also at /helmrepo/{namespace}/index.yaml."""
@@ -62,6 +66,7 @@ async def repository_index(request: Request) -> Response:
     responses=_document_file(
         "The packaged chart.",
         CHART_MEDIA_TYPE,
+        schema={"type": "string", "format": "binary"},
         problems={404: "No such ChartArchive.", 422: "It holds no valid chart, or another one than it declares."},
     ),
 )

@@ -1,0 +1,83 @@
+"""Entries of ChartArchives hold bounded texts of their metadata, and the index of a namespace is made of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+
+from xapp_operator.gateway.catalog.archive_store import ARCHIVE_SORTS, ArchiveEntry, build_archive_entry
+from xapp_operator.gateway.catalog.object_store import ObjectStore
+from xapp_operator.gateway.charts.repository_index import RepositoryIndexes, build_index
+
+PREFIX = "xapp-operator.io"
+DIGEST = f"sha256:{'a' * 64}"
+
+
+def entry(name: str = "hello-1", *, created: str = "2026-11-20T08:00:00Z", **annotations: str) -> ArchiveEntry:
+    texts = {"chart": "hello", "chart-version": "0.1.0", "chart-digest": DIGEST, **annotations}
+    keyed = {f"{PREFIX}/{key.replace('_', '-')}": value for key, value in texts.items() if value}
+    metadata: dict[str, Any] = {"name": name, "namespace": "ns", "uid": f"uid-{name}", "creationTimestamp": created}
+    return build_archive_entry({"metadata": {**metadata, "annotations": keyed}})
+
+
+def versions(*entries: ArchiveEntry) -> Any:
+    return {name: [each["version"] for each in found] for name, found in _entries(*entries).items()}
+
+
+def _entries(*entries: ArchiveEntry) -> Any:
+    return build_index(entries)["entries"]
+
+
+def test_texts_of_an_entry_are_cut() -> None:
+    long = "x" * 200_000
+    found = entry(chart=long, chart_version=long, app_version=long, description=long, chart_digest=long, keep=long)
+    assert len(found.record_json) < 3_000
+    texts = (found.chart, found.version, found.app_version, found.description, found.digest)
+    assert max(map(len, texts)) <= 1024
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("1048576", 1048576), ("-1", None), ("1e9", None), ("9" * 400, None), ("²", None)]
+)
+def test_a_size_that_is_none_is_left_out(text: str, size: int | None) -> None:
+    assert orjson.loads(entry(chart_size=text).record_json)["size"] == size
+
+
+def test_labels_count_where_annotations_say_nothing() -> None:
+    labels = {f"{PREFIX}/chart": "hello", f"{PREFIX}/chart-version": "0.1.0"}
+    found = build_archive_entry({"metadata": {"name": "a", "namespace": "ns", "uid": "u", "labels": labels}})
+    assert (found.chart, found.version, found.digest) == ("hello", "0.1.0", "")
+
+
+def test_versions_are_sorted_newest_first() -> None:
+    numbers = ("0.9.0", "0.10.0", "1.0.0-rc.1", "1.0.0")
+    found = versions(*(entry(f"hello-{number}", chart_version=number) for number in numbers))
+    assert found == {"hello": ["1.0.0", "1.0.0-rc.1", "0.10.0", "0.9.0"]}
+
+
+def test_the_newest_archive_of_a_version_counts() -> None:
+    older, newer = entry("b", created="2026-11-20T08:00:00Z"), entry("a", created="2026-11-20T09:00:00Z")
+    assert [each["urls"] for each in _entries(older, newer)["hello"]] == [["a.tgz"]]
+
+
+@pytest.mark.parametrize(
+    "said", [{"chart": ""}, {"chart_version": "one"}, {"chart_version": ""}, {"chart_digest": "md5:1"}]
+)
+def test_an_archive_that_does_not_say_what_it_is_is_left_out(said: dict[str, str]) -> None:
+    assert _entries(entry(**said), entry("other")) == _entries(entry("other"))
+
+
+def test_an_index_is_built_again_after_a_change_only() -> None:
+    store: ObjectStore[ArchiveEntry] = ObjectStore(sorts=ARCHIVE_SORTS)
+    indexes = RepositoryIndexes()
+    store.put(entry())
+    first = indexes.get(store, namespace="ns")
+    assert indexes.get(store, namespace="ns") is first
+    assert orjson.loads(indexes.get(store, namespace="other"))["entries"] == {}
+    store.put(entry("hello-2", chart_version="0.2.0"))
+    assert [each["version"] for each in orjson.loads(indexes.get(store, namespace="ns"))["entries"]["hello"]] == [
+        "0.2.0",
+        "0.1.0",
+    ]
