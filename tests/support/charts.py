@@ -78,10 +78,6 @@ def chart_archive_tar(*, padding: int) -> bytes:
         "templates/configmap.yaml": CONFIGMAP_TEMPLATE,
         "pad": b"x" * padding,
     }
-        "values.yaml": "greeting: hello\n",
-        "templates/configmap.yaml": CONFIGMAP_TEMPLATE,
-        "pad": b"x" * padding,
-    }
     return gzip.decompress(chart_archive(files)).rstrip(b"\0") + bytes(TAR_END)
 
 

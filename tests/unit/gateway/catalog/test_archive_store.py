@@ -19,7 +19,8 @@ def entry(name: str = "hello-1", *, created: str = "2026-11-20T08:00:00Z", **ann
     texts = {"chart": "hello", "chart-version": "0.1.0", "chart-digest": DIGEST, **annotations}
     keyed = {f"{PREFIX}/{key.replace('_', '-')}": value for key, value in texts.items() if value}
     metadata: dict[str, Any] = {"name": name, "namespace": "ns", "uid": f"uid-{name}", "creationTimestamp": created}
-    return build_archive_entry({"metadata": {**metadata, "annotations": keyed}})
+    metadata["annotations"] = keyed
+    return build_archive_entry({"metadata": metadata})
 
 
 def versions(*entries: ArchiveEntry) -> Any:
@@ -46,7 +47,7 @@ def test_a_size_that_is_none_is_left_out(text: str, size: int | None) -> None:
 
 
 def test_labels_count_where_annotations_say_nothing() -> None:
-    labels = {f"{PREFIX}/chart": "hello", f"{PREFIX}/chart-version": "0.1.0"}
+    labels: dict[str, Any] = {f"{PREFIX}/chart": "hello", f"{PREFIX}/chart-version": "0.1.0"}
     found = build_archive_entry({"metadata": {"name": "a", "namespace": "ns", "uid": "u", "labels": labels}})
     assert (found.chart, found.version, found.digest) == ("hello", "0.1.0", "")
 
