@@ -64,6 +64,7 @@ class Gateway:
     renderer: ChartRenderer
     archives: WatchedArchives
     archive_storage: ArchiveStorage
+    signatures: SignatureChecker
     indexes: RepositoryIndexes
     deployer: Deployer
     repositories: WatchedRepositories
@@ -103,6 +104,7 @@ class Gateway:
                     advertise = AdvertiseAddress(kube, settings)
                     renderer = ChartRenderer(settings, kube=kube, engine=helm, advertise_address=advertise)
                     archive_storage = ArchiveStorage(kube)
+                    signatures = SignatureChecker(settings, charts=charts, verifier=helm)
                     yield cls(
                         settings=settings,
                         kube=kube,
@@ -114,12 +116,13 @@ class Gateway:
                         renderer=renderer,
                         archives=archives,
                         archive_storage=archive_storage,
+                        signatures=signatures,
                         indexes=RepositoryIndexes(),
                         deployer=Deployer(
                             namespaces=XAppNamespaces(kube, settings),
                             renderer=renderer,
                             charts=charts,
-                            signatures=SignatureChecker(settings, charts=charts, verifier=helm),
+                            signatures=signatures,
                             archives=archive_storage,
                         ),
                         repositories=repositories,

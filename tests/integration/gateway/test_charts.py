@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
@@ -63,6 +64,16 @@ def test_an_upload_is_stored_and_kept(client: GatewayClient) -> None:
     assert base64.b64decode(found["spec"]["archive"]) == ARCHIVE
     assert listed(client) == [record]
     assert client.http.get(path(client)).json() == {**record, "usedBy": []}
+
+
+def test_a_long_description_is_stored_as_one_line(client: GatewayClient) -> None:
+    lines = f"It greets.\n{'x' * 2000}"
+    chart_yaml = f"apiVersion: v2\nname: hello\nversion: 0.1.0\ndescription: {json.dumps(lines)}\n"
+    answer = upload(client, chart_archive({"Chart.yaml": chart_yaml}))
+    assert answer.status_code == 201, answer.text
+    description = answer.json()["chart"]["description"]
+    assert description.startswith("It greets. xxx")
+    assert len(description) == 1024
 
 
 def test_the_same_chart_is_stored_once_and_kept_from_then_on(client: GatewayClient) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import orjson
@@ -10,17 +11,26 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from xapp_operator.api.chart_archive import PROVENANCE_MAX
 from xapp_operator.api.json import JsonObject
 from xapp_operator.charts.archives.archive_reader import ArchiveLimits
 from xapp_operator.common.text import format_list
-from xapp_operator.errors import ChartInUse, ChartInvalid, FieldError
+from xapp_operator.config import Settings
+from xapp_operator.errors import ChartInUse, ChartInvalid, FieldError, SignatureInvalid
 from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.gateway.catalog.archive_store import ARCHIVE_SORTS, ArchiveEntry, ArchiveFilters, build_archive_entry
 from xapp_operator.gateway.charts.archives import archive_not_found, create_archive, delete_archive
 from xapp_operator.gateway.charts.descriptions import describe_chart
 from xapp_operator.gateway.charts.uploads import StoredUpload, UploadedChart
 from xapp_operator.gateway.deploy.forms import read_namespace
-from xapp_operator.gateway.deploy.submission import FILE_PART, invalid_file_part, read_chart_file, with_field_error
+from xapp_operator.gateway.deploy.submission import (
+    FILE_PART,
+    PROVENANCE_PART,
+    invalid_file_part,
+    read_chart_file,
+    read_provenance,
+    with_field_error,
+)
 from xapp_operator.gateway.http import pagination
 from xapp_operator.gateway.http.multipart import PartRule, ReceivedParts, receive_parts
 from xapp_operator.gateway.http.openapi import (
@@ -61,6 +71,11 @@ _REQUEST_BODY: Final[dict[str, Any]] = {
                 "additionalProperties": False,
                 "properties": {
                     FILE_PART: {"type": "string", "format": "binary", "description": "The packaged chart (.tgz)."},
+                    PROVENANCE_PART: {
+                        "type": "string",
+                        "format": "binary",
+                        "description": "The provenance file (.prov) of the chart.",
+                    },
                     NAMESPACE_PART: {
                         "type": "string",
                         "description": "Where to store it. Required, except for a dry run.",
@@ -144,20 +159,23 @@ async def upload_chart(request: Request) -> Response:
     caller = gateway.get_caller(request)
     await caller.authenticate()
     settings, threads = gateway.settings, gateway.archive_threads
-    rules = (
-        PartRule(NAMESPACE_PART, NAMESPACE_PART_MAX),
-        PartRule(FILE_PART, settings.chart_max_bytes, to_file=True),
-    )
-    async with receive_parts(request, rules=rules, folder=gateway.upload_folder) as parts:
-        given = parts.data.get(NAMESPACE_PART, b"").decode("utf-8", "replace")
-        namespace = read_namespace({"namespace": given})
-        if namespace is not None:
+
+    async def check_permission(name: str, data: bytes) -> None:
+        """Refuse before the chart is received, if its namespace comes first."""
+        if name == NAMESPACE_PART and (namespace := read_namespace({"namespace": _decode(data)})) is not None:
             await caller.require_allowed("create", namespace=namespace, resource=CHART_ARCHIVES)
+
+    rules = _part_rules(settings)
+    async with (
+        gateway.limits.deployments.wait(caller.user),
+        receive_parts(request, rules=rules, folder=gateway.upload_folder, on_data_part=check_permission) as parts,
+    ):
         query = StrictQuery(request.scope["query_string"]).allow_only(("dryRun", "pretty"))
         dry_run, pretty = query.boolean("dryRun"), query.boolean("pretty")
-        _check_parts(gateway, parts, given, namespace, optional=dry_run)
+        namespace = _read_namespace(gateway, parts, optional=dry_run)
         chart = await read_chart_file(parts.files[FILE_PART], settings=settings, threads=threads)
-        warnings = await _render(gateway, chart, namespace=namespace) if namespace is not None else ()
+        chart = replace(chart, provenance=read_provenance(parts))
+        warnings = await _check(gateway, chart, namespace=namespace) if namespace is not None else ()
         if namespace is None or dry_run:
             limits = ArchiveLimits.from_settings(settings)
             return json_response(
@@ -222,8 +240,27 @@ async def remove_archive(request: Request) -> Response:
     return Response(status_code=204)
 
 
-def _check_parts(gateway: Gateway, parts: ReceivedParts, given: str, namespace: str | None, *, optional: bool) -> None:
+def _part_rules(settings: Settings) -> tuple[PartRule, ...]:
+    return (
+        PartRule(NAMESPACE_PART, NAMESPACE_PART_MAX),
+        PartRule(FILE_PART, settings.chart_max_bytes, to_file=True),
+        PartRule(PROVENANCE_PART, PROVENANCE_MAX),
+    )
+
+
+def _decode(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def _read_namespace(gateway: Gateway, parts: ReceivedParts, *, optional: bool) -> str | None:
+    """Return the namespace; None only where it is `optional`.
+
+    Raises:
+        FormInvalid: for parts that are unknown, missing or invalid.
+    """
     parts.require_expected_names()
+    given = _decode(parts.data.get(NAMESPACE_PART, b""))
+    namespace = read_namespace({"namespace": given})
     if namespace is not None:
         errors = list(namespace_errors(namespace, gateway.settings, field=NAMESPACE_PART))
     elif given:
@@ -234,6 +271,7 @@ def _check_parts(gateway: Gateway, parts: ReceivedParts, given: str, namespace: 
         raise form_invalid(errors)
     if FILE_PART not in parts.files:
         raise invalid_file_part("is required: send the packaged chart (.tgz)")
+    return namespace
 
 
 def _stored_response(gateway: Gateway, stored: StoredUpload, *, pretty: bool) -> Response:
@@ -248,8 +286,12 @@ def _stored_response(gateway: Gateway, stored: StoredUpload, *, pretty: bool) ->
     )
 
 
-async def _render(gateway: Gateway, chart: UploadedChart, *, namespace: str) -> tuple[str, ...]:
+async def _check(gateway: Gateway, chart: UploadedChart, *, namespace: str) -> tuple[str, ...]:
+    """Check the signature and the templates of a chart, and return warnings."""
+    provenance = None if chart.provenance is None else chart.provenance.encode()
     try:
+        await gateway.signatures.check_uploaded(chart, namespace=namespace, provenance=provenance)
         return await gateway.renderer.check(chart.path, chart.info, namespace=namespace)
     except ChartInvalid as error:
-        raise with_field_error(error, FILE_PART) from None
+        part = PROVENANCE_PART if isinstance(error, SignatureInvalid) else FILE_PART
+        raise with_field_error(error, part) from None
