@@ -92,16 +92,12 @@ class RepositoryReconciler:
 
     def reads_secrets(self, namespace: str) -> bool:
         """Return whether a ChartRepository of the namespace refers to a Secret."""
-        return any(key[0] == namespace and _reads_secrets(cached.model) for key, cached in self._cached.items())
+        return any(key[0] == namespace and _secret_names(cached.model) for key, cached in self._cached.items())
 
     def invalidate_secret(self, namespace: str, name: str) -> None:
-        """Reload the repositories that read credentials from the Secret."""
+        """Reload the repositories that refer to the Secret."""
         for key, cached in list(self._cached.items()):
-            spec = cached.model.spec
-            keys = spec.verify.secret_ref if spec.verify is not None else None
-            if key[0] == namespace and name in {
-                each.name for each in (spec.secret_ref, spec.ca_secret_ref, keys) if each
-            }:
+            if key[0] == namespace and name in _secret_names(cached.model):
                 self._reload(key)
 
     async def resolve_repository(self, xapp: XApp) -> Repository:
@@ -182,7 +178,7 @@ class RepositoryReconciler:
         return cached.model.spec.interval_seconds
 
     async def _load(self, key: NamespacedName, model: ChartRepository) -> Repository:
-        is_fresh = self._secrets.is_watched(key[0]) or not _reads_secrets(model)
+        is_fresh = self._secrets.is_watched(key[0]) or not _secret_names(model)
         loaded = self._loaded.get(key)
         if loaded is not None and is_fresh:
             return loaded
@@ -202,5 +198,8 @@ class RepositoryReconciler:
         self._invalidations += 1
 
 
-def _reads_secrets(model: ChartRepository) -> bool:
-    return (model.spec.secret_ref or model.spec.ca_secret_ref) is not None
+def _secret_names(model: ChartRepository) -> frozenset[str]:
+    """Return the Secrets with the credentials, the CA and the keys for signatures of a repository."""
+    spec = model.spec
+    keys = spec.verify.secret_ref if spec.verify is not None else None
+    return frozenset(each.name for each in (spec.secret_ref, spec.ca_secret_ref, keys) if each)

@@ -20,6 +20,20 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 PYTHON = "/opt/xapp-operator/bin/python3"
 DEPLOYER = f"system:serviceaccount:{NAMESPACE}:xapp-deployer"
+READ_TOKEN = """\
+import asyncio, shutil
+from pathlib import Path
+from xapp_operator.common.bounded_process import Command, ProcessLimits, run_process
+from xapp_operator.common.sandbox import Sandbox
+from xapp_operator.common.sandboxed_exec import landlock_version
+token = "/var/run/secrets/kubernetes.io/serviceaccount/token"
+arguments = ("show", "chart", token)
+command = Command(program=shutil.which("helm"), arguments=arguments, environment={}, working_folder=Path("/tmp"))
+limits = ProcessLimits(timeout_seconds=30, grace_seconds=0, memory_bytes=2**28, stdout_bytes=2**16)
+for each in (command, Sandbox(landlock_version=landlock_version()).restrict(command)):
+    print(asyncio.run(run_process(each, limits=limits)).stderr.strip().replace("\\n", " "))
+"""
+"""helm takes the token for a chart, without and with the sandbox of renderings."""
 XAPPS_AT_LEAST = 6
 XAPPS_AT_MOST = 40
 UNITS = {"Mi": 2**20, "Gi": 2**30}
@@ -43,6 +57,13 @@ def test_pods_are_restricted_have_no_admin_rights_and_log_json(installation: Ins
             run_python(installation, name, "open('/opt/file', 'w')")
         account = f"system:serviceaccount:{SYSTEM_NAMESPACE}:{pod['spec']['serviceAccountName']}"
         assert not is_cluster_admin(installation, account)
+
+
+def test_a_rendering_cannot_read_the_token_of_the_pod(installation: Installation) -> None:
+    gateway = installation.pods("gateway")[0]["metadata"]["name"]
+    free, sandboxed = run_python(installation, gateway, READ_TOKEN).splitlines()
+    assert "permission denied" not in free
+    assert "permission denied" in sandboxed
 
 
 def test_an_uploaded_chart_runs_as_pods_and_is_installed_as_the_deployer(
