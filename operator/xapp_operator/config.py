@@ -123,6 +123,7 @@ class Settings(BaseSettings):
     # Telemetry
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     log_format: Literal["json", "console"] = "json"
+    audit_log: str = "stderr"  # stdout, stderr, off, or the absolute path of a file
 
     @field_validator(
         "namespaces",
@@ -145,6 +146,13 @@ class Settings(BaseSettings):
         for each in value:
             if each not in CLUSTER_NETWORKS:
                 ipaddress.ip_network(each, strict=False)
+        return value
+
+    @field_validator("audit_log")
+    @classmethod
+    def _check_audit_log(cls, value: str) -> str:
+        if value not in {"stdout", "stderr", "off"} and not Path(value).is_absolute():
+            raise ValueError("must be stdout, stderr, off, or the absolute path of a file")
         return value
 
     @field_validator("trusted_proxies")

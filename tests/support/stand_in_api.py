@@ -36,6 +36,7 @@ class StandInApi:
     requests: Counter[str] = field(default_factory=Counter)
     denied: set[str] = field(default_factory=set)
     """Users who may do nothing."""
+    secrets: dict[str, Any] = field(default_factory=dict)
 
     def application(self) -> web.Application:
         """Return the routes."""
@@ -46,6 +47,8 @@ class StandInApi:
                 web.post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", self._review_access),
                 web.get(f"/api/v1/namespaces/{NAMESPACE}/pods/{POD}", self._pod),
                 web.get(f"/api/v1/namespaces/{NAMESPACE}/pods/{POD}/log", self._log),
+                web.post("/api/v1/namespaces/{namespace}/secrets", self._create_secret),
+                web.get("/api/v1/namespaces/{namespace}/secrets/{name}", self._get_secret),
                 web.route("*", "/{rest:.*}", self._nothing),
             ]
         )
@@ -79,6 +82,15 @@ class StandInApi:
         await answer.write(b"2026-11-20T08:00:00.000000001Z one line\n")
         await asyncio.sleep(600)
         return answer
+
+    async def _create_secret(self, request: web.Request) -> web.Response:
+        secret = await request.json()
+        self.secrets[secret["metadata"]["name"]] = secret
+        return web.json_response(secret, status=201)
+
+    async def _get_secret(self, request: web.Request) -> web.Response:
+        secret = self.secrets.get(request.match_info["name"])
+        return await self._nothing(request) if secret is None else web.json_response(secret)
 
     async def _nothing(self, request: web.Request) -> web.Response:
         self.requests["other"] += 1

@@ -73,7 +73,9 @@ def create_app(gateway: Gateway) -> ASGIApp:
             schemas={"DeploymentForm": form_schema()},
         )
     )
-    return GatewayMiddleware(app, gateway.settings, load_session=gateway.authenticator.load_session)
+    return GatewayMiddleware(
+        app, gateway.settings, load_session=gateway.authenticator.load_session, audit=gateway.audit
+    )
 
 
 def _session_cookie(settings: Settings) -> str:

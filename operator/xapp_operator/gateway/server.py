@@ -20,6 +20,7 @@ from xapp_operator.config import Settings
 from xapp_operator.errors import XAppError
 from xapp_operator.gateway.app import create_app
 from xapp_operator.gateway.auth.callers import check_bind_address
+from xapp_operator.gateway.http.audit import write_refused_connection
 from xapp_operator.gateway.http.connection_limits import ConnectionLimits, available_connections
 from xapp_operator.gateway.http.connections import BoundedHttpProtocol, BoundedWebSocketProtocol
 from xapp_operator.gateway.http.tls import CLOSE_SECONDS, HANDSHAKE_SECONDS, TlsCertificate
@@ -118,6 +119,7 @@ class Server(uvicorn.Server):
             on_closed=lambda reason: METRICS.record_connection_closed(reason=reason),
         )
         self._feed = gateway.feed
+        self._audit = gateway.audit
         self._tls = tls
         super().__init__(
             uvicorn.Config(
@@ -143,6 +145,9 @@ class Server(uvicorn.Server):
         )
         logging.getLogger("uvicorn.error").addFilter(_is_unexpected)
 
+    def _audit_refusal(self, address: str, status: int, reason: str) -> None:
+        write_refused_connection(self._audit, address=address, status=status, reason=reason)
+
     def stop(self) -> None:
         """Stop serving: streams end at once, other requests get SHUTDOWN_GRACE_SECONDS."""
         self.should_exit = True
@@ -166,7 +171,11 @@ class Server(uvicorn.Server):
 
         def create_protocol() -> BoundedHttpProtocol:
             return BoundedHttpProtocol(
-                config, self.server_state, app_state=self.lifespan.state, limits=self.connection_limits
+                config,
+                self.server_state,
+                app_state=self.lifespan.state,
+                limits=self.connection_limits,
+                on_refusal=self._audit_refusal,
             )
 
         self.servers = [

@@ -43,6 +43,7 @@ from xapp_operator.kube.cluster_networks import ClusterNetworks
 from xapp_operator.kube.resources import XAPPS
 from xapp_operator.kube.watch.watch_cache import WatchCache
 from xapp_operator.monitor.registry import XAppRegistry
+from xapp_operator.telemetry.audit import AuditLog
 
 UPLOADS_PREFIX: Final = "uploads-"
 STALE_UPLOAD_SECONDS: Final = 24 * 3600.0
@@ -74,6 +75,7 @@ class Gateway:
     upload_folder: Path
     archive_threads: ThreadPoolExecutor
     limits: RequestLimits
+    audit: AuditLog
     advertise: AdvertiseAddress
 
     @classmethod
@@ -88,6 +90,7 @@ class Gateway:
             limits = HelmLimits.for_gateway(settings).fit(container_memory_limit(), others_bytes=PROCESSES_MEMORY_BYTES)
             with (
                 private_upload_folder(settings) as uploads,
+                AuditLog(settings.audit_log) as audit,
                 closing(HelmEngine(settings, limits=limits)) as helm,
                 ThreadPoolExecutor(ARCHIVE_CHECKS_MAX, thread_name_prefix="checks") as threads,
             ):
@@ -132,6 +135,7 @@ class Gateway:
                         upload_folder=uploads,
                         archive_threads=threads,
                         limits=RequestLimits.from_settings(settings),
+                        audit=audit,
                         advertise=advertise,
                     )
 

@@ -213,7 +213,7 @@ def test_tokens_and_values_are_not_logged(caller_factory: CallerFactory, capfd: 
     def all_requests_are_logged() -> bool:
         nonlocal log
         log += "".join(capfd.readouterr())
-        return log.count("request served") >= 3
+        return log.count('"route":"/api/deployment/xapp"') >= 3
 
     wait_until(all_requests_are_logged, timeout=60, what="three requests in the log")
     assert "/api/deployment/xapp" in log

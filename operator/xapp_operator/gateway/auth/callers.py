@@ -28,6 +28,7 @@ from xapp_operator.gateway.auth.session_cookies import (
     read_session_cookies,
 )
 from xapp_operator.gateway.auth.sessions import Sessions
+from xapp_operator.gateway.http.audit import audit_notes
 from xapp_operator.gateway.http.client_addresses import ClientAddresses
 from xapp_operator.gateway.http.origins import is_https, is_loopback_connection, page_uses_https
 from xapp_operator.gateway.http.problems import UNAUTHENTICATED_HEADERS
@@ -277,7 +278,7 @@ class Authenticator:
         token = self._header_token(connection, basic=basic)
         session = self._require_session(connection) if token is None else None
         token = token or (session.token if session is not None else "")
-        return Caller(
+        caller = Caller(
             client=self._kube.with_token(token),
             mode="kubernetes",
             access_reviews=self._access_reviews,
@@ -287,6 +288,8 @@ class Authenticator:
             address=self.client_addresses.of(connection),
             identities=self.identities,
         )
+        audit_notes(connection).caller = caller
+        return caller
 
     def _header_token(self, connection: HTTPConnection, *, basic: bool) -> str | None:
         header = connection.headers.get(_AUTHORIZATION)

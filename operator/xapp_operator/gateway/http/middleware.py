@@ -6,7 +6,6 @@ It wraps the whole framework, so that no route can bypass it.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from http import HTTPStatus
@@ -21,10 +20,12 @@ from xapp_operator.common.fair_slots import FairSlots, NoFreeSlot
 from xapp_operator.config import Settings
 from xapp_operator.domain.address_rule import is_loopback
 from xapp_operator.errors import MisdirectedRequest, RequestRefused, XAppError
+from xapp_operator.gateway.http.audit import RequestRecord, begin_notes
+from xapp_operator.gateway.http.client_addresses import ClientAddresses
 from xapp_operator.gateway.http.origins import SAFE_METHODS, host_without_port, is_same_origin
 from xapp_operator.gateway.http.problems import internal_error_response, problem_response, redact_path
+from xapp_operator.telemetry.audit import AuditLog
 from xapp_operator.telemetry.logs import get_logger
-from xapp_operator.telemetry.metrics import METRICS
 
 API_PREFIX: Final = "/api/"
 VERSIONED_API_PREFIX: Final = "/api/v1/"
@@ -32,6 +33,7 @@ HELM_REPOSITORY_PREFIX: Final = "/helmrepo/"
 """The repository index and the charts of `/api/charts/{namespace}/` once more, at an address for `helm repo add`."""
 _HELM_REPOSITORY_FILES: Final = (".yaml", ".tgz")
 PROBE_PATHS: Final = frozenset({"/healthz", "/readyz"})
+EVENT_STREAM: Final = "text/event-stream"
 ORIGINAL_METHOD: Final = "xapp_operator.original_method"
 """Key of a request's scope: the method of the request, if it is handled as another method."""
 DATA_POLICY: Final = "default-src 'none'; frame-ancestors 'none'"
@@ -48,10 +50,17 @@ class GatewayMiddleware:
     """The ASGI application that the server runs; it wraps the application of the framework."""
 
     def __init__(
-        self, app: ASGIApp, settings: Settings, *, load_session: Callable[[HTTPConnection], Awaitable[None]]
+        self,
+        app: ASGIApp,
+        settings: Settings,
+        *,
+        load_session: Callable[[HTTPConnection], Awaitable[None]],
+        audit: AuditLog,
     ) -> None:
         self._app = app
         self._load_session = load_session
+        self._audit = audit
+        self._client_addresses = ClientAddresses.from_settings(settings)
         self._drains = FairSlots(DRAINS_MAX, per_key=DRAINS_MAX)
         self._only_loopback = settings.auth == "none"
         self._allowed_hosts = frozenset(host.lower() for host in settings.allowed_hosts)
@@ -60,9 +69,9 @@ class GatewayMiddleware:
         if scope["type"] == "websocket":
             await self._serve_websocket(scope, receive, send)
             return
-        exchange = _HttpExchange(scope, receive, send, drains=self._drains)
+        inner, record = self._begin(scope, method=scope["method"])
+        exchange = _HttpExchange(scope, receive, send, drains=self._drains, record=record)
         request = Request(scope, exchange.receive)
-        inner = _inner_scope(scope)
         try:
             self._check_host_and_origin(request, is_safe=request.method in SAFE_METHODS)
             if inner["path"].startswith(API_PREFIX):
@@ -75,17 +84,22 @@ class GatewayMiddleware:
                 await internal_error_response(error, request)(scope, exchange.receive, exchange.send)
             elif not exchange.failed:
                 _log.exception("response aborted", path=redact_path(scope["path"]))
-        exchange.record(inner)
+        finally:
+            record.complete(exchange.status)
 
     async def _serve_websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
         websocket = WebSocket(scope, receive, send)
-        inner = _inner_scope(scope)
-        started_at = time.perf_counter()
+        inner, record = self._begin(scope, method="WEBSOCKET")
         status = HTTPStatus.SWITCHING_PROTOCOLS.value
 
         async def send_and_record(message: Message) -> None:
             nonlocal status
-            status = message.get("status", HTTPStatus.FORBIDDEN if message["type"] == "websocket.close" else status)
+            if message["type"] == "websocket.accept":
+                record.started(status)
+            elif message["type"] == "websocket.close" and not record.has_started:
+                status = HTTPStatus.FORBIDDEN
+            else:
+                status = message.get("status", status)
             await send(message)
 
         try:
@@ -96,7 +110,16 @@ class GatewayMiddleware:
         except XAppError as error:
             status = error.status
             await websocket.send_denial_response(problem_response(error, websocket))
-        _count_request(inner, method="WEBSOCKET", status=status, started_at=started_at)
+        finally:
+            record.complete(status)
+
+    def _begin(self, scope: Scope, *, method: str) -> tuple[Scope, RequestRecord]:
+        """Return the scope for the routes, and the record of the request."""
+        notes = begin_notes(scope)
+        inner = _inner_scope(scope)
+        is_audited = self._audit.is_on and scope["path"] not in PROBE_PATHS
+        address = self._client_addresses.of(HTTPConnection(scope)) if is_audited else ""
+        return inner, RequestRecord(self._audit if is_audited else None, notes, inner, address=address, method=method)
 
     def _check_host_and_origin(self, request: HTTPConnection, *, is_safe: bool) -> None:
         hosts = request.headers.getlist("host")
@@ -124,8 +147,9 @@ class GatewayMiddleware:
 class _HttpExchange:
     """One request and its response, as the middleware sees them pass."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, *, drains: FairSlots) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send, *, drains: FairSlots, record: RequestRecord) -> None:
         self._drains = drains
+        self._record = record
         self.started = False
         self.failed = False
         self._body_sent = False
@@ -133,8 +157,7 @@ class _HttpExchange:
         self._receive = receive
         self._send = send
         self._body_unread = self._method not in SAFE_METHODS and _has_body(scope)
-        self._status = 0
-        self._started_at = time.perf_counter()
+        self.status = 0
 
     async def receive(self) -> Message:
         message = await self._receive()
@@ -147,12 +170,14 @@ class _HttpExchange:
             return
         if message["type"] == "http.response.start":
             self.started = True
-            self._status = message["status"]
-            self.failed = self._status >= 500  # noqa: PLR2004 - problems.py has logged it
+            self.status = message["status"]
+            self.failed = self.status >= 500  # noqa: PLR2004 - problems.py has logged it
             message.setdefault("headers", [])
             headers = MutableHeaders(scope=message)
             headers["x-content-type-options"] = "nosniff"
             headers.setdefault("content-security-policy", DATA_POLICY)
+            if headers.get("content-type", "").startswith(EVENT_STREAM):
+                self._record.started(self.status)
             if self._body_unread:
                 headers["connection"] = "close"
             await self._send(message)
@@ -177,25 +202,6 @@ class _HttpExchange:
                     bytes_left -= len((await self.receive()).get("body", b""))
         except TimeoutError:
             return
-
-    def record(self, scope: Scope) -> None:
-        """Count the request, and log it if it may have changed something."""
-        seconds = _count_request(scope, method=self._method, status=self._status, started_at=self._started_at)
-        if self._method not in SAFE_METHODS:
-            _log.info(
-                "request served",
-                method=self._method,
-                path=redact_path(scope["path"]),
-                status=self._status,
-                seconds=round(seconds, 3),
-            )
-
-
-def _count_request(scope: Scope, *, method: str, status: int, started_at: float) -> float:
-    seconds = time.perf_counter() - started_at
-    route = getattr(scope.get("route"), "path", "unmatched")
-    METRICS.record_request(method=method, route=route, status=status, seconds=seconds)
-    return seconds
 
 
 def _has_body(scope: Scope) -> bool:

@@ -28,6 +28,7 @@ from xapp_operator.errors import (
     Unauthenticated,
     XAppError,
 )
+from xapp_operator.gateway.http.audit import audit_notes
 from xapp_operator.gateway.http.responses import json_response, wants_pretty
 from xapp_operator.telemetry.logs import get_logger
 
@@ -44,6 +45,7 @@ _log = get_logger(__name__)
 
 def problem_response(error: XAppError, request: HTTPConnection) -> Response:
     """Return the response for one of our errors."""
+    audit_notes(request).reason = problem_type(type(error)).removeprefix(PROBLEM_TYPE_PREFIX)
     if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         _log.warning(
             "request failed", path=redact_path(request.scope["path"]), status=error.status, error=error.message
@@ -62,6 +64,7 @@ def problem_response(error: XAppError, request: HTTPConnection) -> Response:
 def http_exception_response(error: HTTPException, request: Request) -> Response:
     """Return the response for an exception of the framework: no such path, no such method."""
     status = HTTPStatus(error.status_code)
+    audit_notes(request).reason = status.phrase.lower().replace(" ", "-")
     details = {
         HTTPStatus.NOT_FOUND: "there is nothing at this path: /api/v1/docs lists what there is",
         HTTPStatus.METHOD_NOT_ALLOWED: f"this path does not support {request.method}: the Allow header lists the "
@@ -79,6 +82,7 @@ def http_exception_response(error: HTTPException, request: Request) -> Response:
 def internal_error_response(error: BaseException, request: HTTPConnection) -> Response:
     """Return the response for a bug, and log the bug under the reference that the response names."""
     reference = secrets.token_hex(8)
+    audit_notes(request).reason = "internal-error"
     _log.error(
         "request failed unexpectedly", reference=reference, path=redact_path(request.scope["path"]), exc_info=error
     )

@@ -21,6 +21,7 @@ from xapp_operator.gateway.deploy.submission import (
     read_form,
     validate_submission,
 )
+from xapp_operator.gateway.http.audit import audit_notes
 from xapp_operator.gateway.http.bodies import decode_json_object, read_json_object
 from xapp_operator.gateway.http.multipart import receive_parts
 from xapp_operator.gateway.http.openapi import (
@@ -105,7 +106,7 @@ async def deploy(request: Request) -> Response:
 
     async def check_permission(name: str, data: bytes) -> None:
         """Refuse before the chart is received."""
-        namespace = read_namespace(decode_json_object(data, what=name))
+        namespace = audit_notes(request).namespace = read_namespace(decode_json_object(data, what=name))
         if namespace is not None:
             await caller.require_allowed("create", namespace=namespace)
 
@@ -121,6 +122,7 @@ async def deploy(request: Request) -> Response:
         form = read_form(parts)
         options = _read_options(request, gateway)
         submission = await validate_submission(form, parts, settings=gateway.settings, threads=gateway.archive_threads)
+        audit_notes(request).name = submission.form.name
         if options.dry_run:
             preview = await gateway.deployer.preview(caller, submission)
             return json_response(orjson.dumps(preview), pretty=options.pretty)
@@ -199,11 +201,12 @@ async def remove(request: Request) -> Response:
     caller = gateway.get_caller(request)
     await caller.authenticate()
     body = await read_json_object(request, what="body")
-    namespace = read_namespace(body)
+    namespace = audit_notes(request).namespace = read_namespace(body)
     if namespace is not None:
         await caller.require_allowed("delete", namespace=namespace)
     pretty = StrictQuery(request.scope["query_string"]).allow_only(("pretty",)).boolean("pretty")
     deletion = validate_body(body, DeletionRequest)
+    audit_notes(request).name = deletion.name
     try:
         deleted = await gateway.deployer.delete(caller, namespace=deletion.namespace, name=deletion.name)
     except NotFound:

@@ -19,6 +19,7 @@ from xapp_operator.gateway.catalog.repository_store import (
 )
 from xapp_operator.gateway.deploy.forms import read_namespace
 from xapp_operator.gateway.http import pagination
+from xapp_operator.gateway.http.audit import audit_notes
 from xapp_operator.gateway.http.bodies import read_json_object
 from xapp_operator.gateway.http.openapi import (
     BODY_PROBLEMS,
@@ -138,7 +139,7 @@ async def save_repository(request: Request) -> Response:
     caller = gateway.get_caller(request)
     await caller.authenticate()
     body = await read_json_object(request, what="body")
-    namespace = read_namespace(body)
+    namespace = audit_notes(request).namespace = read_namespace(body)
     if namespace is not None:
         await caller.require_allowed("create", namespace=namespace, resource=CHART_REPOSITORIES)
         if needs_secret(body):

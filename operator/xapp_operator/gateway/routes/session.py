@@ -23,6 +23,7 @@ from xapp_operator.gateway.auth.session_cookies import (
     clear_cookie_headers,
     set_session_cookie,
 )
+from xapp_operator.gateway.http.audit import audit_notes
 from xapp_operator.gateway.http.bodies import read_json_object
 from xapp_operator.gateway.http.openapi import (
     NO_AUTHENTICATION,
@@ -78,6 +79,7 @@ async def sign_in(request: Request) -> Response:
             return json_response({**_ANONYMOUS, "proof": None}, status=201, pretty=pretty, headers=NO_STORE_HEADERS)
         client = gateway.kube.with_token(token)
         identity = await authenticator.identities.identify(client, token, address=address)
+    audit_notes(request).user = identity.user
     session = await authenticator.sessions.begin(token, user=identity.user)
     body: JsonObject = {**_identity_json(identity), "expiresAt": _time(session.expires), "proof": session.proof}
     response = json_response(body, status=201, pretty=pretty, headers=NO_STORE_HEADERS)
