@@ -242,6 +242,7 @@ class ReleaseStatus(Model):
     )
     first_deployed: datetime | None = Field(None, description="When the release was first installed.")
     last_deployed: datetime | None = Field(None, description="When this revision was installed.")
+    description: StatusMessage | None = Field(None, description="Helm's description of this revision.")
 
 
 class RevisionStatus(Model):

@@ -326,6 +326,7 @@ def _release_result(release: JsonObject) -> ReleaseResult:
         app_version=text(metadata, "appVersion"),
         last_deployed=text(info, "last_deployed"),
         first_deployed=text(info, "first_deployed"),
+        description=text(info, "description"),
     )
 
 

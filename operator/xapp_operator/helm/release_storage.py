@@ -29,6 +29,7 @@ PENDING: Final = frozenset({"pending-install", "pending-upgrade", "pending-rollb
 FAILED: Final = "failed"
 
 _SECRET_NAME: Final = re.compile(rf"{re.escape(HELM_SECRET_PREFIX)}(?P<name>.+)\.v(?P<revision>[1-9][0-9]*)")
+_OWN_DESCRIPTION: Final = re.compile(r"(?:Install|Upgrade) complete|Rollback to [0-9]{1,10}")
 _GZIP_MAGIC: Final = b"\x1f\x8b\x08"
 _GZIP_WINDOW: Final = 31  # zlib's number for a gzip header and the largest window
 _JSON_STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)  # linear time for any bytes
@@ -59,6 +60,14 @@ class ReleaseRecord:
     notes: str
     first_deployed: str
     last_deployed: str
+
+
+def public_description(description: str) -> str | None:
+    """Return helm's description of a revision if it is one of its own sentences, else None.
+
+    With `--description`, and after a failure, it may be any text, which only those should see who may read Secrets.
+    """
+    return description if _OWN_DESCRIPTION.fullmatch(description) else None
 
 
 def release_secret_name(release: str, revision: int) -> str:

@@ -129,6 +129,7 @@ class ReleaseResult:
     app_version: str
     last_deployed: str
     first_deployed: str = ""
+    description: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,7 @@ from xapp_operator.domain.plan_input import (
 from xapp_operator.domain.values import values_digest
 from xapp_operator.errors import HelmError, InputError, KubeError, SourceUnavailable, XAppError
 from xapp_operator.helm.manifest import load_documents, manifest_inventory, split_documents
+from xapp_operator.helm.release_storage import public_description
 from xapp_operator.helm.requests import TemplateRequest
 from xapp_operator.kube.reader import is_namespace_terminating
 from xapp_operator.monitor.root_cause import find_root_cause
@@ -209,6 +210,7 @@ class Observer:
             values_digest=info.values_digest if info else None,
             first_deployed=record.first_deployed or None,
             last_deployed=record.last_deployed or None,
+            description=public_description(record.description),
         )
 
     def _history(self, xapp: XApp, draft: StatusDraft, release: ReleaseStatus) -> tuple[RevisionStatus, ...]:
@@ -222,6 +224,7 @@ class Observer:
                 app_version=release.app_version,
                 action=draft.attempt.action if draft.attempt else None,
                 deployed_at=release.last_deployed,
+                description=release.description,
             )
         stored = self._context.release_watch.revisions(xapp.key[0], xapp.release_name)
         return tuple(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 from xapp_operator.api.json import JsonObject
@@ -17,7 +17,7 @@ from xapp_operator.charts.archives.chart_cache import ChartFile
 from xapp_operator.charts.archives.chart_info import ChartInfo
 from xapp_operator.charts.chart_request import ChartRequest, Repository, parse_digest
 from xapp_operator.charts.chart_sources import ChartSources, ResolvedChart
-from xapp_operator.charts.signatures.signature_checker import SignatureChecker
+from xapp_operator.charts.signatures.signature_checker import SignatureChecker, digest_of
 from xapp_operator.charts.stored_archives import check_declared_chart
 from xapp_operator.common.fair_slots import FairSlots
 from xapp_operator.config import Settings
@@ -26,7 +26,7 @@ from xapp_operator.domain.plan_input import Digests
 from xapp_operator.domain.redaction import long_texts, secret_texts
 from xapp_operator.domain.values import advertise_address_layer, merge_values, values_digest
 from xapp_operator.domain.yaml_values import dump_values
-from xapp_operator.errors import FormInvalid, SignatureInvalid, ValuesInvalid
+from xapp_operator.errors import FormInvalid, ValuesInvalid
 from xapp_operator.kube.advertise_address import AdvertiseAddress
 from xapp_operator.kube.referenced_data import (
     ArchiveReference,
@@ -77,12 +77,12 @@ class _ArchiveLocation:
 
 @dataclass(frozen=True, slots=True)
 class _KnownArchive:
-    """An archive that this XApp has read: its digest, and the uid of the object that held it."""
+    """An archive that this XApp has read: its digest, the uid of its object, and the sha256 of its provenance file."""
 
     location: _ArchiveLocation
     digest: str
     uid: str
-    provenance: bytes | None = field(default=None, repr=False)
+    provenance_digest: str = ""
 
 
 class ReleaseInputsResolver:
@@ -200,8 +200,8 @@ class ReleaseInputsResolver:
         if xapp.spec.method == METHOD_REMOTE:
             return (await self._resolve_signed(xapp, revalidate=revalidate)).digest
         known, location = self._archives.get(xapp.key), self._locate_archive(xapp)
-        is_known = known is not None and known.location == location and location.version is not None
-        if known is not None and is_known and not self._signatures.requires_signatures:
+        is_current = known is not None and known.location == location and location.version is not None
+        if known is not None and is_current and await self._is_signed(known):
             return known.digest
         return (await self._load_uploaded_chart(xapp)).info.digest
 
@@ -225,19 +225,19 @@ class ReleaseInputsResolver:
     async def _load_uploaded_chart(self, xapp: XApp) -> ChartFile:
         """Return the uploaded archive: from disk if this XApp has read the same object before."""
         location = self._locate_archive(xapp)
-        known = self._archives.get(xapp.key)
+        known = self._archives.pop(xapp.key, None)
         if known is None or known.location != location:
             known = self._known_from_owner(xapp, location)
-        file = await self._charts.open_stored(known.digest, source=known.uid) if known is not None else None
+        file = None
+        if known is not None and await self._is_signed(known):
+            file = await self._charts.open_stored(known.digest, source=known.uid)
         if file is None or known is None:
             file, known = await self._read_uploaded_chart(xapp, location)
         self._archives[xapp.key] = known
-        try:
-            await self._signatures.check_uploaded(file, namespace=xapp.metadata.namespace, provenance=known.provenance)
-        except SignatureInvalid:
-            self._archives.pop(xapp.key)  # its provenance may be added later
-            raise
         return file
+
+    async def _is_signed(self, known: _KnownArchive) -> bool:
+        return await self._signatures.is_known(known.digest, provenance_digest=known.provenance_digest)
 
     async def _read_uploaded_chart(self, xapp: XApp, location: _ArchiveLocation) -> tuple[ChartFile, _KnownArchive]:
         client, namespace = self._impersonation.client_for(xapp), xapp.metadata.namespace
@@ -246,13 +246,11 @@ class ReleaseInputsResolver:
             archive.data, expected_digest=location.expected_digest, source=archive.uid
         )
         check_declared_chart(archive, file.info, name=location.reference.name)
-        provenance = archive.provenance if self._signatures.requires_signatures else None
-        return file, _KnownArchive(location, file.info.digest, archive.uid, provenance)
+        await self._signatures.check_uploaded(file, namespace=namespace, provenance=archive.provenance)
+        return file, _KnownArchive(location, file.info.digest, archive.uid, digest_of(archive.provenance))
 
     def _known_from_owner(self, xapp: XApp, location: _ArchiveLocation) -> _KnownArchive | None:
         """Return what is known after a restart: an XApp owns only ChartArchives that it has read."""
-        if self._signatures.requires_signatures:  # the provenance is not known
-            return None
         found = self._chart_archives.get(xapp.metadata.namespace, location.reference.name)
         if found is None or location.expected_digest is None or location.reference.kind != CHART_ARCHIVES.kind:
             return None

@@ -93,7 +93,10 @@ def test_change_of_values_is_an_upgrade(xapps: XAppClient) -> None:
     status = xapps.wait_ready("hello")
 
     assert status["release"]["revision"] == 2
-    assert [revision["revision"] for revision in status["history"]] == [2, 1]
+    assert [(revision["revision"], revision["description"]) for revision in status["history"]] == [
+        (2, "Upgrade complete"),
+        (1, "Install complete"),
+    ]
     found = xapps.get("configmap", "hello")
     assert found is not None
     assert found["data"]["greeting"] == "two"

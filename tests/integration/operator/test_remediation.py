@@ -191,6 +191,7 @@ def test_rollback_to_is_done_once_and_held_until_the_spec_changes(xapps: XAppCli
     xapps.wait_until(lambda: xapps.status("hello").get("heldRevision") == 1, what="the rollback", xapp="hello")
     status = xapps.wait_ready("hello")
     assert status["release"]["revision"] == 3
+    assert status["history"][0]["description"] == "Rollback to 1"
     message = next(each["message"] for each in status["conditions"] if each["type"] == "Ready")
     assert "held" in message
     found = xapps.get("configmap", "hello")

@@ -14,6 +14,7 @@ from xapp_operator.helm.release_storage import (
     RELEASE_BYTES_MAX,
     decode_release,
     parse_release_secret_name,
+    public_description,
     release_secret_name,
     remove_unserved_kinds,
     unlock_release,
@@ -241,3 +242,18 @@ def test_secret_names_contain_release_and_revision(name: str, expected: tuple[st
     assert parse_release_secret_name(name) == expected
     if expected is not None:
         assert release_secret_name(*expected) == name
+
+
+@pytest.mark.parametrize(
+    ("description", "shown"),
+    [
+        ("Install complete", True),
+        ("Upgrade complete", True),
+        ("Rollback to 12", True),
+        ("Upgrade complete with password hunter2", False),
+        ('Release "x" failed: secret hunter2', False),
+        ("", False),
+    ],
+)
+def test_only_helms_own_descriptions_are_public(description: str, shown: bool) -> None:
+    assert public_description(description) == (description if shown else None)

@@ -82,11 +82,6 @@ class SignatureChecker:
         self._verifier = verifier
         self._signed: TTLCache[tuple[str, str, str, frozenset[str]], bool] = TTLCache(_REMEMBERED_MAX, SIGNED_SECONDS)
 
-    @property
-    def requires_signatures(self) -> bool:
-        """Return whether the cluster demands a signature of every chart."""
-        return self._cluster_keys is not None
-
     async def check_remote(self, chart: ResolvedChart) -> None:
         """Refuse a chart of a repository that is not signed as the repository and the cluster demand.
 
@@ -116,6 +111,11 @@ class SignatureChecker:
         for demand in demands:
             await self._check(demand, signed)
 
+    async def is_known(self, digest: str, *, provenance_digest: str) -> bool:
+        """Return whether an uploaded archive has passed with that provenance (see `digest_of`) and the present keys."""
+        demands = await self._cluster_demands()
+        return all((digest, provenance_digest, each.keys.digest, each.providers) in self._signed for each in demands)
+
     async def check_uploaded(self, chart: PackedChart, *, namespace: str, provenance: bytes | None) -> None:
         """Refuse an uploaded chart that is not signed as the cluster demands.
 
@@ -129,7 +129,7 @@ class SignatureChecker:
             return provenance
 
         for demand in await self._cluster_demands():
-            evidence = hashlib.sha256(provenance or b"").hexdigest()
+            evidence = digest_of(provenance)
             await self._check(demand, _Signed(chart.info, namespace, evidence, lambda: _read(chart), get_provenance))
 
     async def _cluster_demands(self) -> tuple[SignatureDemand, ...]:
@@ -185,6 +185,11 @@ class SignatureChecker:
         except SignatureInvalid as error:
             return f"helm refuses its provenance file ({error.message})"
         return None if found.digest == signed.info.digest else "its provenance file is for another archive"
+
+
+def digest_of(provenance: bytes | None) -> str:
+    """Return the sha256 of a provenance file, in hex digits."""
+    return hashlib.sha256(provenance or b"").hexdigest()
 
 
 class _ClusterKeys:

@@ -21,7 +21,7 @@ from xapp_operator.domain.plan_input import Attempt, AttemptOutcome, Digests
 from xapp_operator.errors import NotFound, XAppError
 from xapp_operator.helm.engine import OnStart
 from xapp_operator.helm.release_index import revisions_to_prune
-from xapp_operator.helm.release_storage import release_secret_name
+from xapp_operator.helm.release_storage import public_description, release_secret_name
 from xapp_operator.helm.requests import ReleaseRequest, ReleaseResult
 from xapp_operator.kube.resources import SECRETS
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
@@ -170,4 +170,5 @@ def _release_status(request: ReconcileRequest, digests: Digests, result: Release
         values_digest=digests.values,
         first_deployed=result.first_deployed,
         last_deployed=result.last_deployed,
+        description=public_description(result.description),
     )
