@@ -20,6 +20,7 @@ class OperatorProcess:
 
     def __init__(self, cluster: Cluster, folder: Path, settings: Mapping[str, str] | None = None) -> None:
         self.log = folder / "operator.log"
+        self.settings = dict(settings or {})
         program = Path(sys.executable).parent / "xapp-operator"
         environment = {
             "KUBECONFIG": str(cluster.kubeconfig),
@@ -31,7 +32,7 @@ class OperatorProcess:
             "XAPP_PROBE_HOST": "127.0.0.1",
             "XAPP_PROBE_PORT": "0",
             "XAPP_METRICS_PORT": "0",
-            **(settings or {}),
+            **self.settings,
         }
         self._spec = ProcessSpec(name="operator", argv=(str(program), "run"), environment=environment)
         self._child: ChildProcess | None = None

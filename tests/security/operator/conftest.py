@@ -9,6 +9,7 @@ import pytest
 
 from tests.integration.operator.conftest import ROOT, cluster, xapps
 from tests.localcluster import Cluster
+from tests.localcluster.ports import PortReservation
 from tests.localrun.cluster_setup import prepare_cluster
 from tests.security.operator.neighbour import Neighbour
 from tests.support.operator import OperatorProcess
@@ -23,10 +24,12 @@ HELM_MEMORY = 256 * 1024 * 1024
 @pytest.fixture(scope="package")
 def operator(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatorProcess]:
     prepare_cluster(cluster, ROOT)
-    process = OperatorProcess(cluster, tmp_path_factory.mktemp("operator"), {"XAPP_HELM_MEMORY": str(HELM_MEMORY)})
-    process.start()
-    yield process
-    process.stop()
+    with PortReservation(1) as reservation:
+        settings = {"XAPP_HELM_MEMORY": str(HELM_MEMORY), "XAPP_PROBE_PORT": str(reservation.ports[0])}
+        process = OperatorProcess(cluster, tmp_path_factory.mktemp("operator"), settings)
+        process.start()
+        yield process
+        process.stop()
     assert not process.error_lines(), "the operator logged errors"
 
 

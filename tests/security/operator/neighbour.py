@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+
+import httpx
 
 from tests.support.memory import resident_bytes
 from tests.support.operator import SYSTEM_NAMESPACE, OperatorProcess
@@ -34,7 +39,8 @@ class Neighbour:
 
         Its chart comes from the repository at that address, or else from an upload.
         """
-        self._deploy(name, seconds=READY_SECONDS + self.measured["alone"], repository=repository)
+        with self._measure_stall():
+            self._deploy(name, seconds=READY_SECONDS + self.measured["alone"], repository=repository)
         assert self._lease() == self._leases[0], "the operator lost its Lease"
         self.measured["operator MiB"] = self.operator_memory() / MIB
 
@@ -52,6 +58,27 @@ class Neighbour:
         self.xapps.apply(manifest)
         self.xapps.wait_ready(name, seconds=seconds)
         self.measured[name] = round(time.monotonic() - began, 2)
+
+    @contextmanager
+    def _measure_stall(self) -> Iterator[None]:
+        """Record the longest time that the operator takes to answer a probe, which is about the stall of its loop."""
+        stop = threading.Event()
+
+        def probe() -> None:
+            with httpx.Client(base_url=f"http://127.0.0.1:{self.operator.settings['XAPP_PROBE_PORT']}") as http:
+                while not stop.wait(0.02):
+                    began = time.monotonic()
+                    http.get("/healthz", timeout=60)
+                    longest = max(self.measured.get("stall", 0.0), time.monotonic() - began)
+                    self.measured["stall"] = round(longest, 3)
+
+        thread = threading.Thread(target=probe)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
 
     def _lease(self) -> tuple[str, int]:
         found = self.xapps.cluster.kubectl("-n", SYSTEM_NAMESPACE, "get", "lease", "xapp-operator", "-o", "json")
