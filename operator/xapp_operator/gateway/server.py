@@ -23,7 +23,8 @@ from xapp_operator.gateway.auth.callers import check_bind_address
 from xapp_operator.gateway.http.audit import write_refused_connection
 from xapp_operator.gateway.http.connection_limits import ConnectionLimits, available_connections
 from xapp_operator.gateway.http.connections import BoundedHttpProtocol, BoundedWebSocketProtocol
-from xapp_operator.gateway.http.tls import CLOSE_SECONDS, HANDSHAKE_SECONDS, TlsCertificate
+from xapp_operator.gateway.http.tls import TlsCertificate
+from xapp_operator.gateway.http.tls_connections import BoundedHttpsProtocol, BoundedTlsProtocol
 from xapp_operator.gateway.http.transport_security import start_warnings
 from xapp_operator.gateway.state import Gateway
 from xapp_operator.kube.proxy.websocket_client import PING_SECONDS, PONG_SECONDS, WEBSOCKET_MESSAGE_MAX_BYTES
@@ -166,29 +167,24 @@ class Server(uvicorn.Server):
             await asyncio.gather(following, return_exceptions=True)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept connections; uvicorn itself has no bound on the time of a TLS handshake."""
-        loop, config, tls = asyncio.get_running_loop(), self.config, self._tls
+        """Accept connections; uvicorn itself does not bound TLS handshakes."""
+        loop, tls, limits = asyncio.get_running_loop(), self._tls, self.connection_limits
+        create_http = partial(
+            BoundedHttpProtocol if tls is None else BoundedHttpsProtocol,
+            self.config,
+            self.server_state,
+            app_state=self.lifespan.state,
+            limits=limits,
+            on_refusal=self._audit_refusal,
+        )
 
-        def create_protocol() -> BoundedHttpProtocol:
-            return BoundedHttpProtocol(
-                config,
-                self.server_state,
-                app_state=self.lifespan.state,
-                limits=self.connection_limits,
-                on_refusal=self._audit_refusal,
-            )
+        def create_protocol() -> asyncio.BaseProtocol:
+            http = create_http()
+            if tls is None or not isinstance(http, BoundedHttpsProtocol):
+                return http
+            return cast("asyncio.BaseProtocol", BoundedTlsProtocol(loop, http, tls.context, limits=limits))
 
-        self.servers = [
-            await loop.create_server(
-                create_protocol,
-                sock=each,
-                backlog=BACKLOG,
-                ssl=tls.context if tls else None,
-                ssl_handshake_timeout=HANDSHAKE_SECONDS if tls else None,
-                ssl_shutdown_timeout=CLOSE_SECONDS if tls else None,
-            )
-            for each in sockets or ()
-        ]
+        self.servers = [await loop.create_server(create_protocol, sock=each, backlog=BACKLOG) for each in sockets or ()]
         self.started = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

@@ -19,12 +19,6 @@ from xapp_operator.errors import XAppError
 from xapp_operator.telemetry.logs import get_logger
 
 RELOAD_SECONDS: Final = 10.0
-HANDSHAKE_SECONDS: Final = 5.0
-"""Time for a TLS handshake. A connection takes memory during it, and no limit on requests counts it."""
-
-CLOSE_SECONDS: Final = 5.0
-"""Time for a client to confirm the end of TLS, before its connection is aborted."""
-
 PEM_MAX_BYTES: Final = 256 * 1024
 _ALPN: Final = ["http/1.1"]
 
