@@ -127,7 +127,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     def _parse(self, data: bytes) -> None:
         self._head_bytes += len(data)
         super().data_received(data)
-        if self.transport.is_closing():
+        if self.transport.is_closing() or self.transport.get_protocol() is not self:  # it has become a WebSocket
             return
         if self._head_bytes > HEAD_MAX_BYTES:
             self._head_too_large = True

@@ -6,10 +6,13 @@ import json
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import pytest
 
 from tests.support.gateway import GatewayServer
+from tests.support.proxied_xapp import proxy_to_service
+from tests.support.xapp_server import serve_xapp
 from xapp_operator.gateway.http import connections
 from xapp_operator.gateway.http.connections import HEAD_MAX_BYTES
 
@@ -116,3 +119,13 @@ def test_a_body_may_take_longer_than_a_head(
         assert rest(silent) == b""  # the time limit of a head
         connection.sendall(SIGN_IN[1:] + behind)
         assert connection.recv(65536).startswith(b"HTTP/1.1 201 ")
+
+
+def test_a_websocket_may_take_longer_than_a_head(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.5)
+    with serve_xapp() as xapp, proxy_to_service(xapp, tmp_path) as proxied, proxied.open_websocket("/ws") as socket:
+        for _ in range(2):
+            with connected(proxied.gateway) as silent:
+                assert rest(silent) == b""  # the time limit of a head
+        socket.send("still here")
+        assert socket.recv(timeout=SECONDS) == "still here"
