@@ -22,6 +22,10 @@ MASK: Final = "••••••"
 SCRUB_MIN: Final = 4
 """Shorter secrets are not scrubbed: the gaps in the text would show what they are."""
 
+SCRUB_CHARACTERS_MAX: Final = 8 * 1024
+SCRUB_QUICKLY_MAX: Final = 64 * 1024
+"""Characters of a text of which all fragments are kept while secrets are looked for in it."""
+
 _TEXT_MIN: Final = 6  # of a text whose key does not say that it is a secret
 _LINE_MIN: Final = 8  # a shorter line of a secret may be any word
 
@@ -77,9 +81,18 @@ def long_texts(value: Json) -> Iterator[str]:
 def scrub(text: str, secrets: Iterable[str], *, make_mask: Callable[[str], str] = lambda _: MASK) -> str:
     """Return `text` with each secret masked, also as JSON, as base64, URL-encoded, and each of its lines.
 
-    `make_mask` returns what replaces a secret as it is written there.
+    Of a longer secret, its first and its last SCRUB_CHARACTERS_MAX characters are looked for. `make_mask` returns what
+    replaces a secret as it is written there.
     """
-    spellings = {spelling for secret in secrets for spelling in _spellings(secret) if len(spelling) >= SCRUB_MIN}
+    fragments = _fragments(text) if len(text) <= SCRUB_QUICKLY_MAX else None
+    parts = (part for secret in secrets for part in _searched_parts(secret))
+    spellings = {
+        spelling
+        for part in parts
+        if fragments is None or _may_be_in(fragments, part)
+        for spelling in _spellings(part)
+        if len(spelling) >= SCRUB_MIN
+    }
     for spelling in sorted(spellings, key=len, reverse=True):
         text = text.replace(spelling, make_mask(spelling))
     return text
@@ -262,6 +275,27 @@ def _hidden_texts(value: Json, redacted: Json) -> Iterator[str]:
         yield str(value)
     elif isinstance(value, str) and redacted != value:
         yield from (value[start:end] for start, end in find_secrets(value) if value[start:end] != MASK)
+
+
+def _searched_parts(secret: str) -> tuple[str, ...]:
+    if len(secret) <= 2 * SCRUB_CHARACTERS_MAX:
+        return (secret,)
+    return secret[:SCRUB_CHARACTERS_MAX], secret[-SCRUB_CHARACTERS_MAX:]
+
+
+def _fragments(text: str) -> frozenset[str]:
+    return frozenset(text[at : at + SCRUB_MIN] for at in range(len(text) - SCRUB_MIN + 1))
+
+
+def _may_be_in(fragments: frozenset[str], secret: str) -> bool:
+    """Return whether the beginning of any spelling of `secret` is in the text; so most are ruled out quickly."""
+    start = secret[:SCRUB_MIN]
+    if start in fragments or base64.b64encode(secret[:3].encode()[:3]).decode() in fragments:
+        return True
+    if not start.isalnum() or not start.isascii():
+        return any(spelling[:SCRUB_MIN] in fragments for spelling in _spellings(secret))
+    lines = secret.splitlines()
+    return len(lines) > 1 and any(line.strip()[:SCRUB_MIN] in fragments for line in lines)
 
 
 def _spellings(secret: str) -> Iterator[str]:

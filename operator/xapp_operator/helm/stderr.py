@@ -8,11 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import islice
 from typing import Final
 
 from xapp_operator.common.text import shorten
 from xapp_operator.domain.redaction import scrub
 
+SECRETS_MAX: Final = 50_000
+"""Texts that are looked for in a message; a values file of 1 MiB has fewer."""
+WITHHELD: Final = (
+    f"helm's message is not shown: the values have more than {SECRETS_MAX:,} texts that may be secrets. Look for the "
+    "error with helm template, or put fewer texts into Secrets"
+)
 MESSAGE_MAX_CHARACTERS: Final = 2000
 MESSAGE_READ_CHARACTERS: Final = 8000
 WARNINGS_MAX: Final = 20
@@ -23,6 +30,8 @@ _STEP_PREFIX: Final = re.compile(r"^(?:INSTALLATION FAILED|UPGRADE FAILED): ")
 _DEBUG_HINT: Final = "Use --debug flag to render out invalid YAML"
 _LOG_LINE: Final = re.compile(r'^level=(?P<level>[A-Z]+) msg=(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<bare>\S*))')
 _DELETE_ERROR: Final = re.compile(r'msg="uninstall: Failed to delete release" error="\[((?:[^"\\]|\\.)*)\]"')
+_LAST_WORD: Final = re.compile(r"(?<!\S)\S*+\Z")
+_FIRST_WORD: Final = re.compile(r"\S*+")
 _GO_ESCAPE: Final = re.compile(r"\\(.)")
 _LOCAL_PATH: Final = re.compile(r"(?<![\w:/.])/(?:[\w.@+-]+/)+[\w.@+-]*")
 _INVALID_VALUE: Final = re.compile(
@@ -52,8 +61,14 @@ def parse_warnings(stderr: str) -> tuple[str, ...]:
 
 
 def presentable_message(message: str, *, secrets: Iterable[str] = ()) -> str:
-    """Return `message` on one line, without local paths, `secrets`, and the values that the API server quotes."""
-    message = _cut_middle(scrub(message, secrets), MESSAGE_READ_CHARACTERS)
+    """Return `message` on one line, without local paths, `secrets`, and the values that the API server quotes.
+
+    With more than SECRETS_MAX secrets, no message is shown, because not all of them can be looked for.
+    """
+    searched = tuple(islice(secrets, SECRETS_MAX + 1))
+    if len(searched) > SECRETS_MAX:
+        return WITHHELD
+    message = scrub(_cut_middle_words(message, MESSAGE_READ_CHARACTERS), searched)
     message = _INVALID_VALUE.sub(r"\1", _LOCAL_PATH.sub("…", message))
     return _cut_middle(" ".join(message.split()), MESSAGE_MAX_CHARACTERS)
 
@@ -67,6 +82,15 @@ def _cut_middle(text: str, characters: int) -> str:
     # Go wraps errors from the outside in: the location is at the beginning, the cause at the end.
     head = characters // 4
     return text if len(text) <= characters else f"{text[:head]} … {text[head + 3 - characters :]}"
+
+
+def _cut_middle_words(text: str, characters: int) -> str:
+    """Cut like `_cut_middle`, between words: a part of a secret could not be found."""
+    if len(text) <= characters:
+        return text
+    head, tail = text[: characters // 4], text[characters // 4 - characters :]
+    last, first = _LAST_WORD.search(head), _FIRST_WORD.match(tail)
+    return f"{head[: last.start()] if last else head} … {tail[first.end() :] if first else tail}"
 
 
 def _parse_warning(line: str) -> str:
