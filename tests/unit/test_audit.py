@@ -57,8 +57,10 @@ def test_a_registry_without_data_is_no_clean_audit() -> None:
 def test_a_registry_that_is_not_reachable_is_no_clean_audit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in ("HTTPS_PROXY", "https_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
     lock = tmp_path / "requirements.lock"
-    lock.write_text("pyyaml==6.0.3 --hash=sha256:" + "0" * 64 + "\n")
+    lock.write_text("of-no-cache==1.0 --hash=sha256:" + "0" * 64 + "\n")
     report = audit_lock(lock)
     assert (report.examined, report.skipped) == (0, "the vulnerability data is not reachable")
 
