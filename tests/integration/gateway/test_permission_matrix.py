@@ -23,8 +23,9 @@ from tests.integration.gateway.gateway_client import ready_status
 from tests.integration.gateway.permission_matrix import ACCESS_RULES, ANY_ACCOUNT, PermissionRow
 from tests.localcluster import Cluster
 from tests.localcluster.waiting import wait_until
-from tests.support.apiserver import NAMESPACES, REPOSITORIES, XAPPS, ApiServer
+from tests.support.apiserver import ARCHIVES, NAMESPACES, REPOSITORIES, XAPPS, ApiServer
 from tests.support.audit import read_audit_events
+from tests.support.charts import chart_archive, chart_archive_manifest
 from tests.support.gateway import GatewayServer
 from tests.support.openapi_contract import OpenApiContract
 from tests.support.routes import UNAUTHENTICATED_ROUTES, WEBSOCKET, RouteKey, all_routes
@@ -90,6 +91,9 @@ def create_tenant(api: ApiServer, name: str) -> Tenant:
             "spec": {"url": f"https://{one.marker}.example.com"},
         },
     )
+    archive = chart_archive_manifest(chart_archive(name=one.marker), namespace=one.namespace)
+    archive["metadata"]["name"] = one.name
+    api.create(ARCHIVES.format(one.namespace), archive)
     port = {"name": f"p{one.marker[:14]}", "port": 80}
     api.create(SERVICES.format(one.namespace), {"metadata": {"name": f"s-{one.marker}"}, "spec": {"ports": [port]}})
     return one
@@ -119,6 +123,7 @@ def tenants(api: ApiServer, authenticated_gateway: GatewayServer) -> Iterator[Tw
             lambda gateway: all(
                 gateway.store.get(one.namespace, one.name)
                 and gateway.repositories.store.get(one.namespace, one.name)
+                and gateway.archives.store.get(one.namespace, one.name)
                 and one.namespace in gateway.services.store.namespaces
                 for one in (a, b)
             )
@@ -308,7 +313,13 @@ def all_items(http: httpx.Client, path: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("path", "sought"), [("/api/xapps", "name"), ("/api/repositories", "name"), ("/api/discovery/services", "marker")]
+    ("path", "sought"),
+    [
+        ("/api/xapps", "name"),
+        ("/api/repositories", "name"),
+        ("/api/charts", "name"),
+        ("/api/discovery/services", "marker"),
+    ],
 )
 def test_lists_and_counts_leave_out_what_the_caller_may_not_see(
     authenticated_gateway: GatewayServer, tenants: TwoTenants, path: str, sought: str

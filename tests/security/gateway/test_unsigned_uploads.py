@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -81,6 +82,21 @@ def test_a_signed_upload_is_stored_with_its_provenance(strict: GatewayClient, gp
     again = gpg.provenance(ARCHIVE, key="author") + b"\n"
     assert send(strict, again, update=True).status_code == 202
     assert [each["spec"]["provenance"] for each in archives(strict)] == [again.decode()]
+
+
+def test_a_chart_without_an_xapp_must_be_signed_too(strict: GatewayClient, gpg: GnuPG) -> None:
+    parts: dict[str, Any] = {"namespace": (None, strict.namespace), "file": ("chart.tgz", ARCHIVE)}
+    for provenance in (None, gpg.provenance(ARCHIVE, key="stranger")):
+        forged = parts if provenance is None else parts | {"provenance": ("hello.prov", provenance)}
+        for dry_run in ("false", "true"):
+            answer = strict.http.post("/api/charts", files=forged, params={"dryRun": dry_run})
+            assert answer.status_code == 422, answer.text
+            assert [each["field"] for each in answer.json()["errors"]] == ["provenance"]
+    assert archives(strict) == []
+    provenance = gpg.provenance(ARCHIVE, key="author")
+    signed = strict.http.post("/api/charts", files=parts | {"provenance": ("hello.prov", provenance)})
+    assert signed.status_code == 201, signed.text
+    assert [each["spec"]["provenance"] for each in archives(strict)] == [provenance.decode()]
 
 
 def test_new_values_for_a_chart_that_was_stored_unsigned_are_refused(
