@@ -13,6 +13,7 @@ import json
 import re
 import zlib
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Final
 
 from xapp_operator.api.json import Json, JsonObject, integer, obj, text
@@ -103,9 +104,18 @@ def decode_release(secret: JsonObject) -> ReleaseRecord:
         manifest=text(payload, "manifest"),
         config=obj(payload, "config"),
         notes=text(info, "notes"),
-        first_deployed=text(info, "first_deployed"),
-        last_deployed=text(info, "last_deployed"),
+        first_deployed=_time_text(text(info, "first_deployed")),
+        last_deployed=_time_text(text(info, "last_deployed")),
     )
+
+
+def _time_text(value: str) -> str:
+    """Return `value` if it is an RFC 3339 time, else nothing: whoever may write Secrets can write a release record."""
+    try:
+        time = datetime.fromisoformat(value)
+    except ValueError:
+        return ""
+    return value if time.tzinfo is not None else ""
 
 
 def unlock_release(secret: JsonObject) -> JsonObject:

@@ -257,3 +257,10 @@ def test_secret_names_contain_release_and_revision(name: str, expected: tuple[st
 )
 def test_only_helms_own_descriptions_are_public(description: str, shown: bool) -> None:
     assert public_description(description) == (description if shown else None)
+
+
+@pytest.mark.parametrize("time", ["", "yesterday", "2026-11-21T00:55:04", "9" * 5000, "2026-13-45T00:00:00Z"])
+def test_a_time_that_is_none_is_left_out(time: str) -> None:
+    release = payload()
+    obj(release, "info")["first_deployed"] = time
+    assert decode_release(secret(json.dumps(release).encode())).first_deployed == ""

@@ -168,7 +168,7 @@ def _release_status(request: ReconcileRequest, digests: Digests, result: Release
         app_version=result.app_version or None,
         chart_digest=digests.chart,
         values_digest=digests.values,
-        first_deployed=result.first_deployed,
-        last_deployed=result.last_deployed,
+        first_deployed=result.first_deployed or None,
+        last_deployed=result.last_deployed or None,
         description=public_description(result.description),
     )
