@@ -124,6 +124,7 @@ FOREIGN: Final[dict[str, tuple[str, ...]]] = {
     "charts.signatures.trusted_keys._PGP_BLOCK": ("-----BEGIN PGP PUBLIC KEY BLOCK-----", "-----BEGIN ", "-"),
     "helm.engine._VERIFIED": ("Signed by: ", "Using Key With Fingerprint: ", "\nSigned by: a\n"),
     "helm.engine._UNVERIFIED_RESOURCE": ("[", "[\n", "[a] ", "\n[a] a"),
+    "gateway.http.audit._OBJECT_NAME": ("a-", "a."),
     "helm.engine._VERIFIED": ("Using Key With Fingerprint: ", "A", "\n"),
     "helm.release_storage._OWN_DESCRIPTION": ("Rollback to ", "0"),
     "helm.error_rules._RELEASE_NOT_FOUND": ("release: not found",),

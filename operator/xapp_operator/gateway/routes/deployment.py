@@ -106,6 +106,8 @@ async def deploy(request: Request) -> Response:
 
     async def check_permission(name: str, data: bytes) -> None:
         """Refuse before the chart is received."""
+        if name != FORM_PART:
+            return
         namespace = audit_notes(request).namespace = read_namespace(decode_json_object(data, what=name))
         if namespace is not None:
             await caller.require_allowed("create", namespace=namespace)
