@@ -104,6 +104,8 @@ class Settings(BaseSettings):
     proxy: Literal["auto", "service", "apiserver"] = "auto"  # route to the xApps' own APIs; auto: service in a pod
     proxy_timeout: float = Field(60.0, gt=0)  # until an xApp starts its response
     proxy_concurrency: int = Field(256, ge=1)
+    proxy_request_headers: CommaList = ()  # forwarded to xApps besides the usual ones
+    proxy_response_headers: CommaList = ()
 
     # Limits of the gateway
     trusted_proxies: CommaList = ()  # networks of proxies in front, which set X-Forwarded-For
@@ -132,6 +134,8 @@ class Settings(BaseSettings):
         "unpaginated_lists",
         "repository_denied_networks",
         "trusted_proxies",
+        "proxy_request_headers",
+        "proxy_response_headers",
         mode="before",
     )
     @classmethod

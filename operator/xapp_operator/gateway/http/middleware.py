@@ -1,4 +1,4 @@
-"""The outermost ASGI middleware: Host and Origin checks, one path for both API prefixes, metrics, unexpected errors.
+"""The outermost ASGI middleware: checks of path, Host and Origin, one path for both API prefixes, unexpected errors.
 
 It wraps the whole framework, so that no route can bypass it.
 """
@@ -23,6 +23,7 @@ from xapp_operator.errors import MisdirectedRequest, RequestRefused, XAppError
 from xapp_operator.gateway.http.audit import RequestRecord, begin_notes
 from xapp_operator.gateway.http.client_addresses import ClientAddresses
 from xapp_operator.gateway.http.origins import SAFE_METHODS, host_without_port, is_same_origin
+from xapp_operator.gateway.http.paths import check_path
 from xapp_operator.gateway.http.problems import internal_error_response, problem_response, redact_path
 from xapp_operator.telemetry.audit import AuditLog
 from xapp_operator.telemetry.logs import get_logger
@@ -73,7 +74,7 @@ class GatewayMiddleware:
         exchange = _HttpExchange(scope, receive, send, drains=self._drains, record=record)
         request = Request(scope, exchange.receive)
         try:
-            self._check_host_and_origin(request, is_safe=request.method in SAFE_METHODS)
+            self._check_target_and_origin(request, is_safe=request.method in SAFE_METHODS)
             if inner["path"].startswith(API_PREFIX):
                 await self._load_session(HTTPConnection(inner))
             await self._app(inner, exchange.receive, exchange.send)
@@ -104,7 +105,7 @@ class GatewayMiddleware:
 
         try:
             # A browser opens WebSockets for any page; only the Origin header names the page (RFC 6455, 10.2).
-            self._check_host_and_origin(websocket, is_safe=False)
+            self._check_target_and_origin(websocket, is_safe=False)
             await self._load_session(HTTPConnection(inner))
             await self._app(inner, receive, send_and_record)
         except XAppError as error:
@@ -121,7 +122,8 @@ class GatewayMiddleware:
         address = self._client_addresses.of(HTTPConnection(scope)) if is_audited else ""
         return inner, RequestRecord(self._audit if is_audited else None, notes, inner, address=address, method=method)
 
-    def _check_host_and_origin(self, request: HTTPConnection, *, is_safe: bool) -> None:
+    def _check_target_and_origin(self, request: HTTPConnection, *, is_safe: bool) -> None:
+        check_path(request.scope["raw_path"])
         hosts = request.headers.getlist("host")
         host = hosts[0].lower() if len(hosts) == 1 else ""
         if self._only_loopback:
@@ -157,6 +159,7 @@ class _HttpExchange:
         self._receive = receive
         self._send = send
         self._body_unread = self._method not in SAFE_METHODS and _has_body(scope)
+        self._is_private = scope["path"].startswith(API_PREFIX)
         self.status = 0
 
     async def receive(self) -> Message:
@@ -176,6 +179,9 @@ class _HttpExchange:
             headers = MutableHeaders(scope=message)
             headers["x-content-type-options"] = "nosniff"
             headers.setdefault("content-security-policy", DATA_POLICY)
+            if self._is_private:
+                headers.setdefault("cache-control", "private, no-cache")
+                headers.setdefault("vary", "Authorization, Cookie")
             if headers.get("content-type", "").startswith(EVENT_STREAM):
                 self._record.started(self.status)
             if self._body_unread:

@@ -35,6 +35,7 @@ Parameter: TypeAlias = dict[str, Any]
 
 _PROBLEM_REF: Final = {"schema": {"$ref": "#/components/schemas/Problem"}}
 _COMMON_PROBLEMS: Final = {
+    400: "The path changes its meaning when it is decoded or resolved.",
     403: "A permission is missing, or the request comes from a page of another origin.",
     429: "Too many requests of this kind are in progress, or too many unknown tokens came from this address.",
     421: "This gateway does not serve that Host.",

@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 from xapp_operator.errors import UpstreamUnreachable, XAppError
 from xapp_operator.gateway.http.problems import redact_path
 from xapp_operator.gateway.http.streaming import Recheck, recheck_until_refused, run_until_one_ends
-from xapp_operator.gateway.proxy.headers import forwarded_response_headers
+from xapp_operator.gateway.proxy.headers import HeaderLists, forwarded_response_headers
 from xapp_operator.gateway.proxy.location_rewriter import LocationRewriter
 from xapp_operator.gateway.proxy.upstream import UpstreamResponse, timeout_error
 from xapp_operator.telemetry.logs import get_logger
@@ -131,6 +131,7 @@ class StreamingProxyResponse(Response):
         self,
         response: UpstreamResponse,
         *,
+        header_lists: HeaderLists,
         rewriter: LocationRewriter,
         request_body: RequestBody,
         stack: AsyncExitStack,
@@ -146,7 +147,7 @@ class StreamingProxyResponse(Response):
         self._has_no_body = is_head or response.status in _NO_BODY_STATUSES
         self.raw_headers = [
             (name, rewriter.rewrite_header(name, value))
-            for name, value in forwarded_response_headers(response.headers)
+            for name, value in forwarded_response_headers(response.headers, lists=header_lists)
             if name != b"content-length" or response.status not in _NO_BODY_STATUSES
         ]
 

@@ -13,14 +13,10 @@ from typing import Final
 from urllib.parse import unquote_to_bytes
 
 from xapp_operator.errors import MalformedRequest
-
-PATH_MAX_BYTES: Final = 8192
+from xapp_operator.gateway.http.paths import check_path
 
 _VERSIONED_PREFIX: Final = b"/api/v1/"
-_DOT_SEGMENTS: Final = frozenset({b".", b".."})
-_CONTROL: Final = re.compile(rb"[\x00-\x1f\x7f]")
 _NOT_VISIBLE_ASCII: Final = re.compile(rb"[^!-~]")
-_BAD_ESCAPE: Final = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,21 +44,9 @@ def parse_proxy_path(raw_path: bytes, *, segments: Sequence[str]) -> ProxyPath:
 
 
 def _validate_path(path: bytes) -> str:
-    if len(path) > PATH_MAX_BYTES:
-        raise MalformedRequest(
-            f"the path for the xApp is longer than {PATH_MAX_BYTES} bytes: shorten it, or send the data in the body"
-        )
-    if _BAD_ESCAPE.search(path):
-        raise MalformedRequest("the path for the xApp has a % without two hexadecimal digits after it: write %25")
-    decoded = unquote_to_bytes(path)
-    if _CONTROL.search(decoded):
-        raise MalformedRequest("the path for the xApp has a control character: remove it")
-    if b"\\" in decoded:
-        raise MalformedRequest("the path for the xApp has a backslash, which some servers treat as a slash: use /")
-    if decoded.startswith(b"//"):
+    check_path(path)
+    if unquote_to_bytes(path).startswith(b"//"):
         raise MalformedRequest("the path for the xApp starts with two slashes, like a host in a URL: use one slash")
-    if not _DOT_SEGMENTS.isdisjoint(decoded.split(b"/")):
-        raise MalformedRequest("the path for the xApp has a segment . or ..: write the resolved path")
     return percent_encode(path)
 
 

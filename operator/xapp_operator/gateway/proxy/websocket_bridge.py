@@ -24,7 +24,7 @@ from xapp_operator.gateway.http.streaming import (
     recheck_until_refused,
     run_until_one_ends,
 )
-from xapp_operator.gateway.proxy.headers import forwarded_response_headers
+from xapp_operator.gateway.proxy.headers import HeaderLists, forwarded_response_headers
 
 _TOKEN_PREFIX: Final = "base64url.bearer.authorization.k8s.io."  # noqa: S105 - a prefix that Kubernetes defines
 _SECRET_PREFIXES: Final = (_TOKEN_PREFIX, PROOF_SUBPROTOCOL_PREFIX)
@@ -37,12 +37,14 @@ def forwarded_subprotocols(offered: Iterable[str]) -> list[str]:
     return [each for each in offered if each and each != SESSION_SUBPROTOCOL and not each.startswith(_SECRET_PREFIXES)]
 
 
-def denial_response(error: InvalidStatus) -> Response:
+def denial_response(error: InvalidStatus, *, lists: HeaderLists) -> Response:
     """Return the xApp's response to a refused WebSocket handshake."""
     response = error.response
     headers = [(name.encode(), value.encode("latin-1", "replace")) for name, value in response.headers.raw_items()]
     forwarded = [
-        each for each in forwarded_response_headers(headers) if each[0] not in {b"content-length", b"location"}
+        each
+        for each in forwarded_response_headers(headers, lists=lists)
+        if each[0] not in {b"content-length", b"location"}
     ]
     denial = Response(bytes(response.body or b""), status_code=max(response.status_code, 200))
     denial.raw_headers = [*forwarded, (b"content-length", str(len(response.body or b"")).encode())]

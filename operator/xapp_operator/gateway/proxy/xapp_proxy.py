@@ -19,7 +19,7 @@ from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.gateway.http.limits import CallerSlots, per_caller
 from xapp_operator.gateway.http.origins import is_https
 from xapp_operator.gateway.http.streaming import Recheck
-from xapp_operator.gateway.proxy.headers import forwarded_request_headers, request_body_length
+from xapp_operator.gateway.proxy.headers import HeaderLists, forwarded_request_headers, request_body_length
 from xapp_operator.gateway.proxy.http_exchange import RequestBody, StreamingProxyResponse, wait_for_response
 from xapp_operator.gateway.proxy.location_rewriter import LocationRewriter
 from xapp_operator.gateway.proxy.paths import ProxyPath, percent_encode
@@ -53,6 +53,7 @@ class XAppProxy:
             what="requests to xApps in progress",
             hint="end some, or try again in a second (XAPP_PROXY_PER_CALLER, XAPP_PROXY_CONCURRENCY)",
         )
+        self.header_lists = HeaderLists.from_settings(settings)
         self.upstream = upstream
 
     async def forward_request(self, request: Request, call: ProxyCall, *, method: str) -> Response:
@@ -94,6 +95,7 @@ class XAppProxy:
             is_head = method == "HEAD"
             return StreamingProxyResponse(
                 response,
+                header_lists=self.header_lists,
                 rewriter=rewriter,
                 request_body=request_body,
                 stack=stack.pop_all(),
@@ -157,6 +159,7 @@ class XAppProxy:
         uses_https = is_https(connection, trust_forwarded_proto=self._trusts_forwarded_proto)
         headers = forwarded_request_headers(
             connection.scope["headers"],
+            lists=self.header_lists,
             host=call.target.authority,
             client=connection.client.host if connection.client else "unknown",
             scheme="https" if uses_https else "http",

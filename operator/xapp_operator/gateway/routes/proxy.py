@@ -48,7 +48,7 @@ _METHODS: Final = [method for method in RBAC_VERBS if method != "HEAD"]
 
 _PROBLEMS: Final = {
     **UNAUTHENTICATED_PROBLEM,
-    400: "The path has `..`, a backslash, a control character, or an encoded slash before the xApp's part.",
+    400: "The path changes its meaning when it is decoded, or has an encoded slash before the xApp's part.",
     403: "The caller may not get the xApp or use services/proxy, or the Service leads out of the cluster.",
     404: "No such xApp, Service or port; the problem lists the existing ones.",
     502: "The xApp does not answer at this port, or the Kubernetes API failed.",
@@ -79,7 +79,7 @@ async def forward_websocket(websocket: WebSocket) -> None:
         call = await _get_proxy_call(websocket, verb=RBAC_VERBS["GET"])
         await get_gateway(websocket).proxy.forward_websocket(websocket, call)
     except InvalidStatus as error:
-        await websocket.send_denial_response(denial_response(error))
+        await websocket.send_denial_response(denial_response(error, lists=get_gateway(websocket).proxy.header_lists))
     except XAppError as error:
         await websocket.send_denial_response(problem_response(error, websocket))
 

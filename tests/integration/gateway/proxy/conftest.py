@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 import socket
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import httpx
 import pytest
@@ -26,6 +26,10 @@ from tests.unit.gateway.xapp_objects import raw_xapp
 SERVICES: Final = "/api/v1/namespaces/{}/services"
 PODS: Final = "/api/v1/namespaces/{}/pods"
 ENDPOINTS: Final = "/api/v1/namespaces/{}/endpoints"
+ADDED_HEADERS: Final[dict[str, Any]] = {
+    "proxy_request_headers": ("x-custom",),
+    "proxy_response_headers": ("x-a", "x-method"),
+}
 PROXY_MODES: Final = ("service", "apiserver")
 
 
@@ -79,7 +83,10 @@ def reachable_xapp(tmp_path_factory: pytest.TempPathFactory) -> Iterator[XAppSer
 @pytest.fixture(scope="package")
 def via_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxiedXApp]:
     """The xApp behind a gateway that connects to its Service."""
-    with serve_xapp() as one, proxy_to_service(one, tmp_path_factory.mktemp("service")) as behind:
+    with (
+        serve_xapp() as one,
+        proxy_to_service(one, tmp_path_factory.mktemp("service"), **ADDED_HEADERS) as behind,
+    ):
         yield behind
 
 
@@ -103,7 +110,7 @@ def via_apiserver(
     """The xApp behind a gateway that goes through the API server."""
     create_xapp(api, proxy_namespace)
     create_service(api, proxy_namespace, address=reachable_xapp.host, port=reachable_xapp.port)
-    settings = settings_for(cluster, tmp_path_factory.mktemp("apiserver"), proxy="apiserver")
+    settings = settings_for(cluster, tmp_path_factory.mktemp("apiserver"), proxy="apiserver", **ADDED_HEADERS)
     with serve_gateway(settings) as gateway:
         behind = ProxiedXApp(gateway, reachable_xapp, namespace=proxy_namespace, via_apiserver=True)
         wait_proxied(gateway, behind)

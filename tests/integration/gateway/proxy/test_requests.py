@@ -96,7 +96,7 @@ def test_response_headers_that_affect_the_gateways_origin_are_removed(http: http
     assert answer.status_code == 200
     assert answer.headers["content-security-policy"] == "sandbox"
     assert answer.headers.get_list("x-content-type-options") == ["nosniff"]
-    assert answer.headers.get_list("cache-control") == ["max-age=5"]
+    assert answer.headers.get_list("cache-control") == ["private, max-age=5"]
     assert answer.headers["etag"] == '"1"'
     assert answer.headers.get_list("x-a", split_commas=False) == ["one", "two"]
     gone = {

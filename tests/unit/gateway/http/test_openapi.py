@@ -117,7 +117,7 @@ def test_the_docs_page_is_complete(http: httpx.Client) -> None:
 
 @pytest.mark.parametrize("name", ["nope.js", "..%2f..%2fcore.py", "%2e%2e/core.py", "redoc.standalone.js"])
 def test_only_the_files_of_the_page_are_served(http: httpx.Client, name: str) -> None:
-    assert http.get(f"/api/v1/docs/{name}").status_code == 404
+    assert http.get(f"/api/v1/docs/{name}").status_code in {400, 404}
 
 
 def test_metrics_count_requests_by_route_not_by_path(http: httpx.Client) -> None:

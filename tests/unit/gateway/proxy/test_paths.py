@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from xapp_operator.errors import MalformedRequest
+from xapp_operator.gateway.http.paths import PATH_MAX_BYTES
 from xapp_operator.gateway.proxy.paths import (
-    PATH_MAX_BYTES,
     parse_proxy_path,
     percent_encode,
     require_no_query,
@@ -50,6 +50,7 @@ REFUSED_PATHS = [
     "/%",
     "/%zz",
     "/x%2",
+    "/%252e%252e/x",
     "/%c0%ae%c0%ae%2f..",
 ]
 
@@ -64,7 +65,6 @@ FORWARDED_PATHS = [
     "/...",
     "/..x",
     "/x..",
-    "/%252e%252e/x",
     "/%E2%80%AE",
     "/%EF%BC%8F%EF%BC%8E",
     "/x;y=../z",
@@ -85,7 +85,7 @@ SHIFTED_PATHS = {
 @pytest.mark.parametrize("prefix", PREFIXES)
 @pytest.mark.parametrize("path", REFUSED_PATHS)
 def test_a_path_that_traverses_after_decoding_is_refused(path: str, prefix: str) -> None:
-    with pytest.raises(MalformedRequest, match="the path for the xApp"):
+    with pytest.raises(MalformedRequest, match="the path"):
         parse_proxy_path((prefix + path).encode(), segments=PREFIXES[prefix])
 
 
