@@ -79,3 +79,26 @@ def test_integers_beyond_64_bits_are_stored() -> None:
 
 def test_managed_fields_are_not_stored() -> None:
     assert b"managedFields" not in XAppCache().put(raw()).data
+
+
+def test_the_first_and_the_last_xapp_of_a_namespace_are_reported() -> None:
+    reported: list[tuple[str, int]] = []
+    cache = XAppCache(on_namespace=lambda namespace: reported.append((namespace, len(cache.in_namespace(namespace)))))
+    bodies = [raw() for _ in range(3)]
+    for number, body in enumerate(bodies):
+        body["metadata"] = {**body["metadata"], "name": f"x{number}", "uid": f"u{number}"}
+    bodies[2]["metadata"]["namespace"] = "other"
+
+    for body in (*bodies, bodies[0]):
+        cache.put(body)
+    assert reported == [("ns", 1), ("other", 1)]
+    assert set(cache.in_namespace("ns")) == {("ns", "x0"), ("ns", "x1")}
+    assert len(cache.in_namespace(None)) == 3
+
+    cache.remove(("ns", "x0"), "u0")
+    cache.remove(("ns", "x0"), "u0")
+    assert reported == [("ns", 1), ("other", 1)]
+    cache.remove(("ns", "x1"), "u1")
+    assert reported == [("ns", 1), ("other", 1), ("ns", 0)]
+    cache.put(bodies[0])
+    assert reported[3:] == [("ns", 1)]
