@@ -26,7 +26,7 @@ from xapp_operator.telemetry.logs import get_logger
 from xapp_operator.telemetry.metrics import METRICS
 
 WATCH_BACKOFF: Final = Backoff(0.25, 15.0)
-DENIED_BACKOFF: Final = Backoff(0.25, 30.0)
+DENIED_BACKOFF: Final = Backoff(1.0, 30.0)
 """For a watch without permission: it waits for a person."""
 EVENTS_PER_YIELD: Final = 200
 
