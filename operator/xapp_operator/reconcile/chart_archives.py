@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
+from weakref import WeakValueDictionary
 
 from xapp_operator.api.json import Json, JsonObject, items, obj, text
 from xapp_operator.api.models import XApp
@@ -128,7 +129,8 @@ class ChartArchiveOwners:
         self._kube = kube
         self._archives = archives
         self._is_used = is_used
-        self._lock = asyncio.Lock()  # XApps that share a chart would conflict with one another
+        # XApps that share a chart would conflict with one another; other namespaces do not wait for them.
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def update(self, xapp: XApp, changes: ArchiveOwnerChanges) -> None:
         """Add `xapp` to the owners of one ChartArchive and remove it from those of others.
@@ -136,7 +138,8 @@ class ChartArchiveOwners:
         One that somebody else has just changed or deleted is left as it is: its event brings the XApp back.
         """
         added = () if changes.add is None else (changes.add,)
-        async with self._lock:
+        lock = self._locks.setdefault(xapp.metadata.namespace, asyncio.Lock())
+        async with lock:
             for name in (*added, *changes.remove):
                 with contextlib.suppress(NotFound, Conflict):
                     await self._set_owner(xapp, name, owns=name in added)

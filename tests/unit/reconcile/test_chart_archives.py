@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -130,6 +131,16 @@ async def test_a_change_of_owners_is_cached_at_once_and_keeps_other_owners(setup
     assert setup.archive(SECOND)["metadata"]["annotations"]["xapp-operator.io/released-at"]
     await setup.owners.update(xapp(), ArchiveOwnerChanges(add=FIRST))
     assert setup.archive(FIRST)["metadata"]["ownerReferences"] == [OTHER, US]
+
+
+async def test_writes_of_owners_in_one_namespace_wait_for_each_other(setup: Setup) -> None:
+    await setup.put(FIRST)
+    await eventually(lambda: ("ChartArchive", "ns", FIRST) in setup.changed, what="it")
+    second = xapp()
+    second = second.model_copy(update={"metadata": second.metadata.model_copy(update={"uid": "u2", "name": "other"})})
+    change = ArchiveOwnerChanges(add=FIRST)
+    await asyncio.gather(*(setup.owners.update(each, change) for each in (xapp(), second)))
+    assert [each["uid"] for each in setup.archive(FIRST)["metadata"]["ownerReferences"]] == ["u1", "u2"]
 
 
 async def test_owner_references_in_another_namespace_do_not_count(setup: Setup) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from typing import Final
 
@@ -13,6 +14,8 @@ from xapp_operator.charts.versions import parse_version
 from xapp_operator.gateway.catalog.archive_store import ARCHIVE_SORTS, ArchiveEntry, ArchiveFilters
 from xapp_operator.gateway.catalog.object_store import ObjectStore
 
+ENTRIES_MAX: Final = 5_000
+"""Newest ChartArchives of a namespace that its index may have."""
 INDEXES_MAX: Final = 32
 """Indexes that are kept in memory, one for each namespace."""
 _EMPTY_GENERATED: Final = "1970-01-01T00:00:00Z"
@@ -24,14 +27,16 @@ class RepositoryIndexes:
     def __init__(self) -> None:
         self._indexes: LRUCache[str, tuple[int, bytes]] = LRUCache(INDEXES_MAX)
 
-    def get(self, store: ObjectStore[ArchiveEntry], *, namespace: str) -> bytes:
+    async def get(self, store: ObjectStore[ArchiveEntry], *, namespace: str) -> bytes:
         """Return the index. Of several archives with the same chart and version, it has the newest."""
         known = self._indexes.get(namespace)
-        if known is not None and known[0] == store.version:
+        version = store.version
+        if known is not None and known[0] == version:
             return known[1]
         view = store.select(ArchiveFilters(namespace=namespace), sort=ARCHIVE_SORTS[0])
-        index = encode_json(build_index(view[:]))
-        self._indexes[namespace] = (store.version, index)
+        newest = view[max(0, len(view) - ENTRIES_MAX) :]
+        index = await asyncio.to_thread(lambda: encode_json(build_index(newest)))
+        self._indexes[namespace] = (version, index)
         return index
 
 

@@ -55,7 +55,7 @@ async def repository_index(request: Request) -> Response:
     caller = gateway.get_caller(request, basic=True)
     await caller.require_allowed("list", namespace=namespace, resource=CHART_ARCHIVES)
     StrictQuery(request.scope["query_string"]).allow_only(())
-    index = gateway.indexes.get(gateway.archives.synced_store(), namespace=namespace)
+    index = await gateway.indexes.get(gateway.archives.synced_store(), namespace=namespace)
     return etag_response(request, index, media_type=INDEX_MEDIA_TYPE)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from xapp_operator.gateway.catalog.archive_store import ARCHIVE_SORTS, ArchiveEntry, build_archive_entry
 from xapp_operator.gateway.catalog.object_store import ObjectStore
-from xapp_operator.gateway.charts.repository_index import RepositoryIndexes, build_index
+from xapp_operator.gateway.charts.repository_index import ENTRIES_MAX, RepositoryIndexes, build_index
 
 PREFIX = "xapp-operator.io"
 DIGEST = f"sha256:{'a' * 64}"
@@ -70,15 +70,22 @@ def test_an_archive_that_does_not_say_what_it_is_is_left_out(said: dict[str, str
     assert _entries(entry(**said), entry("other")) == _entries(entry("other"))
 
 
-def test_an_index_is_built_again_after_a_change_only() -> None:
+async def test_an_index_is_built_again_after_a_change_only() -> None:
     store: ObjectStore[ArchiveEntry] = ObjectStore(sorts=ARCHIVE_SORTS)
     indexes = RepositoryIndexes()
     store.put(entry())
-    first = indexes.get(store, namespace="ns")
-    assert indexes.get(store, namespace="ns") is first
-    assert orjson.loads(indexes.get(store, namespace="other"))["entries"] == {}
+    first = await indexes.get(store, namespace="ns")
+    assert await indexes.get(store, namespace="ns") is first
+    assert orjson.loads(await indexes.get(store, namespace="other"))["entries"] == {}
     store.put(entry("hello-2", chart_version="0.2.0"))
-    assert [each["version"] for each in orjson.loads(indexes.get(store, namespace="ns"))["entries"]["hello"]] == [
-        "0.2.0",
-        "0.1.0",
-    ]
+    changed = orjson.loads(await indexes.get(store, namespace="ns"))
+    assert [each["version"] for each in changed["entries"]["hello"]] == ["0.2.0", "0.1.0"]
+
+
+async def test_an_index_has_a_bounded_number_of_entries() -> None:
+    store: ObjectStore[ArchiveEntry] = ObjectStore(sorts=ARCHIVE_SORTS)
+    for number in range(ENTRIES_MAX + 3):
+        store.put(entry(f"hello-{number:05}", chart_version=f"0.0.{number}"))
+    found = orjson.loads(await RepositoryIndexes().get(store, namespace="ns"))["entries"]["hello"]
+    assert len(found) == ENTRIES_MAX
+    assert found[0]["version"] == f"0.0.{ENTRIES_MAX + 2}", "the newest stay"
