@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.integration.gateway.caller_factory import ACCOUNTS, CallerFactory
+from tests.integration.gateway.caller_factory import ACCESS_REVIEWS, ACCOUNTS, BINDINGS, ROLES, CallerFactory
 from tests.integration.gateway.conftest import settings_for
 from tests.localcluster import Cluster
 from tests.localcluster.waiting import wait_until
@@ -204,11 +204,24 @@ def test_a_session_ends_when_the_cluster_rejects_its_token(
 
 
 @pytest.fixture
-def shared_secret(api: ApiServer) -> Iterator[str]:
-    """The name of a Secret for the sessions of one test."""
+def shared_secret(api: ApiServer, user_roles: None) -> Iterator[str]:
+    """The name of a Secret for the sessions of one test; the gateway has the rights that it has on its own Secret."""
     name = f"session-{secrets.token_hex(4)}"
+    rules = api.get(f"{ROLES.format(SYSTEM)}/xapp-gateway-session")["rules"]
+    named = [{**rule, "resourceNames": [name]} for rule in rules if "resourceNames" in rule]
+    subject = {"kind": "ServiceAccount", "name": "xapp-gateway", "namespace": SYSTEM}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name}
+    api.create(ROLES.format(SYSTEM), {"metadata": {"name": name}, "rules": named})
+    api.create(BINDINGS.format(SYSTEM), {"metadata": {"name": name}, "roleRef": role, "subjects": [subject]})
+    attributes = {"resource": "secrets", "verb": "patch", "namespace": SYSTEM, "name": name}
+    spec = {"user": f"system:serviceaccount:{SYSTEM}:xapp-gateway", "resourceAttributes": attributes}
+    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
+    wait_until(
+        lambda: api.create(ACCESS_REVIEWS, review)["status"]["allowed"], timeout=60, what="the rights on the Secret"
+    )
     yield name
-    api.delete(f"{SECRETS.format(SYSTEM)}/{name}")
+    for path in (SECRETS, ROLES, BINDINGS):
+        api.delete(f"{path.format(SYSTEM)}/{name}")
 
 
 def test_two_replicas_share_sessions_and_keys_that_rotate(

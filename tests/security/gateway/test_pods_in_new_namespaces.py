@@ -55,7 +55,7 @@ def creator(caller_factory: CallerFactory, api: ApiServer) -> Iterator[str]:
     subject = {"kind": "ServiceAccount", "name": name, "namespace": caller_factory.namespace}
     reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role}
     api.create(CLUSTER_BINDINGS, {"metadata": {"name": role}, "roleRef": reference, "subjects": [subject]})
-    with caller_factory.grant_in_all_namespaces(name, xapps=["get", "list", "create"]):
+    with caller_factory.grant_in_all_namespaces(name, xapps=["get", "list", "create"], chartarchives=["get", "create"]):
         yield token
     api.delete(f"{CLUSTER_BINDINGS}/{role}")
     api.delete(f"{CLUSTER_ROLES}/{role}")

@@ -222,7 +222,8 @@ class SessionSecret:
     def _missing_right(self, verbs: str) -> KubeError:
         return KubeError(
             f"the gateway may not {verbs} the Secret {self._namespace}/{self._name}, which holds the keys of sessions: "
-            "give its service account that right, or send a bearer token with each request"
+            "give its service account that right, name another Secret in XAPP_SESSION_NAMESPACE and "
+            "XAPP_SESSION_SECRET, or send a bearer token with each request"
         )
 
 
