@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from typing import Final, Self, Unpack, cast
 
 from xapp_operator.api.json import Json, JsonObject, encode_json, obj, text
+from xapp_operator.common.off_loop import run_sized
 from xapp_operator.config import Settings
 from xapp_operator.kube.api_errors import FIRST_ERROR_STATUS, error_from_response
 from xapp_operator.kube.credentials import ClusterCredentials
@@ -356,4 +357,4 @@ class KubeClient:
     ) -> JsonObject:
         encoded = None if body is None else encode_json(body)
         response = await self.request_bytes(method, path, params=params, headers=headers, body=encoded)
-        return decode_object(response.body)
+        return await run_sized(len(response.body), decode_object, response.body)

@@ -40,10 +40,12 @@ from xapp_operator.charts.sources.repository_index import (
     index_has_too_many_bytes,
 )
 from xapp_operator.charts.versions import parse_range
+from xapp_operator.common.off_loop import run_sized
 from xapp_operator.common.text import display_url, format_list, quote_input
 from xapp_operator.errors import ChartNotFound, DigestMismatch
 
 _IN_MEMORY_BYTES: Final = 64 * 1024  # a larger index goes to a temporary file while it arrives
+_VERSION_CHARACTERS: Final = 32  # about as many as one version has
 _INDEXES_IN_MEMORY: Final = 2
 """Indexes of the maximum size that fit into the cache."""
 
@@ -82,10 +84,10 @@ class HttpRepositories:
 
     async def find(self, request: ChartRequest, *, revalidate: bool) -> ArchiveLocation:
         index = await self.get_index(request.repository, revalidate=revalidate)
-        entry = _select_version(index, request)
+        entry = await _select_version(index, request)
         if entry is None and not revalidate:
             index = await self.get_index(request.repository, max_age=MISSING_CHART_RECHECK_SECONDS, stale_ok=False)
-            entry = _select_version(index, request)
+            entry = await _select_version(index, request)
         if entry is None:
             raise _chart_not_in_index(index, request)
         return await self._locate(request.repository, entry, index)
@@ -230,18 +232,21 @@ def _check_status(response: DownloadResponse) -> None:
         raise unexpected_status(response)
 
 
-def _select_version(index: ChartIndex, request: ChartRequest) -> ChartVersion | None:
-    entries = index.versions(request.chart)
-    selected = parse_range(request.version).select([entry.version for entry in entries])
-    return next((entry for entry in entries if entry.version == selected), None)
+async def _select_version(index: ChartIndex, request: ChartRequest) -> ChartVersion | None:
+    allowed, entries = parse_range(request.version), index.versions(request.chart)
+
+    def select() -> ChartVersion | None:
+        selected = allowed.select([entry.version for entry in entries])
+        return next((entry for entry in entries if entry.version == selected), None)
+
+    return await run_sized(len(entries) * _VERSION_CHARACTERS, select)
 
 
 def _chart_not_in_index(index: ChartIndex, request: ChartRequest) -> ChartNotFound:
     versions = [entry.version for entry in index.versions(request.chart)]
     if versions:
         return version_not_found(request, versions)
-    names = sorted(name for name, entries in index.charts.items() if entries)
-    available = f"It has {format_list(names, total=len(names))}." if names else "It has no charts."
+    available = f"It has {format_list(index.names, total=len(index.names))}." if index.names else "It has no charts."
     return ChartNotFound(
         f"the repository {display_url(request.repository.location)} has no chart {quote_input(request.chart)}. "
         f"{available} Correct chartName or url."

@@ -7,14 +7,14 @@ its own (https://helm.sh/docs/topics/registries). A tag is a version with `_` in
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 
+import orjson
 from yarl import URL
 
 from xapp_operator.api.json import Json, JsonObject, integer, items, obj, text
@@ -42,10 +42,12 @@ from xapp_operator.charts.sources.chart_source import (
     origin_access,
     version_not_found,
 )
+from xapp_operator.charts.sources.index_parser import MAX_ENTRIES
 from xapp_operator.charts.sources.refreshing_cache import Freshness, RefreshingCache
 from xapp_operator.charts.sources.registry_auth import RegistryAuthenticator
 from xapp_operator.charts.sources.repository_index import ChartVersion
 from xapp_operator.charts.versions import parse_range, parse_version
+from xapp_operator.common.off_loop import run_sized
 from xapp_operator.common.text import display_url, quote_input
 from xapp_operator.domain.address_rule import is_loopback
 from xapp_operator.errors import ChartNotFound, ChartSourceError, SourceUnavailable
@@ -159,7 +161,7 @@ class OciRegistries:
         freshness = Freshness(self._max_age(repository, max_age), revalidate=revalidate, stale_ok=not revalidate)
         for reference in self.references(repository, chart):
             if versions := await self._get_versions(reference, freshness):
-                return tuple(ChartVersion(version=version, url=repository.url) for version in versions)
+                return await run_sized(sum(map(len, versions)), _chart_versions, versions, repository.url)
         return ()
 
     async def resolve_index_url(self, repository: Repository, version: str) -> ChartLayer | None:
@@ -218,7 +220,7 @@ class OciRegistries:
         if response.status != HTTPStatus.OK:
             raise unexpected_status(response)
         found: list[CosignSignature] = []
-        for each in items(_decode_json(response), "layers")[:SIGNATURES_MAX]:
+        for each in items(await _decode_json(response), "layers")[:SIGNATURES_MAX]:
             digest = _DIGEST_PATTERN.fullmatch(text(each, "digest"))
             if text(each, "mediaType") == PAYLOAD_TYPE and digest is not None:
                 payload = await self._get_blob(reference, digest.group(1), max_bytes=PAYLOAD_MAX_BYTES)
@@ -256,7 +258,8 @@ class OciRegistries:
         for reference in self.references(request.repository, request.chart):
             if is_tag and (layer := await self._get_layer(reference, version, freshness)):
                 return layer
-            if selected := parse_range(version).select(await self._get_versions(reference, freshness)):
+            versions = await self._get_versions(reference, freshness)
+            if selected := await run_sized(sum(map(len, versions)), parse_range(version).select, versions):
                 return await self._get_layer(reference, selected, freshness)
         return None
 
@@ -276,7 +279,7 @@ class OciRegistries:
             return None
         if response.status != HTTPStatus.OK:
             raise unexpected_status(response)
-        return _chart_layer(response, reference, version)
+        return _chart_layer(response, await _decode_json(response), reference, version)
 
     async def _get_versions(self, reference: OciReference, freshness: Freshness) -> tuple[str, ...]:
         return await self._tags.get(
@@ -295,15 +298,19 @@ class OciRegistries:
                 break
             if response.status != HTTPStatus.OK:
                 raise unexpected_status(response)
-            page = _decode_json(response).get("tags") or []
+            page = (await _decode_json(response)).get("tags") or []
             tags.extend(tag for tag in (page if isinstance(page, list) else []) if isinstance(tag, str))
+            if len(tags) > MAX_ENTRIES:
+                raise ChartSourceError(
+                    f"{reference} has more than {MAX_ENTRIES:,} tags. Use a repository with fewer tags.", permanent=True
+                )
             following = _NEXT_LINK.search(response.headers.get("Link", ""))
             if not following:
                 break
             url = url.join(URL(following.group(1)))
             if origin(url) != origin(reference.base):
                 break
-        return _sort_newest_first(tags)
+        return await run_sized(sum(map(len, tags)), _sort_newest_first, tags)
 
     async def _get(
         self, reference: OciReference, url: URL, *, headers: dict[str, str] | None = None
@@ -324,8 +331,7 @@ class OciRegistries:
         await self._tags.close()
 
 
-def _chart_layer(response: DownloadResponse, reference: OciReference, version: str) -> ChartLayer:
-    manifest = _decode_json(response)
+def _chart_layer(response: DownloadResponse, manifest: JsonObject, reference: OciReference, version: str) -> ChartLayer:
     if text(obj(manifest, "config"), "mediaType") != CONFIG_TYPE:
         kind = "an index of several images" if "manifests" in manifest else "something else"
         raise ChartSourceError(
@@ -356,6 +362,10 @@ def _is_provenance(layer: JsonObject) -> bool:
     return text(layer, "mediaType") == PROVENANCE_TYPE
 
 
+def _chart_versions(versions: Sequence[str], url: str) -> tuple[ChartVersion, ...]:
+    return tuple(ChartVersion(version=version, url=url) for version in versions)
+
+
 def _sort_newest_first(tags: list[str]) -> tuple[str, ...]:
     versions = [tag.replace("_", "+") for tag in tags]
     parsed = [(parse_version(text_), text_) for text_ in versions if _STRICT_VERSION_PATTERN.fullmatch(text_)]
@@ -363,9 +373,9 @@ def _sort_newest_first(tags: list[str]) -> tuple[str, ...]:
     return tuple(text_ for _, text_ in known)
 
 
-def _decode_json(response: DownloadResponse) -> JsonObject:
+async def _decode_json(response: DownloadResponse) -> JsonObject:
     try:
-        value: Json = json.loads(response.body)
+        value: Json = await run_sized(len(response.body), orjson.loads, response.body)
     except ValueError:
         value = None
     if not isinstance(value, dict):

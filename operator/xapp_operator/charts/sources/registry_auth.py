@@ -13,7 +13,6 @@ reveals nothing more, as long as nobody else can forge the challenge. Hence thes
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import time
@@ -22,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Final
 
+import orjson
 from cachetools import TLRUCache
 from yarl import URL
 
@@ -41,6 +41,7 @@ from xapp_operator.charts.downloader import (
     unexpected_status,
 )
 from xapp_operator.charts.sources.chart_source import origin_access
+from xapp_operator.common.off_loop import run_sized
 from xapp_operator.common.text import display_url
 from xapp_operator.errors import AddressRefused, ChartSourceError, SourceUnavailable
 
@@ -142,7 +143,7 @@ class RegistryAuthenticator:
         if response.status != HTTPStatus.OK:
             raise unexpected_status(response)
         try:
-            body: Json = json.loads(response.body)
+            body: Json = await run_sized(len(response.body), orjson.loads, response.body)
         except ValueError:
             raise _invalid_token_response(realm) from None
         token = text(body, "token") or text(body, "access_token")

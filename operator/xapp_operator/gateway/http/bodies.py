@@ -10,6 +10,7 @@ import orjson
 from starlette.requests import ClientDisconnect, Request
 
 from xapp_operator.api.json import JsonObject
+from xapp_operator.common.off_loop import run_sized
 from xapp_operator.domain.yaml_values import load_json
 from xapp_operator.errors import ContentTooLarge, FormInvalid, MalformedRequest, ValuesInvalid
 
@@ -65,9 +66,7 @@ async def read_json_object(request: Request, *, what: str, max_bytes: int = JSON
             raise ContentTooLarge.for_field(
                 what, f"has more than {max_bytes:,} bytes, which is the maximum here: send less"
             )
-    if len(body) <= JSON_MAX_BYTES:
-        return decode_json_object(bytes(body), what=what)
-    return await asyncio.to_thread(decode_json_object, bytes(body), what=what)
+    return await run_sized(len(body), decode_json_object, bytes(body), what=what)
 
 
 def decode_json_object(data: bytes, *, what: str) -> JsonObject:

@@ -13,6 +13,7 @@ from typing import Final, Literal, TypeAlias, cast
 import orjson
 
 from xapp_operator.api.json import JsonObject, integer, obj, text
+from xapp_operator.common.off_loop import run_sized
 from xapp_operator.domain import bounded_json
 from xapp_operator.errors import ApiUnavailable
 from xapp_operator.kube.api_errors import error_from_status
@@ -79,4 +80,4 @@ async def read_watch_events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[Watc
         if size > LINE_MAX_BYTES:
             raise ApiUnavailable(f"the Kubernetes API sent a watch event of more than {LINE_MAX_BYTES} bytes")
         for line in filter(None, complete):
-            yield parse_watch_event(line)
+            yield await run_sized(len(line), parse_watch_event, line)

@@ -1,0 +1,20 @@
+"""Keeps long work on foreign input away from the event loop, so that leases, probes and other callers do not wait."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+LOOP_MAX_BYTES: Final = 64 * 1024
+"""More input than this is worked on in a thread; less would take longer to hand over."""
+
+
+async def run_sized(size: int, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """Return `work(…)`, called in a thread when its input has more than LOOP_MAX_BYTES bytes or characters."""
+    if size <= LOOP_MAX_BYTES:
+        return work(*args, **kwargs)
+    return await asyncio.to_thread(work, *args, **kwargs)

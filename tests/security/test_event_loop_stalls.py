@@ -1,0 +1,105 @@
+"""Threat: one tenant's large input keeps the event loop busy, so that leases, probes and other callers wait."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import orjson
+import pytest
+
+from tests.support.event_loop import LoopWork
+from tests.unit.charts.http_site import Reply, WebServer
+from xapp_operator.charts.chart_request import ChartRequest, Repository
+from xapp_operator.charts.chart_sources import ChartSources
+from xapp_operator.charts.sources.index_parser import MAX_ENTRIES
+from xapp_operator.common.off_loop import LOOP_MAX_BYTES, run_sized
+from xapp_operator.config import Settings
+from xapp_operator.errors import ChartSourceError, XAppError
+from xapp_operator.kube.watch.watch_events import read_watch_events
+
+SLACK_SECONDS = 0.1
+DEEP = b"[" * 200_000 + b"]" * 200_000
+
+
+async def longest_work(work: Callable[[], Awaitable[object]]) -> float:
+    with LoopWork() as measured:
+        with contextlib.suppress(XAppError):
+            await work()
+        await asyncio.sleep(0)
+    return measured.longest_seconds
+
+
+@pytest.fixture
+async def sources(tmp_path: Path) -> AsyncIterator[ChartSources]:
+    async with ChartSources(Settings(cache_dir=tmp_path, allow_loopback_repositories=True)) as one:
+        yield one
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[WebServer]:
+    async with WebServer() as one:
+        yield one
+
+
+async def test_work_on_large_input_is_done_in_a_thread() -> None:
+    def is_in_the_loop() -> bool:
+        try:
+            return asyncio.get_running_loop().is_running()
+        except RuntimeError:
+            return False
+
+    assert await run_sized(LOOP_MAX_BYTES, is_in_the_loop)
+    assert not await run_sized(LOOP_MAX_BYTES + 1, is_in_the_loop)
+
+
+async def test_a_large_event_of_a_watch_does_not_stall_the_loop() -> None:
+    async def watch(body: bytes) -> None:
+        async def chunks() -> AsyncIterator[bytes]:
+            yield b'{"type":"MODIFIED","object":{"spec":{"values":' + body + b"}}}\n"
+
+        async for _ in read_watch_events(chunks()):
+            pass
+
+    small = await longest_work(lambda: watch(b"{}"))
+    assert await longest_work(lambda: watch(DEEP)) < small + SLACK_SECONDS
+
+
+@pytest.mark.parametrize("tags", [["1.0.0"] * 90_000, ["1.0.0-a.b.c"] * 60_000])
+async def test_a_registry_with_many_tags_does_not_stall_the_loop(
+    sources: ChartSources, server: WebServer, tags: list[str]
+) -> None:
+    repository = Repository(url=f"oci://{server.url().authority}/acme")
+    server.routes["/v2/acme/few/tags/list"] = Reply(b'{"tags": ["1.0.0"]}')
+    server.routes["/v2/acme/many/tags/list"] = Reply(orjson.dumps({"tags": tags}))
+    small = await longest_work(lambda: sources.list_versions(repository, "few"))
+    assert await longest_work(lambda: sources.list_versions(repository, "many")) < small + SLACK_SECONDS
+
+
+async def test_more_tags_than_any_repository_needs_are_refused(sources: ChartSources, server: WebServer) -> None:
+    server.routes["/v2/acme/many/tags/list"] = Reply(json.dumps({"tags": ["1"] * (MAX_ENTRIES + 1)}).encode())
+    with pytest.raises(ChartSourceError, match="more than 100,000 tags"):
+        await sources.list_versions(Repository(url=f"oci://{server.url().authority}/acme"), "many")
+
+
+async def test_a_manifest_that_is_nested_deeply_is_refused(sources: ChartSources, server: WebServer) -> None:
+    server.routes["/v2/acme/deep/manifests/1.0.0"] = Reply(DEEP)
+    repository = Repository(url=f"oci://{server.url().authority}/acme")
+    with pytest.raises(ChartSourceError, match="did not return a JSON object"):
+        await sources.resolve(ChartRequest(repository=repository, chart="deep", version="1.0.0"))
+
+
+async def test_a_range_over_many_versions_does_not_stall_the_loop(sources: ChartSources, server: WebServer) -> None:
+    for path, count in (("few", 1), ("many", 50_000)):
+        versions = "".join(f"{{version: 1.0.0-a.{number}, urls: [a]}}, " for number in range(count))
+        server.routes[f"/{path}/index.yaml"] = Reply(f"entries: {{hello: [{versions}]}}\n".encode())
+
+    async def resolve(path: str) -> None:
+        repository = Repository(url=str(server.url(f"/{path}")))
+        await sources.resolve(ChartRequest(repository=repository, chart="hello", version=">=2"))
+
+    small = await longest_work(lambda: resolve("few"))
+    assert await longest_work(lambda: resolve("many")) < small + SLACK_SECONDS
