@@ -102,7 +102,11 @@ class Gateway:
                     WatchedServices(kube, settings, find_xapp=xapp_sources.find_xapp) as services,
                     ClusterNetworks(kube, settings) as networks,
                     ChartSources(settings, denied_networks=networks.denied) as charts,
-                    Upstream(settings, in_pod=kube.credentials.kubeconfig_path is None) as upstream,
+                    Upstream(
+                        settings,
+                        in_pod=kube.credentials.kubeconfig_path is None,
+                        denied_networks=networks.denied,
+                    ) as upstream,
                 ):
                     advertise = AdvertiseAddress(kube, settings)
                     renderer = ChartRenderer(settings, kube=kube, engine=helm, advertise_address=advertise)

@@ -7,6 +7,7 @@ requests go through it with the caller's own token.
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import random
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -20,7 +21,7 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import InvalidStatus, WebSocketException
 
 from xapp_operator.config import Settings
-from xapp_operator.domain.address_rule import AddressRule
+from xapp_operator.domain.address_rule import AddressRule, DeniedNetwork
 from xapp_operator.errors import UpstreamTimeout, UpstreamUnreachable
 from xapp_operator.gateway.proxy.paths import require_no_query, require_path_kept_by_api_server
 from xapp_operator.gateway.proxy.targets import HostPort, ProxyTarget
@@ -65,12 +66,17 @@ class Upstream:
         in_pod: bool,
         find_address: Callable[[ProxyTarget], HostPort | None] = lambda target: target.address,
         address_rule: AddressRule | None = None,
+        denied_networks: Callable[[], tuple[DeniedNetwork, ...]] = tuple,
     ) -> None:
-        """Prepare; `find_address` locates Services, and `address_rule` says which addresses are allowed."""
+        """Prepare; `find_address` locates Services, and `address_rule` says which addresses are allowed.
+
+        The endpoints of a headless Service may be written by hand, so they must not be in `denied_networks` either.
+        """
         self._connects_directly = settings.proxy == "service" or (settings.proxy == "auto" and in_pod)
         self._timeout_seconds = settings.proxy_timeout
         self._find_address = find_address
         self._address_rule = address_rule or AddressRule(allow_loopback=False)
+        self._denied_networks = denied_networks
         self._tls = ssl.create_default_context()
         # Like the API server's proxy: no CA vouches for the certificates of Services.
         self._tls.check_hostname = False
@@ -170,10 +176,22 @@ class Upstream:
             found = await asyncio.get_running_loop().getaddrinfo(host, port, type=SOCK_STREAM)
         except OSError:
             raise UpstreamUnreachable(f"the Service {target.service} has no ready pod: {_HINT}") from None
-        allowed = [str(each[4][0]) for each in found if self._address_rule.refusal_reason(str(each[4][0])) is None]
+        rule = self._address_rule
+        if not _is_address(host):
+            rule = replace(rule, denied=(*rule.denied, *self._denied_networks()))
+        # The connection goes to the address that is checked here: the endpoints may change at any time.
+        allowed = [str(each[4][0]) for each in found if rule.refusal_reason(str(each[4][0])) is None]
         if not allowed:
             raise UpstreamUnreachable(f"the Service {target.service} resolves to a forbidden address: {_HINT}")
         return random.choice(allowed), port  # noqa: S311 - spreads requests over pods
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def timeout_error(seconds: float) -> UpstreamTimeout:
