@@ -204,7 +204,8 @@ def test_rollback_to_is_done_once_and_held_until_the_spec_changes(xapps: XAppCli
 
 def test_missing_permission_is_named_and_retry_at_starts_another_attempt(xapps: XAppClient) -> None:
     xapps.kubectl("create", "serviceaccount", "weak")
-    xapps.kubectl("create", "role", "weak", "--verb=*", "--resource=secrets,configmaps,services,chartarchives.xapp-operator.io")
+    kinds = "secrets,configmaps,services,chartarchives.xapp-operator.io"
+    xapps.kubectl("create", "role", "weak", "--verb=*", f"--resource={kinds}")
     xapps.kubectl("create", "rolebinding", "weak", "--role=weak", f"--serviceaccount={xapps.namespace}:weak")
     xapps.apply(xapps.uploaded_manifest("hello", workload_chart(), serviceAccountName="weak"))
     stalled = xapps.wait_stalled("hello")
