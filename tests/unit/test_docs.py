@@ -92,3 +92,26 @@ def test_the_security_page_names_tests_that_exist() -> None:
     assert named
     assert [path for path, _ in named if not (ROOT / path).is_file()] == []
     assert [f"{path}::{name}" for path, name in named if name and f"def {name}(" not in (ROOT / path).read_text()] == []
+
+
+def test_the_security_page_names_every_module_of_attacks() -> None:
+    modules = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/security/**/test_*.py")}
+    missing = sorted(module for module in modules if f"`{module}" not in SECURITY_PAGE)
+    assert missing == [], "add them to a table of docs/security.md: who could do what, what stops them"
+
+
+def test_links_to_headings_point_to_existing_ones() -> None:
+    missing = []
+    for document in DOCUMENTS:
+        for target, heading in re.findall(r"\]\(([\w./-]*\.md)?#([\w-]+)\)", document.read_text()):
+            page = (document.parent / target).resolve() if target else document
+            if page.exists() and heading not in headings(page):
+                missing.append(f"{document.name}: {target}#{heading}")
+    assert missing == []
+
+
+def headings(page: Path) -> set[str]:
+    """Return the names by which links refer to the headings of a page, as GitHub makes them."""
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    titles = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
