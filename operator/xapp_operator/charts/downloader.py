@@ -5,6 +5,7 @@
   that leaves it.
 - The body is counted while it arrives, whatever Content-Length states. One timeout covers the whole download with its
   redirects, and a body that arrives too slowly ends it earlier.
+- The head of a response is bounded too (`bound_response_heads`).
 - Nothing comes from the environment: no proxy, no .netrc. No cookies are kept.
 """
 
@@ -28,6 +29,7 @@ from multidict import CIMultiDictProxy
 from yarl import URL
 
 from xapp_operator.charts.chart_request import origin, plain_http_refused
+from xapp_operator.common.response_heads import bound_response_heads
 from xapp_operator.common.text import display_url, format_bytes
 from xapp_operator.domain.address_rule import AddressRule
 from xapp_operator.errors import AddressRefused, ChartNotFound, ChartSourceError, SourceTimeout, SourceUnavailable
@@ -151,9 +153,11 @@ class Downloader:
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
-        connector = aiohttp.TCPConnector(
-            resolver=GuardedResolver(self._resolver or SystemResolver(), rule=self._rule),
-            socket_factory=partial(guarded_socket, self._rule),
+        connector = bound_response_heads(
+            aiohttp.TCPConnector(
+                resolver=GuardedResolver(self._resolver or SystemResolver(), rule=self._rule),
+                socket_factory=partial(guarded_socket, self._rule),
+            )
         )
         self._session = aiohttp.ClientSession(
             connector=connector,

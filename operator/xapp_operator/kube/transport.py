@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 import aiohttp
 from yarl import URL
 
+from xapp_operator.common.response_heads import bound_response_heads
 from xapp_operator.domain.backoff import Backoff
 from xapp_operator.errors import ApiUnavailable, Unauthenticated
 from xapp_operator.kube.api_errors import FIRST_ERROR_STATUS, connection_error, error_from_response
@@ -34,7 +35,6 @@ from xapp_operator.kube.proxy.proxy_request import (
     ProxyResponse,
     send_proxy_request,
 )
-from xapp_operator.kube.proxy.response_heads import bound_response_heads
 from xapp_operator.kube.proxy.websocket_client import WebSocketRequest
 
 CALL_TIMEOUT_SECONDS: Final = 30.0

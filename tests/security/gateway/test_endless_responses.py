@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.proxied_xapp import proxy_to_service
 from tests.support.xapp_server import XAppServer
-from xapp_operator.kube.proxy.response_heads import INFORMATIONAL_RESPONSES_MAX, RESPONSE_HEAD_MAX_BYTES
+from xapp_operator.common.response_heads import INFORMATIONAL_RESPONSES_MAX, RESPONSE_HEAD_MAX_BYTES
 
 SECONDS = 60.0
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"

@@ -20,6 +20,7 @@ import aiohttp
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import InvalidStatus, WebSocketException
 
+from xapp_operator.common.response_heads import bound_response_heads
 from xapp_operator.config import Settings
 from xapp_operator.domain.address_rule import AddressRule, DeniedNetwork
 from xapp_operator.errors import UpstreamTimeout, UpstreamUnreachable
@@ -27,7 +28,6 @@ from xapp_operator.gateway.proxy.paths import require_no_query, require_path_kep
 from xapp_operator.gateway.proxy.targets import HostPort, ProxyTarget
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.proxy.proxy_request import AbortingResponse, ProxyRequest, send_proxy_request
-from xapp_operator.kube.proxy.response_heads import bound_response_heads
 from xapp_operator.kube.proxy.service_proxy import service_path
 from xapp_operator.kube.proxy.websocket_client import WebSocketRequest, open_websocket
 

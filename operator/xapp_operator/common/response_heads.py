@@ -1,8 +1,8 @@
 """Bounds on the head of a response: its size, and the number of informational responses before it.
 
-aiohttp bounds neither. An xApp could answer `100 Continue` without end, each of which costs time on the event loop. The
-library has no option for this, so this replaces the protocol that its connector creates; `test_endless_responses` fails
-if an upgrade of aiohttp changes that.
+aiohttp bounds neither. An xApp or a repository could answer `100 Continue` without end, each of which costs time on the
+event loop. The library has no option for this, so this replaces the protocol that its connector creates;
+`test_endless_responses` fails if an upgrade of aiohttp changes that.
 """
 
 from __future__ import annotations
