@@ -219,7 +219,8 @@ class Authenticator:
         """Open the session of a request without an Authorization header, for `get_caller`.
 
         If the request is then answered with a 401, the response clears the cookie. But not if only the proof is
-        missing: pages on other ports of this host can send the cookie, and would sign the user out.
+        missing: pages on other ports of this host can send the cookie, and would sign the user out. And not if there
+        are several: other servers of the host can plant cookies that the server cannot tell from the user's.
         """
         if self._gateway_caller is not None or _AUTHORIZATION in connection.headers:
             return
@@ -233,7 +234,7 @@ class Authenticator:
         except XAppError as error:
             session = error
         connection.scope[_SESSION] = session
-        if not isinstance(session, SessionProofRequired):
+        if len(cookies) == 1 and not isinstance(session, SessionProofRequired):
             connection.scope[UNAUTHENTICATED_HEADERS] = clear_cookie_headers(name)
 
     def get_session(self, connection: HTTPConnection) -> Session | None:

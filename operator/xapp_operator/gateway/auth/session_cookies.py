@@ -44,8 +44,8 @@ SESSION_SUBPROTOCOL: Final = "session.xapp-operator.io"
 PROOF_SUBPROTOCOL_PREFIX: Final = f"proof.{SESSION_SUBPROTOCOL}."
 """Before the proof in a WebSocket's subprotocols, because a browser cannot set headers there."""
 
-COOKIES_MAX: Final = 16
-"""More than paths and domains of cookies that a browser would send with one request."""
+COOKIES_MAX: Final = 180
+"""As many as a browser keeps of one host. Each that is not sealed with a key costs the check of a MAC."""
 
 ID_BYTES: Final = 16
 OWNER_BYTES: Final = 12

@@ -43,10 +43,9 @@ from xapp_operator.telemetry.logs import get_logger
 
 KEY_BYTES: Final = 32
 STATE_SECONDS: Final = 1.0
-OVERLOADED_STATE_SECONDS: Final = 10.0
-"""Age up to which a state counts while the API server refuses to answer more requests."""
 STALE_STATE_SECONDS: Final = 300.0
-"""Age up to which a state counts while the API server is away, as for access reviews."""
+"""Age up to which a state counts while the API server is away, as for access reviews. A 429 is no such outage: a caller
+can bring it about for one replica, to go on with a session that was signed out on another."""
 CLOCK_SKEW_SECONDS: Final = 300
 WRITE_ATTEMPTS: Final = 8
 ROTATION_RETRY_SECONDS: Final = 60.0
@@ -90,6 +89,7 @@ class SessionSecret:
 
         Raises:
             ApiUnavailable: when it does not answer and there is no state that is new enough for that.
+            ApiOverloaded: when it refuses to answer more requests.
             KubeError: when the gateway may not read or create the Secret, or the Secret holds no key.
         """
         state = self._state
@@ -99,8 +99,7 @@ class SessionSecret:
         try:
             return await self._reads.run(self._name, self._read_state, require_new=True)
         except ApiUnavailable as error:
-            limit = OVERLOADED_STATE_SECONDS if isinstance(error, ApiOverloaded) else STALE_STATE_SECONDS
-            if state is None or age >= limit:
+            if isinstance(error, ApiOverloaded) or state is None or age >= STALE_STATE_SECONDS:
                 raise
             return state
 

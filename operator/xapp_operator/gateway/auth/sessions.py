@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -79,46 +79,36 @@ class Sessions:
         return NewSession(seal(session, key=state.keys[session.key_name]), proof, session.expires, seconds)
 
     async def open_any(self, cookies: Sequence[str], *, proof: str) -> Session:
-        """Return the session of the one cookie that `proof` belongs to. Raises as `open`.
+        """Return the session of the one cookie that `proof` belongs to.
 
         Another server of the same host can set cookies of the same name, but does not know the proof.
-        """
-        refusal: SessionEnded | SessionProofRequired = session_ended_error()
-        for cookie in cookies:
-            try:
-                return await self.open(cookie, proof=proof)
-            except SessionProofRequired as error:
-                refusal = error
-            except SessionEnded:
-                continue
-        raise refusal
-
-    async def open(self, cookie: str, *, proof: str) -> Session:
-        """Return the session of a request.
 
         Raises:
-            SessionEnded: when it has expired or was signed out, or the cookie is not sealed with one of the keys.
-            SessionProofRequired: when `proof` is not that of the session.
+            SessionEnded: when each has expired or was signed out, or is not sealed with one of the keys.
+            SessionProofRequired: when a session is open, and `proof` is not that of any.
             KubeError: when the keys cannot be read.
         """
-        key_name = key_name_of(cookie)
-        if key_name is None:
+        key_names = {cookie: name for cookie in cookies if (name := key_name_of(cookie)) is not None}
+        if not key_names:
             raise session_ended_error()
         received_at = self._monotonic()
         state = await self._secret.get_state()
-        if key_name not in state.keys and key_name > state.newest_key:
-            # Another replica may have sealed it with a key that has just been added. Anyone can make up such cookies;
-            # together they cause at most one request in STATE_SECONDS.
+        session, refusal = _find_session(key_names, state, proof=proof)
+        added = [cookie for cookie, name in key_names.items() if name not in state.keys and name > state.newest_key]
+        if session is None and added:
+            # Another replica may have sealed one with a key that has just been added. Anyone can make up such cookies;
+            # all of a request wait once, and those of all requests cause at most one read in STATE_SECONDS.
             await asyncio.sleep(max(0.0, state.read_at + STATE_SECONDS - self._monotonic()))
             state = await self._secret.get_state(max_age_seconds=self._monotonic() - received_at)
-        session = unseal(cookie, keys=state.keys)
-        _require_open(session, state)
-        if not session.is_proved_by(proof):
-            raise SessionProofRequired(
-                "the session cookie comes without its proof: send the proof that POST /api/session returned as "
-                "X-Session-Proof, or sign in again"
-            )
+            session, later = _find_session(added, state, proof=proof)
+            refusal = later if isinstance(later, SessionProofRequired) else refusal
+        if session is None:
+            raise refusal
         return session
+
+    async def open(self, cookie: str, *, proof: str) -> Session:
+        """Return the session of one cookie. Raises as `open_any`."""
+        return await self.open_any((cookie,), proof=proof)
 
     async def require_open(self, session: Session) -> None:
         """Check a session again that a long response or a WebSocket still uses.
@@ -137,6 +127,26 @@ class Sessions:
         """
         await self._secret.revoke(Revocation.of(session))
         await asyncio.sleep(STATE_SECONDS)
+
+
+def _find_session(
+    cookies: Iterable[str], state: SessionState, *, proof: str
+) -> tuple[Session | None, SessionEnded | SessionProofRequired]:
+    """Return the open session that `proof` belongs to, or None and why no cookie has it."""
+    refusal: SessionEnded | SessionProofRequired = session_ended_error()
+    for cookie in cookies:
+        try:
+            session = unseal(cookie, keys=state.keys)
+            _require_open(session, state)
+        except SessionEnded:
+            continue
+        if session.is_proved_by(proof):
+            return session, refusal
+        refusal = SessionProofRequired(
+            "the session cookie comes without its proof: send the proof that POST /api/session returned as "
+            "X-Session-Proof, or sign in again"
+        )
+    return None, refusal
 
 
 def _require_open(session: Session, state: SessionState) -> None:

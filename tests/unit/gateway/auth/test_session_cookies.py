@@ -19,6 +19,7 @@ from tests.support.properties import must_occur, occurred
 from xapp_operator.errors import SessionEnded
 from xapp_operator.gateway.auth.session_cookies import (
     COOKIE_NAME,
+    COOKIES_MAX,
     HOST_COOKIE_NAME,
     PROOF_SUBPROTOCOL_PREFIX,
     TOKEN_MAX_BYTES,
@@ -123,7 +124,10 @@ def test_the_session_cookie_is_found_among_others() -> None:
     assert found("a=b", f"c=d; {COOKIE_NAME}=e; f=g") == (COOKIE_NAME, ["e"])
     for twice in ([f"{COOKIE_NAME}=a; {COOKIE_NAME}=b"], [f"{COOKIE_NAME}=a", f"{COOKIE_NAME}=b"]):
         assert found(*twice) == (COOKIE_NAME, ["a", "b"])
-    assert found("; ".join(f"{COOKIE_NAME}={at}" for at in range(99))) == (COOKIE_NAME, [str(at) for at in range(16)])
+    assert found("; ".join(f"{COOKIE_NAME}={at}" for at in range(999))) == (
+        COOKIE_NAME,
+        [str(at) for at in range(COOKIES_MAX)],
+    )
 
 
 def test_a_cookie_that_another_port_can_set_does_not_count_over_https() -> None:

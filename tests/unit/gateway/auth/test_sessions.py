@@ -16,10 +16,7 @@ from xapp_operator.config import Settings
 from xapp_operator.errors import ApiUnavailable, KubeError, SessionEnded, SessionProofRequired
 from xapp_operator.gateway.auth import session_secret, sessions
 from xapp_operator.gateway.auth.session_cookies import Session, seal
-from xapp_operator.gateway.auth.session_secret import (
-    OVERLOADED_STATE_SECONDS,
-    STALE_STATE_SECONDS,
-)
+from xapp_operator.gateway.auth.session_secret import STALE_STATE_SECONDS
 from xapp_operator.gateway.auth.sessions import NewSession, Sessions
 from xapp_operator.kube import transport
 
@@ -235,18 +232,6 @@ async def test_sessions_continue_for_a_while_when_the_api_server_is_away(tmp_pat
             await opened(replica, new)
         with pytest.raises(ApiUnavailable):
             await opened(Sessions(kube, Settings()), new)
-
-
-async def test_an_overloaded_api_server_does_not_keep_a_session_alive(tmp_path: Path) -> None:
-    async with secret_server(tmp_path) as (server, kube):
-        clock = FakeClock()
-        replica = Sessions(kube, Settings(), monotonic=clock)
-        new = await begin(replica)
-        server.status = 429
-        clock.now += OVERLOADED_STATE_SECONDS
-
-        with pytest.raises(ApiUnavailable):
-            await opened(replica, new)
 
 
 async def test_a_secret_without_keys_and_a_missing_permission_are_reported(tmp_path: Path) -> None:
