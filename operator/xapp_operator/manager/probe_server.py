@@ -10,6 +10,7 @@ from typing import Final, Self
 
 from aiohttp import web
 
+from xapp_operator.common.bounded_http_server import BoundedHttpServer
 from xapp_operator.config import Settings
 from xapp_operator.reconcile.runtime import OperatorRuntime
 from xapp_operator.telemetry.metrics import Metrics
@@ -22,17 +23,15 @@ class ProbeServer:
     """Serves /healthz and /readyz."""
 
     def __init__(self, settings: Settings, metrics: Metrics) -> None:
-        self._settings = settings
         self._metrics = metrics
         self._runtime: OperatorRuntime | None = None
-        app = web.Application()
-        app.add_routes(
-            [
-                web.get("/healthz", self._healthz),
-                web.get("/readyz", self._readyz),
-            ]
-        )
-        self._runner = web.AppRunner(app, access_log=None)
+        routes = [web.get("/healthz", self._healthz), web.get("/readyz", self._readyz)]
+        self._server = BoundedHttpServer(routes, host=settings.probe_host, port=settings.probe_port)
+
+    @property
+    def port(self) -> int:
+        """Return the port, also when the setting is 0."""
+        return self._server.port
 
     def set_leading(self, runtime: OperatorRuntime) -> None:
         """Report that this process is the leader and has started `runtime`."""
@@ -40,12 +39,11 @@ class ProbeServer:
         self._metrics.set_leading(leading=True)
 
     async def __aenter__(self) -> Self:
-        await self._runner.setup()
-        await web.TCPSite(self._runner, self._settings.probe_host, self._settings.probe_port).start()
+        await self._server.__aenter__()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._runner.cleanup()
+        await self._server.__aexit__()
 
     async def _healthz(self, _: web.Request) -> web.Response:
         runtime = self._runtime

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Self
+from typing import Self
 
 from aiohttp import web
 
+from xapp_operator.common.bounded_http_server import BoundedHttpServer
 from xapp_operator.config import Settings
 from xapp_operator.errors import XAppError
 from xapp_operator.telemetry.logs import get_logger
 from xapp_operator.telemetry.metrics import CONTENT_TYPE, METRICS, Metrics
-
-SHUTDOWN_SECONDS: Final = 1.0
 
 _log = get_logger(__name__)
 
@@ -32,22 +31,19 @@ class MetricsServer:
         self._port = settings.metrics_port
         self._metrics = metrics
         self._before_render = before_render
-        app = web.Application()
-        app.add_routes([web.get("/metrics", self._serve)])
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
+        self._server = BoundedHttpServer(
+            [web.get("/metrics", self._serve)], host=settings.metrics_host, port=settings.metrics_port
+        )
 
     @property
     def port(self) -> int:
         """Return the port, also when the setting is 0."""
-        port: int = self._runner.addresses[0][1]
-        return port
+        return self._server.port
 
     async def __aenter__(self) -> Self:
-        await self._runner.setup()
         try:
-            await web.TCPSite(self._runner, self._host, self._port).start()
+            await self._server.__aenter__()
         except OSError as error:
-            await self._runner.cleanup()
             raise MetricsAddressUnavailable(
                 f"cannot serve metrics on {self._host}:{self._port} ({error.strerror}): set XAPP_METRICS_HOST and "
                 "XAPP_METRICS_PORT to an address that is free"
@@ -56,7 +52,7 @@ class MetricsServer:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._runner.cleanup()
+        await self._server.__aexit__()
 
     async def _serve(self, _: web.Request) -> web.Response:
         self._before_render()
