@@ -186,7 +186,11 @@ TEXT_PARSERS: Final[dict[str, tuple[Callable[[str], object], tuple[str, ...]]]] 
     "message of helm": (presentable_message, HELM_TEXTS),
     "secrets in a text": (
         lambda text: mask_secrets(text, lambda _: MASK),
-        (*HELM_TEXTS, *YAML_TEXTS, "password: ", "--token ", "://a:b@"),
+        (
+            *(*HELM_TEXTS, *YAML_TEXTS, "password: ", "--token ", "://a:b@"),
+            *("password:'", "password:''", "password:'\\''", "password:''\\''\n", "password:'\\''\n", "a:b@tcp("),
+            *("<password>", "<password><![CDATA[", "<password>a</", "<a>a</a>", "auth: a:b\n", "cookie: a=b\n"),
+        ),
     ),
     "values file": (lambda text: load_values(text, source="values", max_bytes=8 * MIB), YAML_TEXTS),
     "JSON": (lambda text: load_json(text, source="body"), JSON_TEXTS),

@@ -29,8 +29,8 @@ SCRUB_QUICKLY_MAX: Final = 64 * 1024
 _TEXT_MIN: Final = 6  # of a text whose key does not say that it is a secret
 _LINE_MIN: Final = 8  # a shorter line of a secret may be any word
 
-_SECRET_IF_TEXT: Final = frozenset({"auth", "basicauth", "basic_auth"})
-"""An object with one of these names has plain members (`auth.username`); a text is `user:password`."""
+_SECRET_IF_TEXT: Final = frozenset({"auth", "basicauth", "basic_auth", "cookie", "set-cookie"})
+"""An object with one of these names has plain members (`auth.username`); a text is `user:password`, or a cookie."""
 
 _PLAIN_MEMBERS: Final = frozenset({"name", "namespace", "type", "kind"})
 _SELECTOR_MEMBERS: Final = frozenset({"operator", "effect"})

@@ -19,7 +19,7 @@ _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _SECRET: Final = re.compile(
     r"password|passwd|passphrase|passcode|secret|token(?!iz)|credential|dockerconfigjson|connectionstring"
     r"|(?:api|private|secret|access|auth|ssh|encryption|signing|master|preshared|integration|subscriber)key"
-    r"|(?:snmp|ro|rw|read|write|trap)community|communitystring"
+    r"|(?:snmp|ro|rw|read|write|trap)community|communitystring|erlangcookie"
 )
 """Matched anywhere in the joined words of a key."""
 

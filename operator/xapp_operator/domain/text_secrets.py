@@ -1,27 +1,25 @@
 """Secrets inside texts, such as a configuration file or a command line in one value. Pure.
 
 Found are: what is assigned to a secret key (`password: x`, `DB_PASSWORD=x`, JSON, `--token=x`, `--token x`), user info
-in URLs, tokens in the URLs of well-known webhooks, Authorization headers, private keys, and tokens with a well-known
-prefix. References such as `$(DB_PASSWORD)` are no secrets.
+in URLs, tokens in the URLs of well-known webhooks, Authorization headers, private keys, tokens with a well-known
+prefix, and what `secret_formats` finds. References such as `$(DB_PASSWORD)` are no secrets.
 
 Every step is linear in the length of the text: each expression either has a bounded length or consumes what it reads.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final, TypeAlias
+from typing import Final
 
+from xapp_operator.domain.secret_formats import FORMAT_HINT, Span, find_in_formats, is_basic_credential
 from xapp_operator.domain.secret_keys import is_only_key, is_secret_key, is_secret_scalar, may_be_secret_scalar
 
-Span: TypeAlias = tuple[int, int]
-"""Start and end of a secret in a text."""
-
-_HINT: Final = re.compile(r"[:=@]|-[A-Za-z]|-----BEGIN|gh[opsur]_|github_pat_|glpat-|xox|hvs\.|eyJ|[Bb]earer|[Bb]asic ")
-"""A text without any of these has no secret."""
+_HINT: Final = re.compile(
+    r"[:=@]|-[A-Za-z]|-----BEGIN|gh[opsur]_|github_pat_|glpat-|npm_|xox|hvs\.|eyJ|A[KS]IA|AIza|[Bb]earer|[Bb]asic "
+)
+"""A text without any of these, and without any of FORMAT_HINT, has no secret."""
 
 _KEY: Final = r"[A-Za-z_][A-Za-z0-9_.-]{0,127}+"
 _ASSIGNMENT: Final = re.compile(
@@ -37,6 +35,8 @@ _ONLY_USER_OPTION: Final = frozenset({"-u", "--user"})
 
 _QUOTE: Final = re.compile(r"\\{0,7}[\"']")
 _QUOTED: Final = re.compile(r'"(?P<value>[^"\\]*+(?:\\.[^"\\]*+)*+)"', re.DOTALL)
+_SINGLE_QUOTED: Final = re.compile(r"'[^']*+(?:''[^']*+)*+'(?:\\''[^'\r\n]*+(?:'|(?=[\r\n])|\Z))*+")
+"""A quote in the text is written as `''` (YAML, SQL) or `'\\''` (shell)."""
 _TO_LINE_END: Final = re.compile(r"[^\r\n]*+")
 _TO_QUOTE: Final = re.compile(r"[^\"'\r\n]*+")
 _TO_SEPARATOR: Final = re.compile(r"[^\s,;\"'<>)}\]]*+")
@@ -73,7 +73,8 @@ _BEARER: Final = re.compile(r"(?<![A-Za-z0-9])[Bb]earer[ \t]{1,16}+(?P<value>[A-
 _BASIC: Final = re.compile(r"(?<![A-Za-z0-9])[Bb]asic[ \t]{1,16}+(?P<value>[A-Za-z0-9+/]{4,4096}+={0,2})")
 _TOKEN: Final = re.compile(
     r"(?<![\w-])(?P<value>gh[opsur]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[a-z]-[\w-]{10,}"
-    r"|hvs\.[\w-]{20,}|eyJ[\w-]{8,}+\.eyJ[\w-]{8,}+\.[\w-]{8,})",
+    r"|npm_[A-Za-z0-9]{20,}|sk-(?:[a-z0-9]{1,16}-){0,2}\w{20,}[\w-]*|A[KS]IA[A-Z0-9]{16}(?![A-Za-z0-9])"
+    r"|AIza[\w-]{30,}|hvs\.[\w-]{20,}|eyJ[\w-]{8,}+\.eyJ[\w-]{8,}+\.[\w-]{8,})",
     re.ASCII,
 )
 _PEM_BEGIN: Final = re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
@@ -82,19 +83,20 @@ _PEM_END: Final = re.compile(r"-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 
 def find_secrets(text: str) -> list[Span]:
     """Return where secrets are in `text`, in order and without overlaps."""
-    if _HINT.search(text) is None:
+    if _HINT.search(text) is None and FORMAT_HINT.search(text) is None:
         return []
     found = [
         *_private_keys(text),
         *_assigned(text),
         *_option_values(text),
         *_user_info(text),
+        *find_in_formats(text),
         *(
             match.span("value")
             for pattern in (_WEBHOOK, _BEARER, _TOKEN, _USER_OPTION)
             for match in pattern.finditer(text)
         ),
-        *(match.span("value") for match in _BASIC.finditer(text) if _is_basic_credential(match["value"])),
+        *(match.span("value") for match in _BASIC.finditer(text) if is_basic_credential(match["value"])),
     ]
     return list(_merge(span for span in found if _is_secret(text[slice(*span)])))
 
@@ -146,7 +148,7 @@ def _assigned(text: str) -> Iterator[Span]:
     while match := _ASSIGNMENT.search(text, at):
         at, key = match.end(), match["key"]
         named, names_secret = names_secret, False
-        if key == "name":
+        if key in {"name", "key"}:
             name = _NAME_IN_VALUE.match(text, at)
             names_secret = name is not None and is_secret_key(name["name"])
         if _is_port(text, match):
@@ -216,6 +218,10 @@ def _matched(pattern: re.Pattern[str], text: str, at: int) -> tuple[list[Span], 
 def _quoted(text: str, opening: re.Match[str]) -> tuple[list[Span], int]:
     if opening.group() == '"' and (found := _QUOTED.match(text, opening.start())):
         return [found.span("value")], found.end()
+    if opening.group() == "'":
+        if found := _SINGLE_QUOTED.match(text, opening.start()):
+            return [(opening.end(), found.end() - found.group().endswith("'"))], found.end()
+        return _matched(_TO_LINE_END, text, opening.end())
     closing = text.find(opening.group(), opening.end())
     if closing < 0:
         return _matched(_TO_LINE_END, text, opening.end())
@@ -276,13 +282,6 @@ def _user_info(text: str) -> Iterator[Span]:
             yield start + len(user) + 1, end
         elif at_sign and len(user) > _USER_NAME_MAX:
             yield start, end
-
-
-def _is_basic_credential(value: str) -> bool:
-    try:
-        return b":" in base64.b64decode(value, validate=True)
-    except (binascii.Error, ValueError):
-        return False
 
 
 def _is_secret(value: str) -> bool:
