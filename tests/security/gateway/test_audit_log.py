@@ -13,7 +13,7 @@ import websockets.sync.client
 from websockets.exceptions import InvalidStatus
 
 from tests.localcluster.waiting import wait_until
-from tests.support.charts import chart_archive
+from tests.support.charts import archive_name, chart_archive
 from tests.support.gateway import GatewayServer, offline_gateway, serve_gateway
 from tests.support.proxied_xapp import NAME, NAMESPACE, proxy_to_service
 from tests.support.stand_in_api import LOGS, StandInApi, serve_api, serve_authenticating_gateway
@@ -84,6 +84,23 @@ def test_a_line_says_who_did_what_and_why_it_was_refused(gateway: GatewayServer,
     ]
     assert all(list(line) == FIELDS for line in found)
     assert {line["address"] for line in found} == {"127.0.0.1"}
+
+
+def test_a_line_of_an_upload_names_namespace_and_chart_archive(
+    gateway: GatewayServer, api: StandInApi, log: Path
+) -> None:
+    api.denied.add("eve")
+    archive = chart_archive()
+    for user, file in (("eve", archive), ("jane", b"no chart"), ("jane", archive)):
+        files: dict[str, Any] = {"namespace": (None, NAMESPACE), "file": ("chart.tgz", file)}
+        with gateway.client(headers={"Authorization": f"Bearer {user}:1"}) as http:
+            http.post("/api/charts", files=files)
+    found = [(line["user"], line["route"], line["namespace"], line["name"]) for line in lines(log, 3)]
+    assert found == [
+        ("eve", "/api/charts", NAMESPACE, None),
+        ("jane", "/api/charts", NAMESPACE, None),
+        ("jane", "/api/charts", NAMESPACE, archive_name(archive)),
+    ]
 
 
 def test_streams_and_websockets_have_a_line_at_their_start_and_end(api: StandInApi, tmp_path: Path, log: Path) -> None:

@@ -32,6 +32,7 @@ from xapp_operator.gateway.deploy.submission import (
     with_field_error,
 )
 from xapp_operator.gateway.http import pagination
+from xapp_operator.gateway.http.audit import audit_notes
 from xapp_operator.gateway.http.multipart import PartRule, ReceivedParts, receive_parts
 from xapp_operator.gateway.http.openapi import (
     BODY_PROBLEMS,
@@ -163,6 +164,7 @@ async def upload_chart(request: Request) -> Response:
     async def check_permission(name: str, data: bytes) -> None:
         """Refuse before the chart is received, if its namespace comes first."""
         if name == NAMESPACE_PART and (namespace := read_namespace({"namespace": _decode(data)})) is not None:
+            audit_notes(request).namespace = namespace
             await caller.require_allowed("create", namespace=namespace, resource=CHART_ARCHIVES)
 
     rules = _part_rules(settings)
@@ -172,8 +174,9 @@ async def upload_chart(request: Request) -> Response:
     ):
         query = StrictQuery(request.scope["query_string"]).allow_only(("dryRun", "pretty"))
         dry_run, pretty = query.boolean("dryRun"), query.boolean("pretty")
-        namespace = _read_namespace(gateway, parts, optional=dry_run)
+        namespace = audit_notes(request).namespace = _read_namespace(gateway, parts, optional=dry_run)
         chart = await read_chart_file(parts.files[FILE_PART], settings=settings, threads=threads)
+        audit_notes(request).name = chart.archive_name
         chart = replace(chart, provenance=read_provenance(parts))
         warnings = await _check(gateway, chart, namespace=namespace) if namespace is not None else ()
         if namespace is None or dry_run:
