@@ -73,8 +73,9 @@ REFUSED: dict[str, tuple[Change, tuple[str, ...]]] = {
     "a chart without a name": (_with(chart__name=""), ("spec.chart.name",)),
     "a chart without a version": (_with(chart__version=None), ("spec.chart.version",)),
     "a description over 1,024 characters": (_with(chart__description="x" * 1025), ("spec.chart.description", "1024")),
-    "a name that ends in .tgz": (_with_name("hello.tgz"), (".tgz or .yaml",)),
-    "the name of the index": (_with_name("index.yaml"), (".tgz or .yaml",)),
+    "a name that ends in .tgz": (_with_name("hello.tgz"), (".tgz, .prov or .yaml",)),
+    "the name of the index": (_with_name("index.yaml"), (".tgz, .prov or .yaml",)),
+    "the name of a provenance file": (_with_name("hello.tgz.prov"), (".tgz, .prov or .yaml",)),
 }
 
 

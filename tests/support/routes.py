@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from starlette.routing import Route, WebSocketRoute
 
-from xapp_operator.gateway.routes import ROUTERS
+from xapp_operator.gateway.routes import ROUTERS, helm_repository
 
 WEBSOCKET: Final = "WEBSOCKET"
 
@@ -44,3 +44,14 @@ def all_routes() -> list[RouteKey]:
             assert route.methods, f"{route.path} takes any method: name them"
             found |= {RouteKey(method, route.path) for method in route.methods if method != "HEAD"}
     return sorted(found)
+
+
+def helm_repository_routes() -> list[RouteKey]:
+    """Return the routes that are also below /helmrepo/, with that prefix."""
+    prefix = helm_repository.router.prefix
+    return [
+        RouteKey(route.method, f"/helmrepo{route.path.removeprefix(prefix)}")
+        for route in all_routes()
+        if route.path in {getattr(each, "path", None) for each in helm_repository.router.routes}
+        and route.method == "GET"
+    ]

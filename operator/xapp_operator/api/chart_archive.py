@@ -25,9 +25,10 @@ PROVENANCE_MAX: Final = 256 * 1024
 """Characters and bytes of a provenance file. It repeats Chart.yaml, so it is mostly below 10 KB."""
 
 ARCHIVE_NAME_RULE: Final = CelRule(
-    "!self.metadata.name.endsWith('.tgz') && !self.metadata.name.endsWith('.yaml')",
-    "metadata.name must not end in .tgz or .yaml, because the gateway serves the chart as <name>.tgz and the "
-    "repository index as index.yaml: choose another name",
+    "!self.metadata.name.endsWith('.tgz') && !self.metadata.name.endsWith('.prov') && "
+    "!self.metadata.name.endsWith('.yaml')",
+    "metadata.name must not end in .tgz, .prov or .yaml, because the gateway serves the chart as <name>.tgz, its "
+    "provenance file as <name>.tgz.prov and the repository index as index.yaml: choose another name",
 )
 
 

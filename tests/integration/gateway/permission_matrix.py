@@ -61,6 +61,8 @@ def _body(**body: Any) -> RequestBuilder:
 XAPP_PATH: Final = "/api/xapps/{namespace}/{name}"
 REPOSITORY: Final = "/api/repositories/{namespace}/{name}"
 ARCHIVE: Final = "/api/charts/{namespace}/{name}"
+CHART_FILE: Final = {"file": "hello-0.1.0"}
+CHART_FILES: Final = (".tgz", ".tgz.prov")
 ABSENT: Final = {"name": "absent"}
 SERVICE: Final = {"service": "absent", "port": "80", "path": "p"}
 
@@ -92,8 +94,11 @@ ACCESS_RULES: Final[dict[RouteKey, PermissionRow]] = {
     RouteKey("POST", "/api/charts"): PermissionRow(EDITOR, (422,), _chart),
     RouteKey("GET", ARCHIVE): PermissionRow(VIEWER_OR_EDITOR, (200,)),
     RouteKey("DELETE", ARCHIVE): PermissionRow(EDITOR, (404,), path=ABSENT),
-    RouteKey("GET", f"{ARCHIVE}.tgz"): PermissionRow(VIEWER_OR_EDITOR, (200,)),
-    RouteKey("GET", "/api/charts/{namespace}/index.yaml"): PermissionRow(VIEWER_OR_EDITOR, (200,)),
+    **{
+        RouteKey("GET", f"{prefix}/{{namespace}}/{tail}"): PermissionRow(VIEWER_OR_EDITOR, (200,), path=CHART_FILE)
+        for prefix in ("/api/charts", "/helmrepo")
+        for tail in ("index.yaml", *(f"{{name}}{file}{end}" for file in ("", "/{file}") for end in CHART_FILES))
+    },
     RouteKey("GET", "/api/discovery/services"): PermissionRow(ANY_ACCOUNT, (200,)),
     RouteKey("GET", "/api/session"): PermissionRow(ANY_ACCOUNT, (200,)),
     RouteKey("DELETE", "/api/session"): PermissionRow(ANY_ACCOUNT, (204,)),

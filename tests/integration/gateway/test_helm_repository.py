@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from tests.integration.gateway.gateway_client import GatewayClient
 from tests.localcluster import Cluster
 from tests.localcluster.waiting import wait_until
 from tests.support.apiserver import ARCHIVES
+from tests.support.chart_signing import GnuPG
 from tests.support.charts import archive_name, chart_archive, chart_archive_manifest
 from tests.support.gateway import GatewayServer
 
@@ -117,6 +119,7 @@ def test_basic_authentication_counts_for_the_repository_only(
         for garbage in ("Basic", "Basic %%%", f"Basic {base64.b64encode(b'no colon').decode()}", "Basic /w=="):
             answer = http.get(f"{repository}/index.yaml", headers={"Authorization": garbage})
             assert answer.status_code == 401, garbage
+            assert answer.headers["Vary"] == "Authorization, Cookie"
 
 
 def test_only_the_index_and_the_charts_are_under_helmrepo(
@@ -139,6 +142,56 @@ def index_of(client: GatewayClient) -> dict[str, Any]:
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = yaml.safe_load(answer.text)
     return found
+
+
+@pytest.fixture(scope="module")
+def gpg() -> Iterator[GnuPG]:
+    with GnuPG() as one:
+        for name in ("author", "stranger"):
+            one.create_key(name)
+        yield one
+
+
+def test_helm_verifies_a_chart_with_its_stored_provenance_file(
+    authenticated_gateway: GatewayServer, caller_factory: CallerFactory, helm: TenantHelm, gpg: GnuPG, tmp_path: Path
+) -> None:
+    provenance = gpg.provenance(NEW, key="author", version="0.2.0+build.1")
+    namespace = caller_factory.namespace
+    with caller_factory.client_with_token(helm.token) as client:
+        files: dict[str, Any] = {"file": ("chart.tgz", NEW), "provenance": provenance, "namespace": (None, namespace)}
+        assert client.http.post("/api/charts", files=files).status_code == 201
+    for name in ("author", "stranger"):
+        (tmp_path / name).write_bytes(gpg.public_key(name))
+    helm.add(f"{authenticated_gateway.url}/helmrepo/{namespace}")
+    pull = ("pull", "mine/hello", "--verify", "-d", str(tmp_path), "--keyring")
+    helm.run(*pull, str(tmp_path / "author"))
+    assert (tmp_path / "hello-0.2.0+build.1.tgz").read_bytes() == NEW
+    with pytest.raises(AssertionError, match="openpgp: signature made by unknown entity"):
+        helm.run(*pull, str(tmp_path / "stranger"))
+
+
+def test_a_provenance_file_is_served_as_it_was_uploaded_and_changes_its_etag(client: GatewayClient, gpg: GnuPG) -> None:
+    def upload(*provenance: bytes) -> None:
+        files: dict[str, Any] = {"file": ("chart.tgz", OLD), "namespace": (None, client.namespace)}
+        answer = client.http.post("/api/charts", files=files | dict(zip(("provenance",), provenance, strict=False)))
+        assert answer.status_code in (200, 201), answer.text
+
+    upload()
+    paths = [f"/api/charts/{client.namespace}/{archive_name(OLD)}{file}.tgz.prov" for file in ("", "/hello-0.1.0")]
+    for path in paths:
+        absent = client.http.get(path)
+        assert absent.status_code == 404
+        assert "has no provenance file" in absent.json()["detail"]
+    tag = ""
+    for signed in (gpg.provenance(OLD, key="author"), gpg.provenance(OLD, key="stranger")):
+        upload(signed)
+        for path in paths:
+            answer = client.http.get(path, headers={"If-None-Match": tag})
+            assert (answer.status_code, answer.content) == (200, signed)
+        tag = answer.headers["ETag"]
+        assert client.http.get(paths[0], headers={"If-None-Match": tag}).status_code == 304
+    for file in ("hello-0.2.0.tgz", "hello-0.2.0.tgz.prov", "other-0.1.0.tgz"):
+        assert client.http.get(f"/api/charts/{client.namespace}/{archive_name(OLD)}/{file}").status_code == 404
 
 
 def test_the_index_lists_the_newest_of_each_version(client: GatewayClient) -> None:

@@ -28,13 +28,16 @@ from tests.support.audit import read_audit_events
 from tests.support.charts import chart_archive, chart_archive_manifest
 from tests.support.gateway import GatewayServer
 from tests.support.openapi_contract import OpenApiContract
-from tests.support.routes import UNAUTHENTICATED_ROUTES, WEBSOCKET, RouteKey, all_routes
+from tests.support.routes import UNAUTHENTICATED_ROUTES, WEBSOCKET, RouteKey, all_routes, helm_repository_routes
 from tests.support.sse import ServerSentEvent, parse_events
 
 pytestmark = pytest.mark.integration
 
 SERVICES: Final = "/api/v1/namespaces/{}/services"
-AUTHENTICATED_ROUTES: Final = [route for route in all_routes() if route not in UNAUTHENTICATED_ROUTES]
+AUTHENTICATED_ROUTES: Final = [
+    *(route for route in all_routes() if route not in UNAUTHENTICATED_ROUTES),
+    *helm_repository_routes(),
+]
 SAFE_METHODS: Final = {"GET", "OPTIONS", WEBSOCKET}
 
 
@@ -93,6 +96,12 @@ def create_tenant(api: ApiServer, name: str) -> Tenant:
     )
     archive = chart_archive_manifest(chart_archive(name=one.marker), namespace=one.namespace)
     archive["metadata"]["name"] = one.name
+    # A problem repeats the path, so that the name of the chart's file is no marker.
+    archive["metadata"]["annotations"] |= {
+        "xapp-operator.io/chart": "hello",
+        "xapp-operator.io/description": one.marker,
+    }
+    archive["spec"]["provenance"] = f"signed by {one.marker}"
     api.create(ARCHIVES.format(one.namespace), archive)
     port = {"name": f"p{one.marker[:14]}", "port": 80}
     api.create(SERVICES.format(one.namespace), {"metadata": {"name": f"s-{one.marker}"}, "spec": {"ports": [port]}})

@@ -10,6 +10,7 @@ from xapp_operator.common.text import quote_input
 from xapp_operator.errors import ChartInvalid, ChartNotFound, GatewayNotFound, Invalid, NotFound
 from xapp_operator.gateway.charts.uploads import ArchiveStorage, StoredUpload, UploadedChart
 from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.referenced_data import StoredArchive
 from xapp_operator.kube.resources import CHART_ARCHIVES
 
 
@@ -42,14 +43,35 @@ async def open_archive(
         ChartInvalid: when it holds no valid chart, or another one than it declares.
         KubeError: when the caller may not read it.
     """
-    source = ArchiveSource(chart_archive_ref=NameRef(name=name))
-    try:
-        archive = await storage.read(client, source, namespace=namespace)
-    except (ChartNotFound, Invalid):  # Invalid: the name is not a valid object name
-        raise archive_not_found(namespace, name) from None
+    archive = await _read_archive(storage, client, namespace=namespace, name=name)
     file = await charts.store_archive(archive.data)
     check_declared_chart(archive, file.info, name=name)
     return file
+
+
+async def read_provenance_file(storage: ArchiveStorage, client: KubeClient, *, namespace: str, name: str) -> bytes:
+    """Return the provenance file of a ChartArchive as it was uploaded. Whoever uses the chart checks it.
+
+    Raises:
+        GatewayNotFound: when there is no such ChartArchive, or it has no provenance file.
+        ChartInvalid: when it holds no archive.
+        KubeError: when the caller may not read it.
+    """
+    archive = await _read_archive(storage, client, namespace=namespace, name=name)
+    if archive.provenance is None:
+        raise GatewayNotFound(
+            f"the chart archive {quote_input(name)} in the namespace {quote_input(namespace)} has no provenance file: "
+            "upload the chart again, with its .prov file as the part provenance"
+        )
+    return archive.provenance
+
+
+async def _read_archive(storage: ArchiveStorage, client: KubeClient, *, namespace: str, name: str) -> StoredArchive:
+    source = ArchiveSource(chart_archive_ref=NameRef(name=name))
+    try:
+        return await storage.read(client, source, namespace=namespace)
+    except (ChartNotFound, Invalid):  # Invalid: the name is not a valid object name
+        raise archive_not_found(namespace, name) from None
 
 
 async def delete_archive(client: KubeClient, *, namespace: str, name: str) -> None:

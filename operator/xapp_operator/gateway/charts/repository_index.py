@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from typing import Final
+from urllib.parse import quote
 
 from cachetools import LRUCache
 
@@ -40,11 +41,16 @@ class RepositoryIndexes:
         return index
 
 
+def chart_file_name(archive: ArchiveEntry) -> str:
+    """Return the name that `helm package` gives to the chart."""
+    return f"{archive.chart}-{archive.version}.tgz"
+
+
 def build_index(archives: Iterable[ArchiveEntry]) -> JsonObject:
     """Return the index of `archives`, which are sorted by creation.
 
     An archive that does not say its chart, its digest or a SemVer version is left out. The URL of a chart is relative
-    to that of the index.
+    to that of the index. It ends in the file name of the chart, because provenance files name that file.
     """
     newest: dict[tuple[str, str], ArchiveEntry] = {}
     generated = _EMPTY_GENERATED
@@ -63,7 +69,7 @@ def build_index(archives: Iterable[ArchiveEntry]) -> JsonObject:
             "description": archive.description,
             "digest": sha256_digits(archive.digest),
             "created": archive.created_at,
-            "urls": [f"{archive.name}.tgz"],
+            "urls": [f"{archive.name}/{quote(chart_file_name(archive), safe='+')}"],
         }
         entries.setdefault(chart, []).append({key: value for key, value in entry.items() if value})
     return {"apiVersion": "v1", "entries": {**dict(sorted(entries.items()))}, "generated": generated}

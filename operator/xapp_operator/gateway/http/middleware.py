@@ -32,7 +32,7 @@ API_PREFIX: Final = "/api/"
 VERSIONED_API_PREFIX: Final = "/api/v1/"
 HELM_REPOSITORY_PREFIX: Final = "/helmrepo/"
 """The repository index and the charts of `/api/charts/{namespace}/` once more, at an address for `helm repo add`."""
-_HELM_REPOSITORY_FILES: Final = (".yaml", ".tgz")
+_HELM_REPOSITORY_FILES: Final = (".yaml", ".tgz", ".tgz.prov")
 PROBE_PATHS: Final = frozenset({"/healthz", "/readyz"})
 EVENT_STREAM: Final = "text/event-stream"
 ORIGINAL_METHOD: Final = "xapp_operator.original_method"
@@ -159,7 +159,7 @@ class _HttpExchange:
         self._receive = receive
         self._send = send
         self._body_unread = self._method not in SAFE_METHODS and _has_body(scope)
-        self._is_private = scope["path"].startswith(API_PREFIX)
+        self._is_private = scope["path"].startswith((API_PREFIX, HELM_REPOSITORY_PREFIX))
         self.status = 0
 
     async def receive(self) -> Message:

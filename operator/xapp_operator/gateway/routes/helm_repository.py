@@ -9,18 +9,30 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
 from xapp_operator.charts.archives.chart_cache import ChartFile
-from xapp_operator.gateway.charts.archives import archive_not_found, open_archive
-from xapp_operator.gateway.http.openapi import NOT_MODIFIED, QUERY_PROBLEMS, RequestRoute, document_responses
+from xapp_operator.common.text import quote_input
+from xapp_operator.errors import GatewayNotFound
+from xapp_operator.gateway.auth.callers import Caller
+from xapp_operator.gateway.catalog.archive_store import ArchiveEntry
+from xapp_operator.gateway.charts.archives import archive_not_found, open_archive, read_provenance_file
+from xapp_operator.gateway.charts.repository_index import chart_file_name
+from xapp_operator.gateway.http.openapi import (
+    NOT_MODIFIED,
+    QUERY_PROBLEMS,
+    RequestRoute,
+    document_parameter,
+    document_responses,
+)
 from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.gateway.http.responses import cache_headers, etag_response, not_modified
 from xapp_operator.gateway.routes.charts import ARCHIVE_PATH_PARAMETERS
-from xapp_operator.gateway.state import get_gateway
+from xapp_operator.gateway.state import Gateway, get_gateway
 from xapp_operator.kube.resources import CHART_ARCHIVES
 
 router = APIRouter(prefix="/api/charts", tags=["Charts"], route_class=RequestRoute)
 
 INDEX_MEDIA_TYPE: Final = "application/yaml"
 CHART_MEDIA_TYPE: Final = "application/gzip"
+PROVENANCE_MEDIA_TYPE: Final = "text/plain"
 
 
 def _document_file(
@@ -59,19 +71,91 @@ async def repository_index(request: Request) -> Response:
     return etag_response(request, index, media_type=INDEX_MEDIA_TYPE)
 
 
+_CHART_RESPONSES: Final = _document_file(
+    "The packaged chart.",
+    CHART_MEDIA_TYPE,
+    schema={"type": "string", "format": "binary"},
+    problems={404: "No such ChartArchive.", 422: "It holds no valid chart, or another one than it declares."},
+)
+_PROVENANCE_RESPONSES: Final = _document_file(
+    "The provenance file.",
+    PROVENANCE_MEDIA_TYPE,
+    schema={"type": "string"},
+    problems={404: "No such ChartArchive, or it has no provenance file.", 422: "It holds no chart."},
+)
+_FILE_PARAMETERS: Final = [
+    *ARCHIVE_PATH_PARAMETERS,
+    document_parameter("file", "Name and version of the chart: `<chart>-<version>`.", location="path"),
+]
+
+
 @router.get(
     "/{namespace}/{name}.tgz",
     summary="Download an uploaded chart",
     openapi_extra={"parameters": list(ARCHIVE_PATH_PARAMETERS)},
-    responses=_document_file(
-        "The packaged chart.",
-        CHART_MEDIA_TYPE,
-        schema={"type": "string", "format": "binary"},
-        problems={404: "No such ChartArchive.", 422: "It holds no valid chart, or another one than it declares."},
-    ),
+    responses=_CHART_RESPONSES,
 )
 async def download_chart(request: Request) -> Response:
     """Return the packaged chart, read with the caller's token; also at /helmrepo/{namespace}/{name}.tgz."""
+    return await _chart_response(request)
+
+
+@router.get(
+    "/{namespace}/{name}.tgz.prov",
+    summary="Download a provenance file",
+    openapi_extra={"parameters": list(ARCHIVE_PATH_PARAMETERS)},
+    responses=_PROVENANCE_RESPONSES,
+)
+async def download_provenance(request: Request) -> Response:
+    """Return the provenance file of a chart, read with the caller's token; also below /helmrepo/."""
+    return await _provenance_response(request)
+
+
+# The paths in the index: helm verifies a chart only under the file name that its provenance file has.
+@router.get(
+    "/{namespace}/{name}/{file}.tgz",
+    summary="Download an uploaded chart under its file name",
+    openapi_extra={"parameters": _FILE_PARAMETERS},
+    responses=_CHART_RESPONSES,
+)
+async def download_chart_file(request: Request) -> Response:
+    """Return the packaged chart, read with the caller's token; also below /helmrepo/."""
+    return await _chart_response(request)
+
+
+@router.get(
+    "/{namespace}/{name}/{file}.tgz.prov",
+    summary="Download a provenance file under its file name",
+    openapi_extra={"parameters": _FILE_PARAMETERS},
+    responses=_PROVENANCE_RESPONSES,
+)
+async def download_provenance_file(request: Request) -> Response:
+    """Return the provenance file of a chart, read with the caller's token; also below /helmrepo/."""
+    return await _provenance_response(request)
+
+
+async def _chart_response(request: Request) -> Response:
+    gateway, caller, entry = await _find_archive(request)
+    unchanged = not_modified(request, entry.uid)
+    if unchanged is not None:
+        return unchanged
+    chart = await open_archive(
+        gateway.archive_storage, gateway.chart_sources, caller.client, namespace=entry.namespace, name=entry.name
+    )
+    file = request.path_params.get("file", entry.name)
+    return _ChartFileResponse(chart, file_name=f"{file}.tgz", headers=cache_headers(entry.uid))
+
+
+async def _provenance_response(request: Request) -> Response:
+    gateway, caller, entry = await _find_archive(request)
+    provenance = await read_provenance_file(
+        gateway.archive_storage, caller.client, namespace=entry.namespace, name=entry.name
+    )
+    return etag_response(request, provenance, media_type=PROVENANCE_MEDIA_TYPE)
+
+
+async def _find_archive(request: Request) -> tuple[Gateway, Caller, ArchiveEntry]:
+    """Return what the gateway knows of the requested ChartArchive, once the caller may read it."""
     gateway = get_gateway(request)
     namespace, name = request.path_params["namespace"], request.path_params["name"]
     caller = gateway.get_caller(request, basic=True)
@@ -80,10 +164,10 @@ async def download_chart(request: Request) -> Response:
     entry = gateway.archives.synced_store().get(namespace, name)
     if entry is None:
         raise archive_not_found(namespace, name)
-    unchanged = not_modified(request, entry.uid)
-    if unchanged is not None:
-        return unchanged
-    chart = await open_archive(
-        gateway.archive_storage, gateway.chart_sources, caller.client, namespace=namespace, name=name
-    )
-    return _ChartFileResponse(chart, file_name=f"{name}.tgz", headers=cache_headers(entry.uid))
+    file = request.path_params.get("file")
+    if file is not None and f"{file}.tgz" != chart_file_name(entry):
+        raise GatewayNotFound(
+            f"the chart archive {quote_input(name)} in the namespace {quote_input(namespace)} has no file "
+            f"{quote_input(file)}.tgz: use a path of the repository index"
+        )
+    return gateway, caller, entry

@@ -60,7 +60,7 @@ def test_versions_are_sorted_newest_first() -> None:
 
 def test_the_newest_archive_of_a_version_counts() -> None:
     older, newer = entry("b", created="2026-11-20T08:00:00Z"), entry("a", created="2026-11-20T09:00:00Z")
-    assert [each["urls"] for each in _entries(older, newer)["hello"]] == [["a.tgz"]]
+    assert [each["urls"] for each in _entries(older, newer)["hello"]] == [["a/hello-0.1.0.tgz"]]
 
 
 @pytest.mark.parametrize(
