@@ -82,6 +82,7 @@ def e2e_gateway(e2e_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) 
         "cache_dir": tmp_path_factory.mktemp("gateway") / "cache",
         "allow_loopback_repositories": True,
         "cluster_advertise_address": e2e_cluster.node_address,
+        "audit_log": "off",
     }
     with serve_gateway(Settings.model_validate(settings)) as gateway:
         yield gateway

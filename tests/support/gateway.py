@@ -161,5 +161,7 @@ def offline_gateway(folder: Path) -> tuple[Settings, Callable[[Settings], Abstra
             yield gateway
 
     # Rendering fails before it starts helm, because it asks the API server first. Any program does.
-    settings = Settings(kubeconfig=str(kubeconfig), auth="none", port=0, cache_dir=folder / "cache", helm="true")
+    settings = Settings(
+        kubeconfig=str(kubeconfig), auth="none", port=0, cache_dir=folder / "cache", helm="true", audit_log="off"
+    )
     return settings, open_gateway

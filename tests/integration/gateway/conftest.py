@@ -33,6 +33,7 @@ def settings_for(cluster: Cluster, folder: Path, **changes: object) -> Settings:
         "helm": str(cluster.helm_path),
         "cache_dir": folder / "cache",
         "allow_loopback_repositories": True,
+        "audit_log": "off",
         **changes,
     }
     return Settings.model_validate(given)

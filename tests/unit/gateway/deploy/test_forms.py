@@ -85,7 +85,7 @@ def test_null_means_omitted_and_clears_a_field_in_an_upgrade() -> None:
     [
         ({"version": 2}, "version", "string in quotes"),
         ({"version": "v0.2"}, "version", "dotted numeric"),
-        ({"version": "0.2\n"}, "version", "dotted numeric"),
+        ({"version": "0.2\n"}, "version", "control characters"),
         ({"version": "0.2."}, "version", "dotted numeric"),
         ({"version": "1" * 64}, "version", "at most 63 characters"),
         ({"xAppName": "..."}, "xAppName", "at least one letter or digit"),
@@ -103,7 +103,7 @@ def test_null_means_omitted_and_clears_a_field_in_an_upgrade() -> None:
         ({"maxHistory": True}, "maxHistory", "whole number"),
         ({"timeout": "5"}, "timeout", "between 1s and 24h"),
         ({"timeout": "25h"}, "timeout", "between 1s and 24h"),
-        ({"timeout": "5m\n"}, "timeout", "between 1s and 24h"),
+        ({"timeout": "5m\n"}, "timeout", "control characters"),
         ({"releaseName": "Hello"}, "releaseName", "lower-case"),
         ({"releaseName": "h" * 54}, "releaseName", "53"),
         ({"upgrade": {"onFail": "none"}}, "upgrade.onFail", "not a known field"),

@@ -208,7 +208,7 @@ def test_one_xapp_is_shown_with_its_details(http: httpx.Client) -> None:
     [
         ("/api/xapps/ns-1/nobody", 404),
         ("/api/xapps/nowhere/acme-1-ran-app-1", 404),
-        ("/api/xapps/%00/%0a", 404),
+        ("/api/xapps/%00/%0a", 400),
         ("/api/xapps/ns-1/acme-1-ran-app-1?pretty=x", 400),
         ("/api/xapps/ns-1/acme-1-ran-app-1?page=1", 400),
     ],
