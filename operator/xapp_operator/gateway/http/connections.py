@@ -2,7 +2,8 @@
 
 uvicorn bounds none of them with its httptools protocol, and has no setting for it. So this is a subclass of that
 protocol. It relies on the attributes `cycle`, `transport`, `loop`, `pipeline` and `timeout_keep_alive_task`, and
-overrides `send_400_response` and `_start_asgi_task`; `test_connections` fails if an upgrade of uvicorn changes them.
+overrides `send_400_response`, `handle_websocket_upgrade` and `_start_asgi_task`; `test_connections` and
+`test_upgrades_without_an_answer` fail if an upgrade of uvicorn changes them.
 Bodies are bounded where they are read (`bodies`, `proxy`); the number of connections is bounded by `connection_limits`.
 """
 
@@ -12,12 +13,13 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 
 import orjson
 from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.exceptions import InvalidMessage
 
 from xapp_operator.gateway.http.connection_limits import ConnectionLimits
 from xapp_operator.gateway.http.problems import PROBLEM_HEADERS, PROBLEM_MEDIA_TYPE
@@ -37,8 +39,8 @@ PIPELINED_REQUESTS_MAX: Final = 16
 WRITE_SECONDS: Final = 300.0
 """A client that accepts nothing for this long counts as disconnected."""
 
-READ_BYTES: Final = 16 * 1024
-"""Bytes that are parsed before the limits are checked again."""
+READ_BYTES: Final = 4 * 1024
+"""Bytes that are parsed before the limits are checked again; a chunk extension can exceed its limit by as much."""
 
 
 def _raw_problem(status: HTTPStatus, detail: str) -> bytes:
@@ -64,16 +66,48 @@ def _raw_problem(status: HTTPStatus, detail: str) -> bytes:
     return "\r\n".join([*head, "\r\n"]).encode() + body
 
 
-_NOT_HTTP_RESPONSE: Final = _raw_problem(
-    HTTPStatus.BAD_REQUEST, "this is not a valid HTTP/1.1 request: correct its request line and headers"
+class _Refusal(NamedTuple):
+    """Why a connection is closed without its request: `reason` is for the audit log."""
+
+    status: HTTPStatus
+    reason: str
+    response: bytes
+
+    @classmethod
+    def of(cls, status: HTTPStatus, reason: str, detail: str) -> _Refusal:
+        return cls(status, reason, _raw_problem(status, detail))
+
+
+_NOT_HTTP: Final = _Refusal.of(
+    HTTPStatus.BAD_REQUEST,
+    "not-http",
+    "this is not a valid HTTP/1.1 request: correct its request line and headers",
 )
-_HEAD_TOO_LARGE_RESPONSE: Final = _raw_problem(
+_UNKNOWN_TRANSFER_CODING: Final = _Refusal.of(
+    HTTPStatus.BAD_REQUEST,
+    "not-http",
+    "the header Transfer-Encoding may only be chunked here (RFC 9112, 6.3): send that, or a Content-Length",
+)
+_HEAD_TOO_LARGE: Final = _Refusal.of(
     HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
+    "head-too-large",
     f"the request line and the headers have more than {HEAD_MAX_BYTES:,} bytes, or there are more than {HEADERS_MAX} "
     "headers, which is the maximum: send a shorter query, or fewer or smaller cookies and headers",
 )
-_TOO_MANY_CONNECTIONS_RESPONSE: Final = _raw_problem(
+_INVALID_UPGRADE: Final = _Refusal.of(
+    HTTPStatus.BAD_REQUEST,
+    "websocket-handshake",
+    "this is not a valid WebSocket handshake: send a GET of HTTP/1.1 without a body, after the response to any earlier "
+    "request (RFC 6455, 4.1), or a request without the header Upgrade",
+)
+_UPGRADE_TOO_LARGE: Final = _Refusal.of(
+    HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
+    "websocket-handshake",
+    "a line of a WebSocket handshake may have 8,192 bytes: send a shorter query, or smaller cookies and headers",
+)
+_TOO_MANY_CONNECTIONS: Final = _Refusal.of(
     HTTPStatus.SERVICE_UNAVAILABLE,
+    "too-many-connections",
     "too many connections are open, in all or from your address (XAPP_CONNECTIONS, XAPP_CONNECTIONS_PER_ADDRESS): "
     "close some, or try again in a second",
 )
@@ -82,7 +116,7 @@ OnRefusal: TypeAlias = Callable[[str, int, str], None]
 """Called for a request without a whole head: the client's address, the status (0: none was sent) and the reason."""
 
 
-class _LimitExceeded(Exception):
+class _Refused(Exception):
     """Raised in a callback to stop the parser at once."""
 
 
@@ -91,7 +125,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     _head_bytes = 0
     _in_body = False
-    _head_too_large = False
+    _refusal = _NOT_HTTP
     _head_timer: asyncio.TimerHandle | None = None
     _write_timer: asyncio.TimerHandle | None = None
     _running_cycle: RequestResponseCycle | None = None
@@ -108,7 +142,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         if self._limits.admit(transport, self._address):
             self._start_head_timer()
         else:
-            self._refuse(_TOO_MANY_CONNECTIONS_RESPONSE, HTTPStatus.SERVICE_UNAVAILABLE, "too-many-connections")
+            self._refuse(_TOO_MANY_CONNECTIONS)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._cancel_head_timer()
@@ -130,23 +164,34 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         if self.transport.is_closing() or self.transport.get_protocol() is not self:  # it has become a WebSocket
             return
         if self._head_bytes > HEAD_MAX_BYTES:
-            self._head_too_large = True
-            self.send_400_response("")
+            self._refuse(_HEAD_TOO_LARGE)
         elif not self._in_body and self._is_idle() and self.timeout_keep_alive_task is None:
             # Empty lines before a request have stopped the keep-alive timer, but have not begun a request.
             self._start_head_timer()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is not HTTP, or exceeds a limit."""
-        if self._head_too_large:
-            status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
-            self._refuse(_HEAD_TOO_LARGE_RESPONSE, status, "head-too-large")
+        """Refuse what is not HTTP, or what a callback has refused."""
+        self._refuse(self._refusal)
+
+    def handle_websocket_upgrade(self) -> None:
+        """Hand the connection over to a WebSocket; refuse a handshake that the WebSocket library cannot parse."""
+        super().handle_websocket_upgrade()
+        websocket = self.transport.get_protocol()
+        if not isinstance(websocket, BoundedWebSocketProtocol):
+            raise TypeError("the protocol of WebSockets is not bounded")
+        self._cancel_head_timer()
+        self._cancel_write_timer()
+        if not websocket.handshake_initiated:  # the library itself would neither answer nor close
+            error = websocket.conn.handshake_exc
+            self._refuse(_INVALID_UPGRADE if isinstance(error, InvalidMessage) else _UPGRADE_TOO_LARGE)
+        elif (status := websocket.response.status_code) != HTTPStatus.SWITCHING_PROTOCOLS:
+            self._on_refusal(self._address, status, _INVALID_UPGRADE.reason)
         else:
-            self._refuse(_NOT_HTTP_RESPONSE, HTTPStatus.BAD_REQUEST, "not-http")
+            self._limits.set_busy(self.transport)
 
     def on_message_begin(self) -> None:
         if len(self.pipeline) >= PIPELINED_REQUESTS_MAX:
-            raise _LimitExceeded
+            raise _Refused
         super().on_message_begin()
         self._start_head_timer()
 
@@ -155,19 +200,29 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             return  # a trailer must not become a header, which a proxy in front would have checked
         super().on_header(name, value)
         if len(self.headers) > HEADERS_MAX:
-            self._head_too_large = True
-            raise _LimitExceeded
+            self._stop_parser(_HEAD_TOO_LARGE)
 
     def on_headers_complete(self) -> None:
+        if len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers) > HEAD_MAX_BYTES:
+            self._stop_parser(_HEAD_TOO_LARGE)
         self._head_bytes = 0
+        self._check_transfer_encoding()
+        if self.parser.should_upgrade() and self._should_upgrade():
+            self._check_upgrade()
+            super().on_headers_complete()
+            return  # the time of the head runs on until the WebSocket is open
         self._in_body = True
         self._cancel_head_timer()
-        self._limits.set_busy(self.transport)
         super().on_headers_complete()
+        self._limits.set_busy(self.transport)
 
     def on_body(self, body: bytes) -> None:
         self._head_bytes = 0
         super().on_body(body)
+
+    def on_chunk_header(self) -> None:
+        if self._head_bytes > HEAD_MAX_BYTES:
+            self._stop_parser(_HEAD_TOO_LARGE)
 
     def on_message_complete(self) -> None:
         self._head_bytes = 0
@@ -201,13 +256,34 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     def _is_idle(self) -> bool:
         return self.cycle is None or self.cycle.response_complete
 
-    def _refuse(self, response: bytes, status: int, reason: str) -> None:
-        if self._is_idle():
-            self.transport.write(response)
-        else:
-            status = 0  # it would look like the response to the earlier request
+    def _stop_parser(self, refusal: _Refusal) -> NoReturn:
+        self._refusal = refusal
+        raise _Refused
+
+    def _check_transfer_encoding(self) -> None:
+        codings = [value.strip().lower() for name, value in self.headers if name == b"transfer-encoding"]
+        if codings not in ([], [b"chunked"]):
+            self._stop_parser(_UNKNOWN_TRANSFER_CODING)
+
+    def _check_upgrade(self) -> None:
+        has_body = any(
+            name == b"transfer-encoding" or (name == b"content-length" and value != b"0")
+            for name, value in self.headers
+        )
+        is_get = self.parser.get_method() == b"GET" and self.parser.get_http_version() == "1.1"
+        if has_body or not is_get or not self._is_idle():
+            self._stop_parser(_INVALID_UPGRADE)
+
+    def _refuse(self, refusal: _Refusal) -> None:
+        if can_answer := self._can_answer():
+            self.transport.write(refusal.response)
         self._close()
-        self._on_refusal(self._address, status, reason)
+        self._on_refusal(self._address, refusal.status if can_answer else 0, refusal.reason)
+
+    def _can_answer(self) -> bool:
+        """Return whether a response would not look like the response to an earlier request."""
+        is_current = self._in_body and self.cycle is self._running_cycle
+        return self._is_idle() or (is_current and not self.cycle.response_started)
 
     def _close(self, *, abort: bool = False) -> None:
         if self._running_cycle is not None:
