@@ -192,7 +192,7 @@ def test_no_output_has_a_secret_of_a_request(
     api: StandInApi, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     token = f"jane:{SECRET}"
-    with serve_xapp() as xapp, proxy_to_service(xapp, tmp_path, kubernetes=api.port) as proxied:
+    with serve_xapp() as xapp, proxy_to_service(xapp, tmp_path, kubernetes=api.port, audit_log="stderr") as proxied:
         with proxied.gateway.client() as http:
             send_secrets_everywhere(http, token)
             signed_in = http.post("/api/session", json={"token": token}).json()
