@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from xapp_operator.domain.caller_groups import group_of_user
 from xapp_operator.errors import NotReady
 from xapp_operator.gateway.auth.session_cookies import Session
 from xapp_operator.gateway.auth.session_revocations import (
@@ -16,7 +17,6 @@ from xapp_operator.gateway.auth.session_revocations import (
     USER_REVOCATIONS_MAX,
     Revocation,
     Revocations,
-    group_of_user,
 )
 from xapp_operator.gateway.auth.sessions import _owner_digest
 

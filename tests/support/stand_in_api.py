@@ -55,7 +55,7 @@ class StandInApi:
         return app
 
     def _user(self, request: web.Request) -> str | None:
-        user, separator, _ = request.headers.get("Authorization", "").removeprefix("Bearer ").partition(":")
+        user, separator, _ = request.headers.get("Authorization", "").removeprefix("Bearer ").rpartition(":")
         return user if separator else None
 
     async def _review_user(self, request: web.Request) -> web.Response:

@@ -17,16 +17,17 @@ class NoFreeSlot(Exception):
 
 
 class FairSlots:
-    """At most `capacity` slots, of which one key gets at most `per_key`.
+    """At most `capacity` slots, of which one key gets at most `per_key`; `reserved` ones are for keys that hold none.
 
     A free slot goes to the waiting key that holds the fewest; of two such keys, to the one that waits longer. An object
     belongs to one event loop and is not thread-safe.
     """
 
-    def __init__(self, capacity: int, *, per_key: int | None = None) -> None:
+    def __init__(self, capacity: int, *, per_key: int | None = None, reserved: int = 0) -> None:
         """Without `per_key`, one key gets all but RESERVED_SLOTS, and at least one."""
         self._capacity = capacity
         self._per_key = per_key if per_key is not None else max(1, capacity - RESERVED_SLOTS)
+        self._reserved = reserved
         self._held: Counter[str] = Counter()
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}  # in the order in which the keys began to wait
 
@@ -85,7 +86,8 @@ class FairSlots:
         self._grant()
 
     def _is_free(self, key: str) -> bool:
-        return self.in_use < self._capacity and self._held[key] < self._per_key
+        held = self._held[key]
+        return self.in_use < self._capacity - (self._reserved if held else 0) and held < self._per_key
 
     def _grant(self) -> None:
         while candidates := [key for key in self._waiting if self._is_free(key)]:

@@ -116,3 +116,16 @@ async def test_a_waiter_that_is_cancelled_leaves_no_trace_where_another_of_its_k
     await asyncio.gather(cancelled, return_exceptions=True)
     slots.release("b")
     assert slots.in_use == 0
+
+
+def test_reserved_slots_are_for_keys_that_hold_none() -> None:
+    slots = FairSlots(4, per_key=4, reserved=2)
+    with ExitStack() as held:
+        for _ in range(2):
+            held.enter_context(slots.slot_now("flood"))
+        with pytest.raises(NoFreeSlot):
+            held.enter_context(slots.slot_now("flood"))
+        for key in ("one", "two"):
+            held.enter_context(slots.slot_now(key))
+        with pytest.raises(NoFreeSlot):
+            held.enter_context(slots.slot_now("three"))

@@ -23,8 +23,6 @@ GROUP_REVOCATIONS_MAX: Final = 64
 REVOCATIONS_MAX: Final = 4000
 """Of at most 110 bytes each: a Secret holds 1 MiB."""
 
-_SERVICE_ACCOUNT_PARTS: Final = 4
-
 
 @dataclass(frozen=True, slots=True)
 class Revocation:
@@ -118,14 +116,6 @@ class Revocations:
                 f"{REVOCATIONS_MAX:,} sessions are signed out and not yet expired, which is the limit: try again later"
             )
         return type(self)(entries)
-
-
-def group_of_user(user: str) -> str:
-    """Return whose share of the list a user takes: service accounts share that of their namespace."""
-    parts = user.split(":")
-    if len(parts) == _SERVICE_ACCOUNT_PARTS and parts[:2] == ["system", "serviceaccount"]:
-        return ":".join(parts[:3])
-    return user
 
 
 def _merge(

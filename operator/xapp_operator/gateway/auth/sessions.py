@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from xapp_operator.config import Settings
+from xapp_operator.domain.caller_groups import group_of_user
 from xapp_operator.errors import SessionEnded, SessionProofRequired
 from xapp_operator.gateway.auth.session_cookies import (
     ID_BYTES,
@@ -28,7 +29,7 @@ from xapp_operator.gateway.auth.session_cookies import (
     session_ended_error,
     unseal,
 )
-from xapp_operator.gateway.auth.session_revocations import Revocation, group_of_user
+from xapp_operator.gateway.auth.session_revocations import Revocation
 from xapp_operator.gateway.auth.session_secret import STATE_SECONDS, SessionSecret, SessionState
 from xapp_operator.kube.client import KubeClient
 

@@ -1,4 +1,4 @@
-"""Reads request bodies with limits on size, pauses and total time, which the framework does not have."""
+"""Reads request bodies with limits on size, speed and total time, which the framework does not have."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from xapp_operator.common.off_loop import run_sized
 from xapp_operator.domain.yaml_values import load_json
 from xapp_operator.errors import ContentTooLarge, FormInvalid, MalformedRequest, ValuesInvalid
 
-BODY_IDLE_SECONDS: Final = 30.0
+BODY_MIN_BYTES: Final = 10 * 1024
+"""Bytes of a body that must arrive in any BODY_MIN_SECONDS until it ends, because a slow upload holds a slot."""
+BODY_MIN_SECONDS: Final = 10.0
 BODY_SECONDS_MAX: Final = 600.0
 JSON_MAX_BYTES: Final = 64 * 1024
 
@@ -25,23 +27,30 @@ async def iter_body(request: Request) -> AsyncIterator[bytes]:
     """Yield the body, chunk by chunk.
 
     Raises:
-        MalformedRequest: after a pause of BODY_IDLE_SECONDS, or BODY_SECONDS_MAX in all.
+        MalformedRequest: when it takes more than BODY_SECONDS_MAX, or less than BODY_MIN_BYTES arrive in
+            BODY_MIN_SECONDS.
         ClientDisconnect: when the client disconnects before the end of the body.
     """
-    deadline = asyncio.get_running_loop().time() + BODY_SECONDS_MAX
+    clock = asyncio.get_running_loop().time
+    deadline = clock() + BODY_SECONDS_MAX
+    received, seconds_left = 0, BODY_MIN_SECONDS  # of these bytes; the time between two calls does not count
     while True:
-        seconds_left = deadline - asyncio.get_running_loop().time()
+        asked_at = clock()
         try:
-            async with asyncio.timeout(min(BODY_IDLE_SECONDS, seconds_left)):
+            async with asyncio.timeout(min(seconds_left, deadline - asked_at)):
                 message = await request.receive()
         except TimeoutError:
             raise MalformedRequest(
                 f"the body stopped before its end: send it within {BODY_SECONDS_MAX:g} seconds, "
-                f"without pauses of more than {BODY_IDLE_SECONDS:g} seconds"
+                f"and at least {BODY_MIN_BYTES:,} bytes in {BODY_MIN_SECONDS:g} seconds"
             ) from None
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
-        yield message.get("body", b"")
+        chunk = message.get("body", b"")
+        received, seconds_left = received + len(chunk), seconds_left - (clock() - asked_at)
+        if received >= BODY_MIN_BYTES:
+            received, seconds_left = 0, BODY_MIN_SECONDS
+        yield chunk
         if not message.get("more_body", False):
             return
 

@@ -1,16 +1,22 @@
-"""Limits on simultaneous requests that last: streams, logs, proxied requests, deployments. Callers share them."""
+"""Limits on simultaneous requests that last: streams, logs, proxied requests, deployments. Callers share them.
+
+A user has a share, and so has their group (`group_of_user`), because a tenant can have any number of users. A part of
+the slots is for groups that hold none.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Final, Self
 
 from xapp_operator.common.fair_slots import FairSlots, NoFreeSlot
 from xapp_operator.config import Settings
+from xapp_operator.domain.caller_groups import group_of_user
 from xapp_operator.errors import TooManyConcurrentRequests
 
 OPEN_LOGS_MAX: Final = 256
@@ -20,26 +26,37 @@ STREAMS_MAX: Final = 4096
 SIGN_INS_MAX: Final = 64
 SIGN_INS_PER_ADDRESS: Final = 16
 
+SHARES_PER_GROUP: Final = 2
+"""A group gets as many shares of one caller, and waits with as many requests."""
+RESERVED_DIVISOR: Final = 4
+"""A quarter of the slots is for groups that hold none."""
+UPLOADS_PER_DEPLOYMENT: Final = 2
+"""Bodies that are received, or wait to be rendered, for each request that is rendered."""
+
 WAITING_PER_CALLER_MAX: Final = 128
 """Requests of one caller that wait for a slot. Up to 256 KiB of each body is in memory meanwhile."""
 WAITING_SECONDS_MAX: Final = 60.0
 
 
 class CallerSlots:
-    """Slots for one kind of request. The key of a caller is their user name, since a user can have many tokens."""
+    """Slots for one kind of request. A caller is a user, since a user can have many tokens."""
 
     def __init__(self, capacity: int, *, per_caller: int, what: str, hint: str) -> None:
         """Set the limits; `what` names the requests in errors, and `hint` says what to do."""
         self._capacity = capacity
         self._per_caller = min(per_caller, capacity)
+        self._per_group = min(SHARES_PER_GROUP * self._per_caller, capacity)
         self._what = what
         self._hint = hint
-        self._slots = FairSlots(capacity, per_key=self._per_caller)
+        # One caller who may have all slots leaves nothing to reserve.
+        reserved = capacity // RESERVED_DIVISOR if self._per_caller < capacity else 0
+        self._groups = FairSlots(capacity, per_key=self._per_group, reserved=reserved)
+        self._callers = FairSlots(sys.maxsize, per_key=self._per_caller)
         self._waiting: Counter[str] = Counter()
 
     @property
     def in_use(self) -> int:
-        return self._slots.in_use
+        return self._groups.in_use
 
     @contextmanager
     def hold(self, caller: str) -> Iterator[None]:
@@ -48,57 +65,69 @@ class CallerSlots:
         Raises:
             TooManyConcurrentRequests: when none is free for the caller.
         """
-        slot = self._slots.slot_now(caller)
-        try:
-            slot.__enter__()
-        except NoFreeSlot:
-            raise self._refusal(caller) from None
-        try:
+        with ExitStack() as held:
+            try:
+                held.enter_context(self._callers.slot_now(caller))
+                held.enter_context(self._groups.slot_now(group_of_user(caller)))
+            except NoFreeSlot:
+                raise self._refusal(caller) from None
             yield
-        finally:
-            slot.__exit__(None, None, None)
 
     @asynccontextmanager
     async def wait(self, caller: str) -> AsyncIterator[None]:
         """Wait for a slot and hold it inside the block.
 
         Raises:
-            TooManyConcurrentRequests: when too many requests of the caller wait already, or this one has waited for
-                WAITING_SECONDS_MAX.
+            TooManyConcurrentRequests: when too many requests of the caller or their group wait already, or this one has
+                waited for WAITING_SECONDS_MAX.
         """
-        if self._waiting[caller] >= WAITING_PER_CALLER_MAX:
+        async with AsyncExitStack() as held:
+            with self._counted_as_waiting(caller):
+                try:
+                    async with asyncio.timeout(WAITING_SECONDS_MAX):
+                        await held.enter_async_context(self._callers.slot(caller))
+                        await held.enter_async_context(self._groups.slot(group_of_user(caller)))
+                except TimeoutError:
+                    raise self._refusal(caller) from None
+            yield
+
+    @contextmanager
+    def _counted_as_waiting(self, caller: str) -> Iterator[None]:
+        limits = {f"user {caller}": WAITING_PER_CALLER_MAX}
+        limits[f"group {group_of_user(caller)}"] = SHARES_PER_GROUP * WAITING_PER_CALLER_MAX
+        if any(self._waiting[key] >= limit for key, limit in limits.items()):
             raise self._refusal(caller)
-        self._waiting[caller] += 1
-        try:
-            async with asyncio.timeout(WAITING_SECONDS_MAX):
-                await self._slots.acquire(caller)
-        except TimeoutError:
-            raise self._refusal(caller) from None
-        finally:
-            self._waiting[caller] -= 1
-            if not self._waiting[caller]:
-                del self._waiting[caller]
+        self._waiting.update(limits.keys())
         try:
             yield
         finally:
-            self._slots.release(caller)
+            self._waiting.subtract(limits.keys())
+            for key in limits:
+                if not self._waiting[key]:
+                    del self._waiting[key]
 
     def _refusal(self, caller: str) -> TooManyConcurrentRequests:
-        if self._slots.held_by(caller) >= self._per_caller:
-            return TooManyConcurrentRequests(
-                f"you have {self._per_caller:,} {self._what}, the maximum for one caller: {self._hint}"
-            )
-        return TooManyConcurrentRequests(
-            f"there are {self._capacity:,} {self._what}, the maximum for all callers: {self._hint}"
-        )
+        group = group_of_user(caller)
+        if self._callers.held_by(caller) >= self._per_caller:
+            text = f"you have {self._per_caller:,} {self._what}, the maximum for one caller"
+        elif self._groups.held_by(group) >= self._per_group:
+            text = f"{group} has {self._per_group:,} {self._what}, the maximum for all its service accounts together"
+        else:
+            text = f"there are {self.in_use:,} {self._what}, the maximum for all callers"
+        return TooManyConcurrentRequests(f"{text}: {self._hint}")
 
 
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
-    """The slots of one gateway. `sign_ins` has addresses as keys."""
+    """The slots of one gateway. `sign_ins` has addresses as keys.
+
+    A deployment request first takes one of `uploads`, while its body is received too, and then one of `deployments`: a
+    slow client keeps nobody from rendering.
+    """
 
     logs: CallerSlots
     streams: CallerSlots
+    uploads: CallerSlots
     deployments: CallerSlots
     sign_ins: CallerSlots
 
@@ -116,6 +145,16 @@ class RequestLimits:
                 per_caller=per_caller(settings, settings.streams_per_caller, of=STREAMS_MAX),
                 what="open streams of changes",
                 hint="close some, or try again later (XAPP_STREAMS_PER_CALLER)",
+            ),
+            uploads=CallerSlots(
+                UPLOADS_PER_DEPLOYMENT * settings.deployments_concurrency,
+                per_caller=per_caller(
+                    settings,
+                    settings.deployments_per_caller,
+                    of=UPLOADS_PER_DEPLOYMENT * settings.deployments_concurrency,
+                ),
+                what="uploads and deployment requests in progress",
+                hint="send fewer at a time (XAPP_DEPLOYMENTS_PER_CALLER, XAPP_DEPLOYMENTS_CONCURRENCY)",
             ),
             deployments=CallerSlots(
                 settings.deployments_concurrency,

@@ -169,8 +169,9 @@ async def upload_chart(request: Request) -> Response:
 
     rules = _part_rules(settings)
     async with (
-        gateway.limits.deployments.wait(caller.user),
+        gateway.limits.uploads.wait(caller.user),
         receive_parts(request, rules=rules, folder=gateway.upload_folder, on_data_part=check_permission) as parts,
+        gateway.limits.deployments.wait(caller.user),
     ):
         query = StrictQuery(request.scope["query_string"]).allow_only(("dryRun", "pretty"))
         dry_run, pretty = query.boolean("dryRun"), query.boolean("pretty")

@@ -120,10 +120,11 @@ async def _change_values(request: Request, to_change: Callable[[JsonObject], Val
         deployer=gateway.deployer,
         max_bytes=gateway.settings.values_max_bytes,
     )
-    async with gateway.limits.deployments.wait(context.caller.user):
+    async with gateway.limits.uploads.wait(context.caller.user):
         body = await read_json_object(request, what="body", max_bytes=gateway.settings.values_max_bytes)
         context.require_xapp_resource()
-        result = await apply(context, to_change(body))
+        async with gateway.limits.deployments.wait(context.caller.user):
+            result = await apply(context, to_change(body))
     if options.dry_run:
         return json_response(result, pretty=options.pretty)
     return await deployment_response(request, result, options)

@@ -113,13 +113,14 @@ async def deploy(request: Request) -> Response:
             await caller.require_allowed("create", namespace=namespace)
 
     async with (
-        gateway.limits.deployments.wait(caller.user),
+        gateway.limits.uploads.wait(caller.user),
         receive_parts(
             request,
             rules=part_rules(gateway.settings),
             folder=gateway.upload_folder,
             on_data_part=check_permission,
         ) as parts,
+        gateway.limits.deployments.wait(caller.user),
     ):
         form = read_form(parts)
         options = _read_options(request, gateway)
@@ -157,8 +158,9 @@ async def upgrade(request: Request) -> Response:
     caller = gateway.get_caller(request)
     await caller.require_allowed("update", namespace=namespace)
     async with (
-        gateway.limits.deployments.wait(caller.user),
+        gateway.limits.uploads.wait(caller.user),
         receive_parts(request, rules=part_rules(gateway.settings), folder=gateway.upload_folder) as parts,
+        gateway.limits.deployments.wait(caller.user),
     ):
         form = read_form(parts)
         options = _read_options(request, gateway)

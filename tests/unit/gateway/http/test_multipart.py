@@ -223,7 +223,7 @@ def test_a_slow_upload_is_accepted(gateway: GatewayServer) -> None:
 
 
 def test_a_stalled_upload_is_refused(gateway: GatewayServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bodies, "BODY_IDLE_SECONDS", 0.2)
+    monkeypatch.setattr(bodies, "BODY_MIN_SECONDS", 0.2)
     answer = gateway.send_raw(
         f"POST {PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=b\r\n"
         "Content-Length: 5000\r\n\r\n--b".encode()
