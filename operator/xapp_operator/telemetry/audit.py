@@ -14,6 +14,7 @@ from typing import Any, Final, Self, TextIO
 
 import orjson
 
+from xapp_operator.errors import XAppError
 from xapp_operator.telemetry.logs import get_logger
 
 LOGGER: Final = "xapp_operator.audit"
@@ -24,6 +25,10 @@ STDOUT: Final = "stdout"
 _log = get_logger(__name__)
 
 
+class AuditLogUnavailable(XAppError):
+    title = "Audit log not available"
+
+
 class AuditLog:
     """Writes lines to standard error or output, to a file, or nowhere."""
 
@@ -31,13 +36,19 @@ class AuditLog:
         """Open the destination: OFF, STDERR, STDOUT, or the path of a file to append to.
 
         Raises:
-            OSError: when the file cannot be opened.
+            AuditLogUnavailable: when the file cannot be opened.
         """
         self._destination = destination
         self._file: TextIO | None = None
         self._failed = False
         if destination not in {OFF, STDERR, STDOUT}:
-            self._file = Path(destination).open("a", encoding="utf-8")  # noqa: SIM115 - closed in __exit__
+            try:
+                self._file = Path(destination).open("a", encoding="utf-8")  # noqa: SIM115 - closed in __exit__
+            except OSError as error:
+                raise AuditLogUnavailable(
+                    f"the audit log {destination} cannot be opened ({error.strerror}): set XAPP_AUDIT_LOG to a file in"
+                    " a folder that the gateway can write, such as a mounted volume, or to stderr"
+                ) from None
 
     def __enter__(self) -> Self:
         return self

@@ -19,6 +19,8 @@ from tests.support.proxied_xapp import NAME, NAMESPACE, proxy_to_service
 from tests.support.stand_in_api import LOGS, StandInApi, serve_api, serve_authenticating_gateway
 from tests.support.xapp_server import serve_xapp
 from xapp_operator.config import Settings
+from xapp_operator.gateway.http.audit import RequestRecord, begin_notes
+from xapp_operator.telemetry.audit import AuditLog
 
 SECRET: Final = "s3cr3t-do-not-log"
 XAPP: Final = f"/api/xapps/{NAMESPACE}/{NAME}"
@@ -144,6 +146,38 @@ def test_a_name_cannot_forge_a_line(gateway: GatewayServer, log: Path, name: str
     assert text.count("\n") == 1
     assert found[0]["name"] is None
     assert "\x1b" not in text
+
+
+TOKENS: Final = {
+    "JSON web token": "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJqYW5lIn0.c2lnbmF0dXJl",
+    "token of GitHub": "ghp_0123456789abcdefghij0123456789abcdef",
+    "SHA-256": "5f" * 32,
+}
+
+
+@pytest.mark.parametrize("token", TOKENS.values(), ids=TOKENS)
+def test_a_token_in_place_of_a_name_is_not_written(gateway: GatewayServer, log: Path, token: str) -> None:
+    form = {"xAppName": "x", "organization": "o", "team": "t", "version": "1", "owner": "o", "namespace": NAMESPACE}
+    with gateway.client(headers={"Authorization": "Bearer jane:1"}) as http:
+        http.get(f"/api/xapps/{token}/{token}")
+        http.get(f"{LOGS.replace(NAME, token)}")
+        http.request("DELETE", "/api/deployment/xapp", json={"name": token, "namespace": token})
+        for changes in ({"xAppName": token}, {"namespace": token}, {"team": token}):
+            parts: dict[str, Any] = {"xAppForm": (None, json.dumps({**form, **changes})), "file": chart_archive({})}
+            http.post("/api/deployment/xapp", files=parts)
+    lines(log, 6)
+    assert token[:24] not in log.read_text()
+
+
+def test_a_long_name_is_written_if_the_request_succeeds(tmp_path: Path) -> None:
+    for status, written in ((200, "a" * 64), (404, None), (0, None)):
+        path = tmp_path / str(status)
+        with AuditLog(str(path)) as audit:
+            scope: dict[str, Any] = {"path_params": {"namespace": "a" * 63, "name": "a" * 64}}
+            record = RequestRecord(audit, begin_notes(scope), scope, address="192.0.2.1", method="GET")
+            record.complete(status)
+        (line,) = lines(path, 1)
+        assert (line["namespace"], line["name"]) == ("a" * 63, written)
 
 
 def send_secrets_everywhere(http: httpx.Client, token: str) -> None:

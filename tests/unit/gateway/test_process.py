@@ -74,6 +74,23 @@ def test_the_gateway_serves_without_an_api_server_and_ends_on_a_signal(tmp_path:
     assert "Traceback" not in (tmp_path / "log").read_text()
 
 
+def test_an_audit_log_that_cannot_be_opened_ends_the_start_with_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "none" / "audit.log"
+    ended = subprocess.run(
+        [PROGRAM, "gateway"],
+        env=environment(tmp_path, XAPP_AUDIT_LOG=str(path)),
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert ended.returncode == 1
+    (line,) = (each for each in ended.stderr.splitlines() if str(path) in each)
+    assert "No such file or directory" in line
+    assert "set XAPP_AUDIT_LOG to a file" in line
+    assert "Traceback" not in ended.stderr + ended.stdout
+
+
 def test_metrics_are_served_on_a_port_of_their_own(tmp_path: Path) -> None:
     with process(tmp_path) as (_, http):
         http.get("/healthz")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Final, Protocol
 
 from starlette.requests import HTTPConnection
@@ -27,6 +28,8 @@ _NOTES: Final = "xapp_operator.audit_notes"
 """Key of a request's scope: its RequestNotes."""
 _OBJECT_NAME: Final = re.compile(r"[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?")
 """A name of Kubernetes (RFC 1123). Any other text in a path may be anything, even a secret."""
+_REFUSED_NAME_MAX: Final = 63
+"""Characters of a name in a refused request: a longer one may be a secret. If the request succeeds, it is a name."""
 
 
 class AuditedCaller(Protocol):
@@ -99,8 +102,8 @@ class RequestRecord:
             address=self._address or None,
             method=self._method,
             route=self._route,
-            namespace=_object_name(notes.namespace or parameters.get("namespace")),
-            name=_object_name(notes.name or parameters.get("name")),
+            namespace=_object_name(notes.namespace or parameters.get("namespace"), status),
+            name=_object_name(notes.name or parameters.get("name"), status),
             status=status,
             reason=notes.reason,
             seconds=round(seconds, 4),
@@ -123,5 +126,7 @@ def write_refused_connection(log: AuditLog, *, address: str, status: int, reason
     )
 
 
-def _object_name(text: str | None) -> str | None:
-    return text if text is not None and _OBJECT_NAME.fullmatch(text) else None
+def _object_name(text: str | None, status: int) -> str | None:
+    if text is None or not _OBJECT_NAME.fullmatch(text):
+        return None
+    return text if len(text) <= _REFUSED_NAME_MAX or 0 < status < HTTPStatus.BAD_REQUEST else None
