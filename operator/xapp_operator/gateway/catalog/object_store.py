@@ -127,6 +127,7 @@ class ObjectStore(Generic[E]):
         self._by_key: dict[tuple[str, str], E] = {}
         self._index = _SortIndex(len(self._sorts))
         self._namespace_indexes: dict[str, _SortIndex] = {}
+        self._namespace_versions: dict[str, int] = {}
         self._namespaces: frozenset[str] | None = None
         self._scans = self._empty_cache()
         self._listeners: list[Listener[E]] = []
@@ -136,6 +137,10 @@ class ObjectStore(Generic[E]):
 
     def get(self, namespace: str, name: str) -> E | None:
         return self._by_key.get((namespace, name))
+
+    def namespace_version(self, namespace: str) -> int:
+        """Return the `version` of the last change in a namespace; without objects in it, the current one."""
+        return self._namespace_versions.get(namespace, self.version)
 
     @property
     def namespaces(self) -> frozenset[str]:
@@ -238,6 +243,10 @@ class ObjectStore(Generic[E]):
 
     def _on_change(self, change: str, entry: E) -> None:
         self.version += 1
+        if entry.namespace in self._namespace_indexes:
+            self._namespace_versions[entry.namespace] = self.version
+        else:
+            self._namespace_versions.pop(entry.namespace, None)
         if self._scans:
             self._scans = self._empty_cache()
         for listener in tuple(self._listeners):

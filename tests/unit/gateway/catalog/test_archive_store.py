@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -82,10 +84,45 @@ async def test_an_index_is_built_again_after_a_change_only() -> None:
     assert [each["version"] for each in changed["entries"]["hello"]] == ["0.2.0", "0.1.0"]
 
 
+async def test_requests_at_the_same_time_share_one_index() -> None:
+    store: ObjectStore[ArchiveEntry] = ObjectStore(sorts=ARCHIVE_SORTS)
+    indexes = RepositoryIndexes()
+    store.put(entry())
+    found = await asyncio.gather(*(indexes.get(store, namespace="ns") for _ in range(50)))
+    assert len({id(each) for each in found}) == 1
+
+
+async def test_a_change_in_another_namespace_keeps_an_index() -> None:
+    store: ObjectStore[ArchiveEntry] = ObjectStore(sorts=ARCHIVE_SORTS)
+    indexes = RepositoryIndexes()
+    store.put(entry())
+    first = await indexes.get(store, namespace="ns")
+    store.put(replace(entry("foreign"), namespace="other"))
+    assert await indexes.get(store, namespace="ns") is first
+    store.remove("ns", "hello-1")
+    assert orjson.loads(await indexes.get(store, namespace="ns"))["entries"] == {}
+
+
+async def test_an_index_has_what_was_stored_before_the_request() -> None:
+    store: ObjectStore[ArchiveEntry] = ObjectStore(sorts=ARCHIVE_SORTS)
+    indexes = RepositoryIndexes()
+    for number in range(1000):
+        store.put(entry(f"hello-{number:05}", chart_version=f"0.0.{number}"))
+    earlier = asyncio.create_task(indexes.get(store, namespace="ns"))
+    for number in range(1000, 1003):
+        await asyncio.sleep(0)
+        store.put(entry(f"hello-{number:05}", chart_version=f"0.0.{number}"))
+        found = orjson.loads(await indexes.get(store, namespace="ns"))["entries"]["hello"]
+        assert found[0]["version"] == f"0.0.{number}"
+    await earlier
+
+
 async def test_an_index_has_a_bounded_number_of_entries() -> None:
     store: ObjectStore[ArchiveEntry] = ObjectStore(sorts=ARCHIVE_SORTS)
     for number in range(ENTRIES_MAX + 3):
         store.put(entry(f"hello-{number:05}", chart_version=f"0.0.{number}"))
-    found = orjson.loads(await RepositoryIndexes().get(store, namespace="ns"))["entries"]["hello"]
+    index = orjson.loads(await RepositoryIndexes().get(store, namespace="ns"))
+    assert index["annotations"] == {"xapp-operator.io/left-out": "3"}
+    found = index["entries"]["hello"]
     assert len(found) == ENTRIES_MAX
     assert found[0]["version"] == f"0.0.{ENTRIES_MAX + 2}", "the newest stay"
