@@ -42,6 +42,7 @@ class Settings(BaseSettings):
     auth: Literal["kubernetes", "none"] = "kubernetes"
     default_service_account: str | None = None
     allow_operator_identity: bool = False
+    require_sandbox: bool = False  # refuse to start if the kernel has no Landlock
     secrets_watch: Literal["namespaced", "cluster"] = "namespaced"
     allow_loopback_repositories: bool = False
     repository_denied_networks: CommaList = CLUSTER_NETWORKS

@@ -12,6 +12,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,10 @@ from xapp_operator.common.sandboxed_exec import CANNOT_RESTRICT, landlock_versio
 from xapp_operator.config import MIB, Settings
 from xapp_operator.errors import ChartInvalid, HelmError
 from xapp_operator.helm.engine import HelmEngine
+from xapp_operator.helm.limits import HelmLimits
 from xapp_operator.helm.requests import TemplateRequest
+from xapp_operator.helm.runner import HelmRunner
+from xapp_operator.helm.workspace import Workspace
 
 pytestmark = pytest.mark.skipif(landlock_version() < 6, reason="needs Landlock as of Linux 6.12")
 
@@ -182,6 +186,23 @@ async def test_a_program_that_cannot_be_restricted_is_an_error_of_the_gateway(tm
     with pytest.raises(HelmError, match="not started"):
         await engine.template(template_request(tmp_path, {}))
     engine.close()
+
+
+@pytest.mark.parametrize(("required", "version", "starts"), [(True, 0, False), (True, 1, True), (False, 0, True)])
+def test_without_landlock_the_process_does_not_start_if_the_sandbox_is_required(
+    tmp_path: Path, required: bool, version: int, starts: bool
+) -> None:
+    settings = Settings(require_sandbox=required, cache_dir=tmp_path)
+    with nullcontext() if starts else pytest.raises(HelmError, match="XAPP_REQUIRE_SANDBOX"):
+        HelmRunner(
+            settings,
+            limits=HelmLimits.for_operator(settings),
+            program=Path("/bin/true"),
+            workspace=Workspace(tmp_path / "helm"),
+            sandbox=Sandbox(landlock_version=version),
+            kubeconfig=None,
+            server=None,
+        )
 
 
 def template_request(folder: Path, files: dict[str, str]) -> TemplateRequest:

@@ -80,6 +80,11 @@ class HelmRunner:
         server: str | None,
     ) -> None:
         if not sandbox.available:
+            if settings.require_sandbox:
+                raise HelmError(
+                    "this kernel has no Landlock, and XAPP_REQUIRE_SANDBOX is true: run on a node with Linux 5.13 or "
+                    "newer and Landlock enabled (6.7 restricts the network too), or set XAPP_REQUIRE_SANDBOX=false"
+                )
             logger.warning(
                 "this kernel has no Landlock: helm could read files of this process while it renders a chart"
             )
