@@ -20,7 +20,8 @@ def prepare_cluster(cluster: Cluster, root: Path) -> None:
     base = root / "manifests" / "base"
     apply = ("apply", "--server-side", "--force-conflicts")
     install_crds(cluster, root)
-    files = [f"--filename={base / name}" for name in ("namespace.yaml", "deployer-role.yaml", "user-roles.yaml")]
+    names = ("namespace.yaml", "deployer-role.yaml", "deployer-policy.yaml", "user-roles.yaml")
+    files = [f"--filename={base / name}" for name in names]
     cluster.kubectl(*apply, *files)
     cluster.kubectl(*apply, "-k", str(root / "manifests" / "xapp-namespace"))
 

@@ -153,6 +153,15 @@ def test_no_account_has_more_rights_than_it_needs(cluster: Cluster, overlay: str
     assert rights(kustomized(cluster, ROOT / "manifests" / "overlays" / overlay)) == needed
 
 
+@pytest.mark.parametrize("overlay", ["tls", "deployer-admin"])
+def test_only_the_overlay_deployer_admin_removes_the_policy_of_the_deployer(cluster: Cluster, overlay: str) -> None:
+    objects = kustomized(cluster, ROOT / "manifests" / "overlays" / overlay)
+    names = {each["metadata"]["name"] for each in objects if each["kind"].startswith("ValidatingAdmissionPolicy")}
+    assert "session-secret.xapp-operator.io" in names
+    policies = {"deployer.xapp-operator.io", "service-accounts.xapp-operator.io"}
+    assert names & policies == (set() if overlay == "deployer-admin" else policies)
+
+
 def test_the_binding_of_a_namespace_only_reads_secrets(cluster: Cluster) -> None:
     objects = [*kustomized(cluster, BASE), *kustomized(cluster, ROOT / "manifests" / "xapp-namespace")]
     bindings = [

@@ -10,12 +10,14 @@ from typing import Any
 
 import yaml
 
-from tests.localcluster import Cluster
+from tests.localcluster import Cluster, KubectlFailed
 from tests.localcluster.cluster import ROOT
+from tests.localcluster.waiting import wait_until
 from tests.localrun.cluster_setup import SYSTEM_NAMESPACE, install_crds
 
 MANIFESTS = ROOT / "manifests"
 RBAC_KINDS = frozenset({"Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"})
+DEPLOYER_POLICY = "ValidatingAdmissionPolicy 'deployer.xapp-operator.io'"
 
 
 def kustomized(cluster: Cluster, folder: Path) -> list[dict[str, Any]]:
@@ -27,6 +29,22 @@ def apply_roles(cluster: Cluster) -> None:
     """Apply the definitions, and the accounts and roles of manifests/base."""
     install_crds(cluster)
     _apply(cluster, [each for each in kustomized(cluster, MANIFESTS / "base") if each["kind"] in RBAC_KINDS])
+
+
+def apply_deployer_policy(cluster: Cluster) -> None:
+    """Apply the policy for Roles and RoleBindings of charts, and wait until the API server enforces it."""
+    cluster.kubectl("apply", "--server-side", "-f", str(MANIFESTS / "base" / "deployer-policy.yaml"))
+    attempt = ("create", "rolebinding", "x", "--clusterrole=view", "--user=x", "--dry-run=server", "-n", "default")
+    deployer = ("--as=system:serviceaccount:default:xapp-deployer", "--as-group=system:masters")
+
+    def is_enforced() -> bool:
+        try:
+            cluster.kubectl(*attempt, *deployer)
+        except KubectlFailed as error:
+            return DEPLOYER_POLICY in str(error)
+        return False
+
+    wait_until(is_enforced, timeout=60, what="the policy of the deployer")
 
 
 def prepare_namespace(cluster: Cluster, namespace: str) -> None:

@@ -142,6 +142,7 @@ _ERROR_RULES: Final = tuple(
         ),
         (r"because it is being terminated", _error(NamespaceTerminating)),
         (r"exceeded quota", _error(QuotaExceeded, "{message}. Raise the ResourceQuota or request less")),
+        (r"ValidatingAdmissionPolicy 'deployer\.xapp-operator\.io'", _error(AccessDenied)),
         (
             r"admission webhook \S+ denied the request|denied request: |violates PodSecurity",
             _error(Invalid, f"{{message}}. Admission control of this cluster refuses it. {_FIX_VALUES_OR_CHART}"),

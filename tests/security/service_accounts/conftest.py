@@ -9,7 +9,12 @@ import pytest
 from tests.integration.operator.conftest import cluster, xapps
 from tests.localcluster import Cluster
 from tests.support.operator import OperatorProcess
-from tests.support.service_accounts import apply_roles, prepare_namespace, write_account_kubeconfig
+from tests.support.service_accounts import (
+    apply_deployer_policy,
+    apply_roles,
+    prepare_namespace,
+    write_account_kubeconfig,
+)
 
 __all__ = ["cluster", "xapps"]
 
@@ -17,6 +22,7 @@ __all__ = ["cluster", "xapps"]
 @pytest.fixture(scope="package")
 def operator(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatorProcess]:
     apply_roles(cluster)
+    apply_deployer_policy(cluster)
     folder = tmp_path_factory.mktemp("operator")
     settings = {
         "KUBECONFIG": str(write_account_kubeconfig(cluster, "xapp-operator", folder)),

@@ -106,6 +106,15 @@ CASES: list[tuple[str, str, type[XAppError], bool, tuple[str, ...]]] = [
         ("name must not be x",),
     ),
     (
+        "deployer-policy-denied",
+        f'{INSTALL}{APPLY}/v1, Kind=RoleBinding: rolebindings.rbac.authorization.k8s.io "x" is forbidden: '
+        "ValidatingAdmissionPolicy 'deployer.xapp-operator.io' with binding 'deployer.xapp-operator.io' denied "
+        "request: a RoleBinding of a chart may name only service accounts\n",
+        AccessDenied,
+        True,
+        ("may name only service accounts",),
+    ),
+    (
         "webhook-away",
         f'{INSTALL}{APPLY}/v1, Kind=ConfigMap: Internal error occurred: failed calling webhook "dead.example.com": '
         'failed to call webhook: Post "https://127.0.0.1:1/v?timeout=2s": dial tcp 127.0.0.1:1: connect: connection '
