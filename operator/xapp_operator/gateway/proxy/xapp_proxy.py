@@ -16,6 +16,7 @@ from xapp_operator.api.json import JsonObject
 from xapp_operator.config import Settings
 from xapp_operator.errors import XAppError
 from xapp_operator.gateway.auth.callers import Caller
+from xapp_operator.gateway.http.client_addresses import ClientAddresses
 from xapp_operator.gateway.http.limits import CallerSlots, per_caller
 from xapp_operator.gateway.http.origins import is_https
 from xapp_operator.gateway.http.streaming import Recheck
@@ -46,6 +47,7 @@ class XAppProxy:
     def __init__(self, settings: Settings, upstream: Upstream) -> None:
         self._timeout_seconds = settings.proxy_timeout
         self._trusts_forwarded_proto = settings.trust_forwarded_proto
+        self._client_addresses = ClientAddresses.from_settings(settings)
         limit = settings.proxy_concurrency
         self._slots = CallerSlots(
             limit,
@@ -161,7 +163,7 @@ class XAppProxy:
             connection.scope["headers"],
             lists=self.header_lists,
             host=call.target.authority,
-            client=connection.client.host if connection.client else "unknown",
+            client=self._client_addresses.of(connection) or "unknown",
             scheme="https" if uses_https else "http",
             public_host=connection.headers.get("host", ""),
             prefix=call.path.prefix,
