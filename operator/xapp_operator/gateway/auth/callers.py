@@ -286,7 +286,7 @@ class Authenticator:
             token=token,
             session=session,
             sessions=self.sessions,
-            address=self.client_addresses.of(connection),
+            address=self.client_addresses.key_of(connection),
             identities=self.identities,
         )
         audit_notes(connection).caller = caller

@@ -1,15 +1,17 @@
 """Who a token belongs to: one SelfSubjectReview per token, and few for tokens that the API server does not know.
 
 Anyone can make up tokens, and each costs the API server an authentication. So an unknown token is remembered for some
-seconds, an address may send only some of them in that time, and few are checked at a time. Tokens that were accepted
-before are never refused for that, even if they come from the same address, as behind a NodePort.
+seconds, an address may send only some of them in that time, and few are checked at a time. Beyond that, tokens of the
+address wait for a check, one after another: behind a NodePort, a new user has the same address. Tokens that were
+accepted before never wait for that.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from cachetools import LRUCache, TTLCache
@@ -29,6 +31,11 @@ ADDRESS_CACHE_SIZE: Final = 10_000
 CHECKS_MAX: Final = 8
 """Tokens of unknown value that are checked at a time, shared fairly by address."""
 
+LATE_CHECK_SECONDS: Final = 0.1
+"""Time between the checks of one address that has sent too many unknown tokens."""
+LATE_CHECKS_WAITING_MAX: Final = 128
+LATE_CHECK_WAIT_SECONDS_MAX: Final = 20.0
+
 
 @dataclass(frozen=True, slots=True)
 class Identity:
@@ -44,6 +51,14 @@ class _KnownToken:
     reviewed_at: float
 
 
+@dataclass(slots=True)
+class _LateChecks:
+    """The tokens of one address that wait for a check."""
+
+    waiting: int = 0
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
 class Identities:
     """The users of tokens, by the digests of the tokens."""
 
@@ -53,15 +68,18 @@ class Identities:
         self._known: LRUCache[bytes, _KnownToken] = LRUCache(IDENTITY_CACHE_SIZE)
         self._unknown: TTLCache[bytes, None] = TTLCache(UNKNOWN_TOKEN_CACHE_SIZE, UNKNOWN_TOKEN_SECONDS)
         self._unknown_by_address: TTLCache[str, list[int]] = TTLCache(ADDRESS_CACHE_SIZE, UNKNOWN_TOKEN_SECONDS)
+        self._late: dict[str, _LateChecks] = {}
         self._reviews: SingleFlight[bytes, Identity] = SingleFlight()
         self._checks = FairSlots(CHECKS_MAX)
 
     async def identify(self, client: KubeClient, token: str, *, address: str) -> Identity:
-        """Return the user of `token`, with which `client` authenticates; `address` is that of the caller.
+        """Return the user of `token`, with which `client` authenticates.
+
+        `address` is the key of the caller's (`ClientAddresses.key_of`).
 
         Raises:
             Unauthenticated: when the API server does not accept the token, now or within UNKNOWN_TOKEN_SECONDS.
-            TooManyUnknownTokens: when too many of the tokens from this address were unknown.
+            TooManyUnknownTokens: when too many of the tokens from this address were unknown, and too many wait.
             ApiUnavailable: when the API server does not respond and the token was never accepted.
         """
         digest = token_digest(token)
@@ -82,10 +100,10 @@ class Identities:
     async def _identify_new(self, client: KubeClient, digest: bytes, *, address: str) -> Identity:
         unknown = self._unknown_by_address.setdefault(address, [0])
         if unknown[0] >= self._unknown_per_address:
-            raise TooManyUnknownTokens(
-                f"more than {self._unknown_per_address} tokens from your address were unknown to the cluster in "
-                f"{UNKNOWN_TOKEN_SECONDS:g} seconds (XAPP_UNKNOWN_TOKENS_PER_ADDRESS): try again later"
-            )
+            await self._wait_for_late_check(address)
+            if digest in self._unknown:
+                raise unknown_token_error()
+            unknown = self._unknown_by_address.setdefault(address, [0])
         unknown[0] += 1  # also while the check runs, so that simultaneous ones count
         is_unknown = False
         try:
@@ -97,6 +115,27 @@ class Identities:
         finally:
             if not is_unknown:
                 unknown[0] -= 1
+
+    async def _wait_for_late_check(self, address: str) -> None:
+        late = self._late.setdefault(address, _LateChecks())
+        if late.waiting >= LATE_CHECKS_WAITING_MAX:
+            raise self._too_many_unknown()
+        late.waiting += 1
+        try:
+            async with asyncio.timeout(LATE_CHECK_WAIT_SECONDS_MAX), late.turn:
+                await asyncio.sleep(LATE_CHECK_SECONDS)
+        except TimeoutError:
+            raise self._too_many_unknown() from None
+        finally:
+            late.waiting -= 1
+            if not late.waiting:
+                del self._late[address]
+
+    def _too_many_unknown(self) -> TooManyUnknownTokens:
+        return TooManyUnknownTokens(
+            f"more than {self._unknown_per_address} tokens from your address were unknown to the cluster in "
+            f"{UNKNOWN_TOKEN_SECONDS:g} seconds (XAPP_UNKNOWN_TOKENS_PER_ADDRESS), and too many wait: try again later"
+        )
 
     def user_of(self, token: str) -> str:
         """Return the user of a token that has been identified, or an empty string."""

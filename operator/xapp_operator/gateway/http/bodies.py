@@ -23,16 +23,16 @@ JSON_MAX_BYTES: Final = 64 * 1024
 _BOM: Final = b"\xef\xbb\xbf"
 
 
-async def iter_body(request: Request) -> AsyncIterator[bytes]:
+async def iter_body(request: Request, *, seconds: float = BODY_SECONDS_MAX) -> AsyncIterator[bytes]:
     """Yield the body, chunk by chunk.
 
     Raises:
-        MalformedRequest: when it takes more than BODY_SECONDS_MAX, or less than BODY_MIN_BYTES arrive in
+        MalformedRequest: when it takes more than `seconds`, or less than BODY_MIN_BYTES arrive in
             BODY_MIN_SECONDS.
         ClientDisconnect: when the client disconnects before the end of the body.
     """
     clock = asyncio.get_running_loop().time
-    deadline = clock() + BODY_SECONDS_MAX
+    deadline = clock() + seconds
     received, seconds_left = 0, BODY_MIN_SECONDS  # of these bytes; the time between two calls does not count
     while True:
         asked_at = clock()
@@ -41,7 +41,7 @@ async def iter_body(request: Request) -> AsyncIterator[bytes]:
                 message = await request.receive()
         except TimeoutError:
             raise MalformedRequest(
-                f"the body stopped before its end: send it within {BODY_SECONDS_MAX:g} seconds, "
+                f"the body stopped before its end: send it within {seconds:g} seconds, "
                 f"and at least {BODY_MIN_BYTES:,} bytes in {BODY_MIN_SECONDS:g} seconds"
             ) from None
         if message["type"] == "http.disconnect":
@@ -55,21 +55,24 @@ async def iter_body(request: Request) -> AsyncIterator[bytes]:
             return
 
 
-async def read_json_object(request: Request, *, what: str, max_bytes: int = JSON_MAX_BYTES) -> JsonObject:
+async def read_json_object(
+    request: Request, *, what: str, max_bytes: int = JSON_MAX_BYTES, seconds: float = BODY_SECONDS_MAX
+) -> JsonObject:
     """Return the body, which must be a JSON object; the Content-Type is ignored.
 
     Args:
         request: the request.
         what: name of the body in errors.
         max_bytes: maximum size of the body.
+        seconds: maximum time for the body.
 
     Raises:
         ContentTooLarge: for a larger body.
-        MalformedRequest: for a body that is not JSON.
+        MalformedRequest: for a body that is not JSON, or takes too long.
         FormInvalid: for JSON that is not an object, or that has a key twice.
     """
     body = bytearray()
-    async for chunk in iter_body(request):
+    async for chunk in iter_body(request, seconds=seconds):
         body += chunk
         if len(body) > max_bytes:
             raise ContentTooLarge.for_field(

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
+from xapp_operator.gateway.http.client_addresses import client_key, parse_address
 from xapp_operator.telemetry.logs import get_logger
 
 HEADS_MAX_BYTES: Final = 16 * 1024 * 1024
@@ -21,9 +22,6 @@ HEADS_MAX_BYTES: Final = 16 * 1024 * 1024
 
 RESERVED_FILES: Final = 512
 """Open files that connections leave to requests to the cluster and to xApps, and to logs."""
-
-_IPV6_CLIENT_PREFIX: Final = 64
-"""One client of IPv6 has all addresses of such a network."""
 
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -135,17 +133,12 @@ class ConnectionLimits:
 
     def _client_key(self, address: str) -> str:
         """Return the key of the client at an address; it is empty for a proxy."""
-        try:
-            parsed = ipaddress.ip_address(address.partition("%")[0])
-        except ValueError:
+        parsed = parse_address(address)
+        if parsed is None or any(
+            parsed.version == network.version and parsed in network for network in self._shared_networks
+        ):
             return ""
-        if parsed.version == 6 and parsed.ipv4_mapped is not None:  # noqa: PLR2004 - a version
-            parsed = parsed.ipv4_mapped
-        if any(parsed.version == network.version and parsed in network for network in self._shared_networks):
-            return ""
-        if isinstance(parsed, ipaddress.IPv6Address):
-            return str(ipaddress.ip_network((parsed, _IPV6_CLIENT_PREFIX), strict=False))
-        return str(parsed)
+        return client_key(parsed)
 
     def _close_oldest(self, connections: dict[_Connection, None], reason: str) -> bool:
         connection = next(iter(connections), None)

@@ -23,8 +23,6 @@ OPEN_LOGS_MAX: Final = 256
 """Logs open at a time in one gateway: each holds a connection to the API server and one to a kubelet."""
 
 STREAMS_MAX: Final = 4096
-SIGN_INS_MAX: Final = 64
-SIGN_INS_PER_ADDRESS: Final = 16
 
 SHARES_PER_GROUP: Final = 2
 """A group gets as many shares of one caller, and waits with as many requests."""
@@ -119,7 +117,7 @@ class CallerSlots:
 
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
-    """The slots of one gateway. `sign_ins` has addresses as keys.
+    """The slots of one gateway.
 
     A deployment request first takes one of `uploads`, while its body is received too, and then one of `deployments`: a
     slow client keeps nobody from rendering.
@@ -129,7 +127,6 @@ class RequestLimits:
     streams: CallerSlots
     uploads: CallerSlots
     deployments: CallerSlots
-    sign_ins: CallerSlots
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Self:
@@ -161,12 +158,6 @@ class RequestLimits:
                 per_caller=per_caller(settings, settings.deployments_per_caller, of=settings.deployments_concurrency),
                 what="uploads and deployment requests in progress",
                 hint="send fewer at a time (XAPP_DEPLOYMENTS_PER_CALLER, XAPP_DEPLOYMENTS_CONCURRENCY)",
-            ),
-            sign_ins=CallerSlots(
-                SIGN_INS_MAX,
-                per_caller=SIGN_INS_PER_ADDRESS,
-                what="sign-ins in progress from your address",
-                hint="try again in a second",
             ),
         )
 

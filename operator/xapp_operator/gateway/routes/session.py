@@ -41,6 +41,10 @@ from xapp_operator.gateway.state import get_gateway
 
 router = APIRouter(prefix="/api/session", tags=["Session"], route_class=RequestRoute)
 
+BODY_MAX_BYTES: Final = 16 * 1024
+BODY_SECONDS: Final = 10.0
+"""Time for the body of a sign-in, which anyone can begin to send."""
+
 NO_STORE_HEADERS: Final = {"Cache-Control": "no-store"}
 
 _ANONYMOUS: Final[JsonObject] = {"user": None, "groups": [], "auth": "none", "expiresAt": None}
@@ -72,13 +76,11 @@ async def sign_in(request: Request) -> Response:
     authenticator, has_sessions = gateway.authenticator, gateway.settings.auth != "none"
     is_secure = authenticator.require_session_allowed(request) if has_sessions else False
     query = StrictQuery(request.scope["query_string"]).allow_only(("pretty",))
-    pretty, address = query.boolean("pretty"), authenticator.client_addresses.of(request)
-    with gateway.limits.sign_ins.hold(address):
-        token = _read_token(await read_json_object(request, what="body"))
-        if not has_sessions:
-            return json_response({**_ANONYMOUS, "proof": None}, status=201, pretty=pretty, headers=NO_STORE_HEADERS)
-        client = gateway.kube.with_token(token)
-        identity = await authenticator.identities.identify(client, token, address=address)
+    pretty, address = query.boolean("pretty"), authenticator.client_addresses.key_of(request)
+    token = _read_token(await read_json_object(request, what="body", max_bytes=BODY_MAX_BYTES, seconds=BODY_SECONDS))
+    if not has_sessions:
+        return json_response({**_ANONYMOUS, "proof": None}, status=201, pretty=pretty, headers=NO_STORE_HEADERS)
+    identity = await authenticator.identities.identify(gateway.kube.with_token(token), token, address=address)
     audit_notes(request).user = identity.user
     session = await authenticator.sessions.begin(token, user=identity.user)
     body: JsonObject = {**_identity_json(identity), "expiresAt": _time(session.expires), "proof": session.proof}
