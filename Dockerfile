@@ -25,11 +25,13 @@ COPY operator/xapp_operator operator/xapp_operator
 RUN /opt/build/bin/python -m hatchling build -t wheel -d /dist \
  && pip --python /opt/xapp-operator/bin/python install --no-index --no-deps /dist/*.whl
 
-# The base image without pip, and without setuid and setgid bits.
+# The base image without pip, apt and dpkg, and without setuid and setgid bits. The list of Debian packages
+# (/var/lib/dpkg/status) stays for scanners.
 FROM python AS files
 COPY --from=helm /out/helm /usr/local/bin/helm
 COPY --from=package /opt/xapp-operator /opt/xapp-operator
 RUN rm -rf /usr/local/bin/pip* /usr/local/lib/python3*/ensurepip /usr/local/lib/python3*/site-packages/* \
+ && rm -rf /usr/bin/apt* /usr/bin/dpkg* /usr/sbin/dpkg* /usr/lib/apt /usr/lib/dpkg /usr/lib/*/libapt-* /etc/apt /var/lib/apt \
  && find / -xdev -type f -perm /6000 -exec chmod a-s {} +
 
 # One layer, so that no lower layer contains what was removed.

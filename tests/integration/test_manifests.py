@@ -55,8 +55,8 @@ def test_the_api_server_accepts_a_kustomization(cluster: Cluster, namespace: str
 
 @pytest.mark.parametrize("front", ["tls", "ingress"])
 def test_all_components_can_be_combined(cluster: Cluster, namespace: str, front: str, tmp_path: Path) -> None:
-    other = {"tls": "ingress", "ingress": "tls"}[front]
-    chosen = [name for name in COMPONENTS if name != other]
+    others = {"tls": {"ingress"}, "ingress": {"tls", "client-addresses"}}[front]
+    chosen = [name for name in COMPONENTS if name not in others]
     assert {front, "high-availability"} <= set(chosen)
     base = os.path.relpath(MANIFESTS, tmp_path.resolve())
     content = {
@@ -68,8 +68,10 @@ def test_all_components_can_be_combined(cluster: Cluster, namespace: str, front:
     answer = cluster.kubectl(
         "apply", "--server-side", "--force-conflicts", "--dry-run=server", "-o", "json", "-k", str(tmp_path)
     )
-    deployments = [each for each in json.loads(answer)["items"] if each["kind"] == "Deployment"]
-    assert [each["spec"]["replicas"] for each in deployments] == [2, 2]
+    items = json.loads(answer)["items"]
+    assert [each["spec"]["replicas"] for each in items if each["kind"] == "Deployment"] == [2, 2]
+    policies = [each["spec"].get("externalTrafficPolicy") for each in items if each["kind"] == "Service"]
+    assert policies == [{"tls": "Local", "ingress": None}[front]]
 
 
 @pytest.mark.parametrize("name", SYSTEMS)

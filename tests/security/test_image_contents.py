@@ -117,10 +117,20 @@ def test_the_dockerfile_installs_only_what_a_lock_file_pins() -> None:
         for run in re.findall(r"^RUN ((?:.*\\\n)*.*)", DOCKERFILE, flags=re.MULTILINE)
         for command in run.replace("\\\n", " ").split("&&")
     ]
-    installing = [command for command in commands if re.search(r"\b(pip|uv)\b.* install\b|\bapt", command)]
+    installing = [command for command in commands if not command.startswith("rm ")]
+    installing = [command for command in installing if re.search(r"\b(pip|uv)\b.* install\b|\bapt", command)]
     assert installing
     assert all("--require-hashes" in command or "--no-index" in command for command in installing), installing
     assert "PIP_ONLY_BINARY=:all:" in DOCKERFILE
+
+
+def test_the_dockerfile_removes_what_installs_packages() -> None:
+    files_stage = DOCKERFILE.partition(" AS files\n")[2].partition("\nFROM ")[0]
+    removed = {path for command in re.findall(r"\brm -rf ([^&]*)", files_stage) for path in command.split()}
+    assert removed >= {
+        *("/usr/local/bin/pip*", "/usr/local/lib/python3*/ensurepip", "/usr/local/lib/python3*/site-packages/*"),
+        *("/usr/bin/apt*", "/usr/bin/dpkg*", "/usr/lib/apt", "/usr/lib/dpkg"),
+    }
 
 
 def test_every_file_of_packages_to_install_has_hashes() -> None:
