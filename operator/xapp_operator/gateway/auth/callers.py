@@ -72,6 +72,11 @@ class Caller:
         """Return the name of the user once they are authenticated; before, and for XAPP_AUTH=none, an empty string."""
         return self.identities.user_of(self.token) if self.identities is not None else ""
 
+    @property
+    def is_authenticated(self) -> bool:
+        """Return whether the token has been accepted; always true for XAPP_AUTH=none."""
+        return self.mode == "none" or bool(self.user)
+
     async def identify(self) -> Identity:
         """Return the user of the token.
 
@@ -275,6 +280,7 @@ class Authenticator:
             Unauthenticated: without a bearer token or a session, when the session has ended, or without its proof.
         """
         if self._gateway_caller is not None:
+            audit_notes(connection).caller = self._gateway_caller
             return self._gateway_caller
         token = self._header_token(connection, basic=basic)
         session = self._require_session(connection) if token is None else None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final, Protocol
@@ -39,6 +40,10 @@ class AuditedCaller(Protocol):
     def user(self) -> str:
         """Return the name of the user, or an empty string."""
 
+    @property
+    def is_authenticated(self) -> bool:
+        """Return whether the cluster knows the caller, or callers need not authenticate."""
+
 
 @dataclass(slots=True)
 class RequestNotes:
@@ -61,6 +66,12 @@ def audit_notes(connection: HTTPConnection) -> RequestNotes:
     """Return the notes of a request, to add to them."""
     notes = connection.scope.get(_NOTES)
     return notes if isinstance(notes, RequestNotes) else begin_notes(connection.scope)
+
+
+def has_authenticated_caller(scope: Mapping[str, object]) -> bool:
+    """Return whether the caller of a request has been authenticated so far."""
+    notes = scope.get(_NOTES)
+    return isinstance(notes, RequestNotes) and notes.caller is not None and notes.caller.is_authenticated
 
 
 class RequestRecord:

@@ -1,8 +1,9 @@
 """How many connections may be open, in all and from one address, and how much memory their unfinished heads may take.
 
-When a limit is reached, the connection that has waited longest for a request is closed in favour of the new one: an
-idle one, or one whose head is not complete. So a client that opens connections and sends nothing displaces its own, and
-a client that sends its request at once gets an answer. A new connection is refused only if all others are being served.
+When a limit is reached, the connection that has waited longest for its client is closed in favour of the new one: an
+idle one, one whose head is not complete, or one whose unauthenticated client does not read the response. So a client
+that opens connections and neither sends nor reads displaces its own, and a client that sends its request at once gets
+an answer. A new connection is refused only if all others are being served.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ _log = get_logger(__name__)
 @dataclass(slots=True, eq=False)
 class _Connection:
     client: str
-    transport: asyncio.BaseTransport
+    transport: asyncio.WriteTransport
     head_bytes: int = 0
 
 
 @dataclass(slots=True)
 class _Client:
-    """The connections of one address; those that wait for a request are in the order in which they began to wait."""
+    """The connections of one address; those that wait for their client are in the order in which they began to wait."""
 
     open: int = 0
     waiting: dict[_Connection, None] = field(default_factory=dict)
@@ -66,7 +67,7 @@ class ConnectionLimits:
         self._per_address = per_address
         self._shared_networks = shared_networks
         self._on_closed = on_closed
-        self._connections: dict[asyncio.BaseTransport, _Connection] = {}
+        self._connections: dict[asyncio.WriteTransport, _Connection] = {}
         self._clients: dict[str, _Client] = {}
         self._waiting: dict[_Connection, None] = {}
         self._unfinished_heads: dict[_Connection, None] = {}  # in the order of their first bytes
@@ -81,7 +82,7 @@ class ConnectionLimits:
         """Return the size of all unfinished heads."""
         return self._head_bytes
 
-    def admit(self, transport: asyncio.BaseTransport, address: str) -> bool:
+    def admit(self, transport: asyncio.WriteTransport, address: str) -> bool:
         """Count a new connection, which waits for a request; return whether it may stay open."""
         key = self._client_key(address)
         client = self._clients.setdefault(key, _Client())
@@ -103,7 +104,7 @@ class ConnectionLimits:
         self._waiting[connection] = client.waiting[connection] = None
         return True
 
-    def remove(self, transport: asyncio.BaseTransport) -> None:
+    def remove(self, transport: asyncio.WriteTransport) -> None:
         """Forget a connection that is closed."""
         connection = self._connections.pop(transport, None)
         if connection is None:
@@ -112,17 +113,17 @@ class ConnectionLimits:
         self._clients[connection.client].open -= 1
         self._forget_if_unused(connection.client)
 
-    def set_busy(self, transport: asyncio.BaseTransport) -> None:
-        """Note that the head of a request is complete."""
+    def set_busy(self, transport: asyncio.WriteTransport) -> None:
+        """Note that a request is being served."""
         if (connection := self._connections.get(transport)) is not None:
             self._stop_waiting(connection)
 
-    def set_waiting(self, transport: asyncio.BaseTransport) -> None:
-        """Note that a response is complete."""
+    def set_waiting(self, transport: asyncio.WriteTransport) -> None:
+        """Note that the connection waits for its client: to send a request, or to read a response."""
         if (connection := self._connections.get(transport)) is not None:
             self._waiting[connection] = self._clients[connection.client].waiting[connection] = None
 
-    def set_head_bytes(self, transport: asyncio.BaseTransport, count: int) -> None:
+    def set_head_bytes(self, transport: asyncio.WriteTransport, count: int) -> None:
         """Note how many bytes of an unfinished head a connection has sent; it may be closed for that."""
         connection = self._connections.get(transport)
         if connection is None or connection.head_bytes == count:
@@ -146,7 +147,10 @@ class ConnectionLimits:
             return False
         self._on_closed(reason)
         self.remove(connection.transport)
-        connection.transport.close()
+        if connection.transport.get_write_buffer_size():  # `close` would wait until the client has read it
+            connection.transport.abort()
+        else:
+            connection.transport.close()
         return True
 
     def _stop_waiting(self, connection: _Connection) -> None:

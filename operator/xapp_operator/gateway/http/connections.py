@@ -21,6 +21,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.exceptions import InvalidMessage
 
+from xapp_operator.gateway.http.audit import has_authenticated_caller
 from xapp_operator.gateway.http.connection_limits import ConnectionLimits
 from xapp_operator.gateway.http.problems import PROBLEM_HEADERS, PROBLEM_MEDIA_TYPE
 
@@ -37,7 +38,10 @@ PIPELINED_REQUESTS_MAX: Final = 16
 """Requests of one connection that wait for the response to an earlier one."""
 
 WRITE_SECONDS: Final = 300.0
-"""A client that accepts nothing for this long counts as disconnected."""
+"""An authenticated caller that accepts nothing for this long counts as disconnected."""
+
+UNAUTHENTICATED_WRITE_SECONDS: Final = 15.0
+"""The same for any other client."""
 
 READ_BYTES: Final = 4 * 1024
 """Bytes that are parsed before the limits are checked again; a chunk extension can exceed its limit by as much."""
@@ -148,6 +152,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._cancel_head_timer()
         self._cancel_write_timer()
         self._limits.remove(self.transport)
+        self._disconnect_requests()  # before the base class lets the running one write again
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -214,7 +219,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._in_body = True
         self._cancel_head_timer()
         super().on_headers_complete()
-        self._limits.set_busy(self.transport)
+        self._update_limits()
 
     def on_body(self, body: bytes) -> None:
         self._head_bytes = 0
@@ -231,8 +236,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if self._is_idle():
-            self._limits.set_waiting(self.transport)
+        self._update_limits()
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
         self._running_cycle = cycle
@@ -241,13 +245,14 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     def pause_writing(self) -> None:
         """Note that the client does not read."""
         super().pause_writing()
-        self._cancel_write_timer()
-        self._write_timer = self.loop.call_later(WRITE_SECONDS, partial(self._close, abort=True))
+        self._start_write_timer()
+        self._update_limits()
 
     def resume_writing(self) -> None:
         """Note that the client reads again."""
         super().resume_writing()
         self._cancel_write_timer()
+        self._update_limits()
 
     @property
     def _address(self) -> str:
@@ -286,13 +291,41 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         return self._is_idle() or (is_current and not self.cycle.response_started)
 
     def _close(self, *, abort: bool = False) -> None:
-        if self._running_cycle is not None:
-            self._running_cycle.disconnected = True  # or it would write to the closed transport
-            self._running_cycle.message_event.set()
+        self._disconnect_requests()
         if abort:
             self.transport.abort()
         else:
             self.transport.close()
+            self._limits.set_waiting(self.transport)  # it stays open as long as the client does not read
+
+    def _disconnect_requests(self) -> None:
+        """End the running request and forget those behind it; they would write to the closed transport."""
+        self.pipeline.clear()
+        if self._running_cycle is not None:
+            self._running_cycle.disconnected = True
+            self._running_cycle.message_event.set()
+
+    def _update_limits(self) -> None:
+        """Note whether a newer connection may displace this one: it waits for a request, or a stranger to read."""
+        if self.transport.is_closing() or self._is_idle() or (self.flow.write_paused and not self._is_authenticated()):
+            self._limits.set_waiting(self.transport)
+        else:
+            self._limits.set_busy(self.transport)
+
+    def _is_authenticated(self) -> bool:
+        return self._running_cycle is not None and has_authenticated_caller(self._running_cycle.scope)
+
+    def _start_write_timer(self) -> None:
+        self._cancel_write_timer()
+        seconds = WRITE_SECONDS if self._is_authenticated() else UNAUTHENTICATED_WRITE_SECONDS
+        unsent = self.transport.get_write_buffer_size()
+        self._write_timer = self.loop.call_later(seconds, partial(self._on_write_timeout, unsent))
+
+    def _on_write_timeout(self, unsent: int) -> None:
+        if self.transport.get_write_buffer_size() < unsent:  # a slow client reads
+            self._start_write_timer()
+        else:
+            self._close(abort=True)
 
     def _start_head_timer(self) -> None:
         if self._head_timer is None:
