@@ -116,8 +116,19 @@ def test_a_dry_run_describes_the_chart_and_stores_nothing(client: GatewayClient)
 
 def test_a_dry_run_says_what_default_values_lack(client: GatewayClient) -> None:
     archive = chart_archive({"templates/a.yaml": '{{ required "set the host" .Values.host }}'})
-    assert "set the host" in upload(client, archive, dryRun="true").json()["warnings"][0]
+    for at in ("", client.namespace):
+        assert "set the host" in upload(client, archive, at=at, dryRun="true").json()["warnings"][0]
     assert upload(client, archive).status_code == 201
+
+
+@pytest.mark.parametrize("at", ["", "own"])
+def test_templates_that_cannot_be_parsed_are_refused_with_and_without_a_namespace(
+    client: GatewayClient, at: str
+) -> None:
+    archive = chart_archive({"templates/a.yaml": "{{ if }}"})
+    refused = upload(client, archive, at=at and client.namespace, dryRun="true")
+    assert refused.status_code == 422, refused.text
+    assert [each["field"] for each in refused.json()["errors"]] == ["file"]
 
 
 def test_an_archive_of_exactly_1_mib_is_stored_and_deployed(client: GatewayClient) -> None:

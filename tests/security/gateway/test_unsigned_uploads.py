@@ -128,6 +128,31 @@ def test_what_is_no_provenance_file_is_refused(client: GatewayClient, content: b
     assert [each["field"] for each in answer.json()["errors"]] == ["provenance"]
 
 
+def test_a_provenance_file_of_another_chart_is_refused_without_keys_too(client: GatewayClient, gpg: GnuPG) -> None:
+    foreign = gpg.provenance(ARCHIVE + b"\0", key="stranger")
+    parts: dict[str, Any] = {"file": ("chart.tgz", ARCHIVE), "provenance": ("hello.prov", foreign)}
+    answers = [
+        send(client, foreign),
+        client.http.post("/api/charts", files=parts, params={"dryRun": "true"}),
+        client.http.post("/api/charts", files=parts | {"namespace": (None, client.namespace)}),
+    ]
+    for answer in answers:
+        assert answer.status_code == 422, answer.text
+        assert [each["field"] for each in answer.json()["errors"]] == ["provenance"]
+    assert archives(client) == []
+
+
+def test_a_dry_run_says_whether_the_signature_was_checked(
+    client: GatewayClient, strict: GatewayClient, gpg: GnuPG
+) -> None:
+    signed = gpg.provenance(ARCHIVE, key="author")
+    parts: dict[str, Any] = {"file": ("chart.tgz", ARCHIVE), "provenance": ("hello.prov", signed)}
+    for one, count in ((client, 1), (strict, 0)):
+        answer = one.http.post("/api/charts", files=parts, params={"dryRun": "true"})
+        assert answer.status_code == 200, answer.text
+        assert sum("was not checked" in each for each in answer.json()["warnings"]) == count
+
+
 def test_a_provenance_file_without_a_chart_is_refused(client: GatewayClient, gpg: GnuPG) -> None:
     client.deploy(ARCHIVE)
     parts = multipart_files(client.deployment_form())

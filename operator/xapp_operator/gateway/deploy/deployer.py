@@ -60,6 +60,7 @@ from xapp_operator.gateway.deploy.submission import (
     PROVENANCE_PART,
     Submission,
     invalid_file_part,
+    require_provenance_of,
     with_field_error,
 )
 from xapp_operator.kube.created_objects import delete_created
@@ -255,6 +256,7 @@ class Deployer:
                 namespace=desired.namespace,
                 provenance=None if provenance is None else provenance.encode(),
             )
+            require_provenance_of(desired.chart)
             return desired.chart
         if spec.method == METHOD_REMOTE:
             return await self._fetch_remote_chart(caller, desired.form, spec)

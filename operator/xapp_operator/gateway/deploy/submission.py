@@ -18,7 +18,15 @@ from xapp_operator.config import Settings
 from xapp_operator.domain.control_characters import is_plain_text, require_plain_values
 from xapp_operator.domain.redaction import unmask
 from xapp_operator.domain.yaml_values import load_values
-from xapp_operator.errors import ChartInvalid, FieldError, FormInvalid, MalformedRequest, ValuesInvalid, XAppError
+from xapp_operator.errors import (
+    ChartInvalid,
+    FieldError,
+    FormInvalid,
+    MalformedRequest,
+    SignatureInvalid,
+    ValuesInvalid,
+    XAppError,
+)
 from xapp_operator.gateway.charts.uploads import UploadedChart
 from xapp_operator.gateway.deploy.forms import FORM_PART, Form, validate_form
 from xapp_operator.gateway.http.bodies import decode_json_object
@@ -133,6 +141,19 @@ def read_provenance(parts: ReceivedParts) -> str | None:
         message = "is not a provenance file: send the .prov file that 'helm package --sign' has written"
         raise FormInvalid.for_field(PROVENANCE_PART, message, subject=f"the part {PROVENANCE_PART}")
     return found
+
+
+def require_provenance_of(chart: UploadedChart) -> None:
+    """Refuse a provenance file that does not name the archive; call it after the check of the signature.
+
+    Raises:
+        SignatureInvalid: when it does not have the sha256 of the archive.
+    """
+    if chart.provenance is not None and f"sha256:{chart.info.digest}" not in chart.provenance:
+        raise SignatureInvalid(
+            f"the provenance file does not name this chart archive (sha256:{chart.info.digest}): send the .prov file "
+            "that 'helm package --sign' has written beside it"
+        )
 
 
 def require_chart_file(submission: Submission) -> None:

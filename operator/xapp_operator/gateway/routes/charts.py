@@ -29,6 +29,7 @@ from xapp_operator.gateway.deploy.submission import (
     invalid_file_part,
     read_chart_file,
     read_provenance,
+    require_provenance_of,
     with_field_error,
 )
 from xapp_operator.gateway.http import pagination
@@ -61,6 +62,11 @@ NAMESPACE_PART_MAX: Final = 1024
 ARCHIVE_PATH_PARAMETERS: Final = (
     document_parameter("namespace", "Namespace of the ChartArchive.", location="path"),
     document_parameter("name", "Name of the ChartArchive.", location="path"),
+)
+PLACEHOLDER_NAMESPACE: Final = "default"
+"""What a dry run without a namespace renders a chart with, as helm template does."""
+UNCHECKED_PROVENANCE_WARNING: Final = (
+    "the signature of the provenance file was not checked, because this cluster has no keys (XAPP_REQUIRE_SIGNATURES)"
 )
 _REQUEST_BODY: Final[dict[str, Any]] = {
     "required": True,
@@ -179,7 +185,7 @@ async def upload_chart(request: Request) -> Response:
         chart = await read_chart_file(parts.files[FILE_PART], settings=settings, threads=threads)
         audit_notes(request).name = chart.archive_name
         chart = replace(chart, provenance=read_provenance(parts))
-        warnings = await _check(gateway, chart, namespace=namespace) if namespace is not None else ()
+        warnings = await _check(gateway, chart, namespace=namespace or PLACEHOLDER_NAMESPACE)
         if namespace is None or dry_run:
             limits = ArchiveLimits.from_settings(settings)
             return json_response(
@@ -295,7 +301,11 @@ async def _check(gateway: Gateway, chart: UploadedChart, *, namespace: str) -> t
     provenance = None if chart.provenance is None else chart.provenance.encode()
     try:
         await gateway.signatures.check_uploaded(chart, namespace=namespace, provenance=provenance)
-        return await gateway.renderer.check(chart.path, chart.info, namespace=namespace)
+        require_provenance_of(chart)
+        warnings = await gateway.renderer.check(chart.path, chart.info, namespace=namespace)
     except ChartInvalid as error:
         part = PROVENANCE_PART if isinstance(error, SignatureInvalid) else FILE_PART
         raise with_field_error(error, part) from None
+    if provenance is None or gateway.settings.require_signatures:
+        return warnings
+    return (*warnings, UNCHECKED_PROVENANCE_WARNING)
