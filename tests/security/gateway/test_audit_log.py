@@ -110,6 +110,7 @@ def test_streams_and_websockets_have_a_line_at_their_start_and_end(api: StandInA
     with serve_xapp() as xapp, proxy_to_service(xapp, tmp_path, kubernetes=api.port, audit_log=str(log)) as proxied:
         with proxied.gateway.client(headers=headers) as http, http.stream("GET", "/api/stream"):
             assert [(each["stage"], each["user"]) for each in lines(log, 1)] == [("ResponseStarted", "jane")]
+        lines(log, 2)  # the stream ends a moment after its client has left
         with proxied.open_websocket("/ws", additional_headers=headers) as websocket:
             websocket.send(SECRET)
             websocket.recv()
