@@ -38,6 +38,15 @@ class FairSlots:
     def held_by(self, key: str) -> int:
         return self._held[key]
 
+    def at_limit(self, key: str) -> bool:
+        """Return whether `key` has all the slots that one key can have."""
+        return self._held[key] >= self._per_key
+
+    def is_free(self, key: str) -> bool:
+        """Return whether `key` would get a slot now."""
+        capacity = self._capacity - (self._reserved if self._held[key] else 0)
+        return self.in_use < capacity and not self.at_limit(key)
+
     @asynccontextmanager
     async def slot(self, key: str) -> AsyncIterator[None]:
         """Wait for a slot and hold it inside the block."""
@@ -54,7 +63,7 @@ class FairSlots:
         Raises:
             NoFreeSlot: when none is free for `key` now.
         """
-        if not self._is_free(key):
+        if not self.is_free(key):
             raise NoFreeSlot
         self._held[key] += 1
         try:
@@ -64,7 +73,7 @@ class FairSlots:
 
     async def acquire(self, key: str) -> None:
         """Wait for a slot; call `release` afterwards."""
-        if self._is_free(key) and key not in self._waiting:
+        if self.is_free(key) and key not in self._waiting:
             self._held[key] += 1
             return
         granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -85,12 +94,8 @@ class FairSlots:
             del self._held[key]
         self._grant()
 
-    def _is_free(self, key: str) -> bool:
-        held = self._held[key]
-        return self.in_use < self._capacity - (self._reserved if held else 0) and held < self._per_key
-
     def _grant(self) -> None:
-        while candidates := [key for key in self._waiting if self._is_free(key)]:
+        while candidates := [key for key in self._waiting if self.is_free(key)]:
             key = min(candidates, key=self._held.__getitem__)  # min() keeps the first of equals
             waiters = self._waiting.pop(key)
             granted = waiters.popleft()

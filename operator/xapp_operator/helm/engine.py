@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
-from typing import Final, Literal, TypeAlias, cast
+from typing import Final, Literal, cast
 
 import orjson
 
@@ -39,11 +39,9 @@ from xapp_operator.helm.requests import (
     VerifyRequest,
 )
 from xapp_operator.helm.runner import OUTPUT_MAX_BYTES, HelmCall, HelmRunner, find_helm
+from xapp_operator.helm.slots import HelmSlot
 from xapp_operator.helm.stderr import error_text, parse_warnings, presentable_message
 from xapp_operator.helm.workspace import Workspace, reap_orphans
-
-OnStart: TypeAlias = Callable[[], None] | None
-"""Called when helm has a place and starts: the caller then only waits."""
 
 TEMPLATE_CPU_SECONDS: Final = 20
 TIMEOUT_MARGIN_SECONDS: Final = 5.0  # after helm's own timeout, whose message names the hook
@@ -124,23 +122,31 @@ class HelmEngine:
             raise HelmError(f"helm 4 is needed, this is {found or 'something else'}: set XAPP_HELM", permanent=True)
         return found
 
-    async def install(self, request: ReleaseRequest, *, on_start: OnStart = None) -> ReleaseResult:
+    def slot(self, namespace: str, *, urgent: bool = False) -> AbstractAsyncContextManager[HelmSlot]:
+        """Wait for a place of the namespace, in which one call can run, and hold it until that call or the block ends.
+
+        If none is free, a helm that only waits is ended: of a namespace that holds more; for an `urgent` call, also of
+        this one.
+        """
+        return self._runner.slot(namespace, urgent=urgent)
+
+    async def install(self, request: ReleaseRequest, *, slot: HelmSlot | None = None) -> ReleaseResult:
         """Install a release.
 
         Raises:
             XAppError: see `error_from_stderr`; HelmTimeout when it did not end in time.
         """
-        return await self._install_or_upgrade(arguments.install(request), request, on_start=on_start)
+        return await self._install_or_upgrade(arguments.install(request), request, slot=slot)
 
-    async def upgrade(self, request: ReleaseRequest, *, on_start: OnStart = None) -> ReleaseResult:
+    async def upgrade(self, request: ReleaseRequest, *, slot: HelmSlot | None = None) -> ReleaseResult:
         """Upgrade a release; values of older revisions do not stay in force.
 
         Raises:
             XAppError: as `install`.
         """
-        return await self._install_or_upgrade(arguments.upgrade(request), request, on_start=on_start)
+        return await self._install_or_upgrade(arguments.upgrade(request), request, slot=slot)
 
-    async def rollback(self, request: RollbackRequest, *, on_start: OnStart = None) -> ReleaseResult:
+    async def rollback(self, request: RollbackRequest, *, slot: HelmSlot | None = None) -> ReleaseResult:
         """Create a new revision from an old one, with the labels of the old one.
 
         When it is interrupted or a hook fails, helm leaves the release pending-rollback.
@@ -148,10 +154,10 @@ class HelmEngine:
         Raises:
             XAppError: as `install`.
         """
-        await self._run_checked(_release_call(arguments.rollback(request), request), on_start=on_start)
+        await self._run_checked(_release_call(arguments.rollback(request), request), slot=slot)
         return await self._get_release(request)
 
-    async def uninstall(self, request: UninstallRequest, *, on_start: OnStart = None) -> tuple[str, ...]:
+    async def uninstall(self, request: UninstallRequest, *, slot: HelmSlot | None = None) -> tuple[str, ...]:
         """Remove a release with its history; a release that does not exist is not an error.
 
         Returns when the deletes are accepted, with the objects (`Kind/name`) that helm left because it could not read
@@ -161,7 +167,7 @@ class HelmEngine:
             XAppError: as `install`.
         """
         call = _release_call(arguments.uninstall(request), request)
-        outcome = await self._runner.run(call, on_start=on_start)
+        outcome = await self._runner.run(call, slot=slot)
         if outcome.exit_code > 0 and is_release_not_found(outcome.stderr):
             return ()
         await self._raise_on_failure(call, outcome)
@@ -223,9 +229,9 @@ class HelmEngine:
         return VerifiedArchive(fingerprint=found["fingerprint"], digest=found["digest"])
 
     async def _install_or_upgrade(
-        self, command: tuple[str, ...], request: ReleaseRequest, *, on_start: OnStart
+        self, command: tuple[str, ...], request: ReleaseRequest, *, slot: HelmSlot | None
     ) -> ReleaseResult:
-        outcome = await self._run_checked(_release_call(command, request), on_start=on_start)
+        outcome = await self._run_checked(_release_call(command, request), slot=slot)
         if outcome.stdout_truncated:
             # The output contains the whole chart and is too long. The release itself is fine, so it is read in parts.
             return await self._get_release(request)
@@ -246,8 +252,8 @@ class HelmEngine:
             last_deployed=text(metadata, "deployedAt"),
         )
 
-    async def _run_checked(self, call: HelmCall, *, on_start: OnStart = None) -> ProcessResult:
-        outcome = await self._runner.run(call, on_start=on_start)
+    async def _run_checked(self, call: HelmCall, *, slot: HelmSlot | None = None) -> ProcessResult:
+        outcome = await self._runner.run(call, slot=slot)
         await self._raise_on_failure(call, outcome)
         return outcome
 

@@ -11,7 +11,8 @@ import os
 import re
 import shutil
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -24,7 +25,7 @@ from xapp_operator.errors import ChartInvalid, HelmError, HelmTimeout
 from xapp_operator.helm.arguments import environment
 from xapp_operator.helm.error_rules import error_from_stderr
 from xapp_operator.helm.limits import WAITING_MEMORY, HelmLimits
-from xapp_operator.helm.slots import HelmSlots
+from xapp_operator.helm.slots import HelmSlot, HelmSlots
 from xapp_operator.helm.workspace import Workspace
 from xapp_operator.telemetry.logs import get_logger
 from xapp_operator.telemetry.metrics import METRICS
@@ -96,28 +97,43 @@ class HelmRunner:
         self._sandbox = sandbox
         self._kubeconfig = _resolve_kubeconfig(kubeconfig, server, workspace.folder)
 
-    async def run(self, call: HelmCall, *, on_start: Callable[[], None] | None = None) -> ProcessResult:
-        """Run helm and return its result, also when it failed; `on_start` is called when helm has a place and starts.
+    def slot(self, namespace: str, *, urgent: bool) -> AbstractAsyncContextManager[HelmSlot]:
+        """Wait for the place of one call; see `HelmSlots.slot`."""
+        return self._slots.slot(namespace, urgent=urgent)
+
+    async def run(self, call: HelmCall, *, slot: HelmSlot | None = None) -> ProcessResult:
+        """Run helm and return its result, also when it failed.
+
+        It runs in the place `slot`, which is returned when helm has ended. Without one, the call waits for a place.
 
         Raises:
-            HelmError: if the call needs a cluster and none is configured, or helm needed too much memory to wait.
+            HelmError: if the call needs a cluster and none is configured, if helm needed too much memory to wait, or if
+                it was ended because another namespace needed its place.
         """
         if call.needs_cluster and self._kubeconfig is None:
             raise HelmError(
                 "no cluster is configured: set KUBECONFIG, or run in a pod with a service account", permanent=True
             )
-        async with self._slots.slot(call.namespace) as slot:
-            if on_start is not None:
-                on_start()
+        async with AsyncExitStack() as stack:
+            if slot is None:
+                slot = await stack.enter_async_context(self._slots.slot(call.namespace, urgent=True))
+            stack.push_async_callback(slot.close)
             with self._workspace.call_folder() as folder:
                 await asyncio.to_thread(_write_files, folder, call.files)
                 outcome = await run_process(
-                    self._command(call, folder), limits=self._process_limits(call), on_start=slot.watch
+                    self._command(call, folder),
+                    limits=self._process_limits(call),
+                    on_start=slot.watch if call.needs_cluster else None,  # a rendering ends by itself
                 )
             if slot.memory_exceeded:
                 raise HelmError(
                     f"helm {call.command} needed more than the {WAITING_MEMORY // MIB} MiB of memory that it may use "
                     "while it waits for a hook and the namespace has no free place for a running helm: try again later"
+                )
+            if slot.place_taken and outcome.exit_code != 0:
+                raise HelmError(
+                    f"helm {call.command} was ended while it waited for a hook, because its place was needed for "
+                    "another xApp; it is tried again. Make the hook shorter, or raise XAPP_HELM_WAITING"
                 )
         ended = "timeout" if outcome.timed_out else "ok" if outcome.exit_code == 0 else "failed"
         METRICS.record_helm(command=call.command, outcome=ended, seconds=outcome.duration_seconds)

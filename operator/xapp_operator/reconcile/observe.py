@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from xapp_operator.api.json import obj, text
-from xapp_operator.api.models import HealthStatus, ReleaseStatus, RevisionStatus, XApp
+from xapp_operator.api.models import METHOD_REMOTE, HealthStatus, ReleaseStatus, RevisionStatus, XApp
 from xapp_operator.api.names import HELM_HOOK
 from xapp_operator.domain.plan_input import (
     DEPLOYED,
@@ -177,6 +177,7 @@ class Observer:
                 xapp.key,
                 lambda: self._context.inputs.resolve_digests(xapp, revalidate=bool(unhandled)),
                 version=(xapp.metadata.uid, xapp.metadata.generation),
+                downloads=xapp.spec.method == METHOD_REMOTE,
             )
         except RepositoryNotSaved:
             return _DesiredState(repository_missing=True)

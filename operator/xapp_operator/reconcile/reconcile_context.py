@@ -80,15 +80,17 @@ class ReconcileRequest:
     draft: StatusDraft
 
     def drop_values(self) -> None:
-        """Drop the values from memory, which helm has got."""
+        """Drop the values from memory, which are not needed while helm waits or runs."""
         self.raw = {**self.raw, "spec": {key: value for key, value in obj(self.raw, "spec").items() if key != "values"}}
         self.xapp = self.xapp.model_copy(update={"spec": self.xapp.spec.model_copy(update={"values": None})})
 
-    def restore(self, cached: CachedXApp | None) -> None:
-        """Take over the cached XApp, unless it is another one or has another generation now."""
+    def restore(self, cached: CachedXApp | None) -> bool:
+        """Take over the cached XApp and return True, unless it is another one or has another generation now."""
         metadata = self.xapp.metadata
         if cached is not None and (cached.uid, cached.generation) == (metadata.uid, metadata.generation):
             self.raw, self.xapp = cached.parse()
+            return True
+        return False
 
     @property
     def key(self) -> NamespacedName:

@@ -107,7 +107,7 @@ class Reconciler:
         context.label_backoff.forget(key)
         context.monitor.forget_inventory(key)
         context.inputs.forget(key)
-        context.resolver.cancel(key)
+        context.resolver.forget(key)
         context.queue.cancel_delayed(key)
 
     def forget_removed(self, uid: str) -> None:

@@ -102,7 +102,7 @@ class Workers:
     async def pausing(self, key: NamespacedName) -> AsyncIterator[Callable[[], None]]:
         """Yield a function that lets others work while the job of `key` only waits, until the block ends.
 
-        What the job waits for must bound the number of those that wait.
+        Any number of jobs can wait, so each must hold little memory until it has what it waits for.
         """
         try:
             yield lambda: self._pause(key)

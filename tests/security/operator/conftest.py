@@ -19,13 +19,21 @@ __all__ = ["cluster", "xapps"]
 
 HELM_MEMORY = 256 * 1024 * 1024
 """Less than the default: other tests run on the same machine."""
+HELM_CONCURRENCY = 6
+HELM_WAITING = 16
+"""As in manifests/base/operator-deployment.yaml."""
 
 
 @pytest.fixture(scope="package")
 def operator(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatorProcess]:
     prepare_cluster(cluster, ROOT)
     with PortReservation(1) as reservation:
-        settings = {"XAPP_HELM_MEMORY": str(HELM_MEMORY), "XAPP_PROBE_PORT": str(reservation.ports[0])}
+        settings = {
+            "XAPP_HELM_MEMORY": str(HELM_MEMORY),
+            "XAPP_HELM_CONCURRENCY": str(HELM_CONCURRENCY),
+            "XAPP_HELM_WAITING": str(HELM_WAITING),
+            "XAPP_PROBE_PORT": str(reservation.ports[0]),
+        }
         process = OperatorProcess(cluster, tmp_path_factory.mktemp("operator"), settings)
         process.start()
         yield process

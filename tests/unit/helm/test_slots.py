@@ -15,7 +15,7 @@ from tests.support.eventually import eventually
 from xapp_operator.config import MIB
 from xapp_operator.helm import slots
 from xapp_operator.helm.limits import WAITING_MEMORY, HelmLimits
-from xapp_operator.helm.slots import HelmSlots, ProcessUsage, process_usage
+from xapp_operator.helm.slots import HelmSlot, HelmSlots, ProcessUsage, process_usage
 
 WAITING = "import sys; print('ready', flush=True); sys.stdin.read()"
 
@@ -138,3 +138,110 @@ def test_the_usage_of_a_process_that_has_ended_is_unknown(programs: list[subproc
     programs[0].wait()
     assert process_usage(pid) is None
     assert not Path(f"/proc/{pid}").exists()
+
+
+async def hold_idle(
+    places: HelmSlots, stack: AsyncExitStack, programs: list[subprocess.Popen[bytes]], *, keys: str
+) -> list[HelmSlot]:
+    """Hold a place of each of `keys` with a process that only waits; it is returned when the process ends."""
+    found = []
+    for key in keys:
+        async with asyncio.timeout(60):
+            slot = await stack.enter_async_context(places.slot(key))
+        slot.watch(start(programs))
+        stack.callback(asyncio.create_task(_close_at_end(slot, programs[-1])).cancel)
+        found.append(slot)
+    return found
+
+
+async def _close_at_end(slot: HelmSlot, process: subprocess.Popen[bytes]) -> None:
+    await eventually(lambda: process.poll() is not None, what="the process to end")
+    await slot.close()
+
+
+@pytest.mark.parametrize("hostile", ["ab", "abcde"])
+async def test_several_namespaces_that_hold_all_places_give_one_to_another(
+    programs: list[subprocess.Popen[bytes]], hostile: str
+) -> None:
+    places = HelmSlots(limits(concurrency=6, waiting=6))
+    async with AsyncExitStack() as stack:
+        held = await hold_idle(places, stack, programs, keys=(hostile * 6)[:12])
+        await eventually(lambda: (places.running, places.waiting) == (6, 6), what="all places to be taken")
+        for count in (1, 2):
+            async with asyncio.timeout(60):
+                await stack.enter_async_context(places.slot("quiet"))
+            ended = [slot.key for slot in held if slot.place_taken]
+            assert len(ended) == count
+        assert set(ended) == {"a", "b"}  # each time the one that held the most
+
+
+async def test_a_namespace_that_holds_as_many_places_as_others_takes_none(
+    programs: list[subprocess.Popen[bytes]],
+) -> None:
+    places = HelmSlots(limits(concurrency=4, waiting=0))
+    async with AsyncExitStack() as stack:
+        held = await hold_idle(places, stack, programs, keys="abab")
+        waiter = asyncio.create_task(places.slot("b").__aenter__())
+        await eventually(lambda: all(slot.held_seconds for slot in held), what="all processes to be idle")
+        for key in ("quiet", "other"):  # each needs a place, which is found: the loop has looked at "b" too
+            async with asyncio.timeout(60):
+                await stack.enter_async_context(places.slot(key))
+        assert not waiter.done()
+        assert [slot.ended_for for slot in held].count("b") == 0
+        waiter.cancel()
+        await asyncio.gather(waiter, return_exceptions=True)
+
+
+async def test_an_urgent_call_takes_a_place_of_its_own_namespace(programs: list[subprocess.Popen[bytes]]) -> None:
+    places = HelmSlots(limits(concurrency=3, waiting=0))
+    async with AsyncExitStack() as stack:
+        held = await hold_idle(places, stack, programs, keys="n")
+        async with asyncio.timeout(60), places.slot("n", urgent=True):
+            assert held[0].ended_for == "n"
+
+
+async def test_the_only_place_of_a_namespace_is_kept_for_a_while(
+    programs: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = HelmSlots(limits(concurrency=1, waiting=0))
+    async with AsyncExitStack() as stack:
+        (held,) = await hold_idle(places, stack, programs, keys="o")
+        waiter = asyncio.create_task(places.slot("two").__aenter__())
+        await eventually(lambda: (held.held_seconds or 0.0) > 1.0, what="the process to be idle for a while")
+        assert not held.place_taken
+        monkeypatch.setattr(slots, "LAST_PLACE_SECONDS", 0.5)
+        async with asyncio.timeout(60):
+            await (await waiter).close()
+
+
+async def test_a_process_that_works_is_ended_only_after_a_while(
+    programs: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    polls = 0
+
+    def usage(_: int) -> ProcessUsage:
+        nonlocal polls
+        polls += 1
+        return ProcessUsage(polls * 1.0, 0)
+
+    places = HelmSlots(limits(concurrency=4, waiting=4), usage=usage)
+    async with AsyncExitStack() as stack:
+        held = await hold_idle(places, stack, programs, keys="abab")
+        waiter = asyncio.create_task(places.slot("c").__aenter__())
+        await eventually(lambda: polls > 60, what="many looks at the processes")
+        assert not any(slot.place_taken for slot in held)
+        monkeypatch.setattr(slots, "BUSY_SECONDS", 0.2)
+        async with asyncio.timeout(60):
+            await (await waiter).close()
+        assert sum(slot.place_taken for slot in held) == 1
+
+
+async def test_a_caller_that_is_cancelled_while_it_waits_leaves_nothing_behind() -> None:
+    places = HelmSlots(limits(concurrency=1))
+    async with places.slot("a"):
+        waiter = asyncio.create_task(places.slot("b").__aenter__())
+        await asyncio.sleep(0)
+        waiter.cancel()
+        await asyncio.gather(waiter, return_exceptions=True)
+    async with asyncio.timeout(60), places.slot("c"):
+        assert places.running == 1

@@ -134,7 +134,7 @@ async def test_stop_cancels_the_operation() -> None:
 
 
 async def test_operations_of_one_namespace_leave_places_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(xapp_tasks, "OPERATIONS_MAX", 4)
+    monkeypatch.setattr(xapp_tasks, "OPERATIONS_MAX", 8)
     lookup = SlowLookup()
     resolver: DeferredResolver[str] = DeferredResolver(seconds=0.01, on_done=lookup.done.put_nowait)
     for number in range(10):
@@ -146,5 +146,69 @@ async def test_operations_of_one_namespace_leave_places_for_others(monkeypatch: 
 
     assert await resolver.resolve(("quiet", "a"), quick, version=1) == "quick"
     lookup.result.set_result("yes")
-    assert {await lookup.done.get() for _ in range(2)} == {("flood", "0"), ("flood", "1")}
-    assert await resolver.resolve(("flood", "9"), quick, version=1) == "quick"
+    told = {await asyncio.wait_for(lookup.done.get(), 60) for _ in range(4)}
+    assert told == {("flood", str(number)) for number in range(4)}  # two have ended, and two have places now
+    assert await resolver.resolve(("flood", "2"), quick, version=1) == "quick"
+
+
+@pytest.mark.parametrize("hostile", [2, 5])
+async def test_several_namespaces_whose_operations_hang_delay_another_by_one_end(
+    monkeypatch: pytest.MonkeyPatch, hostile: int
+) -> None:
+    monkeypatch.setattr(xapp_tasks, "OPERATIONS_MAX", 16)
+    lookup = SlowLookup()
+    resolver = lookup.resolver
+    ends = [asyncio.Event() for _ in range(16)]
+    running = iter(ends)
+
+    async def hang() -> str:
+        await next(running).wait()
+        return "late"
+
+    for number in range(10):
+        for namespace in range(hostile):
+            await resolver.resolve((f"hostile{namespace}", str(number)), hang, version=1)
+
+    async def quick() -> str:
+        return "quick"
+
+    quiet = ("quiet", "a")
+    found = await resolver.resolve(quiet, quick, version=1)
+    if hostile == 5:  # all places are taken: it keeps its turn, and gets the first place that is free
+        assert found is None
+        assert await resolver.resolve(quiet, quick, version=1) is None
+        ends[0].set()
+        told = {await asyncio.wait_for(lookup.done.get(), 60) for _ in range(2)}
+        assert told == {("hostile0", "0"), quiet}
+        found = await resolver.resolve(quiet, quick, version=2)
+    assert found == "quick"
+    await resolver.stop()
+
+
+async def test_operations_that_hang_do_not_delay_those_that_download_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xapp_tasks, "OPERATIONS_MAX", 1)
+    lookup = SlowLookup()
+    assert await lookup.resolve() is None
+
+    async def quick() -> str:
+        return "quick"
+
+    assert await lookup.resolver.resolve(("ns", "upload"), quick, version=1, downloads=False) == "quick"
+    await lookup.resolver.stop()
+
+
+async def test_a_turn_that_nobody_uses_is_given_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xapp_tasks, "OPERATIONS_MAX", 1)
+    monkeypatch.setattr(xapp_tasks, "TURN_SECONDS", 0.05)
+    lookup = SlowLookup()
+    first, second, third = ("a", "a"), ("b", "b"), ("c", "c")
+    resolver = lookup.resolver
+    assert await resolver.resolve(first, lookup.operation, version=1) is None
+    for key in (second, third):
+        assert await resolver.resolve(key, lookup.operation, version=1) is None
+    resolver.forget(first)
+    assert await lookup.done.get() == second
+    assert await asyncio.wait_for(lookup.done.get(), 60) == third  # `second` has not asked again
+    resolver.forget(third)
+    lookup.result.set_result("yes")
+    assert await resolver.resolve(first, lookup.operation, version=2) == "yes"

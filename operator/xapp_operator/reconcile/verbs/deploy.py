@@ -19,10 +19,10 @@ from xapp_operator.api.names import LABEL_ATTEMPT, LABEL_CHART_DIGEST, LABEL_VAL
 from xapp_operator.domain.actions import Install, Upgrade
 from xapp_operator.domain.plan_input import Attempt, AttemptOutcome, Digests
 from xapp_operator.errors import NotFound, XAppError
-from xapp_operator.helm.engine import OnStart
 from xapp_operator.helm.release_index import revisions_to_prune
 from xapp_operator.helm.release_storage import public_description, release_secret_name
 from xapp_operator.helm.requests import ReleaseRequest, ReleaseResult
+from xapp_operator.helm.slots import HelmSlot
 from xapp_operator.kube.resources import SECRETS
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
 from xapp_operator.reconcile.status_rendering import FAILURE_REASONS, SUCCESS_REASONS, describe_release
@@ -39,9 +39,7 @@ async def deploy(
     action: Install | Upgrade, request: ReconcileRequest, context: ReconcilerContext, attempt: Attempt
 ) -> None:
     """Run `helm install` or `helm upgrade` and record how it ended; a failure is recorded, not raised."""
-    attempt, done = await run_step(
-        request, context, attempt, lambda on_start: _run_helm(action, request, context, on_start)
-    )
+    attempt, done = await run_step(request, context, attempt, lambda slot: _run_helm(action, request, context, slot))
     if done is not None:
         digests, result = done
         request.draft = replace(request.draft, release=_release_status(request, digests, result))
@@ -76,17 +74,19 @@ async def run_step(
     request: ReconcileRequest,
     context: ReconcilerContext,
     attempt: Attempt,
-    step: Callable[[OnStart], Coroutine[Any, Any, T]],
+    step: Callable[[HelmSlot], Coroutine[Any, Any, T]],
+    *,
+    urgent: bool = False,
 ) -> tuple[Attempt, T | None]:
     """Run a helm step that can be interrupted; return how `attempt` ended, and the result if it was released.
 
-    A failure becomes an event and part of the attempt. While helm runs, perhaps for hours, the XApp holds no worker and
-    no large values.
+    A failure becomes an event and part of the attempt. While the step waits for a place and while helm runs, perhaps
+    for hours, the XApp holds no worker and no large values. `urgent` is explained at `HelmEngine.slot`.
     """
     key = request.key
     try:
         async with context.workers.pausing(key) as pause:
-            result = await context.running_steps.run(key, step(lambda: _on_start(request, context, pause)))
+            result = await context.running_steps.run(key, _run_in_slot(request, context, pause, step, urgent=urgent))
     except StepInterrupted:
         return replace(attempt, outcome=AttemptOutcome.INTERRUPTED, last_at=time.time()), None
     except XAppError as error:
@@ -96,11 +96,24 @@ async def run_step(
     return replace(attempt, outcome=AttemptOutcome.RELEASED, last_at=time.time()), result
 
 
-def _on_start(request: ReconcileRequest, context: ReconcilerContext, pause: Callable[[], None]) -> None:
+async def _run_in_slot(
+    request: ReconcileRequest,
+    context: ReconcilerContext,
+    pause: Callable[[], None],
+    step: Callable[[HelmSlot], Coroutine[Any, Any, T]],
+    *,
+    urgent: bool,
+) -> T:
+    _drop_large_values(request, context)
+    pause()  # before the wait for a place: those that wait would hold all workers
+    async with context.helm.slot(request.namespace, urgent=urgent) as slot:
+        return await step(slot)
+
+
+def _drop_large_values(request: ReconcileRequest, context: ReconcilerContext) -> None:
     cached = context.xapps.get(request.key)
     if cached is not None and len(cached.data) > LARGE_XAPP_BYTES:
         request.drop_values()
-    pause()
 
 
 def _failed_attempt(
@@ -129,8 +142,10 @@ def release_labels(xapp: str, digests: Digests) -> dict[str, str]:
 
 
 async def _run_helm(
-    action: Install | Upgrade, request: ReconcileRequest, context: ReconcilerContext, on_start: OnStart
+    action: Install | Upgrade, request: ReconcileRequest, context: ReconcilerContext, slot: HelmSlot
 ) -> tuple[Digests, ReleaseResult]:
+    if not request.restore(context.xapps.get(request.key)):
+        raise StepInterrupted  # its values may be dropped, and those of another generation are not meant
     inputs, spec = await context.inputs.load(request.xapp), request.xapp.spec
     if inputs.chart.info.external_refs:
         context.events.record(
@@ -154,8 +169,9 @@ async def _run_helm(
         history_max=spec.max_history,
         secrets=inputs.secrets,
     )
+    _drop_large_values(request, context)
     run = context.helm.install if isinstance(action, Install) else context.helm.upgrade
-    return inputs.digests, await run(helm_request, on_start=on_start)
+    return inputs.digests, await run(helm_request, slot=slot)
 
 
 def _release_status(request: ReconcileRequest, digests: Digests, result: ReleaseResult) -> ReleaseStatus:

@@ -37,9 +37,7 @@ async def rollback(
         timeout=request.xapp.spec.timeout_seconds,
         history_max=request.xapp.spec.max_history,
     )
-    attempt, _ = await run_step(
-        request, context, attempt, lambda on_start: context.helm.rollback(helm_request, on_start=on_start)
-    )
+    attempt, _ = await run_step(request, context, attempt, lambda slot: context.helm.rollback(helm_request, slot=slot))
     handled = action.hold and attempt.outcome is AttemptOutcome.FAILED and attempt.permanent
     if attempt.outcome is AttemptOutcome.RELEASED:
         context.monitor.forget_inventory(request.key)

@@ -16,9 +16,9 @@ from xapp_operator.api.names import HELM_RELEASE_NAME, HELM_RELEASE_NAMESPACE, L
 from xapp_operator.domain.actions import Uninstall
 from xapp_operator.domain.plan_input import Attempt, AttemptOutcome
 from xapp_operator.errors import AccessDenied, KindNotServed, NotFound
-from xapp_operator.helm.engine import OnStart
 from xapp_operator.helm.release_storage import release_secret_name, remove_unserved_kinds
 from xapp_operator.helm.requests import UninstallRequest
+from xapp_operator.helm.slots import HelmSlot
 from xapp_operator.kube.reader import is_namespace_terminating
 from xapp_operator.kube.resources import SECRETS
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
@@ -39,7 +39,8 @@ async def uninstall(action: Uninstall, request: ReconcileRequest, context: Recon
         request,
         context,
         attempt,
-        lambda on_start: _uninstall_served_kinds(request, context, helm_request, on_start),
+        lambda slot: _uninstall_served_kinds(request, context, helm_request, slot),
+        urgent=True,
     )
     if unverified is not None:
         attempt = replace(attempt, outcome=AttemptOutcome.SUCCEEDED)
@@ -100,10 +101,10 @@ async def delete_orphans(request: ReconcileRequest, context: ReconcilerContext) 
 
 
 async def _uninstall_served_kinds(
-    request: ReconcileRequest, context: ReconcilerContext, helm_request: UninstallRequest, on_start: OnStart
+    request: ReconcileRequest, context: ReconcilerContext, helm_request: UninstallRequest, slot: HelmSlot
 ) -> tuple[str, ...]:
     try:
-        return await context.helm.uninstall(helm_request, on_start=on_start)
+        return await context.helm.uninstall(helm_request, slot=slot)
     except KindNotServed:
         # Helm stops at a kind whose definition was deleted, and its objects with it. Remove it from the release record.
         client, name = context.impersonation.client_for(request.xapp), request.xapp.release_name
