@@ -33,7 +33,7 @@ async def test_many_long_challenges_are_refused(sources: ChartSources, server: W
         await sources.resolve(request(server, "missing"))
     for path in ("manifests/0.1.0", "tags/list"):
         server.routes[f"/v2/acme/hello/{path}"] = answer
-    refusal = r"characters of WWW-Authenticate headers"
+    refusal = "does not respond with valid HTTP"  # the bound of the whole head comes first
     with LoopWork() as hostile, pytest.raises(ChartSourceError, match=refusal):
         await sources.resolve(request(server, "hello"))
     assert hostile.longest_seconds < normal.longest_seconds + 0.25
