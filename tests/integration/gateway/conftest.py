@@ -91,7 +91,7 @@ def authenticated_gateway(
     config = json.loads(cluster.kubeconfig.read_text())
     config["users"][0]["user"] = {"token": create_token(api, "xapp-gateway", namespace="xapp-operator-system")}
     (folder / "kubeconfig").write_text(json.dumps(config))
-    changes = {"KUBECONFIG": str(folder / "kubeconfig"), "auth": "kubernetes"}
+    changes = {"KUBECONFIG": str(folder / "kubeconfig"), "auth": "kubernetes", "audit_log": "stderr"}
     with serve_gateway(settings_for(cluster, folder, **changes)) as one:
         yield one
 
