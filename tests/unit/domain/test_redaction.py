@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from xapp_operator.api.json import Json, JsonObject
@@ -216,6 +216,7 @@ def test_texts_are_scrubbed(text: str, secrets: list[str], expected: str) -> Non
 
 @given(st.text(min_size=4, max_size=30), st.text(), st.text())
 def test_a_scrubbed_text_never_contains_the_secret(secret: str, before: str, after: str) -> None:
+    assume(secret not in MASK)  # a secret of the mask's own characters stands in every mask
     for spelled in (secret, json.dumps(secret)[1:-1], base64.b64encode(secret.encode()).decode()):
         assert spelled not in scrub(before + spelled + after, [secret])
 
