@@ -16,11 +16,14 @@ FROM python AS package
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ONLY_BINARY=:all:
 WORKDIR /src
 COPY requirements.lock requirements-build.lock ./
+COPY hack/requirements-node.lock hack/
 RUN python -m venv --without-pip /opt/xapp-operator \
  && pip --python /opt/xapp-operator/bin/python install --require-hashes -r requirements.lock \
  && python -m venv /opt/build \
- && /opt/build/bin/pip install --require-hashes -r requirements-build.lock
+ && /opt/build/bin/pip install --require-hashes -r requirements-build.lock -r hack/requirements-node.lock
 COPY pyproject.toml README.md LICENSE ./
+COPY hack/dashboard hack/node hack/hatch_dashboard.py hack/
+COPY operator/dashboard operator/dashboard
 COPY operator/xapp_operator operator/xapp_operator
 RUN /opt/build/bin/python -m hatchling build -t wheel -d /dist \
  && pip --python /opt/xapp-operator/bin/python install --no-index --no-deps /dist/*.whl

@@ -35,13 +35,15 @@ help: ## List the targets.
 	  /^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
-run: venv ## Run everything on this machine, with two sample xApps (CLUSTER=local|kind|current NODE=simulated|real|auto AUTH=none|kubernetes XAPP_PORT=31315).
+run: venv dashboard ## Run everything on this machine, with two sample xApps (CLUSTER=local|kind|current NODE=simulated|real|auto AUTH=none|kubernetes XAPP_PORT=31315).
 	@exec $(BIN)/python -m tests.localrun --cluster $(CLUSTER) --auth $(AUTH) --port $(XAPP_PORT)
 
 .PHONY: clean
 clean: ## Remove what runs and tests leave behind; .venv and the tools in your cache stay.
 	@if [[ -x $(BIN)/python ]]; then $(BIN)/python -m tests.localcluster down; fi
 	@rm -rf .local .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist build
+	@rm -rf operator/xapp_operator/gateway/static operator/xapp_operator/gateway/static.next operator/dashboard/node_modules
+	@rm -rf operator/dashboard/.built operator/dashboard/openapi.gen.json operator/dashboard/src/api/schema.gen.d.ts tests/browser/screenshots
 	@find operator tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 ##@ Development
@@ -54,28 +56,42 @@ venv: ## Set up .venv with the locked packages (PYTHON=… chooses the interpret
 tools: venv ## Download or build the programs of the local cluster (once per machine).
 	@$(BIN)/python -m tests.localcluster tools
 
+.PHONY: dashboard
+dashboard: ## Build the dashboard into the package, if it has changed (brings its own Node.js 24 if PATH has none).
+	@hack/dashboard build
+
+.PHONY: dashboard-dev
+dashboard-dev: venv ## Serve the dashboard from its sources on http://127.0.0.1:5173, with the gateway of `make run`.
+	@hack/dashboard schema
+	@exec hack/node npm run --silent dev
+
 .PHONY: format
-format: venv ## Format the code and fix what the linter can fix.
+format: venv ## Format the code and fix what the linters can fix.
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
+	@hack/dashboard schema
+	@hack/node npm run --silent lint -- --fix
+	@hack/node npm run --silent format
 
 .PHONY: crds
 crds: venv ## Generate crds/ from the models in operator/xapp_operator/api.
 	@$(BIN)/python hack/crds.py crds
 
 .PHONY: lock
-lock: venv ## Write the lock files with hashes from pyproject.toml (needs uv; UPGRADE=--upgrade updates versions).
+lock: venv ## Write the lock files with hashes from pyproject.toml and package.json (needs uv; UPGRADE=--upgrade updates versions).
 	@PATH="$(BIN):$$PATH"; compile="uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header"; \
 	  $$compile $(UPGRADE) pyproject.toml -o requirements.lock; \
 	  $$compile $(UPGRADE) pyproject.toml --group dev -o requirements-dev.lock; \
 	  $$compile $(UPGRADE) --group build -o requirements-build.lock; \
+	  $$compile $(UPGRADE) --group node -o hack/requirements-node.lock; \
 	  $$compile $(UPGRADE) --group go -o tests/localcluster/gotools/requirements-go.lock
+	@cd operator/dashboard && ../../hack/node --node-only npm install --package-lock-only --ignore-scripts
 
 ##@ Test
 
 .PHONY: test
-test: lint types imports ## Check everything: lint, types, imports, and all tests. Needs no Docker, cluster or root.
-	@$(BIN)/pytest -n $(WORKERS) $(IN_ORDER) $(PYTEST_ARGS) tests/e2e tests/integration tests/security tests/unit
+test: lint types imports test-dashboard dashboard ## Check everything: lint, types, imports, and all tests. Needs no Docker, cluster or root.
+	@$(BIN)/pytest -n $(WORKERS) $(IN_ORDER) $(PYTEST_ARGS) tests/browser tests/e2e tests/integration tests/security tests/unit
 
 .PHONY: test-unit
 test-unit: venv ## Run the tests that need no cluster.
@@ -84,6 +100,19 @@ test-unit: venv ## Run the tests that need no cluster.
 .PHONY: test-integration
 test-integration: venv ## Run the tests against a real API server and the real helm (CLUSTER=local|kind|current).
 	@CLUSTER=$(CLUSTER) $(BIN)/pytest -n $(WORKERS) $(IN_ORDER) $(PYTEST_ARGS) tests/integration
+
+.PHONY: test-dashboard
+test-dashboard: venv ## Check the dashboard without a browser: lint, types, format, and its unit tests.
+	@hack/dashboard schema
+	@for check in lint typecheck format:check test; do hack/node npm run --silent $$check; done
+
+.PHONY: test-browser
+test-browser: venv dashboard ## Test the dashboard in Chromium against a real control plane (needs chromium-headless-shell).
+	@$(BIN)/pytest -n $(WORKERS) $(IN_ORDER) $(PYTEST_ARGS) tests/browser
+
+.PHONY: screenshots
+screenshots: venv dashboard ## Take screenshots of all pages, in both themes and three widths (tests/browser/screenshots).
+	@$(BIN)/pytest $(PYTEST_ARGS) --screenshots tests/browser
 
 .PHONY: test-deep
 test-deep: venv ## Run property and fuzz tests with many random examples, for a nightly job (PYTEST_ARGS=tests/unit needs no cluster).

@@ -1,5 +1,6 @@
 """The files, make targets and settings that the documents name exist."""
 
+import json
 import re
 from pathlib import Path
 
@@ -68,7 +69,7 @@ def test_the_tables_to_change_something_name_files_that_exist() -> None:
         assert [path for path in named if not any([*ROOT.glob(path), *PACKAGE.glob(path)])] == []
 
 
-@pytest.mark.parametrize("name", ["requirements.lock", "requirements-dev.lock"])
+@pytest.mark.parametrize("name", ["requirements.lock", "requirements-dev.lock", "hack/requirements-node.lock"])
 def test_lock_files_name_no_host(name: str) -> None:
     lines = (ROOT / name).read_text().splitlines()
     assert [line for line in lines if "://" in line or line.startswith("--")] == []
@@ -115,3 +116,16 @@ def headings(page: Path) -> set[str]:
     text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
     titles = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_the_lock_of_the_dashboard_names_no_registry_and_has_a_hash_for_each_package() -> None:
+    packages = json.loads((ROOT / "operator" / "dashboard" / "package-lock.json").read_text())["packages"]
+    installed = {name: package for name, package in packages.items() if name}
+    assert installed
+    assert [name for name, package in installed.items() if "resolved" in package or "integrity" not in package] == []
+
+
+def test_the_dashboard_asks_for_exact_versions() -> None:
+    package = json.loads((ROOT / "operator" / "dashboard" / "package.json").read_text())
+    versions = {**package["dependencies"], **package["devDependencies"]}
+    assert [name for name, version in versions.items() if not re.fullmatch(r"\d+\.\d+\.\d+", version)] == []

@@ -46,6 +46,20 @@ _log = get_logger(__name__)
 
 
 def create_app(gateway: Gateway) -> ASGIApp:
+    app = _create_routes()
+    app.state.gateway = gateway
+    app.state.openapi = _describe(app, gateway.settings)
+    return GatewayMiddleware(
+        app, gateway.settings, load_session=gateway.authenticator.load_session, audit=gateway.audit
+    )
+
+
+def describe_api(settings: Settings) -> bytes:
+    """Return the OpenAPI document of a gateway with these settings, without starting one."""
+    return _describe(_create_routes(), settings)
+
+
+def _create_routes() -> FastAPI:
     app = FastAPI(
         exception_handlers={
             XAppError: _handle_xapp_error,
@@ -63,18 +77,18 @@ def create_app(gateway: Gateway) -> ASGIApp:
         redirect_slashes=False,
         generate_unique_id_function=lambda route: route.name,
     )
-    app.state.gateway = gateway
     for router in ROUTERS:
         app.include_router(router)
-    app.state.openapi = orjson.dumps(
+    return app
+
+
+def _describe(app: FastAPI, settings: Settings) -> bytes:
+    return orjson.dumps(
         build_openapi(
             app,
-            session_cookie=_session_cookie(gateway.settings) if gateway.settings.auth == "kubernetes" else None,
+            session_cookie=_session_cookie(settings) if settings.auth == "kubernetes" else None,
             schemas={"DeploymentForm": form_schema()},
         )
-    )
-    return GatewayMiddleware(
-        app, gateway.settings, load_session=gateway.authenticator.load_session, audit=gateway.audit
     )
 
 

@@ -117,6 +117,7 @@ class _LayerBuilder:
                 LayerEntry(f"{_HOME}/bin/xapp-operator", command.encode(), executable=True),
             ]
 
+        packages.build_dashboard(self._root)
         sources = [
             (Path(name).relative_to(self._root).as_posix(), digest)
             for name, digest in file_digests(self._root / source for source in packages.SOURCES)

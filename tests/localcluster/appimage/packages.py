@@ -19,7 +19,7 @@ from tests.localcluster.appimage.errors import ImageFailed
 
 LOCK = "requirements.lock"
 SOURCES = ("LICENSE", "README.md", "pyproject.toml", "operator/xapp_operator")
-"""The sources of the wheel."""
+"""The sources of the wheel; the built dashboard is among them."""
 CERTIFI_BUNDLE = "certifi/cacert.pem"
 """The certificate authorities of Mozilla, as the locked wheel of certifi has them. The image trusts no others: those of
 this machine may include private ones."""
@@ -48,6 +48,14 @@ def read_lock(root: Path) -> list[Requirement]:
     lines = (root / LOCK).read_text().replace("\\\n", " ").splitlines()
     named = [Requirement(line.partition("--hash")[0]) for line in lines if line.strip() and line.lstrip()[0] != "#"]
     return [each for each in named if each.marker is None or each.marker.evaluate()]
+
+
+def build_dashboard(root: Path) -> None:
+    """Build the dashboard of this checkout into the sources of the wheel, if it is stale. Raises ImageFailed."""
+    command = [str(root / "hack" / "dashboard"), "build"]
+    answer = subprocess.run(command, cwd=root, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if answer.returncode != 0:
+        raise ImageFailed(f"building the dashboard: {(answer.stderr or answer.stdout).strip()}")
 
 
 def unpack_project_wheel(root: Path, folder: Path, *, scratch: Path) -> None:

@@ -1,0 +1,43 @@
+import { fileURLToPath } from 'node:url'
+
+import optimizeLocales from '@react-aria/optimize-locales-plugin'
+import react from '@vitejs/plugin-react'
+import { defineConfig } from 'vitest/config'
+
+import { bundleBudgets } from './build/bundleBudgets.ts'
+import { compressedFiles } from './build/compressedFiles.ts'
+
+const gateway = process.env.XAPP_GATEWAY ?? 'http://127.0.0.1:31315'
+
+export default defineConfig({
+  resolve: { alias: { '~': fileURLToPath(new URL('./src', import.meta.url)) } },
+  plugins: [
+    react(),
+    { ...optimizeLocales.vite({ locales: ['en-US'] }), enforce: 'pre' },
+    bundleBudgets(),
+    compressedFiles(),
+  ],
+  build: {
+    target: 'es2023',
+    outDir: '../xapp_operator/gateway/static',
+    emptyOutDir: true,
+    // The Content-Security-Policy allows files of our own origin: nothing inline, and no code beyond what is used.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    reportCompressedSize: false,
+  },
+  worker: { format: 'es' },
+  server: {
+    host: '127.0.0.1',
+    port: 5173,
+    // The gateway refuses a request whose Origin is not its Host: the proxy keeps the Host.
+    proxy: Object.fromEntries(
+      ['/api', '/healthz', '/readyz'].map((path) => [path, { target: gateway, changeOrigin: false }]),
+    ),
+  },
+  test: {
+    environment: 'jsdom',
+    setupFiles: ['./build/testSetup.ts'],
+    include: ['src/**/*.test.{ts,tsx}', 'build/**/*.test.ts'],
+  },
+})

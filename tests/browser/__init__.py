@@ -1,0 +1,1 @@
+"""The dashboard in Chromium, against the real gateway, operator and control plane."""
