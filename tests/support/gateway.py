@@ -11,6 +11,7 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -18,6 +19,7 @@ import httpx
 import uvloop
 
 from xapp_operator.config import Settings
+from xapp_operator.gateway.http.dashboard_files import DashboardFiles
 from xapp_operator.gateway.http.tls import TlsCertificate
 from xapp_operator.gateway.server import Server, listening_socket
 from xapp_operator.gateway.state import Gateway
@@ -140,8 +142,13 @@ def serve_gateway(
         thread.join(START_SECONDS)
 
 
-def offline_gateway(folder: Path) -> tuple[Settings, Callable[[Settings], AbstractAsyncContextManager[Gateway]]]:
-    """Return settings and the opener of a gateway without an API server, whose caches count as synced."""
+def offline_gateway(
+    folder: Path, *, dashboard: DashboardFiles | None = None
+) -> tuple[Settings, Callable[[Settings], AbstractAsyncContextManager[Gateway]]]:
+    """Return settings and the opener of a gateway without an API server, whose caches count as synced.
+
+    Whether the checkout has a built dashboard makes no difference: it serves `dashboard`.
+    """
     kubeconfig = folder / "kubeconfig"
     kubeconfig.write_text(UNREACHABLE_KUBECONFIG)
 
@@ -158,7 +165,7 @@ def offline_gateway(folder: Path) -> tuple[Settings, Callable[[Settings], Abstra
             gateway.services.synced.set()
             await gateway.registry.stop()
             gateway.registry.synced.set()
-            yield gateway
+            yield replace(gateway, dashboard=dashboard)
 
     # Rendering fails before it starts helm, because it asks the API server first. Any program does.
     settings = Settings(

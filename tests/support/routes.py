@@ -20,7 +20,8 @@ class RouteKey(NamedTuple):
 
 UNAUTHENTICATED_ROUTES: Final = frozenset(
     {
-        RouteKey("GET", "/"),
+        RouteKey("GET", "/assets/{asset:path}"),
+        RouteKey("GET", "/{page:page}"),
         RouteKey("GET", "/healthz"),
         RouteKey("GET", "/readyz"),
         RouteKey("GET", "/api/about"),

@@ -32,6 +32,7 @@ from xapp_operator.gateway.charts.uploads import ArchiveStorage
 from xapp_operator.gateway.deploy.deployer import Deployer
 from xapp_operator.gateway.deploy.namespaces import XAppNamespaces
 from xapp_operator.gateway.deploy.rendering import ChartRenderer
+from xapp_operator.gateway.http.dashboard_files import DashboardFiles
 from xapp_operator.gateway.http.limits import RequestLimits
 from xapp_operator.gateway.proxy.upstream import Upstream
 from xapp_operator.gateway.proxy.xapp_proxy import XAppProxy
@@ -77,6 +78,7 @@ class Gateway:
     limits: RequestLimits
     audit: AuditLog
     advertise: AdvertiseAddress
+    dashboard: DashboardFiles | None
 
     @classmethod
     @asynccontextmanager
@@ -141,6 +143,7 @@ class Gateway:
                         limits=RequestLimits.from_settings(settings),
                         audit=audit,
                         advertise=advertise,
+                        dashboard=DashboardFiles.load(),
                     )
 
     def get_caller(self, connection: HTTPConnection, *, basic: bool = False) -> Caller:

@@ -66,7 +66,7 @@ def test_a_line_says_who_did_what_and_why_it_was_refused(gateway: GatewayServer,
         http.get(XAPP, headers=eve)
         http.get(XAPP)
         http.get("/api/xapps", headers={"Authorization": f"Bearer {SECRET}"})
-        http.get(f"/nothing/{SECRET}", headers=jane)
+        http.get(f"/api/nothing/{SECRET}", headers=jane)
         http.request("DELETE", "/api/deployment/xapp", headers=eve, json={"name": NAME, "namespace": NAMESPACE})
         http.post("/api/session", json={"token": f"jane:{SECRET}"})
         http.post("/api/session", json={"token": SECRET})

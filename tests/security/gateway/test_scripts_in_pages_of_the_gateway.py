@@ -1,6 +1,7 @@
 """An xApp's author gets a script of the xApp to run in a page of the gateway, with the session of the user.
 
-The gateway forwards the answers of xApps on its own origin, so `'self'` in a Content-Security-Policy would allow them.
+The gateway forwards the answers of xApps on its own origin, so `'self'` in a Content-Security-Policy allows them. The
+documentation names its folder instead. The dashboard says `'self'`, so the gateway refuses what browsers would run.
 """
 
 import re
@@ -72,11 +73,35 @@ def test_a_host_header_adds_nothing_to_the_policy(http: httpx.Client, host: str)
     assert policy(answer).keys() <= policy(http.get(DOCS)).keys()
 
 
-def test_the_front_page_runs_no_script(http: httpx.Client) -> None:
+@pytest.mark.parametrize("destination", ["script", "style", "worker", "sharedworker", "serviceworker"])
+@pytest.mark.parametrize("prefix", ["/api/", "/api/v1/"])
+def test_no_page_of_the_gateway_runs_an_answer_of_the_api(http: httpx.Client, prefix: str, destination: str) -> None:
+    browser = {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Dest": destination}
+    refused = http.get(OF_AN_XAPP.replace("/api/", prefix, 1), headers=browser)
+    assert (refused.status_code, "may load them as script" in refused.json()["detail"]) == (403, True)
+
+
+@pytest.mark.parametrize(
+    ("path", "site", "destination"),
+    [
+        (f"{DOCS}/start.js", "same-origin", "script"),
+        ("/api/xapps", "same-origin", "empty"),
+        (OF_AN_XAPP, "none", "document"),
+        (OF_AN_XAPP, "cross-site", "style"),  # from a page of the xApp, which is sandboxed
+    ],
+)
+def test_other_requests_of_a_browser_are_served(http: httpx.Client, path: str, site: str, destination: str) -> None:
+    answer = http.get(path, headers={"Sec-Fetch-Site": site, "Sec-Fetch-Dest": destination})
+    assert answer.status_code in {200, 401}
+
+
+def test_the_page_of_a_gateway_without_dashboard_runs_no_script(http: httpx.Client) -> None:
     assert policy(http.get("/"))["default-src"] == ["'none'"]
     assert "script-src" not in policy(http.get("/"))
 
 
-@pytest.mark.parametrize("path", ["/api/xapps", "/api/openapi.json", "/api/xapps/none/none", "/nowhere", "/healthz"])
+@pytest.mark.parametrize(
+    "path", ["/api/xapps", "/api/openapi.json", "/api/xapps/none/none", "/nowhere.php", "/healthz"]
+)
 def test_other_responses_run_and_load_nothing(http: httpx.Client, path: str) -> None:
     assert policy(http.get(path)) == {"default-src": ["'none'"], "frame-ancestors": ["'none'"]}

@@ -39,6 +39,11 @@ ORIGINAL_METHOD: Final = "xapp_operator.original_method"
 """Key of a request's scope: the method of the request, if it is handled as another method."""
 DATA_POLICY: Final = "default-src 'none'; frame-ancestors 'none'"
 """The Content-Security-Policy of responses that are no pages: a browser that shows one runs and loads nothing."""
+_DOCS_PREFIX: Final = "/api/docs/"
+_EXECUTED_DESTINATIONS: Final = frozenset(
+    {"audioworklet", "paintworklet", "script", "serviceworker", "sharedworker", "style", "worker", "xslt"}
+)
+"""Values of Sec-Fetch-Dest (Fetch Metadata) for which a browser runs or applies a response."""
 DRAIN_BYTES_MAX: Final = 64 * 1024 * 1024
 DRAIN_SECONDS_MAX: Final = 10.0
 DRAINS_MAX: Final = 64
@@ -75,6 +80,7 @@ class GatewayMiddleware:
         request = Request(scope, exchange.receive)
         try:
             self._check_target_and_origin(request, is_safe=request.method in SAFE_METHODS)
+            _check_destination(request, path=inner["path"])
             if inner["path"].startswith(API_PREFIX):
                 await self._load_session(HTTPConnection(inner))
             await self._app(inner, exchange.receive, exchange.send)
@@ -208,6 +214,21 @@ class _HttpExchange:
                     bytes_left -= len((await self.receive()).get("body", b""))
         except TimeoutError:
             return
+
+
+def _check_destination(request: HTTPConnection, *, path: str) -> None:
+    """Refuse to be the source of a script for a page of the gateway: responses of the API may come from an xApp.
+
+    `'self'` in the policy of the dashboard allows them. A page of an xApp has another origin, because it is sandboxed.
+
+    Raises:
+        RequestRefused: when a page of this origin loads a path of the API as a script or style sheet.
+    """
+    if not path.startswith(API_PREFIX) or path.startswith(_DOCS_PREFIX):
+        return
+    headers = request.headers
+    if headers.get("sec-fetch-site") == "same-origin" and headers.get("sec-fetch-dest") in _EXECUTED_DESTINATIONS:
+        raise RequestRefused("responses of the API are data: no page of this gateway may load them as script or style")
 
 
 def _has_body(scope: Scope) -> bool:

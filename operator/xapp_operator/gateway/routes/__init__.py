@@ -13,6 +13,7 @@ from xapp_operator.gateway.routes import (
     docs,
     helm_repository,
     logs,
+    pages,
     probes,
     proxy,
     releases,
@@ -38,6 +39,7 @@ ROUTERS: Final = (
     about.router,
     docs.router,
     probes.router,
+    pages.router,
 )
 
 TAGS: Final = (

@@ -1,11 +1,10 @@
-"""The front page, the interactive API documentation and the OpenAPI document. All assets are served from here.
+"""The interactive API documentation and the OpenAPI document. All assets are served from here.
 
 The files of Swagger UI come from the package fastapi-offline.
 """
 
 from __future__ import annotations
 
-import html
 import re
 from importlib.resources import files
 from typing import Final
@@ -17,18 +16,17 @@ from starlette.responses import Response
 from xapp_operator.errors import GatewayNotFound
 from xapp_operator.gateway.http.openapi import RequestRoute
 from xapp_operator.gateway.http.responses import json_response, wants_pretty
-from xapp_operator.gateway.http.transport_security import insecure_text
-from xapp_operator.gateway.state import get_gateway
 
 router = APIRouter(include_in_schema=False, route_class=RequestRoute)
 
+COMMON_POLICY: Final = "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+"""What pages without scripts may do."""
+
 _DOCS_FOLDERS: Final = ("/api/docs/", "/api/v1/docs/")
-_COMMON_POLICY: Final = "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 _EXPRESSIBLE_HOST: Final = re.compile(r"[a-z0-9.-]{1,253}(:[0-9]{1,5})?", re.IGNORECASE)
 """Hosts that a Content-Security-Policy can name (CSP 3, host-source). It cannot name IPv6 addresses."""
-_OUR_FILES: Final = files("xapp_operator.gateway").joinpath("static")
+_OUR_FILES: Final = files("xapp_operator.gateway").joinpath("pages")
 _SWAGGER_FILES: Final = files("fastapi_offline").joinpath("static")
-_WARNING_PLACE: Final = "<!-- warning -->"
 _ASSETS: Final = {
     "start.js": (_OUR_FILES, "text/javascript"),
     "swagger-ui-bundle.js": (_SWAGGER_FILES, "text/javascript"),
@@ -36,18 +34,15 @@ _ASSETS: Final = {
 }
 
 
-@router.get("/")
-async def front_page(request: Request) -> Response:
-    """Return the front page, with a warning if others can read along."""
-    insecure = insecure_text(request, get_gateway(request).settings)
-    warning = "" if insecure is None else f"<p><strong>Warning: {html.escape(insecure)}.</strong></p>"
-    return _page_response("index.html", policy=_COMMON_POLICY, warning=warning)
-
-
 @router.get("/api/docs")
 async def docs_page(request: Request) -> Response:
     """Return the interactive documentation."""
-    return _page_response("docs.html", policy=_docs_policy(request.headers.get("host", "")))
+    headers = {
+        "Content-Security-Policy": _docs_policy(request.headers.get("host", "")),
+        "Cache-Control": "no-cache",
+        "Referrer-Policy": "no-referrer",
+    }
+    return Response(_OUR_FILES.joinpath("docs.html").read_bytes(), media_type="text/html", headers=headers)
 
 
 @router.get("/api/docs/{asset}")
@@ -77,14 +72,4 @@ def _docs_policy(host: str) -> str:
         assets, api = " ".join(f"{host}{folder}" for folder in _DOCS_FOLDERS), f"{host}/api/"
     else:
         assets = api = "'self'"
-    return f"{_COMMON_POLICY}; script-src {assets}; style-src {assets} 'unsafe-inline'; connect-src {api}"
-
-
-def _page_response(name: str, *, policy: str, warning: str = "") -> Response:
-    headers = {
-        "Content-Security-Policy": policy,
-        "Cache-Control": "no-cache",
-        "Referrer-Policy": "no-referrer",
-    }
-    page = _OUR_FILES.joinpath(name).read_text(encoding="utf-8").replace(_WARNING_PLACE, warning)
-    return Response(page, media_type="text/html", headers=headers)
+    return f"{COMMON_POLICY}; script-src {assets}; style-src {assets} 'unsafe-inline'; connect-src {api}"

@@ -118,7 +118,7 @@ def test_any_origin_may_read(http: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/nope", "/api", "/api/", "/api/v1", "/api/v2/xapps", "/api/xapps/", "/api/xapps/a/b/c"]
+    "path", ["/nope.php", "/api", "/api/", "/api/v1", "/api/v2/xapps", "/api/xapps/", "/api/xapps/a/b/c"]
 )
 def test_an_unknown_path_is_a_problem(http: httpx.Client, path: str) -> None:
     answer = http.get(path)
@@ -160,7 +160,7 @@ def test_every_supported_method_is_listed(http: httpx.Client, method: str, path:
 
 
 def test_a_refusal_before_the_body_is_read_reaches_the_client(http: httpx.Client) -> None:
-    answer = http.post("/nope", content=b"x" * 3_000_000)
+    answer = http.post("/api/nope", content=b"x" * 3_000_000)
 
     assert answer.status_code == 404
     assert answer.headers["connection"] == "close"
