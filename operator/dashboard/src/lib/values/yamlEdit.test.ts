@@ -148,9 +148,7 @@ function anyValue(pick: (below: number) => number, depth: number): Value {
   const kind = pick(depth > 2 ? 1 : 4)
   if (kind === 2) return Array.from({ length: pick(3) }, () => anyValue(pick, depth + 1))
   if (kind === 3) {
-    return Object.fromEntries(
-      Array.from({ length: pick(3) + 1 }, () => [oneOf(KEYS, pick), anyValue(pick, depth + 1)]),
-    )
+    return Object.fromEntries(Array.from({ length: pick(3) + 1 }, () => [oneOf(KEYS, pick), anyValue(pick, depth + 1)]))
   }
   return oneOf(SCALARS, pick)
 }

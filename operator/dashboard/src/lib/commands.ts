@@ -21,23 +21,44 @@ export interface CurlPart {
 
 export interface CurlRequest {
   method: string
-  /** Below the address of the gateway, with its query: `/api/xapps?page=2`. */
+  /** Below the address of the gateway: `/api/xapps`. */
   path: string
+  /** Parameters without a value are left out. */
+  query?: Record<string, string | number | boolean | null | undefined>
   headers?: Record<string, string>
   json?: unknown
   /** A text sent from a file, because it has several lines: `values.yaml`. */
   bodyFile?: string
-  parts?: readonly CurlPart[]
+  form?: readonly CurlPart[]
+}
+
+function queryText(query: NonNullable<CurlRequest['query']>): string {
+  const parameters = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== null && value !== undefined && value !== '') parameters.append(name, String(value))
+  }
+  const text = parameters.toString()
+  return text === '' ? '' : `?${text}`
 }
 
 /** A curl command that expects $GATEWAY and $TOKEN in the environment. */
-export function curlCommand({ method, path, headers = {}, json, bodyFile, parts = [] }: CurlRequest): string {
-  const lines = [`curl -sS${method === 'GET' ? '' : ` -X ${quote(method)}`} ${afterVariable('GATEWAY', path)}`]
+export function curlCommand({
+  method,
+  path,
+  query = {},
+  headers = {},
+  json,
+  bodyFile,
+  form = [],
+}: CurlRequest): string {
+  const lines = [
+    `curl -sS${method === 'GET' ? '' : ` -X ${quote(method)}`} ${afterVariable('GATEWAY', path + queryText(query))}`,
+  ]
   lines.push('-H "Authorization: Bearer $TOKEN"')
   for (const [name, value] of Object.entries(headers)) lines.push(`-H ${quote(`${name}: ${value}`)}`)
   if (json !== undefined) lines.push(`-H 'Content-Type: application/json'`, `--data-raw ${quote(JSON.stringify(json))}`)
   if (bodyFile !== undefined) lines.push(`--data-binary ${quote(`@${bodyFile}`)}`)
-  for (const { name, value, file } of parts) {
+  for (const { name, value, file } of form) {
     // --form-string: a value that begins with @ or < is no name of a file.
     lines.push(
       file === undefined ? `--form-string ${quote(`${name}=${value ?? ''}`)}` : `-F ${quote(`${name}=@${file}`)}`,
@@ -47,7 +68,7 @@ export function curlCommand({ method, path, headers = {}, json, bodyFile, parts 
 }
 
 /** A kubectl command of these words, each quoted. */
-export function kubectlCommand(...words: readonly string[]): string {
+export function kubectl(words: readonly string[]): string {
   return ['kubectl', ...words.map(quote)].join(' ')
 }
 

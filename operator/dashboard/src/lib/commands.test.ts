@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'
 
 import { composedName } from './names'
-import { curlCommand, kubectlApply, kubectlCommand, quote } from './shell'
+import { curlCommand, kubectl, kubectlApply, quote } from './commands'
 
 /** What a real shell makes of the command, word by word. */
 function words(command: string): string[] {
@@ -23,14 +23,19 @@ describe('commands to copy', () => {
   )
 
   it('send a request with the token of the environment', () => {
-    const command = curlCommand({ method: 'DELETE', path: "/api/x?search=it's&a=1", json: { name: "o'k" } })
+    const command = curlCommand({
+      method: 'DELETE',
+      path: '/api/x',
+      query: { search: "it's", a: 1, b: null },
+      json: { name: "o'k" },
+    })
     expect(command).not.toContain('secret')
     expect(words(command)).toEqual([
       'curl',
       '-sS',
       '-X',
       'DELETE',
-      "http://gw/api/x?search=it's&a=1",
+      'http://gw/api/x?search=it%27s&a=1',
       '-H',
       'Authorization: Bearer secret',
       '-H',
@@ -44,7 +49,7 @@ describe('commands to copy', () => {
     const command = curlCommand({
       method: 'POST',
       path: '/api/deployment/xapp',
-      parts: [
+      form: [
         { name: 'xAppForm', value: '@/etc/passwd' },
         { name: 'file', file: 'a b.tgz' },
       ],
@@ -55,7 +60,7 @@ describe('commands to copy', () => {
   it('apply a manifest as it is', () => {
     const manifest = "a: $(id)\nEOF\nb: 'x'\n"
     expect(words(kubectlApply(manifest)).at(-1)).toBe(manifest)
-    expect(words(kubectlCommand('annotate', 'xapp', 'a b')).slice(0, 4)).toEqual(['kubectl', 'annotate', 'xapp', 'a b'])
+    expect(words(kubectl(['annotate', 'xapp', 'a b'])).slice(0, 4)).toEqual(['kubectl', 'annotate', 'xapp', 'a b'])
   })
 })
 
