@@ -28,10 +28,13 @@ class Container:
 
     `role` is INIT_CONTAINER, also for a sidecar, or MAIN_CONTAINER. `has_status` is False until the kubelet reports the
     container; it counts as waiting until then. `long_running` means that it should run as long as the pod.
-    `last_termination` is the current termination, or else the previous one; empty if there was none.
+    `last_termination` is the current termination, or else the previous one, and `previous_termination` that of the run
+    before this one; empty if there was none. `image` and `resources` are as the pod asks for them.
     """
 
     name: str
+    image: str
+    resources: JsonObject
     has_status: bool
     role: str
     long_running: bool
@@ -41,6 +44,7 @@ class Container:
     reason: str
     message: str
     last_termination: JsonObject
+    previous_termination: JsonObject
     crash_loops: bool
 
     @property
@@ -75,23 +79,24 @@ def containers_of(pod: JsonObject) -> Iterator[Container]:
         statuses_by_name = {text(each, "name"): each for each in items(status, statuses)}
         specs_by_name = {text(each, "name"): each for each in items(spec, specs)}
         for name in {**specs_by_name, **statuses_by_name}:
-            own_policy = text(specs_by_name.get(name), "restartPolicy")
             yield _container_from_status(
                 statuses_by_name.get(name, {}),
+                specs_by_name.get(name, {}),
                 name=name,
                 role=role,
-                own_policy=own_policy,
                 policy=policy,
                 pod_finished=pod_finished,
             )
 
 
 def _container_from_status(
-    status: JsonObject, *, name: str, role: str, own_policy: str, policy: str, pod_finished: bool
+    status: JsonObject, spec: JsonObject, *, name: str, role: str, policy: str, pod_finished: bool
 ) -> Container:
     state, inner = _state_of(status)
+    own_policy = text(spec, "restartPolicy")
     long_running = (own_policy or (policy if role == MAIN_CONTAINER else "")) == "Always"
-    last_termination = inner if state == "terminated" else obj(obj(status, "lastState"), "terminated")
+    previous_termination = obj(obj(status, "lastState"), "terminated")
+    last_termination = inner if state == "terminated" else previous_termination
     restarts = integer(status, "restartCount")
     reason = text(inner, "reason")
     crash_loops = (state == "waiting" and reason == CRASH_LOOP) or (
@@ -101,6 +106,8 @@ def _container_from_status(
     )
     return Container(
         name=name,
+        image=text(spec, "image") or text(status, "image"),
+        resources=obj(spec, "resources"),
         has_status=bool(status),
         role=role,
         long_running=long_running,
@@ -110,6 +117,7 @@ def _container_from_status(
         reason=reason,
         message=text(inner, "message"),
         last_termination=last_termination,
+        previous_termination=previous_termination,
         crash_loops=crash_loops,
     )
 

@@ -82,14 +82,21 @@ def test_a_healthy_xapp_shows_its_objects_and_pods(client: GatewayClient, helm_u
     [pod] = report["pods"]
     assert (pod["phase"], pod["ready"], pod["restarts"]) == ("Running", True, 0)
     assert pod["node"]
+    assert pod["owner"] == {"kind": "Deployment", "name": XAPP_NAME}
+    assert report["podsTotal"] == 1
     [container] = pod["containers"]
     assert container == {
         "name": "core",
+        "init": False,
+        "image": "registry.example.com/core:1",
         "ready": True,
         "state": "running",
         "reason": None,
         "exitCode": None,
         "message": None,
+        "restarts": 0,
+        "lastState": None,
+        "resources": {"requests": {}, "limits": {}},
     }
 
 
@@ -106,6 +113,15 @@ def test_a_crashing_container_is_reported_with_exit_code_and_events(client: Gate
         [container] = shown["containers"]
         assert (container["state"], container["reason"], container["exitCode"]) == ("terminated", "CrashLoopBackOff", 3)
         assert container["message"] == "earlier line\nlast line"
+        assert (container["restarts"], shown["owner"]) == (4, None)
+        assert container["lastState"] == {
+            "reason": "OOMKilled",
+            "exitCode": 137,
+            "signal": 9,
+            "startedAt": "2026-11-20T08:00:00Z",
+            "finishedAt": "2026-11-20T08:00:02Z",
+        }
+        assert container["resources"] == {"requests": {"cpu": "100m"}, "limits": {"memory": "64Mi"}}
     finally:
         client.api.delete(pod)
 
@@ -121,12 +137,28 @@ def crashing_pod(client: GatewayClient) -> str:
             "metadata": {"name": "crashing", "labels": {"app": XAPP_NAME}},
             "spec": {
                 "nodeSelector": {"no-node": "has-this"},
-                "containers": [{"name": "core", "image": "registry.example.com/core:1"}],
+                "containers": [
+                    {
+                        "name": "core",
+                        "image": "registry.example.com/core:1",
+                        "resources": {"requests": {"cpu": "0.1"}, "limits": {"memory": "64Mi"}},
+                    }
+                ],
             },
         },
     )
     ended = {"terminated": {"exitCode": 3, "reason": "Error", "message": "earlier line\nlast line"}}
-    statuses = [{"name": "core", "ready": False, "restartCount": 4, "state": ended, "image": "i", "imageID": ""}]
+    before = {
+        "terminated": {
+            "exitCode": 137,
+            "signal": 9,
+            "reason": "OOMKilled",
+            "startedAt": "2026-11-20T08:00:00Z",
+            "finishedAt": "2026-11-20T08:00:02Z",
+        }
+    }
+    core = {"name": "core", "ready": False, "restartCount": 4, "image": "i", "imageID": ""}
+    statuses = [{**core, "state": ended, "lastState": before}]
     client.api.patch(f"{pods}/crashing/status", {"status": {"phase": "Running", "containerStatuses": statuses}})
     return f"{pods}/crashing"
 

@@ -96,10 +96,29 @@ class ResourceHealthModel(ResponseModel):
     message: str | None = Field(description="The reason; for a healthy object, a remark.")
 
 
+class TerminationModel(ResponseModel):
+    """How a run of a container ended."""
+
+    reason: str | None
+    exit_code: int
+    signal: int | None
+    started_at: datetime | None
+    finished_at: datetime | None
+
+
+class ContainerResources(ResponseModel):
+    """What a container asks for, by resource, as quantities of Kubernetes such as `250m`."""
+
+    requests: dict[str, str]
+    limits: dict[str, str]
+
+
 class ContainerModel(ResponseModel):
     """One container of a pod; sidecars and init containers come first."""
 
     name: str
+    init: bool = Field(description="An init container or a sidecar.")
+    image: str | None
     ready: bool
     state: Literal["waiting", "running", "terminated"]
     reason: str | None = Field(
@@ -107,6 +126,16 @@ class ContainerModel(ResponseModel):
     )
     exit_code: int | None = Field(description="If it is terminated, or waits for its restart.")
     message: str | None
+    restarts: int
+    last_state: TerminationModel | None = Field(description="How the run before this one ended.")
+    resources: ContainerResources
+
+
+class PodOwner(ResponseModel):
+    """The workload that created a pod."""
+
+    kind: str
+    name: str
 
 
 class PodModel(ResponseModel):
@@ -117,6 +146,9 @@ class PodModel(ResponseModel):
     ready: bool
     restarts: int = Field(description="Restarts of all its containers.")
     node: str | None
+    owner: PodOwner | None = Field(
+        description="The Deployment of its ReplicaSet, or else its controller; null for a pod of its own."
+    )
     containers: list[ContainerModel]
 
 
@@ -127,7 +159,11 @@ class HealthReport(ResponseModel):
     message: str | None = Field(description="The root cause, if something is wrong.")
     resources: list[ResourceHealthModel]
     pods: list[PodModel] = Field(description="At most 100; empty without permission to list pods.")
+    pods_total: int | None = Field(
+        description="All pods, counting at most 500 of one workload; null without permission to list pods."
+    )
     events: list[EventModel] = Field(description="At most 50, newest first; empty without permission to list events.")
+    events_total: int | None = Field(description="All events; null without permission to list events.")
 
 
 class ReleaseManifest(ResponseModel):

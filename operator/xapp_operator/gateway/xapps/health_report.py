@@ -13,17 +13,16 @@ from typing import Final
 
 import orjson
 
-from xapp_operator.api.json import Json, JsonObject, obj, text
+from xapp_operator.api.json import Json, JsonObject, text
 from xapp_operator.api.models import HealthStatus, Phase
-from xapp_operator.common.text import shorten_line
-from xapp_operator.domain.containers import CRASH_LOOP, UNINFORMATIVE_REASONS, Container, containers_of
-from xapp_operator.domain.health_result import RESOURCE_MESSAGE_MAX, HealthResult, find_condition
+from xapp_operator.domain.health_result import HealthResult
 from xapp_operator.domain.pod_health import workload_root_cause
 from xapp_operator.domain.resource_health import ResourceHealth, assess, missing_resource, overall_health
 from xapp_operator.errors import KubeError, NotFound, XAppError
 from xapp_operator.gateway.xapps.context import XAppContext
-from xapp_operator.gateway.xapps.crash_logs import CrashLogs, read_crash_logs
+from xapp_operator.gateway.xapps.crash_logs import read_crash_logs
 from xapp_operator.gateway.xapps.events import event_json, read_xapp_events
+from xapp_operator.gateway.xapps.pod_report import pod_json
 from xapp_operator.gateway.xapps.pods import read_pods
 from xapp_operator.gateway.xapps.release_records import get_deployed_release
 from xapp_operator.helm.manifest import ObjectRef, manifest_inventory
@@ -54,14 +53,18 @@ async def get_health_report(context: XAppContext) -> JsonObject:
     )
     results = [*(live.health for live in live_objects), *unwatched]
     results.sort(key=lambda one: (one.kind, one.namespace, one.name))
-    overall = _overall(results, pods, events, record=record, is_complete=is_complete)
-    crash_logs = await read_crash_logs(context, pods)
+    shown_pods, shown_events = pods or [], events or []
+    overall = _overall(results, shown_pods, shown_events, record=record, is_complete=is_complete)
+    crash_logs = await read_crash_logs(context, shown_pods)
+    deployments = {live.key[2] for live in live_objects if live.key[0] == "Deployment"}
     return {
         "status": overall.status.value,
         "message": overall.message or None,
         "resources": [_resource_json(result) for result in results],
-        "pods": [_pod_json(pod, crash_logs) for pod in pods[:REPORT_PODS_MAX]],
-        "events": [event_json(event) for event in events[:REPORT_EVENTS_MAX]],
+        "pods": [pod_json(pod, crash_logs, deployments=deployments) for pod in shown_pods[:REPORT_PODS_MAX]],
+        "podsTotal": None if pods is None else len(pods),
+        "events": [event_json(event) for event in shown_events[:REPORT_EVENTS_MAX]],
+        "eventsTotal": None if events is None else len(events),
     }
 
 
@@ -97,15 +100,15 @@ def _overall(
     )
 
 
-async def _read_pods(context: XAppContext, live_objects: Sequence[LiveObject]) -> list[JsonObject]:
+async def _read_pods(context: XAppContext, live_objects: Sequence[LiveObject]) -> list[JsonObject] | None:
     if not await context.caller.is_allowed("list", namespace=context.namespace, resource=PODS):
-        return []
+        return None
     return await read_pods(context.caller.client, live_objects, namespace=context.namespace)
 
 
-async def _read_events(context: XAppContext) -> list[JsonObject]:
+async def _read_events(context: XAppContext) -> list[JsonObject] | None:
     if not await context.caller.is_allowed("list", namespace=context.namespace, resource=EVENTS):
-        return []
+        return None
     return await read_xapp_events(context)
 
 
@@ -155,30 +158,4 @@ def _resource_json(result: ResourceHealth) -> Json:
         "namespace": result.namespace or None,
         "status": result.status.value,
         "message": result.message or None,
-    }
-
-
-def _pod_json(pod: JsonObject, crash_logs: CrashLogs) -> Json:
-    name, ready = text(obj(pod, "metadata"), "name"), find_condition(pod, "Ready")
-    containers = list(containers_of(pod))
-    return {
-        "name": name,
-        "phase": text(obj(pod, "status"), "phase") or None,
-        "ready": ready is not None and ready.is_true,
-        "restarts": sum(container.restarts for container in containers),
-        "node": text(obj(pod, "spec"), "nodeName") or None,
-        "containers": [_container_json(each, crash_logs.get((name, each.name), "")) for each in containers],
-    }
-
-
-def _container_json(container: Container, crash_log: str) -> Json:
-    unexplained = container.crash_loops and container.reason in UNINFORMATIVE_REASONS
-    termination = container.termination_summary if container.crash_loops else ""
-    return {
-        "name": container.name,
-        "ready": container.ready,
-        "state": container.state,
-        "reason": CRASH_LOOP if unexplained else container.reason or None,
-        "exitCode": container.exit_code,
-        "message": crash_log or shorten_line(container.message, RESOURCE_MESSAGE_MAX) or termination or None,
     }

@@ -18,9 +18,9 @@ from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.gateway.catalog.records import build_xapp_entry
 from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.gateway.xapps.context import XAppContext
-from xapp_operator.gateway.xapps.health_report import LOOKUPS_MAX, get_health_report
+from xapp_operator.gateway.xapps.health_report import LOOKUPS_MAX, REPORT_PODS_MAX, get_health_report
 from xapp_operator.kube.client import KubeClient
-from xapp_operator.kube.resources import PODS, SECRETS, Resource
+from xapp_operator.kube.resources import EVENTS, PODS, SECRETS, Resource
 from xapp_operator.monitor.live_objects import LiveObject, to_live_object
 from xapp_operator.monitor.object_labels import read_labels
 from xapp_operator.monitor.registry import XAppRegistry
@@ -219,6 +219,23 @@ async def test_the_status_is_unknown_when_there_are_more_objects_than_are_looked
     found = await report(Objects(deployment(ready=True)), recorded="Degraded", release=release)
     assert statuses(found) == ("Unknown", ["Healthy"] * (LOOKUPS_MAX + 1))
     assert "at most 50 objects" in str(found["message"])
+
+
+async def test_pods_and_events_that_may_not_be_listed_are_unknown_and_not_none(report: Report) -> None:
+    hidden = await report(Objects(deployment(ready=True)), recorded="Healthy", pods=(CRASHING,))
+    shown = await report(
+        Objects(deployment(ready=True)), recorded="Healthy", rights=(PODS, EVENTS, SECRETS), pods=(CRASHING,)
+    )
+
+    assert (hidden["pods"], hidden["podsTotal"], hidden["events"], hidden["eventsTotal"]) == ([], None, [], None)
+    assert (shown["podsTotal"], shown["eventsTotal"]) == (1, 0)
+
+
+async def test_more_pods_than_are_shown_are_counted(report: Report) -> None:
+    pods = tuple({**CRASHING, "metadata": {"name": f"hello-{at}"}} for at in range(REPORT_PODS_MAX + 40))
+    found = await report(Objects(deployment(ready=True)), recorded="Healthy", rights=(PODS,), pods=pods)
+
+    assert (len(cast("list[Json]", found["pods"])), found["podsTotal"]) == (100, 140)
 
 
 async def test_without_objects_the_health_of_the_record_is_used(report: Report) -> None:
