@@ -27,6 +27,7 @@ from xapp_operator.domain.bounded_json import loads_bounded
 from xapp_operator.domain.redaction import MASK, redact, scrub, secret_texts, unmask
 from xapp_operator.domain.text_secrets import mask_secrets
 from xapp_operator.domain.values import apply_merge_patch, merge_values, values_digest
+from xapp_operator.domain.values_text import dump_values_text, mask_values_text
 from xapp_operator.domain.yaml_values import dump_values, load_json, load_values
 from xapp_operator.gateway.catalog.label_selector import parse_label_selector
 from xapp_operator.gateway.deploy.forms import read_namespace
@@ -193,6 +194,7 @@ TEXT_PARSERS: Final[dict[str, tuple[Callable[[str], object], tuple[str, ...]]]] 
         ),
     ),
     "values file": (lambda text: load_values(text, source="values", max_bytes=8 * MIB), YAML_TEXTS),
+    "masked values file": (mask_values_text, (*YAML_TEXTS, "# a\n", "a: b # c\n", "password: a # a\n")),
     "JSON": (lambda text: load_json(text, source="body"), JSON_TEXTS),
     "JSON of a body": (lambda text: decode_json_object(text.encode(), what="body"), JSON_TEXTS),
     "JSON that is nested too deep": (json_or_nothing(loads_bounded), (*JSON_TEXTS, "[[]],", '{"a":"')),
@@ -289,6 +291,7 @@ STRUCTURES: Final[dict[str, tuple[Callable[[int], Any], Callable[[Any], object]]
     "merge patch": (lambda n: members(n // 8, lambda _: None), lambda values: apply_merge_patch(values, values)),
     "digest of values": (lambda n: members(n // 8, lambda k: k), values_digest),
     "dumped values": (lambda n: members(n // 8, lambda _: "\u2028"), dump_values),
+    "values as text": (lambda n: members(n // 8, lambda k: f"1e{k}\n"), dump_values_text),
     "unknown fields of a form": (
         lambda n: json.dumps(members(n // 8, lambda k: k)),
         form_of,

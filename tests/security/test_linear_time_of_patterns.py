@@ -111,6 +111,7 @@ FOREIGN: Final[dict[str, tuple[str, ...]]] = {
     "domain.text_secrets._TOKEN": ("a.", "eyJ", "eyJa.", "ghp_"),
     "domain.text_secrets._PEM_BEGIN": ("-----BEGIN ", "-----BEGIN A PRIVATE KEY-----", "-"),
     "domain.text_secrets._PEM_END": ("-----END ", "-----END A PRIVATE KEY-----", "-"),
+    "domain.values_text._COMMENT": ("#", " #", "a#", "# \n"),
     "domain.yaml_scalars._DECIMAL_INTEGER": ("1", "+"),
     "domain.yaml_scalars._PREFIXED_INTEGER": ("0", "0x0"),
     "domain.yaml_scalars._FLOAT": ("1", "1.", "1e"),

@@ -27,11 +27,13 @@ from xapp_operator.gateway.catalog.records import XAppEntry, XAppRecordStore, bu
 from xapp_operator.gateway.catalog.repository_store import WatchedRepositories, watch_repositories
 from xapp_operator.gateway.catalog.service_store import WatchedServices
 from xapp_operator.gateway.catalog.xapp_sources import XAppSources
+from xapp_operator.gateway.charts.descriptions import ChartDescriber
+from xapp_operator.gateway.charts.rendering import ChartRenderer
 from xapp_operator.gateway.charts.repository_index import RepositoryIndexes
 from xapp_operator.gateway.charts.uploads import ArchiveStorage
+from xapp_operator.gateway.deploy.chart_loading import ChartLoader
 from xapp_operator.gateway.deploy.deployer import Deployer
 from xapp_operator.gateway.deploy.namespaces import XAppNamespaces
-from xapp_operator.gateway.deploy.rendering import ChartRenderer
 from xapp_operator.gateway.http.dashboard_files import DashboardFiles
 from xapp_operator.gateway.http.limits import RequestLimits
 from xapp_operator.gateway.proxy.upstream import Upstream
@@ -67,6 +69,8 @@ class Gateway:
     archives: WatchedArchives
     archive_storage: ArchiveStorage
     signatures: SignatureChecker
+    chart_loader: ChartLoader
+    describer: ChartDescriber
     indexes: RepositoryIndexes
     deployer: Deployer
     repositories: WatchedRepositories
@@ -114,6 +118,7 @@ class Gateway:
                     renderer = ChartRenderer(settings, kube=kube, engine=helm, advertise_address=advertise)
                     archive_storage = ArchiveStorage(kube)
                     signatures = SignatureChecker(settings, charts=charts, verifier=helm)
+                    chart_loader = ChartLoader(charts=charts, signatures=signatures, archives=archive_storage)
                     yield cls(
                         settings=settings,
                         kube=kube,
@@ -126,12 +131,13 @@ class Gateway:
                         archives=archives,
                         archive_storage=archive_storage,
                         signatures=signatures,
+                        chart_loader=chart_loader,
+                        describer=ChartDescriber(settings, renderer=renderer, threads=threads),
                         indexes=RepositoryIndexes(),
                         deployer=Deployer(
                             namespaces=XAppNamespaces(kube, settings),
                             renderer=renderer,
-                            charts=charts,
-                            signatures=signatures,
+                            charts=chart_loader,
                             archives=archive_storage,
                         ),
                         repositories=repositories,

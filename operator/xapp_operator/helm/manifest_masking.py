@@ -6,19 +6,25 @@ be read reliably is left out.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 
 from yaml import YAMLError
-from yaml.events import ScalarEvent
 
-from xapp_operator.api.json import Json, obj, text
+from xapp_operator.api.json import obj, text
 from xapp_operator.api.names import HELM_HOOK
+from xapp_operator.domain.placed_scalars import (
+    MaskFactory,
+    PlacedScalar,
+    ScalarTreeBuilder,
+    redacted_scalars,
+    replace_scalars,
+    values_of,
+)
 from xapp_operator.domain.redaction import MASK, redact, scrub
 from xapp_operator.domain.text_secrets import mask_secrets
-from xapp_operator.domain.yaml_events import Tree, TreeBuilder, YamlRefused
+from xapp_operator.domain.yaml_events import Tree, YamlRefused
 from xapp_operator.helm.manifest import split_documents
 
 DEPTH_MAX: Final = 100
@@ -29,39 +35,11 @@ SCRUBBED_CHARACTERS_MIN: Final = 6
 
 WITHHELD: Final = "\n# withheld: this document cannot be read as YAML, so its secrets cannot be found\n"
 
-MaskFactory: TypeAlias = Callable[[str], str]
-"""Returns what replaces a secret."""
-
-_PLAIN_SCALARS: Final[dict[str, Json]] = {
-    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
-    **dict.fromkeys(("true", "True", "TRUE"), True),
-    **dict.fromkeys(("false", "False", "FALSE"), False),
-}
 _SECRET_PARTS: Final = (
     ("data",),
     ("stringData",),
     ("metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration"),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _Scalar:
-    """The value of a scalar, and its position in the text."""
-
-    value: Json
-    start: int
-    end: int
-    is_block: bool
-
-
-class _ScalarBuilder(TreeBuilder[_Scalar]):
-    def scalar(self, event: ScalarEvent) -> _Scalar:
-        return _Scalar(
-            value=_PLAIN_SCALARS.get(event.value, event.value) if event.implicit[0] else event.value,
-            start=event.start_mark.index if event.start_mark else 0,
-            end=event.end_mark.index if event.end_mark else 0,
-            is_block=event.style in {"|", ">"},
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,93 +78,44 @@ def mask_documents(manifest: str, *, make_mask: MaskFactory = lambda _: MASK) ->
 
 
 def _mask_document(source: str, make_mask: MaskFactory) -> MaskedDocument:
-    roots = [root for _, root in _ScalarBuilder(source, depth_max=DEPTH_MAX, nodes_max=NODES_MAX).roots()]
+    roots = [root for _, root in ScalarTreeBuilder(source, depth_max=DEPTH_MAX, nodes_max=NODES_MAX).roots()]
     if not roots:  # comments only
         return MaskedDocument(source)
     root = roots[0]
     if not isinstance(root, dict) or len(roots) > 1:  # Helm would not apply it
         return MaskedDocument(WITHHELD)
-    values = {key: _values_of(member) for key, member in root.items()}
+    values = {key: values_of(member) for key, member in root.items()}
     metadata = obj(values, "metadata")
     place = "/".join(filter(None, (text(metadata, "namespace"), text(metadata, "name"))))
     secret = dict.fromkeys(_secret_data(root), MASK)
     if text(values, "kind") != "CustomResourceDefinition":  # its properties have names, and no values
-        secret = {**dict(_redacted_scalars(root, redact(values))), **secret}
+        secret = {**dict(redacted_scalars(root, redact(values))), **secret}
     return MaskedDocument(
         name=" ".join(filter(None, (text(values, "apiVersion"), text(values, "kind"), place))),
-        text=_replace(source, secret, make_mask),
+        text=replace_scalars(source, secret, make_mask),
         is_hook=HELM_HOOK in obj(metadata, "annotations"),
     )
 
 
-def _values_of(tree: Tree[_Scalar]) -> Json:
-    if isinstance(tree, dict):
-        return {key: _values_of(member) for key, member in tree.items()}
-    return [_values_of(item) for item in tree] if isinstance(tree, list) else tree.value
-
-
-def _redacted_scalars(tree: Tree[_Scalar], redacted: Json) -> Iterator[tuple[_Scalar, str]]:
-    """Yield each scalar that is masked, with what is shown of it."""
-    if isinstance(tree, _Scalar):
-        if isinstance(redacted, str) and redacted != tree.value:
-            yield tree, redacted
-    elif isinstance(tree, dict) and isinstance(redacted, dict):
-        for key, member in tree.items():
-            yield from _redacted_scalars(member, redacted[key])
-    elif isinstance(tree, list) and isinstance(redacted, list):
-        for item, shown in zip(tree, redacted, strict=True):
-            yield from _redacted_scalars(item, shown)
-
-
-def _secret_data(tree: Tree[_Scalar]) -> Iterator[_Scalar]:
+def _secret_data(tree: Tree[PlacedScalar]) -> Iterator[PlacedScalar]:
     """Yield the scalars in the data of every Secret in `tree`, such as one in a List."""
-    if isinstance(tree, _Scalar):
+    if isinstance(tree, PlacedScalar):
         return
     if isinstance(tree, dict):
         kind = tree.get("kind")
-        if isinstance(kind, _Scalar) and kind.value == "Secret":
+        if isinstance(kind, PlacedScalar) and kind.value == "Secret":
             for path in _SECRET_PARTS:
                 yield from _scalars_at(tree, *path)
     for member in tree.values() if isinstance(tree, dict) else tree:
         yield from _secret_data(member)
 
 
-def _scalars_at(tree: Tree[_Scalar], *path: str) -> Iterator[_Scalar]:
+def _scalars_at(tree: Tree[PlacedScalar], *path: str) -> Iterator[PlacedScalar]:
     if path:
         if isinstance(tree, dict) and path[0] in tree:
             yield from _scalars_at(tree[path[0]], *path[1:])
-    elif isinstance(tree, _Scalar):
+    elif isinstance(tree, PlacedScalar):
         yield tree
     else:
         for member in tree.values() if isinstance(tree, dict) else tree:
             yield from _scalars_at(member)
-
-
-def _replace(source: str, shown: dict[_Scalar, str], make_mask: MaskFactory) -> str:
-    pieces: list[str] = []
-    at = 0
-    for scalar in sorted(shown, key=lambda each: each.start):
-        written = source[scalar.start : scalar.end]
-        if not written:
-            continue
-        # A block scalar owns the line breaks after it.
-        after = written[len(written.rstrip()) :] if scalar.is_block else ""
-        if shown[scalar] == MASK or not isinstance(scalar.value, str):
-            masked = f'"{make_mask(written)}"'
-        else:
-            masked = _partly_masked(written, mask_secrets(scalar.value, make_mask))
-        pieces += [source[at : scalar.start], masked, after]
-        at = scalar.end
-    return "".join((*pieces, source[at:]))
-
-
-def _partly_masked(written: str, masked: str) -> str:
-    """Return `masked` in the notation of `written` if that is a literal block, else in quotes."""
-    header, _, body = written.partition("\n")
-    lines = [line for line in body.split("\n") if line.strip()]
-    if not header.startswith("|") or not lines or "\r" in written:
-        return json.dumps(masked, ensure_ascii=False)
-    first = next(line for line in masked.split("\n") if line.strip())
-    indent = len(lines[0]) - len(lines[0].lstrip(" ")) - (len(first) - len(first.lstrip(" ")))
-    shown = (" " * indent + line if line else "" for line in masked.rstrip("\n").split("\n"))
-    return "\n".join((header, *shown))

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from xapp_operator.api.json import Json, JsonObject, integer, obj, text
+from xapp_operator.api.json import Json, JsonObject, integer, items, obj, text
 from xapp_operator.api.names import HELM_SECRET_PREFIX
 from xapp_operator.config import MIB
 from xapp_operator.errors import HelmError
@@ -39,13 +39,27 @@ _QUOTES_MAX: Final = 4 * JSON_VALUES_MAX  # a key and a value each
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChartMetadata:
-    """The chart of a revision: its default values, and its schema as JSON text, empty if it has none."""
+    """The chart of a revision: its default values, and its schema as JSON text, empty if it has none.
+
+    `dependencies` are names. Helm keeps files such as the README, but not the text of values.yaml.
+    """
 
     name: str
     version: str
     app_version: str
     values: JsonObject = field(repr=False)
     schema: str
+    description: str = ""
+    dependencies: tuple[str, ...] = ()
+    files: JsonObject = field(default_factory=dict, repr=False)
+    """Texts in base64, by path."""
+
+    def read_text(self, path: str) -> str | None:
+        """Return a file of the chart, or None without it."""
+        try:
+            return base64.b64decode(text(self.files, path), validate=True).decode("utf-8", "replace") or None
+        except binascii.Error:
+            return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +114,9 @@ def decode_release(secret: JsonObject) -> ReleaseRecord:
             app_version=text(metadata, "appVersion"),
             values=obj(chart, "values"),
             schema=_decode_schema(text(chart, "schema")),
+            description=text(metadata, "description"),
+            dependencies=tuple(text(each, "name") for each in items(metadata, "dependencies")),
+            files={text(each, "name"): text(each, "data") for each in items(chart, "files")},
         ),
         manifest=text(payload, "manifest"),
         config=obj(payload, "config"),

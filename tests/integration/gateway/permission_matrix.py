@@ -77,6 +77,8 @@ ACCESS_RULES: Final[dict[RouteKey, PermissionRow]] = {
     RouteKey("GET", f"{XAPP_PATH}/events"): PermissionRow(VIEWER_OR_EDITOR, (200,)),
     RouteKey("GET", f"{XAPP_PATH}/logs"): PermissionRow(VIEWER_OR_EDITOR, (404,)),
     RouteKey("GET", f"{XAPP_PATH}/config"): PermissionRow(VIEWER_OR_EDITOR, (200,)),
+    RouteKey("GET", f"{XAPP_PATH}/chart"): PermissionRow(VIEWER_OR_EDITOR, (404,), path=ABSENT),
+    RouteKey("GET", f"{XAPP_PATH}/spec"): PermissionRow(VIEWER_OR_EDITOR, (200,)),
     RouteKey("PUT", f"{XAPP_PATH}/config"): PermissionRow(EDITOR, (422,), _body()),
     RouteKey("PATCH", f"{XAPP_PATH}/config"): PermissionRow(EDITOR, (404,), _body(), path=ABSENT),
     RouteKey("POST", "/api/deployment/xapp"): PermissionRow(EDITOR, (422,), _form),
@@ -89,6 +91,9 @@ ACCESS_RULES: Final[dict[RouteKey, PermissionRow]] = {
     RouteKey("GET", f"{REPOSITORY}/charts"): PermissionRow(VIEWER_OR_EDITOR, (404,), path=ABSENT),
     RouteKey("GET", f"{REPOSITORY}/charts/{{chart}}/versions"): PermissionRow(
         VIEWER_OR_EDITOR, (404,), path=ABSENT | {"chart": "c"}
+    ),
+    RouteKey("GET", f"{REPOSITORY}/charts/{{chart}}/versions/{{version}}"): PermissionRow(
+        VIEWER_OR_EDITOR, (404,), path=ABSENT | {"chart": "c", "version": "1.0.0"}
     ),
     RouteKey("GET", "/api/charts"): PermissionRow(ANY_ACCOUNT, (200,)),
     RouteKey("POST", "/api/charts"): PermissionRow(EDITOR, (422,), _chart),

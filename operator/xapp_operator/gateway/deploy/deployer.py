@@ -14,18 +14,12 @@ from dataclasses import replace
 from typing import Final
 
 from xapp_operator.api.json import JsonObject, obj, text
-from xapp_operator.api.models import METHOD_REMOTE, XAppSpec
+from xapp_operator.api.models import XAppSpec
 from xapp_operator.api.names import XAPP_KIND
-from xapp_operator.charts.archives.chart_cache import ChartFile
-from xapp_operator.charts.chart_request import ChartRequest
-from xapp_operator.charts.chart_sources import ChartSources
-from xapp_operator.charts.signatures.signature_checker import SignatureChecker
 from xapp_operator.errors import (
     AccessDenied,
-    AddressRefused,
     AlreadyExists,
     ChartInvalid,
-    ChartNotFound,
     ChartSourceError,
     Conflict,
     FieldError,
@@ -33,11 +27,11 @@ from xapp_operator.errors import (
     KubeError,
     NotFound,
     SignatureInvalid,
-    SourceUnavailable,
-    VersionNotFound,
 )
 from xapp_operator.gateway.auth.callers import Caller
-from xapp_operator.gateway.charts.uploads import ArchiveStorage, UploadedChart
+from xapp_operator.gateway.charts.rendering import ChartRenderer, Preview, RenderedChart
+from xapp_operator.gateway.charts.uploads import ArchiveStorage
+from xapp_operator.gateway.deploy.chart_loading import ChartLoader
 from xapp_operator.gateway.deploy.desired_xapp import (
     DesiredXApp,
     desired_new_xapp,
@@ -50,17 +44,13 @@ from xapp_operator.gateway.deploy.desired_xapp import (
 from xapp_operator.gateway.deploy.form_repository import (
     ensure_form_repository,
     get_form_repository,
-    load_form_repository,
 )
-from xapp_operator.gateway.deploy.forms import FORM_PART, Form, to_form_error
+from xapp_operator.gateway.deploy.forms import FORM_PART, to_form_error
 from xapp_operator.gateway.deploy.namespaces import XAppNamespaces
-from xapp_operator.gateway.deploy.rendering import ChartRenderer, Preview, RenderedChart
 from xapp_operator.gateway.deploy.submission import (
     FILE_PART,
     PROVENANCE_PART,
     Submission,
-    invalid_file_part,
-    require_provenance_of,
     with_field_error,
 )
 from xapp_operator.kube.created_objects import delete_created
@@ -80,15 +70,13 @@ class Deployer:
         *,
         namespaces: XAppNamespaces,
         renderer: ChartRenderer,
-        charts: ChartSources,
-        signatures: SignatureChecker,
+        charts: ChartLoader,
         archives: ArchiveStorage,
     ) -> None:
         self._namespaces = namespaces
         self._archives = archives
         self._renderer = renderer
         self._charts = charts
-        self._signatures = signatures
 
     async def create(self, caller: Caller, submission: Submission) -> JsonObject:
         """Create an XApp and return it as stored.
@@ -232,7 +220,7 @@ class Deployer:
     ) -> RenderedChart:
         spec = XAppSpec.model_validate(desired.spec)
         try:
-            chart = await self._get_chart(caller, desired, spec)
+            chart = await self._charts.load(caller.client, desired, spec)
             return await self._renderer.render(
                 caller.client,
                 spec,
@@ -248,43 +236,6 @@ class Deployer:
                 error, file_part if desired.chart is not None else f"{FORM_PART}.chartName"
             ) from None
 
-    async def _get_chart(self, caller: Caller, desired: DesiredXApp, spec: XAppSpec) -> ChartFile | UploadedChart:
-        if desired.chart is not None:
-            provenance = desired.chart.provenance
-            await self._signatures.check_uploaded(
-                desired.chart,
-                namespace=desired.namespace,
-                provenance=None if provenance is None else provenance.encode(),
-            )
-            require_provenance_of(desired.chart)
-            return desired.chart
-        if spec.method == METHOD_REMOTE:
-            return await self._fetch_remote_chart(caller, desired.form, spec)
-        try:
-            archive = await self._archives.read(caller.client, spec.archive, namespace=desired.namespace)
-        except ChartNotFound:
-            raise invalid_file_part("is required, because the uploaded chart no longer exists: send it again") from None
-        file = await self._charts.store_archive(archive.data)
-        await self._signatures.check_uploaded(file, namespace=desired.namespace, provenance=archive.provenance)
-        return file
-
-    async def _fetch_remote_chart(self, caller: Caller, form: Form, spec: XAppSpec) -> ChartFile:
-        try:
-            request = ChartRequest(
-                repository=await load_form_repository(caller.client, form),
-                chart=spec.chart_name or "",
-                version=spec.chart_version or spec.version,
-            )
-            chart = await self._charts.resolve(request)
-            await self._signatures.check_remote(chart)
-            return await self._charts.fetch(chart)
-        except SourceUnavailable as error:
-            # For the caller of a dry run the cause is a wrong url as often as an outage, so the response is not a 5xx.
-            refusal = ChartSourceError(error.message, errors=error.errors)
-            raise with_field_error(refusal, f"{FORM_PART}.url") from None
-        except ChartSourceError as error:
-            raise with_field_error(error, f"{FORM_PART}.{_field_at_fault(error, spec)}") from None
-
 
 @contextmanager
 def _as_values_error(desired: DesiredXApp) -> Iterator[None]:
@@ -298,15 +249,6 @@ def _as_values_error(desired: DesiredXApp) -> Iterator[None]:
         ) from None
     except (ChartSourceError, ChartInvalid) as error:
         raise type(error)(f"the values cannot be checked, so nothing was changed: {error.message}") from None
-
-
-def _field_at_fault(error: ChartSourceError, spec: XAppSpec) -> str:
-    """Return the form field that an error of a chart source is about."""
-    if isinstance(error, AddressRefused):
-        return "url"
-    if isinstance(error, VersionNotFound):
-        return "chartVersion" if spec.chart_version is not None else "version"
-    return "chartName"
 
 
 def _as_deleting(xapp: JsonObject) -> JsonObject:

@@ -16,9 +16,10 @@ from typing import Final
 import orjson
 
 from xapp_operator.api.json import JsonObject
+from xapp_operator.charts.archives.chart_cache import ChartFile
 from xapp_operator.charts.chart_repositories import load_repository
-from xapp_operator.charts.chart_request import sha256_digits
-from xapp_operator.charts.chart_sources import ChartSources
+from xapp_operator.charts.chart_request import ChartRequest, Repository, sha256_digits
+from xapp_operator.charts.chart_sources import ChartSources, ResolvedChart
 from xapp_operator.charts.sources.repository_index import ChartIndex, ChartVersion
 from xapp_operator.common.text import quote_input, shorten
 from xapp_operator.errors import AddressRefused, ChartNotFound, ChartSourceError, GatewayNotFound, SourceUnavailable
@@ -69,6 +70,36 @@ async def list_chart_versions(
         AccessDenied, ChartSourceError, SourceUnavailable: as `load_index`.
     """
     repository = await load_repository(client, saved.spec, namespace=saved.namespace)
+    return await _list_versions(charts, saved, repository, chart)
+
+
+async def fetch_chart(
+    client: KubeClient, charts: ChartSources, saved: RepositoryEntry, chart: str, version: str
+) -> tuple[ResolvedChart, ChartFile]:
+    """Return one version of a chart, downloaded unless it is cached.
+
+    Raises:
+        GatewayNotFound: when the repository has no such chart or version.
+        ChartInvalid: when it is not a valid chart.
+        AccessDenied, ChartSourceError, SourceUnavailable: as `load_index`.
+    """
+    repository = await load_repository(client, saved.spec, namespace=saved.namespace)
+    versions = await _list_versions(charts, saved, repository, chart)
+    if not any(each.version == version for each in versions):  # a range is no version
+        raise GatewayNotFound(
+            f"the repository {saved.name} has no version {quote_input(version)} of the chart {quote_input(chart)}: "
+            f"GET /api/repositories/{saved.namespace}/{saved.name}/charts/<chart>/versions lists its versions"
+        )
+    try:
+        resolved = await charts.resolve(ChartRequest(repository=repository, chart=chart, version=version))
+        return resolved, await charts.fetch(resolved)
+    except ChartSourceError as error:
+        raise _as_repository_error(error) from None
+
+
+async def _list_versions(
+    charts: ChartSources, saved: RepositoryEntry, repository: Repository, chart: str
+) -> tuple[ChartVersion, ...]:
     try:
         found = await charts.list_versions(repository, chart)
     except ChartSourceError as error:

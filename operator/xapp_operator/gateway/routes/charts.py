@@ -13,14 +13,12 @@ from starlette.responses import Response
 
 from xapp_operator.api.chart_archive import PROVENANCE_MAX
 from xapp_operator.api.json import JsonObject
-from xapp_operator.charts.archives.archive_reader import ArchiveLimits
 from xapp_operator.common.text import format_list
 from xapp_operator.config import Settings
 from xapp_operator.errors import ChartInUse, ChartInvalid, FieldError, SignatureInvalid
 from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.gateway.catalog.archive_store import ARCHIVE_SORTS, ArchiveEntry, ArchiveFilters, build_archive_entry
 from xapp_operator.gateway.charts.archives import archive_not_found, create_archive, delete_archive
-from xapp_operator.gateway.charts.descriptions import describe_chart
 from xapp_operator.gateway.charts.uploads import StoredUpload, UploadedChart
 from xapp_operator.gateway.deploy.forms import read_namespace
 from xapp_operator.gateway.deploy.submission import (
@@ -187,10 +185,7 @@ async def upload_chart(request: Request) -> Response:
         chart = replace(chart, provenance=read_provenance(parts))
         warnings = await _check(gateway, chart, namespace=namespace or PLACEHOLDER_NAMESPACE)
         if namespace is None or dry_run:
-            limits = ArchiveLimits.from_settings(settings)
-            return json_response(
-                await describe_chart(chart, limits=limits, threads=threads, warnings=warnings), pretty=pretty
-            )
+            return json_response(await gateway.describer.describe(chart, warnings=warnings), pretty=pretty)
         stored = await create_archive(gateway.archive_storage, caller.client, chart, namespace=namespace)
     return _stored_response(gateway, stored, pretty=pretty)
 

@@ -30,9 +30,11 @@ from xapp_operator.gateway.routes.deployment_response import (
     WriteOptions,
     deployment_response,
 )
+from xapp_operator.gateway.schemas.charts import ChartDescription
 from xapp_operator.gateway.schemas.records import XAppRecord
-from xapp_operator.gateway.schemas.xapps import ConfigDryRun, ValuesRequest, XAppConfiguration
+from xapp_operator.gateway.schemas.xapps import ConfigDryRun, ValuesRequest, XAppConfiguration, XAppSpecification
 from xapp_operator.gateway.state import Gateway, get_gateway
+from xapp_operator.gateway.xapps.chart import describe_xapp_chart
 from xapp_operator.gateway.xapps.configuration import (
     ValuesChange,
     change_values,
@@ -40,6 +42,7 @@ from xapp_operator.gateway.xapps.configuration import (
     preview_values_change,
 )
 from xapp_operator.gateway.xapps.context import XAppContext
+from xapp_operator.gateway.xapps.spec import get_spec
 
 router = APIRouter(prefix="/api/xapps", tags=["xApps"], route_class=RequestRoute)
 
@@ -71,6 +74,36 @@ _MERGE_PATCH: Final = {
 async def show_config(context: XAppContext, gateway: Gateway) -> bytes:
     """Return the xApp's services with their addresses and its values; secrets are masked."""
     return await get_configuration(context, advertise=gateway.advertise, proxy=gateway.proxy)
+
+
+@xapp_resource(
+    router,
+    "/chart",
+    "Describe the chart of an xApp",
+    ChartDescription,
+    "What the chart is, secrets in its values masked.",
+    problems={
+        404: "No such xApp, or nothing is known of its chart.",
+        422: "The chart is not available and no revision is deployed.",
+    },
+)
+async def show_chart(context: XAppContext, gateway: Gateway) -> bytes:
+    """Return the description of the chart that the spec asks for, or of the deployed one if its archive is missing."""
+    async with gateway.limits.deployments.wait(context.caller.user):
+        return await describe_xapp_chart(context, loader=gateway.chart_loader, describer=gateway.describer)
+
+
+@xapp_resource(
+    router,
+    "/spec",
+    "Show the spec of an xApp",
+    XAppSpecification,
+    "The deployment form as it is stored, and the parts that are sent beside it.",
+    problems={409: "The xApp is known by its labels only."},
+)
+async def show_spec(context: XAppContext, _gateway: Gateway) -> bytes:
+    """Return the deployment form as it is stored, from which an upgrade begins; secrets in the values are masked."""
+    return await get_spec(context)
 
 
 @router.put(

@@ -10,6 +10,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from xapp_operator.errors import ChartSourceError, SignatureInvalid
 from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.gateway.catalog.repository_store import (
     REPOSITORY_SORTS,
@@ -38,6 +39,7 @@ from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.gateway.http.responses import etag_response, json_response
 from xapp_operator.gateway.repositories.browsing import (
     chart_json,
+    fetch_chart,
     list_chart_versions,
     load_index,
     search_charts,
@@ -51,6 +53,7 @@ from xapp_operator.gateway.repositories.writes import (
     validate_repository,
 )
 from xapp_operator.gateway.routes.lists import StoreList
+from xapp_operator.gateway.schemas.charts import ChartDescription
 from xapp_operator.gateway.schemas.records import Page
 from xapp_operator.gateway.schemas.repositories import (
     ChartRecord,
@@ -231,6 +234,42 @@ async def list_versions(request: Request) -> Response:
     chart = request.path_params["chart"]
     versions = await list_chart_versions(context.caller.client, context.gateway.chart_sources, context.saved, chart)
     return list_response(request, context.query, page_request, versions, to_json=version_json)
+
+
+@router.get(
+    "/{namespace}/{name}/charts/{chart}/versions/{version}",
+    **document_resource(
+        "Describe a version of a chart",
+        ChartDescription,
+        "What the chart is.",
+        parameters=[
+            *_REPOSITORY_PARAMETERS,
+            document_parameter("chart", "Name of the chart.", location="path"),
+            document_parameter("version", "A version of the list; not a range.", location="path"),
+        ],
+        problems={
+            **_BROWSING_PROBLEMS,
+            404: "No such repository, or it has no such version of the chart.",
+            422: "The archive is not a valid chart, the saved credentials are missing or incomplete, or the address is "
+            "not allowed.",
+        },
+    ),
+)
+async def describe_version(request: Request) -> Response:
+    """Download one version of a chart and describe it, as a dry run of an upload does."""
+    context = await _get_repository_context(request, parameters=("pretty",))
+    gateway, caller, saved = context.gateway, context.caller, context.saved
+    chart, version = request.path_params["chart"], request.path_params["version"]
+    async with gateway.limits.deployments.wait(caller.user):
+        resolved, file = await fetch_chart(caller.client, gateway.chart_sources, saved, chart, version)
+        warnings: tuple[str, ...] = ()
+        try:
+            await gateway.signatures.check_remote(resolved)
+        except (SignatureInvalid, ChartSourceError) as error:
+            warnings = (error.message,)
+        problems = await gateway.describer.find_problems(file, namespace=saved.namespace)
+        body = await gateway.describer.describe(file, warnings=(*warnings, *problems))
+    return etag_response(request, body, pretty=context.query.boolean("pretty"))
 
 
 async def _get_repository_context(request: Request, *, parameters: Sequence[str]) -> _RepositoryContext:

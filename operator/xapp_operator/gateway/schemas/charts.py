@@ -39,18 +39,20 @@ class ChartArchiveDetails(ChartArchiveRecord):
 
 
 class ChartDescription(ResponseModel):
-    """What a packed chart is (`dryRun`)."""
+    """What a packed chart is."""
 
-    archive: str = Field(description="Name that its ChartArchive would have.")
+    archive: str | None = Field(description="Name that its ChartArchive has or would have; null without an archive.")
     name: str
     version: str
     app_version: str | None
     description: str | None
-    digest: str = Field(description="sha256: and 64 hex digits.")
-    size: int = Field(description="Bytes of the archive.")
+    digest: str | None = Field(description="sha256: and 64 hex digits; null without an archive.")
+    size: int | None = Field(description="Bytes of the archive; null without an archive.")
     dependencies: list[str] = Field(description="Names of the charts that it contains as dependencies.")
     values: dict[str, Any] = Field(description="The default values.")
-    values_text: str | None = Field(description="values.yaml with its comments, at most 256 KiB.")
-    schema_: dict[str, Any] | None = Field(alias="schema", description="The schema of the values.")
+    values_text: str | None = Field(
+        description="values.yaml with its comments, at most 256 KiB; without comments if there is no archive."
+    )
+    schema_: dict[str, Any] | bool | None = Field(alias="schema", description="The schema of the values.")
     readme: str | None = Field(description="At most 256 KiB of it.")
-    warnings: list[str]
+    warnings: list[str] = Field(description="What would be a problem with the default values, and other remarks.")

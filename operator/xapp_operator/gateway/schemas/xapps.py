@@ -49,6 +49,15 @@ class XAppConfiguration(ResponseModel):
     )
 
 
+class XAppSpecification(ResponseModel):
+    """The spec of an XApp, as a deployment or an upgrade sends it."""
+
+    generation: int = Field(description="Of the XApp; each change of the spec increases it.")
+    form: dict[str, Any] = Field(description="What the part xAppForm takes; fields that are not set are left out.")
+    values: dict[str, Any] | None = Field(description="The user's values, secrets masked.")
+    archive: dict[str, Any] | None = Field(description="Where the uploaded chart is; null for a remote chart.")
+
+
 class ValuesRequest(BaseModel):
     """Values that replace the current ones."""
 

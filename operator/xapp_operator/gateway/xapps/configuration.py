@@ -10,26 +10,25 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-import orjson
-
 from xapp_operator.api.json import Json, JsonObject, encode_json, obj
 from xapp_operator.domain.control_characters import require_plain_values
 from xapp_operator.domain.redaction import redact, secret_texts, unmask
 from xapp_operator.domain.values import merge_values, values_digest
 from xapp_operator.domain.yaml_values import MAX_DEPTH, deeper_than
-from xapp_operator.errors import AccessDenied, Conflict, ContentTooLarge, KubeError, NotFound, XAppError
+from xapp_operator.errors import AccessDenied, Conflict, ContentTooLarge, KubeError, XAppError
 from xapp_operator.gateway.catalog.records import SOURCE_LABELS
 from xapp_operator.gateway.deploy.deployer import Deployer
 from xapp_operator.gateway.proxy.targets import select_api_target
 from xapp_operator.gateway.proxy.xapp_proxy import XAppProxy
-from xapp_operator.gateway.xapps.context import XAppContext, xapp_not_found
+from xapp_operator.gateway.xapps.chart import values_schema
+from xapp_operator.gateway.xapps.context import XAppContext
 from xapp_operator.gateway.xapps.manifest_diff import manifest_diff
 from xapp_operator.gateway.xapps.release_records import get_deployed_release
 from xapp_operator.gateway.xapps.service_addresses import services_with_addresses
 from xapp_operator.helm.manifest_masking import mask_manifest, mask_notes
 from xapp_operator.helm.release_storage import ReleaseRecord
 from xapp_operator.kube.advertise_address import AdvertiseAddress
-from xapp_operator.kube.resources import SERVICES, XAPPS
+from xapp_operator.kube.resources import SERVICES
 
 CHANGE_ATTEMPTS: Final = 5
 METADATA_PATHS: Final = ("/metadata", "/config/metadata")
@@ -68,7 +67,7 @@ async def get_configuration(context: XAppContext, *, advertise: AdvertiseAddress
                 "services": list[Json](services),
                 "values": _redacted(values),
                 "defaults": None if release is None else _redacted(release.chart.values),
-                "schema": None if release is None else _values_schema(release),
+                "schema": None if release is None else values_schema(release.chart),
                 "metadata": _redacted(metadata),
             }
         )
@@ -155,24 +154,17 @@ async def _changed_values(current: JsonObject, change: ValuesChange, *, max_byte
 
 
 async def _get_changeable_xapp(context: XAppContext) -> JsonObject:
-    current = await _get_xapp(context)
+    current = await context.get_xapp()
     if "deletionTimestamp" in obj(current, "metadata"):
         raise Conflict(f"the xApp {context.entry.name} is being deleted: deploy it again when it is gone")
     return current
-
-
-async def _get_xapp(context: XAppContext) -> JsonObject:
-    try:
-        return await context.caller.client.get(XAPPS, context.entry.name, namespace=context.namespace)
-    except NotFound:
-        raise xapp_not_found(context.namespace, context.entry.name) from None
 
 
 async def _user_values(context: XAppContext) -> JsonObject | None:
     """Return `spec.values` of the XApp, or None for an xApp without one."""
     if context.entry.source == SOURCE_LABELS:
         return None
-    return obj(obj(await _get_xapp(context), "spec"), "values")
+    return obj(obj(await context.get_xapp(), "spec"), "values")
 
 
 async def _readable_release(context: XAppContext) -> ReleaseRecord | None:
@@ -213,11 +205,3 @@ async def _fetch_metadata(context: XAppContext, proxy: XAppProxy) -> JsonObject 
 
 def _redacted(values: JsonObject | None) -> JsonObject | None:
     return None if values is None or deeper_than(values, MAX_DEPTH) else redact(values)
-
-
-def _values_schema(release: ReleaseRecord) -> Json:
-    try:
-        found: Json = orjson.loads(release.chart.schema)
-    except orjson.JSONDecodeError:
-        return None
-    return found if isinstance(found, dict | bool) and not deeper_than(found, MAX_DEPTH) else None

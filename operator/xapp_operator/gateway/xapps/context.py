@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from xapp_operator.api.json import JsonObject
 from xapp_operator.api.names import LABEL_XAPP
 from xapp_operator.common.text import quote_input
-from xapp_operator.errors import GatewayNotFound, NoXAppResource
+from xapp_operator.errors import GatewayNotFound, NotFound, NoXAppResource
 from xapp_operator.gateway.auth.callers import Caller, Permission
 from xapp_operator.gateway.catalog.records import SOURCE_LABELS, XAppEntry
 from xapp_operator.gateway.http.query import StrictQuery
+from xapp_operator.kube.resources import XAPPS
 from xapp_operator.monitor.live_objects import LiveObject
 from xapp_operator.monitor.registry import XAppRegistry
 
@@ -38,6 +40,17 @@ class XAppContext:
     def live_objects(self) -> tuple[LiveObject, ...]:
         """Return the xApp's objects as the watches show them now."""
         return self.registry.objects(self.entry.namespace, self.entry.release)
+
+    async def get_xapp(self) -> JsonObject:
+        """Return the XApp as the API server has it now, read with the caller's token.
+
+        Raises:
+            GatewayNotFound: when it does not exist.
+        """
+        try:
+            return await self.caller.client.get(XAPPS, self.entry.name, namespace=self.namespace)
+        except NotFound:
+            raise xapp_not_found(self.namespace, self.entry.name) from None
 
     def require_xapp_resource(self) -> None:
         """Refuse a change to an xApp that has no XApp resource.

@@ -12,8 +12,9 @@ import secrets as randomness
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from xapp_operator.domain.placed_scalars import MaskFactory
 from xapp_operator.domain.redaction import MASK
-from xapp_operator.helm.manifest_masking import MaskFactory, mask_documents, mask_text
+from xapp_operator.helm.manifest_masking import mask_documents, mask_text
 
 LINES_COMPARED_MAX: Final = 2000
 """Lines of one object that are compared; a longer difference is shown as removed and added blocks."""
