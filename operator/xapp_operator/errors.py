@@ -68,6 +68,16 @@ class FieldError:
     message: str
 
 
+@dataclass(frozen=True, slots=True)
+class MissingRight:
+    """A right that a request needs and its caller lacks; `group` is empty for the core API of Kubernetes."""
+
+    verb: str
+    group: str
+    resource: str
+    subresource: str | None = None
+
+
 class XAppError(Exception):
     """The root. A permanent error sets Stalled; any other sets Reconciling and is retried."""
 
@@ -218,10 +228,23 @@ class SessionProofRequired(Unauthenticated):
 
 
 class AccessDenied(KubeError):
+    """The caller lacks `missing`; it is empty if the cluster refuses for another reason, such as a webhook."""
+
     status = 403
     title = "Access denied"
     reason = "AccessDenied"
     permanent = True
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        errors: tuple[FieldError, ...] = (),
+        permanent: bool | None = None,
+        missing: tuple[MissingRight, ...] = (),
+    ) -> None:
+        super().__init__(message, errors=errors, permanent=permanent)
+        self.missing = missing
 
 
 class QuotaExceeded(KubeError):

@@ -21,6 +21,7 @@ from xapp_operator.common.memory_limit import container_memory_limit
 from xapp_operator.config import Settings
 from xapp_operator.errors import NotReady
 from xapp_operator.gateway.auth.callers import Authenticator, Caller
+from xapp_operator.gateway.auth.permission_report import PermissionReporter
 from xapp_operator.gateway.catalog.archive_store import WatchedArchives, watch_archives
 from xapp_operator.gateway.catalog.change_feed import ChangeFeed
 from xapp_operator.gateway.catalog.records import XAppEntry, XAppRecordStore, build_xapp_entry
@@ -65,6 +66,7 @@ class Gateway:
     cache: WatchCache[XAppEntry]
     registry: XAppRegistry
     authenticator: Authenticator
+    permissions: PermissionReporter
     renderer: ChartRenderer
     archives: WatchedArchives
     archive_storage: ArchiveStorage
@@ -127,6 +129,7 @@ class Gateway:
                         cache=cache,
                         registry=xapp_sources.registry,
                         authenticator=Authenticator(settings, kube),
+                        permissions=PermissionReporter(),
                         renderer=renderer,
                         archives=archives,
                         archive_storage=archive_storage,

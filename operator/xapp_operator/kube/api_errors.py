@@ -6,6 +6,7 @@ server is kept: it names the user, verb and resource of a missing permission, an
 
 from __future__ import annotations
 
+import re
 import ssl
 from http import HTTPStatus
 from typing import Final
@@ -25,6 +26,7 @@ from xapp_operator.errors import (
     FieldError,
     Invalid,
     KubeError,
+    MissingRight,
     NamespaceTerminating,
     NotFound,
     QuotaExceeded,
@@ -40,6 +42,10 @@ IMPERSONATION_HINT: Final = (
     "spec.serviceAccountName can name only service accounts that the operator may impersonate. To allow another one, "
     f'create a ClusterRole with the label {LABEL_AGGREGATE_TO_IMPERSONATION}: "true" that grants impersonate on it'
 )
+
+_QUOTED: Final = r'"((?:[^"\\]|\\.)*+)"'
+MISSING_RIGHT: Final = re.compile(rf"User {_QUOTED} cannot ([a-z]+) resource {_QUOTED} in API group {_QUOTED} ")
+"""What the API server says when no rule allows a request (apiserver, handlers/responsewriters/errors.go)."""
 
 _ERROR_BY_STATUS: Final[dict[int, type[KubeError]]] = {
     HTTPStatus.BAD_REQUEST: Invalid,
@@ -85,12 +91,7 @@ def error_from_status(code: int, status: JsonObject) -> KubeError:
         # The server returns only "Unauthorized", whatever the reason.
         message = f"{message}: the token is unknown to the cluster, expired or revoked; use a new one"
     if code == HTTPStatus.FORBIDDEN:
-        if any(text(cause, "reason") == "NamespaceTerminating" for cause in causes):
-            return NamespaceTerminating(message)
-        if "exceeded quota" in message:
-            return QuotaExceeded(message)
-        if "cannot impersonate resource" in message:
-            message = f"{message}. {IMPERSONATION_HINT}"
+        return _forbidden_error(message, causes)
     if any(text(cause, "reason") == "ResourceVersionTooLarge" for cause in causes):
         # etcd was restored from a backup, so the server no longer has this version.
         return WatchExpired(message)
@@ -99,6 +100,17 @@ def error_from_status(code: int, status: JsonObject) -> KubeError:
     if code == HTTPStatus.CONFLICT and reason == "AlreadyExists":
         return AlreadyExists(message)
     return _ERROR_BY_STATUS.get(code, KubeError)(message, errors=_field_errors(causes))
+
+
+def _forbidden_error(message: str, causes: list[JsonObject]) -> KubeError:
+    if any(text(cause, "reason") == "NamespaceTerminating" for cause in causes):
+        return NamespaceTerminating(message)
+    if "exceeded quota" in message:
+        return QuotaExceeded(message)
+    missing = _missing_rights(message)
+    if "cannot impersonate resource" in message:
+        message = f"{message}. {IMPERSONATION_HINT}"
+    return AccessDenied(message, errors=_field_errors(causes), missing=missing)
 
 
 def connection_error(error: BaseException) -> ApiUnavailable:
@@ -121,6 +133,14 @@ def _field_errors(causes: list[JsonObject]) -> tuple[FieldError, ...]:
         for cause in causes[:FIELD_ERRORS_MAX]
     )
     return tuple(error for error in found if error.field or error.message)
+
+
+def _missing_rights(message: str) -> tuple[MissingRight, ...]:
+    found = MISSING_RIGHT.search(message)
+    if found is None:
+        return ()
+    resource, _, subresource = found[3].partition("/")
+    return (MissingRight(found[2], found[4], resource, subresource or None),)
 
 
 def _shorten(message: str) -> str:

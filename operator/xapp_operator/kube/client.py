@@ -322,14 +322,24 @@ class KubeClient:
         *,
         namespace: str | None = None,
         subresource: str | None = None,
+        name: str | None = None,
     ) -> bool:
-        """Ask the API server whether this identity may `verb`; `namespace=None` means all namespaces."""
+        """Ask the API server whether this identity may `verb`.
+
+        Args:
+            resource: the kind.
+            verb: such as `get`.
+            namespace: None means all namespaces.
+            subresource: such as `log`.
+            name: the only object; None means all objects.
+        """
         attributes = drop_none(
             group=resource.group,
             resource=resource.plural,
             verb=verb,
             namespace=namespace,
             subresource=subresource,
+            name=name,
         )
         review: JsonObject = {
             "apiVersion": SELF_SUBJECT_ACCESS_REVIEWS.api_version,

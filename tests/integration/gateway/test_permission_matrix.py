@@ -9,23 +9,19 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
 import httpx
 import pytest
-from websockets.exceptions import InvalidStatus
-from websockets.sync.client import connect
 
 from tests.integration.gateway.caller_factory import ACCOUNTS, BINDINGS, create_token, wait_for_role
-from tests.integration.gateway.gateway_client import ready_status
-from tests.integration.gateway.permission_matrix import ACCESS_RULES, ANY_ACCOUNT, PermissionRow
+from tests.integration.gateway.permission_matrix import ACCESS_RULES, ANY_ACCOUNT
+from tests.integration.gateway.tenants import Tenant, bearer_header, contract_client, create_tenant
 from tests.localcluster import Cluster
 from tests.localcluster.waiting import wait_until
-from tests.support.apiserver import ARCHIVES, NAMESPACES, REPOSITORIES, XAPPS, ApiServer
+from tests.support.apiserver import NAMESPACES, REPOSITORIES, XAPPS, ApiServer
 from tests.support.audit import read_audit_events
-from tests.support.charts import chart_archive, chart_archive_manifest
 from tests.support.gateway import GatewayServer
 from tests.support.openapi_contract import OpenApiContract
 from tests.support.routes import UNAUTHENTICATED_ROUTES, WEBSOCKET, RouteKey, all_routes, helm_repository_routes
@@ -33,21 +29,11 @@ from tests.support.sse import ServerSentEvent, parse_events
 
 pytestmark = pytest.mark.integration
 
-SERVICES: Final = "/api/v1/namespaces/{}/services"
 AUTHENTICATED_ROUTES: Final = [
     *(route for route in all_routes() if route not in UNAUTHENTICATED_ROUTES),
     *helm_repository_routes(),
 ]
 SAFE_METHODS: Final = {"GET", "OPTIONS", WEBSOCKET}
-
-
-@dataclass(frozen=True, slots=True)
-class Tenant:
-    """A namespace with an xApp and a repository; `marker` is in all of its data, and nowhere else."""
-
-    namespace: str
-    name: str
-    marker: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,49 +49,6 @@ class TwoTenants:
 
     def other_tenant(self, who: str) -> Tenant:
         return self.a if who == "view" else self.b
-
-
-def create_tenant(api: ApiServer, name: str) -> Tenant:
-    one = Tenant(
-        namespace=f"matrix-{name}-{secrets.token_hex(4)}", name=f"{name}-ran-hello", marker=secrets.token_hex(8)
-    )
-    api.create(NAMESPACES, {"metadata": {"name": one.namespace}})
-    spec = {
-        "xAppName": "hello",
-        "organization": name,
-        "team": "ran",
-        "version": "0.1.0",
-        "owner": one.marker,
-        "method": "Remote Chart Repository",
-        "namespace": one.namespace,
-        "chartName": one.marker,
-        "url": f"https://{one.marker}.example.com",
-        "repoName": "charts",
-    }
-    head = {"apiVersion": "xapp-operator.io/v1alpha1"}
-    api.create(XAPPS.format(one.namespace), {**head, "kind": "XApp", "metadata": {"name": one.name}, "spec": spec})
-    api.patch(f"{XAPPS.format(one.namespace)}/{one.name}/status", {"status": ready_status()})
-    api.create(
-        REPOSITORIES.format(one.namespace),
-        {
-            **head,
-            "kind": "ChartRepository",
-            "metadata": {"name": one.name},
-            "spec": {"url": f"https://{one.marker}.example.com"},
-        },
-    )
-    archive = chart_archive_manifest(chart_archive(name=one.marker), namespace=one.namespace)
-    archive["metadata"]["name"] = one.name
-    # A problem repeats the path, so that the name of the chart's file is no marker.
-    archive["metadata"]["annotations"] |= {
-        "xapp-operator.io/chart": "hello",
-        "xapp-operator.io/description": one.marker,
-    }
-    archive["spec"]["provenance"] = f"signed by {one.marker}"
-    api.create(ARCHIVES.format(one.namespace), archive)
-    port = {"name": f"p{one.marker[:14]}", "port": 80}
-    api.create(SERVICES.format(one.namespace), {"metadata": {"name": f"s-{one.marker}"}, "spec": {"ports": [port]}})
-    return one
 
 
 def create_account(api: ApiServer, who: str, *, home: str, at: str | None) -> str:
@@ -149,55 +92,9 @@ def tenants(api: ApiServer, authenticated_gateway: GatewayServer) -> Iterator[Tw
         api.delete(f"{NAMESPACES}/{namespace}")
 
 
-@dataclass(frozen=True, slots=True)
-class ContractClient:
-    """Requests routes, and checks every response against the OpenAPI document."""
-
-    http: httpx.Client
-    contract: OpenApiContract
-
-    def call(self, route: RouteKey, row: PermissionRow, at: Tenant, **headers: str) -> httpx.Response:
-        """Return the response of a route about a tenant, or the beginning of a stream."""
-        named = {"namespace": at.namespace, "name": at.name, **row.path}
-        path = re.sub(r"\{(\w+)(:path)?\}", lambda found: named[found[1]], route.path)
-        if route.method == WEBSOCKET:
-            return self._open_websocket(path, headers)
-        request = self.http.build_request(route.method, path, headers=headers, **row.request(at.namespace))
-        answer = self.http.send(request, stream=True)
-        try:
-            if answer.headers.get("content-type", "").startswith("text/event-stream"):
-                return httpx.Response(answer.status_code, text=next(answer.iter_text()))
-            answer.read()
-        finally:
-            answer.close()
-        if route.path.replace(":path", "") in self.contract.document["paths"]:
-            self.contract.check_response(answer)
-        return answer
-
-    def _open_websocket(self, path: str, headers: dict[str, str]) -> httpx.Response:
-        sent = {name: self.http.headers[name] for name in ("authorization", "cookie") if name in self.http.headers}
-        address = f"ws://{self.http.base_url.netloc.decode()}{path}"
-        with pytest.raises(InvalidStatus) as refused, connect(address, additional_headers=sent | headers, proxy=None):
-            pass
-        answer = refused.value.response
-        return httpx.Response(answer.status_code, headers=list(answer.headers.raw_items()), content=bytes(answer.body))
-
-
 @pytest.fixture(scope="module")
 def openapi_contract(authenticated_gateway: GatewayServer) -> OpenApiContract:
     return OpenApiContract.from_gateway(authenticated_gateway)
-
-
-@contextmanager
-def contract_client(
-    authenticated_gateway: GatewayServer, openapi_contract: OpenApiContract, **headers: str
-) -> Iterator[ContractClient]:
-    with authenticated_gateway.client(headers=headers) as http:
-        yield ContractClient(http, openapi_contract)
-
-
-def bearer_header(token: str) -> dict[str, str]:
-    return {"Authorization": f"Bearer {token}"}
 
 
 def route_id(route: RouteKey) -> str:

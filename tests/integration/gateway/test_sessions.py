@@ -7,6 +7,7 @@ import re
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from tests.localcluster.waiting import wait_until
 from tests.support.apiserver import SECRETS, ApiServer
 from tests.support.gateway import GatewayServer, serve_gateway
 from tests.support.openapi_contract import OpenApiContract
+from xapp_operator.gateway.auth.session_cookies import jwt_expiry
 
 pytestmark = pytest.mark.integration
 
@@ -98,6 +100,12 @@ def test_a_user_signs_in_reads_and_signs_out(http: httpx.Client, caller_factory:
     assert http.get(SESSION).status_code == 401
     ended = http.get(SESSION, headers=stolen)
     assert (ended.status_code, ended.json()["type"]) == (401, "urn:xapp-operator:problem:session-ended")
+
+
+def test_a_bearer_token_shows_when_it_expires_if_it_says_so(http: httpx.Client, token: str) -> None:
+    shown = http.get(SESSION, headers={"Authorization": f"Bearer {token}"}).json()["expiresAt"]
+    assert datetime.fromisoformat(shown).timestamp() == jwt_expiry(token)
+    assert sign_in(http, token).json()["expiresAt"] == shown
 
 
 def test_the_cookie_is_http_only_same_site_and_expires_with_the_token(http: httpx.Client, token: str) -> None:

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from tests.unit.gateway.auth.test_access_reviews import caller, review_server
 from xapp_operator.errors import AccessDenied, ApiOverloaded, XAppError
 from xapp_operator.gateway.auth.access_reviews import AccessReviews
-from xapp_operator.gateway.auth.callers import Permission
+from xapp_operator.gateway.auth.actions import Permission
 from xapp_operator.gateway.http import streaming
 from xapp_operator.gateway.http.problems import RETRY_AFTER_SECONDS, problem_response
 from xapp_operator.gateway.http.streaming import recheck_until_refused

@@ -14,6 +14,7 @@ from xapp_operator.errors import (
     FieldError,
     Invalid,
     KubeError,
+    MissingRight,
     NamespaceTerminating,
     NotFound,
     QuotaExceeded,
@@ -21,6 +22,8 @@ from xapp_operator.errors import (
     WatchExpired,
 )
 from xapp_operator.kube.api_errors import MESSAGE_MAX_CHARACTERS, connection_error, error_from_response
+
+FORBIDDEN = 'x is forbidden: User "{user}" cannot {verb} resource "{resource}" in API group "{group}"'
 
 
 def answer(code: int, message: str, *, reason: str = "", details: dict[str, object] | None = None) -> KubeError:
@@ -99,3 +102,33 @@ def test_a_response_that_is_no_status_is_quoted_up_to_a_limit() -> None:
 def test_no_connection_is_unavailable_with_its_reason() -> None:
     assert "did not respond in time" in connection_error(TimeoutError()).message
     assert "Connection reset by peer" in connection_error(ConnectionResetError(104, "Connection reset by peer")).message
+
+
+@pytest.mark.parametrize(
+    ("user", "verb", "resource", "group", "missing"),
+    [
+        ("jane", "create", "xapps", "xapp-operator.io", MissingRight("create", "xapp-operator.io", "xapps")),
+        ("jane", "get", "pods/log", "", MissingRight("get", "", "pods", "log")),
+        (
+            'x\\" cannot get resource \\"pods\\" in API group \\"\\" ',
+            "delete",
+            "xapps",
+            "a.b",
+            MissingRight("delete", "a.b", "xapps"),
+        ),
+    ],
+)
+def test_a_denial_of_rbac_has_the_missing_right(
+    user: str, verb: str, resource: str, group: str, missing: MissingRight
+) -> None:
+    sentence = FORBIDDEN.format(user=user, verb=verb, resource=resource, group=group)
+    for where in ('in the namespace "ric"', "at the cluster scope"):
+        error = answer(403, f"{sentence} {where}", reason="Forbidden", details={"name": "x"})
+        assert isinstance(error, AccessDenied)
+        assert error.missing == (missing,)
+
+
+def test_a_denial_for_another_reason_has_no_missing_right() -> None:
+    error = answer(403, 'admission webhook "w" denied the request: cannot get resource "pods"', reason="Forbidden")
+    assert isinstance(error, AccessDenied)
+    assert error.missing == ()

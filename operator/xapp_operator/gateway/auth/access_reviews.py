@@ -32,6 +32,8 @@ API server with their own requests.
 REVIEW_CACHE_SIZE: Final = 10_000
 NAMESPACE_NAME_MAX: Final = 63
 """Characters of a namespace's name (RFC 1123); a review of a longer name is not cached."""
+OBJECT_NAME_MAX: Final = 253
+"""Characters of an XApp's name, with the same rule."""
 
 NAMESPACE_ACCESS_CACHE_SIZE: Final = 256
 REVIEW_CONCURRENCY: Final = 32
@@ -48,6 +50,7 @@ class _ReviewKey(NamedTuple):
     resource: str
     subresource: str | None
     namespace: str | None
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +94,10 @@ class AccessReviews:
         resource: Resource,
         namespace: str | None,
         subresource: str | None = None,
+        name: str | None = None,
         max_age_seconds: float | None = None,
     ) -> bool:
-        """Tell whether the API server allows it; `namespace` None means all namespaces.
+        """Tell whether the API server allows it; `namespace` None means all namespaces, `name` None any object.
 
         A review that is older than `max_age_seconds`, by default REVIEW_SECONDS, is repeated.
 
@@ -102,7 +106,7 @@ class AccessReviews:
             ApiUnavailable: when it does not respond and there is no review of the last STALE_REVIEW_SECONDS.
             ApiOverloaded: when it refuses to answer now.
         """
-        key = _ReviewKey(token_digest(token), verb, resource.group_resource, subresource, namespace)
+        key = _ReviewKey(token_digest(token), verb, resource.group_resource, subresource, namespace, name)
         known = self._reviews.get(key)
         now = time.monotonic()
         max_age = REVIEW_SECONDS if max_age_seconds is None else max_age_seconds
@@ -156,8 +160,10 @@ class AccessReviews:
                 return found.allowed
 
     async def _review(self, client: KubeClient, key: _ReviewKey, resource: Resource) -> bool:
-        allowed = await client.is_allowed(resource, key.verb, namespace=key.namespace, subresource=key.subresource)
-        if len(key.namespace or "") <= NAMESPACE_NAME_MAX:
+        allowed = await client.is_allowed(
+            resource, key.verb, namespace=key.namespace, subresource=key.subresource, name=key.name
+        )
+        if len(key.namespace or "") <= NAMESPACE_NAME_MAX and len(key.name or "") <= OBJECT_NAME_MAX:
             self._reviews[key] = _CachedReview(allowed=allowed, reviewed_at=time.monotonic())
         return allowed
 
@@ -206,7 +212,7 @@ class AccessReviews:
                 for _ in range(min(REVIEW_CONCURRENCY, len(namespaces))):
                     group.create_task(review_remaining())
         except* Exception as errors:
-            raise _first_exception(errors) from None
+            raise first_exception(errors) from None
         return frozenset(allowed)
 
 
@@ -214,6 +220,7 @@ def _denied_recheck_seconds(denied: frozenset[str]) -> float:
     return min(max(REVIEW_SECONDS, len(denied) / DENIED_RECHECKS_PER_SECOND), DENIED_RECHECK_SECONDS_MAX)
 
 
-def _first_exception(errors: BaseExceptionGroup[Exception]) -> Exception:
+def first_exception(errors: BaseExceptionGroup[Exception]) -> Exception:
+    """Return the first error of a group of tasks, for callers that expect one."""
     first = errors.exceptions[0]
-    return _first_exception(first) if isinstance(first, BaseExceptionGroup) else first
+    return first_exception(first) if isinstance(first, BaseExceptionGroup) else first

@@ -9,8 +9,9 @@ loopback only, everyone acts as the gateway.
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 from starlette.requests import HTTPConnection
 
@@ -18,6 +19,7 @@ from xapp_operator.config import Settings
 from xapp_operator.domain.address_rule import is_loopback
 from xapp_operator.errors import AccessDenied, InsecureSession, SessionProofRequired, Unauthenticated, XAppError
 from xapp_operator.gateway.auth.access_reviews import AccessReviews
+from xapp_operator.gateway.auth.actions import Action, Permission, needed_permissions
 from xapp_operator.gateway.auth.identities import Identities, Identity
 from xapp_operator.gateway.auth.session_cookies import (
     COOKIE_NAME,
@@ -41,17 +43,11 @@ _BASIC_SCHEME: Final = "basic"
 _SESSION: Final = "xapp_operator.session"
 """Key of a request's scope: its session, or the error of opening it."""
 
+_IDENTITY_CHECK: Final = Permission("list", None)
+"""Any review tells whether the API server accepts the token; lists need this one anyway."""
+
 RECHECK_MAX_AGE_SECONDS: Final = 1.0
 """Checks of long responses repeat reviews that are older, so that responses of one caller share a review."""
-
-
-class Permission(NamedTuple):
-    """What a caller needs for a request; `namespace` None means all namespaces."""
-
-    verb: str
-    namespace: str | None
-    resource: Resource = XAPPS
-    subresource: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,59 +84,57 @@ class Caller:
             return Identity("")
         return await self.identities.identify(self.client, self.token, address=self.address)
 
-    async def is_allowed(
-        self,
-        verb: str,
-        *,
-        namespace: str | None,
-        resource: Resource = XAPPS,
-        subresource: str | None = None,
-        max_age_seconds: float | None = None,
-    ) -> bool:
-        """Tell whether the caller may `verb` the resource in a namespace, or in all of them."""
+    async def allows(self, permission: Permission, *, max_age_seconds: float | None = None) -> bool:
+        """Tell whether the caller has a permission. A Role may grant one on all objects, or on some by name."""
         if self.mode == "none":
             return True
         await self.identify()
         try:
-            return await self.access_reviews.is_allowed(
-                self.client,
-                self.token,
-                verb,
-                resource=resource,
-                namespace=namespace,
-                subresource=subresource,
-                max_age_seconds=max_age_seconds,
-            )
+            for name in dict.fromkeys((None, permission.name)):
+                if await self.access_reviews.is_allowed(
+                    self.client,
+                    self.token,
+                    permission.verb,
+                    resource=permission.resource,
+                    namespace=permission.namespace,
+                    subresource=permission.subresource,
+                    name=name,
+                    max_age_seconds=max_age_seconds,
+                ):
+                    return True
         except Unauthenticated:
             if self.identities is not None:
                 self.identities.forget(self.token)
             raise
+        return False
 
-    async def require_allowed(
-        self,
-        verb: str,
-        *,
-        namespace: str | None,
-        resource: Resource = XAPPS,
-        subresource: str | None = None,
-        max_age_seconds: float | None = None,
-    ) -> None:
+    async def is_allowed(
+        self, verb: str, *, namespace: str | None, resource: Resource = XAPPS, subresource: str | None = None
+    ) -> bool:
+        """Tell whether the caller may `verb` the resource in a namespace, or in all of them."""
+        return await self.allows(Permission(verb, namespace, resource, subresource))
+
+    async def missing(self, *permissions: Permission, max_age_seconds: float | None = None) -> tuple[Permission, ...]:
+        """Return those of `permissions` that the caller does not have."""
+        return tuple([each for each in permissions if not await self.allows(each, max_age_seconds=max_age_seconds)])
+
+    async def require_permissions(self, *permissions: Permission, max_age_seconds: float | None = None) -> None:
         """Refuse what the caller may not do, whether the namespace exists or not.
 
         Raises:
-            AccessDenied: names the missing permission.
+            AccessDenied: has and names all missing permissions.
         """
-        if await self.is_allowed(
-            verb,
-            namespace=namespace,
-            resource=resource,
-            subresource=subresource,
-            max_age_seconds=max_age_seconds,
-        ):
-            return
-        what = f"{resource.group_resource}/{subresource}" if subresource is not None else resource.group_resource
-        where = f"in the namespace {namespace}" if namespace is not None else "in all namespaces"
-        raise AccessDenied(f"you may not {verb} {what} {where}: ask an administrator for a role with that permission")
+        missing = await self.missing(*permissions, max_age_seconds=max_age_seconds)
+        if missing:
+            raise _access_denied(missing)
+
+    async def require(self, *actions: Action, namespace: str | None, name: str | None = None) -> None:
+        """Refuse actions for which the caller lacks a right; see `require_permissions`. `name` is an xApp's."""
+        await self.require_permissions(*needed_permissions(*actions, namespace=namespace, name=name))
+
+    async def require_allowed(self, verb: str, *, namespace: str | None, resource: Resource = XAPPS) -> None:
+        """Refuse a verb on a resource; see `require_permissions`."""
+        await self.require_permissions(Permission(verb, namespace, resource))
 
     async def allowed_namespaces(
         self, verb: str, *, among: frozenset[str], resource: Resource = XAPPS
@@ -180,7 +174,7 @@ class Caller:
         Raises:
             Unauthenticated: when the API server does not accept it.
         """
-        await self.is_allowed("list", namespace=None)
+        await self.allows(_IDENTITY_CHECK)
 
     async def recheck(self, *permissions: Permission) -> None:
         """Check again what a long response or a WebSocket was allowed by; without permissions, only who the caller is.
@@ -195,16 +189,27 @@ class Caller:
             return
         if self.session is not None and self.sessions is not None:
             await self.sessions.require_open(self.session)
-        if not permissions:
-            await self.is_allowed("list", namespace=None, max_age_seconds=RECHECK_MAX_AGE_SECONDS)
-        for each in permissions:
-            await self.require_allowed(
-                each.verb,
-                namespace=each.namespace,
-                resource=each.resource,
-                subresource=each.subresource,
-                max_age_seconds=RECHECK_MAX_AGE_SECONDS,
-            )
+        if permissions:
+            await self.require_permissions(*permissions, max_age_seconds=RECHECK_MAX_AGE_SECONDS)
+        else:
+            await self.allows(_IDENTITY_CHECK, max_age_seconds=RECHECK_MAX_AGE_SECONDS)
+
+
+def _access_denied(missing: Sequence[Permission]) -> AccessDenied:
+    places = dict.fromkeys(each.namespace for each in missing)
+    parts = [
+        f"{_join([each.what for each in missing if each.namespace == place])} "
+        + (f"in the namespace {place}" if place is not None else "in all namespaces")
+        for place in places
+    ]
+    hint = "ask an administrator for a role with " + ("that permission" if len(missing) == 1 else "these permissions")
+    return AccessDenied(
+        f"you may not {_join(parts)}: {hint}", missing=tuple(dict.fromkeys(each.as_missing() for each in missing))
+    )
+
+
+def _join(parts: Sequence[str]) -> str:
+    return " or ".join(parts)
 
 
 class Authenticator:

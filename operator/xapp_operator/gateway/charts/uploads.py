@@ -121,6 +121,7 @@ class ArchiveStorage:
             raise AccessDenied(
                 f"the chart is in the {reference.kind} {reference.name}, which you may not read: {error.message}",
                 errors=error.errors,
+                missing=error.missing,
             ) from None
 
     async def _reuse(self, client: KubeClient, wanted: JsonObject, *, keep: bool) -> StoredUpload:

@@ -144,8 +144,10 @@ async def _create_namespace(client: KubeClient, body: JsonObject, *, dry_run: bo
         return text(obj(await client.create(NAMESPACES, body, dry_run=dry_run), "metadata"), "uid")
     except AlreadyExists:
         return None
-    except AccessDenied:
+    except AccessDenied as error:
         message = (
             f"the namespace {name} does not exist and you may not create namespaces: ask an administrator to create it"
         )
-        raise AccessDenied(message, errors=(FieldError(f"{FORM_PART}.namespace", message),)) from None
+        raise AccessDenied(
+            message, errors=(FieldError(f"{FORM_PART}.namespace", message),), missing=error.missing
+        ) from None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Final
 
@@ -17,11 +17,14 @@ from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 
+from xapp_operator.api.json import Json, JsonObject
 from xapp_operator.errors import (
+    AccessDenied,
     ApiUnavailable,
     ContentTooLarge,
     FieldError,
     GatewayNotFound,
+    MissingRight,
     NotFound,
     NotReady,
     TooManyRequests,
@@ -57,6 +60,7 @@ def problem_response(error: XAppError, request: HTTPConnection) -> Response:
         detail=error.message,
         problem_type=problem_type(type(error)),
         errors=error.errors,
+        missing=error.missing if isinstance(error, AccessDenied) else (),
         headers=_problem_headers(error, request),
     )
 
@@ -127,21 +131,33 @@ def _problem(
     headers: Mapping[str, str],
     problem_type: str = "about:blank",
     errors: Sequence[FieldError] = (),
+    missing: Sequence[MissingRight] = (),
 ) -> Response:
+    body: JsonObject = {
+        "type": problem_type,
+        "title": title,
+        "status": status,
+        "detail": detail,
+        "instance": request_path(request),
+        "errors": [{"field": each.field, "message": each.message} for each in errors],
+    }
+    if status == HTTPStatus.FORBIDDEN:
+        body["missing"] = missing_rights_json(missing)
     return json_response(
-        {
-            "type": problem_type,
-            "title": title,
-            "status": status,
-            "detail": detail,
-            "instance": request_path(request),
-            "errors": [{"field": each.field, "message": each.message} for each in errors],
-        },
+        body,
         status=status,
         pretty=wants_pretty(request),
         media_type=PROBLEM_MEDIA_TYPE,
         headers={**PROBLEM_HEADERS, **headers},
     )
+
+
+def missing_rights_json(missing: Iterable[MissingRight]) -> list[Json]:
+    """Return rights that a caller lacks in the shape of the API."""
+    return [
+        {"verb": each.verb, "group": each.group, "resource": each.resource, "subresource": each.subresource}
+        for each in missing
+    ]
 
 
 _PROXY_ROUTE: Final = re.compile(r"(/api(?:/v1)?/xapps/[^/]*/[^/]*/(?:proxy/[^/]*/[^/]*|api)/).+", re.DOTALL)

@@ -14,6 +14,7 @@ from xapp_operator.gateway.routes import (
     helm_repository,
     logs,
     pages,
+    permissions,
     probes,
     proxy,
     releases,
@@ -36,6 +37,7 @@ ROUTERS: Final = (
     discovery.router,
     stream.router,
     session.router,
+    permissions.router,
     about.router,
     docs.router,
     probes.router,
@@ -48,6 +50,6 @@ TAGS: Final = (
     {"name": "Repositories", "description": "Saved chart repositories, their charts and versions."},
     {"name": "Charts", "description": "Uploaded charts, and each namespace as a Helm repository."},
     {"name": "Discovery", "description": "Services and ports of the RIC's components."},
-    {"name": "Session", "description": "Sign in, who am I, sign out."},
+    {"name": "Session", "description": "Sign in, who am I, what may I do, sign out."},
     {"name": "Gateway", "description": "Documentation and probes of the gateway."},
 )

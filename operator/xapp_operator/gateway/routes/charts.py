@@ -16,6 +16,7 @@ from xapp_operator.api.json import JsonObject
 from xapp_operator.common.text import format_list
 from xapp_operator.config import Settings
 from xapp_operator.errors import ChartInUse, ChartInvalid, FieldError, SignatureInvalid
+from xapp_operator.gateway.auth.actions import Action
 from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.gateway.catalog.archive_store import ARCHIVE_SORTS, ArchiveEntry, ArchiveFilters, build_archive_entry
 from xapp_operator.gateway.charts.archives import archive_not_found, create_archive, delete_archive
@@ -169,7 +170,7 @@ async def upload_chart(request: Request) -> Response:
         """Refuse before the chart is received, if its namespace comes first."""
         if name == NAMESPACE_PART and (namespace := read_namespace({"namespace": _decode(data)})) is not None:
             audit_notes(request).namespace = namespace
-            await caller.require_allowed("create", namespace=namespace, resource=CHART_ARCHIVES)
+            await caller.require(Action.UPLOAD, namespace=namespace)
 
     rules = _part_rules(settings)
     async with (
@@ -205,7 +206,7 @@ async def show_archive(request: Request) -> Response:
     gateway = get_gateway(request)
     namespace, name = request.path_params["namespace"], request.path_params["name"]
     caller = gateway.get_caller(request)
-    await caller.require_allowed("get", namespace=namespace, resource=CHART_ARCHIVES)
+    await caller.require(Action.VIEW_CHART, namespace=namespace)
     pretty = StrictQuery(request.scope["query_string"]).allow_only(("pretty",)).boolean("pretty")
     gateway.require_synced()
     entry = gateway.archives.synced_store().get(namespace, name)
@@ -231,7 +232,7 @@ async def remove_archive(request: Request) -> Response:
     gateway = get_gateway(request)
     namespace, name = request.path_params["namespace"], request.path_params["name"]
     caller = gateway.get_caller(request)
-    await caller.require_allowed("delete", namespace=namespace, resource=CHART_ARCHIVES)
+    await caller.require(Action.DELETE_CHART, namespace=namespace)
     StrictQuery(request.scope["query_string"]).allow_only(())
     gateway.require_synced()
     users = gateway.store.users_of_archive(namespace, name)

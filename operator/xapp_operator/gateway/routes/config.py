@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from xapp_operator.api.json import JsonObject
 from xapp_operator.domain.values import apply_merge_patch
+from xapp_operator.gateway.auth.actions import Action
 from xapp_operator.gateway.http.bodies import read_json_object
 from xapp_operator.gateway.http.openapi import (
     BODY_PROBLEMS,
@@ -146,7 +147,7 @@ async def patch_values(request: Request) -> Response:
 
 async def _change_values(request: Request, to_change: Callable[[JsonObject], ValuesChange]) -> Response:
     gateway = get_gateway(request)
-    context = await get_xapp_context(request, verb="update", parameters=WRITE_PARAMETERS)
+    context = await get_xapp_context(request, action=Action.CONFIGURE, parameters=WRITE_PARAMETERS)
     options = WriteOptions.from_query(context.query, gateway.settings)
     apply = partial(
         preview_values_change if options.dry_run else change_values,

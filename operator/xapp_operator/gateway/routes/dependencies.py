@@ -16,44 +16,36 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 
 from xapp_operator.errors import GatewayNotFound, NoXAppResource
-from xapp_operator.gateway.auth.callers import Permission
+from xapp_operator.gateway.auth.actions import Action, needed_permissions
 from xapp_operator.gateway.catalog.records import SOURCE_LABELS
 from xapp_operator.gateway.http.openapi import XAPP_PATH_PARAMETERS, document_resource
 from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.gateway.http.responses import etag_response
 from xapp_operator.gateway.state import Gateway, get_gateway
 from xapp_operator.gateway.xapps.context import XAppContext, labels_only_error, xapp_not_found
-from xapp_operator.kube.resources import XAPPS, Resource
 
 
 async def get_xapp_context(
     connection: HTTPConnection,
     *,
-    verb: str = "get",
-    resource: Resource = XAPPS,
-    subresource: str | None = None,
+    action: Action = Action.VIEW,
     parameters: Collection[str] | None = (),
 ) -> XAppContext:
-    """Return the xApp at `{namespace}/{name}` of the path, for a caller who may `verb` the resource.
+    """Return the xApp at `{namespace}/{name}` of the path, for a caller who may do `action`.
 
     `parameters` are the query parameters that the route knows; None leaves the query unread.
 
     Raises:
         Unauthenticated: without a token that the cluster knows.
-        AccessDenied: when the caller may not `verb` the resource in the namespace, or not get XApps there.
+        AccessDenied: when the caller lacks a right that the action needs.
         MalformedRequest: for an unknown or repeated parameter.
         GatewayNotFound: when there is no such xApp.
     """
     gateway = get_gateway(connection)
     namespace, name = connection.path_params["namespace"], connection.path_params["name"]
     caller = gateway.get_caller(connection)
-    permissions = tuple(
-        dict.fromkeys((Permission("get", namespace), Permission(verb, namespace, resource, subresource)))
-    )
-    for each in permissions:
-        await caller.require_allowed(
-            each.verb, namespace=namespace, resource=each.resource, subresource=each.subresource
-        )
+    permissions = needed_permissions(action, namespace=namespace, name=name)
+    await caller.require_permissions(*permissions)
     query = StrictQuery(b"" if parameters is None else connection.scope["query_string"]).allow_only(parameters or ())
     gateway.require_synced()
     entry = gateway.store.get(namespace, name)
@@ -90,17 +82,17 @@ def xapp_resource(
     model: type[BaseModel],
     description: str,
     *,
-    requires: Resource = XAPPS,
+    action: Action = Action.VIEW,
     problems: Mapping[int, str] | None = None,
 ) -> Callable[[BuildXAppResource], BuildXAppResource]:
     """Serve the decorated function at `/{namespace}/{name}` + `path`, with an ETag; its docstring is documentation.
 
-    `requires` is a resource that the caller must be allowed to get, in addition to XApps.
+    `action` is what the caller must be allowed to do.
     """
 
     def register(build: BuildXAppResource) -> BuildXAppResource:
         async def endpoint(request: Request) -> Response:
-            context = await get_xapp_context(request, resource=requires, parameters=("pretty",))
+            context = await get_xapp_context(request, action=action, parameters=("pretty",))
             body = await build(context, get_gateway(request))
             return etag_response(request, body, pretty=context.query.boolean("pretty"))
 

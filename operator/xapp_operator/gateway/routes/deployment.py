@@ -9,8 +9,10 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from xapp_operator.api.json import obj
+from xapp_operator.api.json import JsonObject, obj
+from xapp_operator.api.models import METHOD_REMOTE, METHOD_UPLOAD
 from xapp_operator.errors import NotFound
+from xapp_operator.gateway.auth.actions import Action
 from xapp_operator.gateway.catalog.records import build_xapp_entry
 from xapp_operator.gateway.deploy.forms import FORM_PART, read_namespace
 from xapp_operator.gateway.deploy.submission import (
@@ -108,9 +110,12 @@ async def deploy(request: Request) -> Response:
         """Refuse before the chart is received."""
         if name != FORM_PART:
             return
-        namespace = audit_notes(request).namespace = read_namespace(decode_json_object(data, what=name))
+        form = decode_json_object(data, what=name)
+        namespace = audit_notes(request).namespace = read_namespace(form)
         if namespace is not None:
-            await caller.require_allowed("create", namespace=namespace)
+            deploy_action = Action.ADOPT if form.get("adopt") is True else Action.DEPLOY
+            chart_actions = _chart_actions(form, is_uploaded=form.get("method") == METHOD_UPLOAD)
+            await caller.require(deploy_action, *chart_actions, namespace=namespace)
 
     async with (
         gateway.limits.uploads.wait(caller.user),
@@ -156,13 +161,14 @@ async def upgrade(request: Request) -> Response:
     gateway = get_gateway(request)
     namespace, name = request.path_params["namespace"], request.path_params["name"]
     caller = gateway.get_caller(request)
-    await caller.require_allowed("update", namespace=namespace)
+    await caller.require(Action.UPGRADE, namespace=namespace, name=name)
     async with (
         gateway.limits.uploads.wait(caller.user),
         receive_parts(request, rules=part_rules(gateway.settings), folder=gateway.upload_folder) as parts,
         gateway.limits.deployments.wait(caller.user),
     ):
         form = read_form(parts)
+        await caller.require(*_chart_actions(form, is_uploaded=FILE_PART in parts.files), namespace=namespace)
         options = _read_options(request, gateway)
         try:
             current = await caller.client.get(XAPPS, name, namespace=namespace)
@@ -207,7 +213,10 @@ async def remove(request: Request) -> Response:
     body = await read_json_object(request, what="body")
     namespace = audit_notes(request).namespace = read_namespace(body)
     if namespace is not None:
-        await caller.require_allowed("delete", namespace=namespace)
+        name = body.get("name")
+        await caller.require(
+            Action.UNINSTALL, namespace=namespace, name=name if isinstance(name, str) and name else None
+        )
     pretty = StrictQuery(request.scope["query_string"]).allow_only(("pretty",)).boolean("pretty")
     deletion = validate_body(body, DeletionRequest)
     audit_notes(request).name = deletion.name
@@ -218,6 +227,13 @@ async def remove(request: Request) -> Response:
             gateway, namespace=deletion.namespace, name=deletion.name, hint="GET /api/xapps lists all xApps"
         ) from None
     return json_response(build_xapp_entry(deleted).record_json, status=202, pretty=pretty)
+
+
+def _chart_actions(form: JsonObject, *, is_uploaded: bool) -> tuple[Action, ...]:
+    """Return what the chart of a deployment needs, whether or not the form is valid."""
+    if is_uploaded:
+        return (Action.UPLOAD,)
+    return (Action.VIEW_REPOSITORY,) if form.get("method") == METHOD_REMOTE else ()
 
 
 def _read_options(request: Request, gateway: Gateway) -> WriteOptions:

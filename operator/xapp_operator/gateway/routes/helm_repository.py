@@ -11,6 +11,7 @@ from starlette.responses import FileResponse, Response
 from xapp_operator.charts.archives.chart_cache import ChartFile
 from xapp_operator.common.text import quote_input
 from xapp_operator.errors import GatewayNotFound
+from xapp_operator.gateway.auth.actions import Action
 from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.gateway.catalog.archive_store import ArchiveEntry
 from xapp_operator.gateway.charts.archives import archive_not_found, open_archive, read_provenance_file
@@ -26,7 +27,6 @@ from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.gateway.http.responses import cache_headers, etag_response, not_modified
 from xapp_operator.gateway.routes.charts import ARCHIVE_PATH_PARAMETERS
 from xapp_operator.gateway.state import Gateway, get_gateway
-from xapp_operator.kube.resources import CHART_ARCHIVES
 
 router = APIRouter(prefix="/api/charts", tags=["Charts"], route_class=RequestRoute)
 
@@ -65,7 +65,7 @@ async def repository_index(request: Request) -> Response:
     gateway = get_gateway(request)
     namespace = request.path_params["namespace"]
     caller = gateway.get_caller(request, basic=True)
-    await caller.require_allowed("list", namespace=namespace, resource=CHART_ARCHIVES)
+    await caller.require(Action.LIST_CHARTS, namespace=namespace)
     StrictQuery(request.scope["query_string"]).allow_only(())
     index = await gateway.indexes.get(gateway.archives.synced_store(), namespace=namespace)
     return etag_response(request, index, media_type=INDEX_MEDIA_TYPE)
@@ -159,7 +159,7 @@ async def _find_archive(request: Request) -> tuple[Gateway, Caller, ArchiveEntry
     gateway = get_gateway(request)
     namespace, name = request.path_params["namespace"], request.path_params["name"]
     caller = gateway.get_caller(request, basic=True)
-    await caller.require_allowed("get", namespace=namespace, resource=CHART_ARCHIVES)
+    await caller.require(Action.VIEW_CHART, namespace=namespace)
     StrictQuery(request.scope["query_string"]).allow_only(())
     entry = gateway.archives.synced_store().get(namespace, name)
     if entry is None:

@@ -10,6 +10,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
+from xapp_operator.gateway.auth.actions import Action
 from xapp_operator.gateway.http import pagination
 from xapp_operator.gateway.http.limits import OPEN_LOGS_MAX
 from xapp_operator.gateway.http.openapi import (
@@ -42,7 +43,6 @@ from xapp_operator.gateway.xapps.log_target import (
     LogRequest,
     find_log_target,
 )
-from xapp_operator.kube.resources import EVENTS, PODS
 
 router = APIRouter(prefix="/api/xapps", tags=["xApps"], route_class=RequestRoute)
 
@@ -96,7 +96,7 @@ _LOG_RESPONSES[200]["content"] = {"text/event-stream": {"schema": {"type": "stri
 )
 async def events(request: Request) -> Response:
     """Return the Events about the XApp, its objects, and the objects that these created."""
-    context = await get_xapp_context(request, verb="list", resource=EVENTS, parameters=pagination.LIST_PARAMETERS)
+    context = await get_xapp_context(request, action=Action.EVENTS, parameters=pagination.LIST_PARAMETERS)
     page_request = parse_list_request(context.query, get_gateway(request).settings, name="events")
     xapp_events = await read_xapp_events(context)
     return list_response(
@@ -113,7 +113,7 @@ async def events(request: Request) -> Response:
 )
 async def logs(request: Request) -> Response:
     """Return the log of a container, read with the caller's token."""
-    context = await get_xapp_context(request, resource=PODS, subresource="log", parameters=LOG_PARAMETERS)
+    context = await get_xapp_context(request, action=Action.LOGS, parameters=LOG_PARAMETERS)
     log_request = LogRequest.from_query(context.query)
     last_event_id = request.headers.get("last-event-id") if log_request.follow else None
     last_position = parse_event_id(last_event_id) if last_event_id else None

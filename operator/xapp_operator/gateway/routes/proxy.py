@@ -11,6 +11,7 @@ from starlette.websockets import WebSocket
 from websockets.exceptions import InvalidStatus
 
 from xapp_operator.errors import XAppError
+from xapp_operator.gateway.auth.actions import Action
 from xapp_operator.gateway.http.middleware import ORIGINAL_METHOD
 from xapp_operator.gateway.http.openapi import (
     UNAUTHENTICATED_PROBLEM,
@@ -26,25 +27,24 @@ from xapp_operator.gateway.proxy.websocket_bridge import denial_response
 from xapp_operator.gateway.proxy.xapp_proxy import ProxyCall
 from xapp_operator.gateway.routes.dependencies import get_xapp_context
 from xapp_operator.gateway.state import get_gateway
-from xapp_operator.kube.resources import SERVICES
 
 router = APIRouter(prefix="/api/xapps", tags=["xApps"], route_class=RequestRoute)
 
-RBAC_VERBS: Final = {
-    "GET": "get",
-    "HEAD": "get",
-    "OPTIONS": "get",
-    "POST": "create",
-    "PUT": "update",
-    "PATCH": "patch",
-    "DELETE": "delete",
+ACTIONS: Final = {
+    "GET": Action.PROXY,
+    "HEAD": Action.PROXY,
+    "OPTIONS": Action.PROXY,
+    "POST": Action.PROXY_CREATE,
+    "PUT": Action.PROXY_UPDATE,
+    "PATCH": Action.PROXY_PATCH,
+    "DELETE": Action.PROXY_DELETE,
 }
-"""HTTP method → verb on services/proxy that it needs, as at the API server."""
+"""HTTP method → the action; its verb on services/proxy is the same as at the API server."""
 
 _SERVICE_PATH: Final = "/{namespace}/{name}/proxy/{service}/{port}"
 _API_PATH: Final = "/{namespace}/{name}/api"
 _PATH_SUFFIX: Final = "/{path:path}"
-_METHODS: Final = [method for method in RBAC_VERBS if method != "HEAD"]
+_METHODS: Final = [method for method in ACTIONS if method != "HEAD"]
 
 _PROBLEMS: Final = {
     **UNAUTHENTICATED_PROBLEM,
@@ -76,7 +76,7 @@ _SERVICE_PARAMETERS: Final = (
 async def forward_websocket(websocket: WebSocket) -> None:
     """Connect the caller's WebSocket to the xApp."""
     try:
-        call = await _get_proxy_call(websocket, verb=RBAC_VERBS["GET"])
+        call = await _get_proxy_call(websocket, action=ACTIONS["GET"])
         await get_gateway(websocket).proxy.forward_websocket(websocket, call)
     except InvalidStatus as error:
         await websocket.send_denial_response(denial_response(error, lists=get_gateway(websocket).proxy.header_lists))
@@ -87,12 +87,12 @@ async def forward_websocket(websocket: WebSocket) -> None:
 async def forward(request: Request) -> Response:
     """Forward a request to the xApp."""
     method = request.scope.get(ORIGINAL_METHOD, request.method)
-    call = await _get_proxy_call(request, verb=RBAC_VERBS[method])
+    call = await _get_proxy_call(request, action=ACTIONS[method])
     return await get_gateway(request).proxy.forward_request(request, call, method=method)
 
 
-async def _get_proxy_call(connection: HTTPConnection, *, verb: str) -> ProxyCall:
-    context = await get_xapp_context(connection, verb=verb, resource=SERVICES, subresource="proxy", parameters=None)
+async def _get_proxy_call(connection: HTTPConnection, *, action: Action) -> ProxyCall:
+    context = await get_xapp_context(connection, action=action, parameters=None)
     entry, path_params = context.entry, connection.path_params
     if "service" in path_params:
         segments = ["proxy", path_params["service"], path_params["port"]]

@@ -14,6 +14,7 @@ from xapp_operator.api.json import JsonObject
 from xapp_operator.api.names import ANNOTATION_ROLLBACK_TO
 from xapp_operator.common.text import quote_input
 from xapp_operator.errors import GatewayNotFound, NotFound
+from xapp_operator.gateway.auth.actions import Action
 from xapp_operator.gateway.http import pagination
 from xapp_operator.gateway.http.bodies import read_json_object
 from xapp_operator.gateway.http.openapi import (
@@ -39,7 +40,7 @@ from xapp_operator.gateway.xapps.release_records import (
     list_revisions,
     revisions_in_status,
 )
-from xapp_operator.kube.resources import SECRETS, XAPPS
+from xapp_operator.kube.resources import XAPPS
 
 router = APIRouter(prefix="/api/xapps", tags=["xApps"], route_class=RequestRoute)
 
@@ -91,7 +92,7 @@ async def history(request: Request) -> Response:
 )
 async def rollback(request: Request) -> Response:
     """Roll back to a revision, which is held until the spec changes."""
-    context = await get_xapp_context(request, verb="patch", parameters=("pretty",))
+    context = await get_xapp_context(request, action=Action.ROLLBACK, parameters=("pretty",))
     revision = validate_body(await read_json_object(request, what="body"), RollbackBody).revision
     context.require_xapp_resource()
     revisions = revisions_in_status(context.entry)
@@ -112,7 +113,7 @@ async def rollback(request: Request) -> Response:
     "Show the manifest of an xApp",
     ReleaseManifest,
     "The objects of the deployed revision, secrets masked.",
-    requires=SECRETS,
+    action=Action.RELEASE,
     problems=_RELEASE_PROBLEMS,
 )
 async def manifest(context: XAppContext, _gateway: Gateway) -> bytes:
@@ -126,7 +127,7 @@ async def manifest(context: XAppContext, _gateway: Gateway) -> bytes:
     "Show the notes of an xApp",
     ReleaseNotes,
     "The notes of the deployed revision, known secrets masked.",
-    requires=SECRETS,
+    action=Action.RELEASE,
     problems=_RELEASE_PROBLEMS,
 )
 async def notes(context: XAppContext, _gateway: Gateway) -> bytes:

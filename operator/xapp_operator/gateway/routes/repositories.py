@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from xapp_operator.errors import ChartSourceError, SignatureInvalid
+from xapp_operator.gateway.auth.actions import Action
 from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.gateway.catalog.repository_store import (
     REPOSITORY_SORTS,
@@ -62,7 +63,7 @@ from xapp_operator.gateway.schemas.repositories import (
     RepositoryRequest,
 )
 from xapp_operator.gateway.state import Gateway, get_gateway
-from xapp_operator.kube.resources import CHART_REPOSITORIES, SECRETS
+from xapp_operator.kube.resources import CHART_REPOSITORIES
 
 router = APIRouter(prefix="/api/repositories", tags=["Repositories"], route_class=RequestRoute)
 
@@ -144,9 +145,8 @@ async def save_repository(request: Request) -> Response:
     body = await read_json_object(request, what="body")
     namespace = audit_notes(request).namespace = read_namespace(body)
     if namespace is not None:
-        await caller.require_allowed("create", namespace=namespace, resource=CHART_REPOSITORIES)
-        if needs_secret(body):
-            await caller.require_allowed("create", namespace=namespace, resource=SECRETS)
+        credentials = (Action.STORE_CREDENTIALS,) if needs_secret(body) else ()
+        await caller.require(Action.ADD_REPOSITORY, *credentials, namespace=namespace)
     pretty = StrictQuery(request.scope["query_string"]).allow_only(("pretty",)).boolean("pretty")
     stored = await create_repository(caller, validate_repository(body, settings=gateway.settings))
     gateway.repositories.put(stored)
@@ -186,7 +186,7 @@ async def remove_repository(request: Request) -> Response:
     gateway = get_gateway(request)
     namespace, name = request.path_params["namespace"], request.path_params["name"]
     caller = gateway.get_caller(request)
-    await caller.require_allowed("delete", namespace=namespace, resource=CHART_REPOSITORIES)
+    await caller.require(Action.REMOVE_REPOSITORY, namespace=namespace)
     StrictQuery(request.scope["query_string"]).allow_only(())
     await delete_repository(caller.client, namespace=namespace, name=name)
     return Response(status_code=204)
@@ -276,7 +276,7 @@ async def _get_repository_context(request: Request, *, parameters: Sequence[str]
     gateway = get_gateway(request)
     namespace, name = request.path_params["namespace"], request.path_params["name"]
     caller = gateway.get_caller(request)
-    await caller.require_allowed("get", namespace=namespace, resource=CHART_REPOSITORIES)
+    await caller.require(Action.VIEW_REPOSITORY, namespace=namespace)
     query = StrictQuery(request.scope["query_string"]).allow_only(parameters)
     saved = gateway.repositories.synced_store().get(namespace, name)
     if saved is None:

@@ -15,12 +15,14 @@ from starlette.responses import Response
 from xapp_operator.api.json import Json, JsonObject
 from xapp_operator.common.text import rfc3339
 from xapp_operator.errors import ContentTooLarge
+from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.gateway.auth.identities import Identity, review_identity
 from xapp_operator.gateway.auth.session_cookies import (
     COOKIE_NAME,
     HOST_COOKIE_NAME,
     TOKEN_MAX_BYTES,
     clear_cookie_headers,
+    jwt_expiry,
     set_session_cookie,
 )
 from xapp_operator.gateway.http.audit import audit_notes
@@ -46,6 +48,9 @@ BODY_SECONDS: Final = 10.0
 """Time for the body of a sign-in, which anyone can begin to send."""
 
 NO_STORE_HEADERS: Final = {"Cache-Control": "no-store"}
+
+_LAST_SECOND: Final = 253_402_300_799
+"""The end of the year 9999, the last that RFC 3339 can express; a token may claim any time."""
 
 _ANONYMOUS: Final[JsonObject] = {"user": None, "groups": [], "auth": "none", "expiresAt": None}
 
@@ -107,8 +112,7 @@ async def who_am_i(request: Request) -> Response:
     if caller.mode == "none":
         identity = _ANONYMOUS
     else:
-        expires_at = None if caller.session is None else _time(caller.session.expires)
-        identity = {**_identity_json(await review_identity(caller.client)), "expiresAt": expires_at}
+        identity = {**_identity_json(await review_identity(caller.client)), "expiresAt": _expires_at(caller)}
     return json_response(identity, pretty=query.boolean("pretty"), headers=NO_STORE_HEADERS)
 
 
@@ -154,5 +158,12 @@ def _read_token(body: JsonObject) -> str:
     return token
 
 
+def _expires_at(caller: Caller) -> str | None:
+    """Return when the session or the token ends, whichever is first; None if neither says so."""
+    session_end = None if caller.session is None else caller.session.expires
+    known = [end for end in (session_end, jwt_expiry(caller.token)) if end is not None]
+    return _time(min(known)) if known else None
+
+
 def _time(seconds: int) -> str:
-    return rfc3339(datetime.fromtimestamp(seconds, UTC))
+    return rfc3339(datetime.fromtimestamp(min(max(seconds, 0), _LAST_SECOND), UTC))

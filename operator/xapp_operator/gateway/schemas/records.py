@@ -161,6 +161,15 @@ class ProblemFieldError(BaseModel):
     message: str = Field(description="The rule, and how to fix the value.")
 
 
+class MissingRightModel(BaseModel):
+    """A right that the caller lacks."""
+
+    verb: str
+    group: str = Field(description="API group; empty for the core API of Kubernetes.")
+    resource: str
+    subresource: str | None
+
+
 class Problem(BaseModel):
     """The details of an error (RFC 9457)."""
 
@@ -172,6 +181,9 @@ class Problem(BaseModel):
     detail: str = Field(description="What happened, the rule or limit, and what to do.")
     instance: str = Field(description="The path of the request.")
     errors: list[ProblemFieldError] = Field(description="The invalid fields, if any.")
+    missing: list[MissingRightModel] = Field(
+        default=[], description="With status 403 only: the rights that the request needs and the caller lacks."
+    )
 
 
 class DeletionRequest(BaseModel):

@@ -24,7 +24,9 @@ class CallerIdentity(ResponseModel):
     user: str | None = Field(description="Null if authentication is turned off.")
     groups: list[str]
     auth: Literal["kubernetes", "none"] = Field(description="none: everyone acts as the gateway.")
-    expires_at: datetime | None = Field(description="When the session ends; null without a session.")
+    expires_at: datetime | None = Field(
+        description="When the session or the token ends, whichever is first; null if that is not known."
+    )
 
 
 class SignedIn(CallerIdentity):

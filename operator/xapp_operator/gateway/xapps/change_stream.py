@@ -12,7 +12,8 @@ from typing import NamedTuple
 from starlette.types import Receive, Scope, Send
 
 from xapp_operator.errors import XAppError
-from xapp_operator.gateway.auth.callers import Caller, Permission
+from xapp_operator.gateway.auth.actions import Action, needed_permissions
+from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.gateway.catalog.change_feed import ChangeFeed, format_reset
 from xapp_operator.gateway.http.limits import CallerSlots
 from xapp_operator.gateway.http.streaming import (
@@ -47,7 +48,7 @@ class ChangeStreamResponse(BaseStreamingResponse):
             namespace: the only namespace to send changes of; None for all that the caller may see.
             last_event_id: the event to resume after; None starts now.
         """
-        permissions = () if namespace is None else (Permission("list", namespace),)
+        permissions = () if namespace is None else needed_permissions(Action.LIST, namespace=namespace)
         super().__init__(recheck=partial(caller.recheck, *permissions))
         self._feed = feed
         self._caller = caller
@@ -100,7 +101,7 @@ class ChangeStreamResponse(BaseStreamingResponse):
         among = self._feed.namespaces
         if self._namespace is None:
             return _ListAccess(among, await self._caller.allowed_namespaces("list", among=among))
-        await self._caller.require_allowed("list", namespace=self._namespace)
+        await self._caller.require(Action.LIST, namespace=self._namespace)
         only = frozenset({self._namespace})
         return _ListAccess(only, only)
 

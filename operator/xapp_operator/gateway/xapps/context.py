@@ -8,7 +8,8 @@ from xapp_operator.api.json import JsonObject
 from xapp_operator.api.names import LABEL_XAPP
 from xapp_operator.common.text import quote_input
 from xapp_operator.errors import GatewayNotFound, NotFound, NoXAppResource
-from xapp_operator.gateway.auth.callers import Caller, Permission
+from xapp_operator.gateway.auth.actions import Permission
+from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.gateway.catalog.records import SOURCE_LABELS, XAppEntry
 from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.kube.resources import XAPPS

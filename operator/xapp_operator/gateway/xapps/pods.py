@@ -14,7 +14,6 @@ from typing import Final, TypeAlias
 
 from xapp_operator.api.json import JsonObject, items, obj, text
 from xapp_operator.domain.health_result import find_condition
-from xapp_operator.errors import NotFound
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import PODS
 from xapp_operator.monitor.live_objects import LiveObject
@@ -47,7 +46,8 @@ async def read_pods(
         :POD_WORKLOADS_MAX
     ]
     reads: list[_Read] = [partial(_list_selected, client, each, namespace=namespace, name=name) for each in selectors]
-    reads += [partial(_get_pod, client, each, namespace=namespace) for each in bare_pods]
+    # Not with get, which is another right.
+    reads += [partial(_list_selected, client, None, namespace=namespace, name=each) for each in bare_pods]
     if cron_jobs:
         reads.append(partial(_list_cron_job_pods, client, cron_jobs, namespace=namespace, name=name))
     limit = asyncio.Semaphore(READ_CONCURRENCY)
@@ -72,7 +72,9 @@ def container_names(pod: JsonObject) -> list[str]:
     return [text(each, "name") for field in fields for each in items(spec, field)]
 
 
-async def _list_selected(client: KubeClient, selector: str, *, namespace: str, name: str | None) -> list[JsonObject]:
+async def _list_selected(
+    client: KubeClient, selector: str | None, *, namespace: str, name: str | None
+) -> list[JsonObject]:
     field_selector = None if name is None else f"metadata.name={name}"
     pages = client.list_pages(
         PODS, namespace=namespace, label_selector=selector, field_selector=field_selector, limit=PODS_MAX
@@ -81,13 +83,6 @@ async def _list_selected(client: KubeClient, selector: str, *, namespace: str, n
         async for page in pages:
             return page.items
     return []
-
-
-async def _get_pod(client: KubeClient, name: str, *, namespace: str) -> list[JsonObject]:
-    try:
-        return [await client.get(PODS, name, namespace=namespace)]
-    except NotFound:
-        return []
 
 
 async def _list_cron_job_pods(

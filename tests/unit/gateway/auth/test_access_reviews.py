@@ -23,10 +23,10 @@ from xapp_operator.gateway.auth.access_reviews import (
     REVIEW_SECONDS,
     AccessReviews,
 )
+from xapp_operator.gateway.auth.actions import Permission
 from xapp_operator.gateway.auth.callers import (
     RECHECK_MAX_AGE_SECONDS,
     Caller,
-    Permission,
     UnsafeBindAddress,
     check_bind_address,
 )

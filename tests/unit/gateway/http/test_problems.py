@@ -53,6 +53,12 @@ def test_every_problem_has_the_common_headers(http: httpx.Client, method: str, p
     assert_common_headers(answer)
 
 
+def test_a_403_lists_missing_rights_and_other_problems_do_not(http: httpx.Client) -> None:
+    refused = http.delete("/api/deployment/xapp", headers={"Origin": "http://evil.example.com"})
+    assert (refused.status_code, refused.json()["missing"]) == (403, [])
+    assert "missing" not in http.get("/api/nothing").json()
+
+
 def test_a_refused_websocket_has_the_common_headers(http: httpx.Client) -> None:
     assert_common_headers(open_websocket(http, "/api/xapps/ns/absent/api/x", {}))
 
