@@ -24,6 +24,7 @@ from xapp_operator.api.spec_parts import (
     UpgradePolicy,
     ValuesRef,
 )
+from xapp_operator.api.status_parts import HandledAnnotations, LastAttempt, Progress
 from xapp_operator.api.status_texts import (
     CONDITIONS_MAX,
     STATUS_TEXT_MAX,
@@ -302,37 +303,6 @@ class ResourceCounts(Model):
     ready: int = Field(0, description="Objects that exist and are healthy.")
 
 
-class LastAttempt(Model):
-    """The last operation that Helm was asked for."""
-
-    generation: int | None = Field(None, description="Newest generation whose chart and values have these digests.")
-    chart_digest: DigestText | None = Field(None, description="First 40 hex digits of the archive's sha256.")
-    values_digest: DigestText | None = Field(
-        None, description="First 40 hex digits of the sha256 of the merged values."
-    )
-    action: StatusText | None = Field(None, description="Install, Upgrade, Rollback or Uninstall.")
-    outcome: StatusText | None = Field(
-        None,
-        description="Running, Released (not yet healthy), Succeeded, Failed, Unhealthy or Interrupted.",
-    )
-    permanent: bool | None = Field(None, description="true: trying again without a change cannot help.")
-    message: StatusMessage | None = Field(None, description="Helm's own error, trimmed.")
-    reason: StatusText | None = Field(None, description="The condition reason of a failure.")
-    count: int | None = Field(None, description="How often it was tried in a row.")
-    first_at: datetime | None = Field(None, description="When the first try began.")
-    last_at: datetime | None = Field(None, description="When the outcome was recorded.")
-
-
-class HandledAnnotations(Model):
-    """The last value of each annotation that was handled."""
-
-    reconcile_at: StatusMessage | None = Field(None, description="Last reconcile-at that was handled.")
-    retry_at: StatusMessage | None = Field(None, description="Last retry-at that was handled.")
-    force_at: StatusMessage | None = Field(None, description="Last force-at that was handled.")
-    test_at: StatusMessage | None = Field(None, description="Last test-at that was handled.")
-    rollback_to: StatusMessage | None = Field(None, description="Last rollback-to that was handled.")
-
-
 class XAppStatus(Model):
     """The observed state, as the operator last reported it."""
 
@@ -358,6 +328,10 @@ class XAppStatus(Model):
     resources: ResourceCounts | None = Field(None, description="Objects of the release, and how many are healthy.")
     last_attempt: LastAttempt | None = Field(None, description="The last operation that Helm was asked for.")
     held_revision: int | None = Field(None, description="Revision held by rollback-to until the spec changes.")
+    progress: Progress | None = Field(
+        None,
+        description="What the operator works on or waits for; missing while Ready or suspended.",
+    )
     handled: HandledAnnotations | None = Field(None, description="Annotations that were handled.")
 
     @property

@@ -24,10 +24,11 @@ from xapp_operator.gateway.auth.callers import Authenticator, Caller
 from xapp_operator.gateway.auth.permission_report import PermissionReporter
 from xapp_operator.gateway.catalog.archive_store import WatchedArchives, watch_archives
 from xapp_operator.gateway.catalog.change_feed import ChangeFeed
-from xapp_operator.gateway.catalog.records import XAppEntry, XAppRecordStore, build_xapp_entry
+from xapp_operator.gateway.catalog.records import XAppEntry, build_xapp_entry
 from xapp_operator.gateway.catalog.repository_store import WatchedRepositories, watch_repositories
 from xapp_operator.gateway.catalog.service_store import WatchedServices
 from xapp_operator.gateway.catalog.xapp_sources import XAppSources
+from xapp_operator.gateway.catalog.xapp_store import XAppRecordStore
 from xapp_operator.gateway.charts.descriptions import ChartDescriber
 from xapp_operator.gateway.charts.rendering import ChartRenderer
 from xapp_operator.gateway.charts.repository_index import RepositoryIndexes

@@ -36,6 +36,7 @@ from xapp_operator.domain.actions import (
 from xapp_operator.domain.backoff import Backoff
 from xapp_operator.domain.plan import plan
 from xapp_operator.domain.plan_input import AttemptOutcome, PlanInput
+from xapp_operator.domain.progress import NO_RETRIES, SourceRetries
 from xapp_operator.errors import AccessDenied, KubeError, NotFound, XAppError
 from xapp_operator.reconcile.observe import Observation, Observer
 from xapp_operator.reconcile.reconcile_context import ReconcilerContext, ReconcileRequest
@@ -331,8 +332,9 @@ class Reconciler:
                 message=decision.message,
             )
         request.draft = replace(request.draft, attempt=attempt)
-        await self._write_status(request, decision, observation)
         delay = min(context.settings.resync_seconds, self._requeue_delay(key, decision))
+        retries = SourceRetries(self._waits[key], now + delay) if self._waits.get(key) else NO_RETRIES
+        await self._write_status(request, decision, observation, retries=retries)
         if request.draft.release.revision is not None and health is not HealthStatus.HEALTHY:
             since = now - (attempt.last_at if attempt else 0.0)
             recently = since < SLOW_RECHECK_AFTER_SECONDS
@@ -353,10 +355,17 @@ class Reconciler:
         return self._backoff.jittered(self._waits[key])
 
     async def _write_status(
-        self, request: ReconcileRequest, decision: Wait | Nothing, observation: Observation
+        self,
+        request: ReconcileRequest,
+        decision: Wait | Nothing,
+        observation: Observation,
+        *,
+        retries: SourceRetries = NO_RETRIES,
     ) -> None:
         context = self._context
-        status = render_status(request.xapp, request.draft, decision, observation.live, now=utc(time.time()))
+        status = render_status(
+            request.xapp, request.draft, decision, observation.live, now=utc(time.time()), retries=retries
+        )
         was_ready = request.xapp.status.ready
         try:
             written = await context.status_writer.write(request.raw, status)

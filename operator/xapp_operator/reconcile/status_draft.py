@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final, Literal, TypeAlias
 
-from xapp_operator.api.models import HandledAnnotations, LastAttempt, ReleaseStatus, RevisionStatus, XApp
+from xapp_operator.api.models import ReleaseStatus, RevisionStatus, XApp
 from xapp_operator.api.names import (
     ANNOTATION_FORCE_AT,
     ANNOTATION_RECONCILE_AT,
     ANNOTATION_RETRY_AT,
     ANNOTATION_ROLLBACK_TO,
 )
+from xapp_operator.api.status_parts import HandledAnnotations, LastAttempt
 from xapp_operator.api.status_texts import MESSAGE_MAX
 from xapp_operator.domain.plan_input import Attempt, AttemptOutcome, Digests
 from xapp_operator.errors import XAppError

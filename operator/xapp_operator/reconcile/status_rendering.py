@@ -20,10 +20,12 @@ from xapp_operator.api.models import (
     XAppHealth,
     XAppStatus,
 )
+from xapp_operator.api.status_parts import Progress
 from xapp_operator.api.status_texts import MESSAGE_MAX
 from xapp_operator.common.text import shorten
 from xapp_operator.domain.actions import Nothing, Wait
 from xapp_operator.domain.plan_input import AttemptOutcome
+from xapp_operator.domain.progress import NO_RETRIES, SourceRetries, find_progress
 from xapp_operator.errors import XAppError
 from xapp_operator.monitor.xapp_monitor import MonitorReport
 from xapp_operator.reconcile.status_draft import StatusDraft, attempt_to_status, utc
@@ -43,9 +45,18 @@ _HELM_FINISHED = frozenset({AttemptOutcome.RELEASED, AttemptOutcome.SUCCEEDED, A
 
 
 def render_status(
-    xapp: XApp, draft: StatusDraft, decision: Wait | Nothing, live: MonitorReport, *, now: datetime
+    xapp: XApp,
+    draft: StatusDraft,
+    decision: Wait | Nothing,
+    live: MonitorReport,
+    *,
+    now: datetime,
+    retries: SourceRetries = NO_RETRIES,
 ) -> JsonObject:
-    """Return the whole status as JSON, without the fields that are None."""
+    """Return the whole status as JSON, without the fields that are None.
+
+    `retries` are the tries of a source that is not available.
+    """
     conditions = ConditionSet(xapp.status.conditions or (), generation=xapp.metadata.generation, now=now)
     _set_released(conditions, draft)
     if isinstance(decision, Wait):
@@ -66,6 +77,7 @@ def render_status(
         resources=ResourceCounts(total=live.total, ready=live.ready) if exists else None,
         last_attempt=attempt_to_status(draft.attempt),
         held_revision=draft.held_revision,
+        progress=_progress(xapp, draft, decision, live, now=now, retries=retries),
         handled=draft.handled if draft.handled.model_fields_set else None,
     )
     return cast("JsonObject", status.model_dump(mode="json", by_alias=True, exclude_none=True))
@@ -97,6 +109,39 @@ def render_repository_status(
         conditions=conditions.to_list(),
     )
     return cast("JsonObject", status.model_dump(mode="json", by_alias=True, exclude_none=True))
+
+
+def _progress(
+    xapp: XApp,
+    draft: StatusDraft,
+    decision: Wait | Nothing,
+    live: MonitorReport,
+    *,
+    now: datetime,
+    retries: SourceRetries,
+) -> Progress | None:
+    stored, previous = xapp.status.progress, None
+    observed = xapp.status.observed_generation == xapp.metadata.generation
+    if observed and stored is not None and stored.started_at is not None:
+        previous = stored.step, min(stored.started_at, now).timestamp()
+    found = find_progress(
+        decision,
+        attempt=draft.attempt,
+        health=live.status,
+        timeout_seconds=xapp.spec.timeout_seconds,
+        previous=previous,
+        retries=retries,
+        now=now.timestamp(),
+    )
+    if found is None:
+        return None
+    return Progress(
+        step=found.step.value,
+        started_at=utc(found.started_at),
+        deadline=None if found.deadline is None else utc(found.deadline),
+        attempt=found.attempt,
+        next_try_at=None if found.next_try_at is None else utc(found.next_try_at),
+    )
 
 
 def _set_released(conditions: ConditionSet, draft: StatusDraft) -> None:

@@ -85,6 +85,7 @@ PROXY_ACTIONS: Final = {
 
 ACCESS_RULES: Final[dict[RouteKey, PermissionRow]] = {
     RouteKey("GET", "/api/xapps"): PermissionRow(ANY_ACCOUNT, (200,)),
+    RouteKey("GET", "/api/xapps/facets"): PermissionRow(ANY_ACCOUNT, (200,)),
     RouteKey("GET", XAPP_PATH): PermissionRow(VIEWER_OR_EDITOR, (200,), (Action.VIEW,)),
     RouteKey("GET", f"{XAPP_PATH}/history"): PermissionRow(VIEWER_OR_EDITOR, (200,), (Action.VIEW,)),
     RouteKey("POST", f"{XAPP_PATH}/rollback"): PermissionRow(EDITOR, (404,), (Action.ROLLBACK,), _body(revision=99)),

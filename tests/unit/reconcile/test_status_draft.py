@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.unit.reconcile.xapps import raw
-from xapp_operator.api.models import LastAttempt, XApp
+from xapp_operator.api.models import XApp
 from xapp_operator.api.names import ANNOTATION_RETRY_AT
+from xapp_operator.api.status_parts import LastAttempt
 from xapp_operator.api.status_texts import MESSAGE_MAX
 from xapp_operator.reconcile.status_draft import (
     StatusDraft,

@@ -9,7 +9,7 @@ loopback only, everyone acts as the gateway.
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -154,7 +154,7 @@ class Caller:
             self.client, self.token, verb, resource=resource, among=among
         )
 
-    async def require_list_allowed(self, *, namespace: str | None, resource: Resource = XAPPS) -> None:
+    async def require_list_allowed(self, *, namespaces: Collection[str], resource: Resource = XAPPS) -> None:
         """Refuse to list a namespace that the caller may not list; without a namespace, only authenticate them.
 
         A list of all namespaces leaves out what the caller may not see (`allowed_namespaces`).
@@ -163,10 +163,11 @@ class Caller:
             Unauthenticated: when the API server does not accept the token.
             AccessDenied: names the missing permission.
         """
-        if namespace is None:
+        if not namespaces:
             await self.authenticate()
-        else:
-            await self.require_allowed("list", namespace=namespace, resource=resource)
+        elif len(namespaces) > 1 and await self.is_allowed("list", namespace=None, resource=resource):
+            return
+        await self.require_permissions(*(Permission("list", namespace, resource) for namespace in namespaces))
 
     async def authenticate(self) -> None:
         """Have the token checked before the rest of the request is read.

@@ -23,7 +23,7 @@ from xapp_operator.api.names import (
 )
 from xapp_operator.api.spec_parts import DIGEST_MAX
 from xapp_operator.config import Settings
-from xapp_operator.gateway.catalog.object_store import SortKey, WatchedStore
+from xapp_operator.gateway.catalog.object_store import FilterValues, SortKey, WatchedStore
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import CHART_ARCHIVES
 
@@ -95,21 +95,21 @@ def build_archive_entry(raw: JsonObject) -> ArchiveEntry:
 
 
 class ArchiveFilters(NamedTuple):
-    """The filters of the list of ChartArchives; None means no filter."""
+    """The filters of the list of ChartArchives."""
 
-    namespace: str | None = None
-    chart: str | None = None
-    version: str | None = None
-    search: str | None = None
+    namespace: FilterValues = ()
+    chart: FilterValues = ()
+    version: FilterValues = ()
+    search: FilterValues = ()
 
     def predicate(self) -> Callable[[ArchiveEntry], bool] | None:
-        if self[1:] == (None, None, None):
+        if not any(self[1:]):
             return None
-        chart, version, search = self.chart, self.version, (self.search or "").casefold()
+        charts, versions, searches = self.chart, self.version, tuple(each.casefold() for each in self.search)
         return lambda entry: (
-            search in entry.search_text
-            and (chart is None or entry.chart == chart)
-            and (version is None or entry.version == version)
+            (not searches or any(each in entry.search_text for each in searches))
+            and (not charts or entry.chart in charts)
+            and (not versions or entry.version in versions)
         )
 
 

@@ -16,7 +16,8 @@ from typing import Final
 
 import orjson
 
-from xapp_operator.gateway.catalog.records import XAppEntry, XAppRecordStore
+from xapp_operator.gateway.catalog.records import XAppEntry
+from xapp_operator.gateway.catalog.xapp_store import XAppRecordStore
 
 RING_EVENTS_MAX: Final = 10_000
 RING_BYTES_MAX: Final = 16 * 1024 * 1024
@@ -111,7 +112,7 @@ class ChangeFeed:
             return False
         return True
 
-    def _append(self, change: str, entry: XAppEntry) -> None:
+    def _append(self, change: str, entry: XAppEntry, _before: XAppEntry | None) -> None:
         if not self._is_synced():
             return
         event_id = secrets.token_urlsafe(_EVENT_ID_BYTES)

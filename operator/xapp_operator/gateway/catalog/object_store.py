@@ -1,8 +1,8 @@
 """Objects of the cluster in memory: sorted, filtered and paged without a request to the API server.
 
 There is one index for each sort, over all objects and for each namespace, updated with every change: a page of an
-unfiltered list is a slice of an index. A filter, or the namespaces that a caller may see, cost one scan; its result is
-reused until an object changes.
+unfiltered list is a slice of an index. A filter, or the namespaces that a caller may see, cost one scan, or a look at
+the few objects that an index of values names; its result is reused until an object changes.
 """
 
 from __future__ import annotations
@@ -23,13 +23,11 @@ from xapp_operator.kube.watch.watch_cache import ChangeType, ObjectKey, WatchCac
 
 SCAN_CACHE_SIZE: Final = 256
 MERGE_FRACTION: Final = 8
-"""The indexes of several namespaces are merged if they hold at most 1/8 of all objects; otherwise a scan costs less."""
+"""Few keys are sorted, if they are at most 1/8 of all; otherwise a scan of all, which are in order, costs less."""
 
 SortValue: TypeAlias = str | tuple[int, tuple[int, ...], str]
 SortKey: TypeAlias = tuple[SortValue, str]
 """What an object is sorted by, then its uid."""
-
-_NO_NAMESPACES: Final = frozenset[str]()
 
 
 class StoreEntry(Protocol):
@@ -52,18 +50,21 @@ class StoreEntry(Protocol):
         ...
 
 
+FilterValues: TypeAlias = tuple[str, ...]
+"""The values of one filter, sorted: an object passes with any of them, and every object passes if there are none."""
+
 E = TypeVar("E", bound=StoreEntry)
 E_contra = TypeVar("E_contra", contravariant=True)
-Listener: TypeAlias = Callable[[str, E], None]
-"""Called with `added`, `modified` or `deleted`, and the entry."""
+Listener: TypeAlias = Callable[[str, E, E | None], None]
+"""Called with `added`, `modified` or `deleted`, the entry, and the entry before the change, if there was one."""
 
 
 class Filters(Protocol[E_contra]):
     """The filters of a list: any hashable value with these properties."""
 
     @property
-    def namespace(self) -> str | None:
-        """Return the only namespace to list, or None for all."""
+    def namespace(self) -> tuple[str, ...]:
+        """Return the namespaces to list; empty for all."""
         ...
 
     def predicate(self) -> Callable[[E_contra], bool] | None:
@@ -172,7 +173,7 @@ class ObjectStore(Generic[E]):
                 index.add(entry.sort_keys)
             else:
                 index.update(before.sort_keys, entry.sort_keys)
-        self._on_change("added" if before is None else "modified", entry)
+        self._on_change("added" if before is None else "modified", entry, before)
 
     def remove(self, namespace: str, name: str) -> None:
         """Remove an object, if it is there."""
@@ -186,7 +187,7 @@ class ObjectStore(Generic[E]):
         if not len(index):
             del self._namespace_indexes[namespace]
             self._namespaces = None
-        self._on_change("deleted", entry)
+        self._on_change("deleted", entry, entry)
 
     def select(
         self, filters: Filters[E], *, sort: str, descending: bool = False, within: frozenset[str] | None = None
@@ -199,49 +200,70 @@ class ObjectStore(Generic[E]):
             descending: whether to reverse the order.
             within: the namespaces that the caller may see; None for all.
         """
-        if within is not None and filters.namespace is not None:
-            within = None if filters.namespace in within else _NO_NAMESPACES
+        namespaces = self._visible_namespaces(filters, within)
         predicate = filters.predicate()
-        if predicate is None and within is None:
-            keys = self._namespace_keys(filters.namespace, sort)
+        if predicate is None and (namespaces is None or len(namespaces) <= 1):
+            keys = self._keys(namespaces, sort)
         else:
             request = filters, sort, within
             cached = self._scans.get(request)
             if cached is None:
-                cached = self._scans[request] = self._scan(filters.namespace, predicate, sort=sort, within=within)
+                cached = self._scans[request] = self._scan(filters, predicate, sort=sort, namespaces=namespaces)
             keys = cached
         return View(keys, self._by_uid, descending=descending)
 
-    def _namespace_keys(self, namespace: str | None, sort: str) -> Sequence[SortKey]:
-        index = self._index if namespace is None else self._namespace_indexes.get(namespace)
-        return () if index is None else index.lists[self._sorts.index(sort)]
+    @staticmethod
+    def _visible_namespaces(filters: Filters[E], within: frozenset[str] | None) -> frozenset[str] | None:
+        """Return the namespaces of a list; None for all."""
+        if not filters.namespace:
+            return within
+        named = frozenset(filters.namespace)
+        return named if within is None else named & within
+
+    def _candidates(self, _filters: Filters[E]) -> set[str] | None:
+        """Return the uids of all objects that can pass the filters, from an index; None if no index helps."""
+        return None
 
     def _scan(
         self,
-        namespace: str | None,
+        filters: Filters[E],
         predicate: Callable[[E], bool] | None,
         *,
         sort: str,
-        within: frozenset[str] | None,
+        namespaces: frozenset[str] | None,
     ) -> Sequence[SortKey]:
-        keys = self._namespace_keys(namespace, sort) if within is None else self._keys_within(within, sort)
+        entries = self._by_uid
+        candidates = None if predicate is None else self._candidates(filters)
+        if predicate is not None and candidates is not None and len(candidates) * MERGE_FRACTION <= len(self):
+            at = self._sorts.index(sort)
+            found = (entries[uid] for uid in candidates)
+            return sorted(
+                entry.sort_keys[at]
+                for entry in found
+                if (namespaces is None or entry.namespace in namespaces) and predicate(entry)
+            )
+        keys = self._keys(namespaces, sort)
         if predicate is None:
             return keys
-        entries = self._by_uid
         return [key for key in keys if predicate(entries[key[1]])]
+
+    def _keys(self, namespaces: frozenset[str] | None, sort: str) -> Sequence[SortKey]:
+        if namespaces is None:
+            return self._index.lists[self._sorts.index(sort)]
+        return self._keys_within(namespaces, sort)
 
     def _keys_within(self, namespaces: frozenset[str], sort: str) -> Sequence[SortKey]:
         at = self._sorts.index(sort)
         indexes = [self._namespace_indexes[each].lists[at] for each in namespaces if each in self._namespace_indexes]
-        if len(indexes) == 1:
-            return indexes[0]
+        if len(indexes) <= 1:
+            return indexes[0] if indexes else ()
         if sum(map(len, indexes)) * MERGE_FRACTION <= len(self):
             # Python's sort merges runs that are in order.
             return sorted(chain.from_iterable(indexes))
         entries = self._by_uid
         return [key for key in self._index.lists[at] if entries[key[1]].namespace in namespaces]
 
-    def _on_change(self, change: str, entry: E) -> None:
+    def _on_change(self, change: str, entry: E, before: E | None) -> None:
         self.version += 1
         if entry.namespace in self._namespace_indexes:
             self._namespace_versions[entry.namespace] = self.version
@@ -250,7 +272,7 @@ class ObjectStore(Generic[E]):
         if self._scans:
             self._scans = self._empty_cache()
         for listener in tuple(self._listeners):
-            listener(change, entry)
+            listener(change, entry, before)
 
     @staticmethod
     def _empty_cache() -> LRUCache[tuple[Filters[E], str, frozenset[str] | None], Sequence[SortKey]]:

@@ -6,23 +6,25 @@ values in its spec, which may be 300 KB. A page of a list is made of such bytes,
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from sys import intern
-from typing import Final, NamedTuple
+from typing import Final
 
 from pydantic import BaseModel
 
 from xapp_operator.api.conditions import READY, STALLED
 from xapp_operator.api.json import Json, JsonObject, integer, items, obj, pack_json, text
 from xapp_operator.api.models import METHOD_UPLOAD, HealthStatus, Phase, XAppSpec
-from xapp_operator.gateway.catalog.object_store import ObjectStore, SortKey, SortValue
+from xapp_operator.gateway.catalog.object_store import SortKey, SortValue
+from xapp_operator.gateway.catalog.xapp_filters import FilterFields
+from xapp_operator.gateway.catalog.xapp_progress import build_progress
 from xapp_operator.gateway.schemas.records import (
     ChartModel,
     ConditionModel,
     PortModel,
+    ProgressModel,
     ReleaseModel,
     RevisionModel,
     ServiceModel,
@@ -33,14 +35,19 @@ SOURCE_XAPP: Final = "xapp"
 SOURCE_LABELS: Final = "labels"
 SOURCES: Final = (SOURCE_XAPP, SOURCE_LABELS)
 
-FACETS: Final = ("namespace", "organization", "team", "owner", "phase", "health", "source")
-"""The fields of a record that a list filters by equality, in the order of `XAppEntry.facets`."""
-
-XAPP_SORTS: Final = ("created", "name", "organization", "version", "phase", "health")
+XAPP_SORTS: Final = (
+    "created",
+    "name",
+    "namespace",
+    "organization",
+    "team",
+    "owner",
+    "version",
+    "phase",
+    "health",
+    "updated",
+)
 """What a list sorts by, in the order of `XAppEntry.sort_keys`; the first is the default."""
-
-_SEARCH_FIELDS: Final = ("name", "xAppName", "organization", "team")
-_SEARCH_SEPARATOR: Final = "\x00"
 
 
 def _field_names(model: type[BaseModel]) -> tuple[str, ...]:
@@ -51,6 +58,9 @@ _RECORD_FIELDS: Final = _field_names(XAppRecord)
 _RECORD_FIELD_SET: Final = frozenset(_RECORD_FIELDS)
 _SPEC_FIELDS: Final = tuple(field for field in _field_names(XAppSpec) if field in _RECORD_FIELD_SET)
 """The fields that a record takes from `spec` as they are."""
+_SUMMARY_FIELDS: Final = _RECORD_FIELDS[: _RECORD_FIELDS.index("chart")]
+_OTHER_FIELDS: Final = _RECORD_FIELDS[len(_SUMMARY_FIELDS) :]
+_PROGRESS_FIELDS: Final = _field_names(ProgressModel)
 _RELEASE_FIELDS: Final = _field_names(ReleaseModel)
 _CHART_FIELDS: Final = _field_names(ChartModel)
 _SERVICE_FIELDS: Final = _field_names(ServiceModel)
@@ -64,9 +74,9 @@ class XAppEntry:
     """One xApp as the gateway keeps it.
 
     `release` is the name of its Helm release, also before there is one; `source` is one of SOURCES. `record_json` is
-    its record in a list, `details_json` what its own page adds. `sort_keys` holds (value, uid) for each of XAPP_SORTS,
-    `facets` the value for each of FACETS, and `search_text` the text that `search` looks in. `archive` is the name of
-    the ChartArchive that it uses, or empty.
+    its record in a list, which begins with its summary, and `details_json` what its own page adds. `sort_keys` holds
+    (value, uid) for each of XAPP_SORTS, and `filter_fields` what filters look at. `archive` is the name of the
+    ChartArchive that it uses, or empty.
     """
 
     namespace: str
@@ -77,8 +87,8 @@ class XAppEntry:
     record_json: bytes
     details_json: bytes
     sort_keys: tuple[SortKey, ...]
-    facets: tuple[str, ...]
-    search_text: str
+    filter_fields: FilterFields
+    summary_length: int
     generation: int
     observed_generation: int
     ready: bool
@@ -88,6 +98,11 @@ class XAppEntry:
     @property
     def key(self) -> tuple[str, str]:
         return self.namespace, self.name
+
+    @property
+    def summary_json(self) -> bytes:
+        """Return the JSON of the record without `chart` and `services`."""
+        return self.record_json[: self.summary_length] + b"}"
 
     def detailed_record_json(self) -> bytes:
         """Return the JSON of the whole record: with conditions, history and resources."""
@@ -110,9 +125,12 @@ def build_xapp_entry(xapp: JsonObject) -> XAppEntry:
         "phase": Phase.UNINSTALLING.value if deleting else text(status, "phase", Phase.PENDING.value),
         "ready": is_current and not deleting and ready_condition.get("status") == "True",
         "health": text(obj(status, "health"), "status", HealthStatus.UNKNOWN.value),
+        "reason": ready_condition.get("reason") if is_current or deleting else None,
         "message": ready_condition.get("message")
         if is_current or deleting
         else f"generation {generation} of the spec waits for the operator",
+        "generation": generation,
+        "progress": build_progress(xapp, is_current=is_current, ready=ready_condition, fields=_PROGRESS_FIELDS),
         "release": release,
         "chart": {
             "name": release.get("chart") if upload else spec.get("chartName"),
@@ -173,6 +191,8 @@ def build_entry(
         _select(service, _SERVICE_FIELDS) | {"ports": _select_each(items(service, "ports"), _PORT_FIELDS)}
         for service in services
     ]
+    whole["stalled"] = stalled
+    summary = pack_json(_select(whole, _SUMMARY_FIELDS))
     details: JsonObject = {
         "conditions": _select_each(conditions, _CONDITION_FIELDS),
         "history": _select_each(history, REVISION_FIELDS),
@@ -181,6 +201,7 @@ def build_entry(
     uid = text(whole, "uid")
     values: dict[str, SortValue] = {sort: intern(text(whole, sort)) for sort in XAPP_SORTS}
     values["created"] = intern(text(whole, "createdAt"))
+    values["updated"] = text(whole, "updatedAt")
     values["version"] = version_sort_key(text(whole, "version"))
     return XAppEntry(
         namespace=intern(text(whole, "namespace")),
@@ -188,11 +209,11 @@ def build_entry(
         uid=uid,
         release=intern(release),
         source=intern(text(whole, "source")),
-        record_json=pack_json(whole),
+        record_json=summary[:-1] + b"," + pack_json(_select(whole, _OTHER_FIELDS))[1:],
         details_json=pack_json(details),
         sort_keys=tuple((values[sort], uid) for sort in XAPP_SORTS),
-        facets=tuple(intern(text(whole, facet)) for facet in FACETS),
-        search_text=_SEARCH_SEPARATOR.join(text(whole, field) for field in _SEARCH_FIELDS).casefold(),
+        filter_fields=FilterFields.from_record(whole, facets=intern, chart=text(obj(whole, "chart"), "name")),
+        summary_length=len(summary) - 1,
         generation=generation,
         observed_generation=observed_generation,
         ready=whole["ready"] is True,
@@ -227,60 +248,3 @@ def _updated_at(metadata: JsonObject, conditions: list[JsonObject]) -> Json:
 
 def _find_condition(conditions: list[JsonObject], condition_type: str) -> JsonObject:
     return next((condition for condition in conditions if condition.get("type") == condition_type), {})
-
-
-class XAppFilters(NamedTuple):
-    """The filters of the list of xApps; None means no filter. The first fields are FACETS, in their order."""
-
-    namespace: str | None = None
-    organization: str | None = None
-    team: str | None = None
-    owner: str | None = None
-    phase: str | None = None
-    health: str | None = None
-    source: str | None = None
-    search: str | None = None
-
-    def predicate(self) -> Callable[[XAppEntry], bool] | None:
-        """Return the test of all filters but `namespace`; None if there are none."""
-        facets = [(at, value) for at, value in enumerate(self[: len(FACETS)]) if at and value is not None]
-        search = (self.search or "").casefold()
-        if not facets and not search:
-            return None
-
-        def matches(entry: XAppEntry) -> bool:
-            for at, value in facets:
-                if entry.facets[at] != value:
-                    return False
-            return search in entry.search_text
-
-        return matches
-
-
-class XAppRecordStore(ObjectStore[XAppEntry]):
-    def __init__(self) -> None:
-        super().__init__(sorts=XAPP_SORTS)
-        self._by_archive: dict[tuple[str, str], set[str]] = {}
-        self._archives: dict[tuple[str, str], str] = {}  # by namespace and name of the xApp
-        self.subscribe(self._update_archive)
-
-    def users_of_archive(self, namespace: str, name: str) -> list[str]:
-        """Return the names of the XApps that use a ChartArchive, sorted."""
-        return sorted(self._by_archive.get((namespace, name), ()))
-
-    def _update_archive(self, change: str, entry: XAppEntry) -> None:
-        before = self._archives.pop(entry.key, "")
-        after = entry.archive if change != "deleted" else ""
-        if before:
-            users = self._by_archive[entry.namespace, before]
-            users.discard(entry.name)
-            if not users:
-                del self._by_archive[entry.namespace, before]
-        if after:
-            self._archives[entry.key] = after
-            self._by_archive.setdefault((entry.namespace, after), set()).add(entry.name)
-
-    def count_by(self, facet: str) -> dict[str, int]:
-        """Return how many xApps have each value of one of FACETS."""
-        at = FACETS.index(facet)
-        return dict(Counter(entry.facets[at] for entry in self._by_uid.values()))

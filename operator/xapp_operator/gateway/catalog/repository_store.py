@@ -11,7 +11,7 @@ from xapp_operator.api.conditions import READY
 from xapp_operator.api.json import JsonObject, integer, items, obj, pack_json, text
 from xapp_operator.charts.chart_request import OCI
 from xapp_operator.config import Settings
-from xapp_operator.gateway.catalog.object_store import SortKey, WatchedStore
+from xapp_operator.gateway.catalog.object_store import FilterValues, SortKey, WatchedStore
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import CHART_REPOSITORIES
 
@@ -65,16 +65,16 @@ def build_repository_entry(raw: JsonObject) -> RepositoryEntry:
 
 
 class RepositoryFilters(NamedTuple):
-    """The filters of the list of repositories; None means no filter."""
+    """The filters of the list of repositories."""
 
-    namespace: str | None = None
-    search: str | None = None
+    namespace: FilterValues = ()
+    search: FilterValues = ()
 
     def predicate(self) -> Callable[[RepositoryEntry], bool] | None:
         if not self.search:
             return None
-        search = self.search.casefold()
-        return lambda entry: search in entry.search_text
+        searches = tuple(each.casefold() for each in self.search)
+        return lambda entry: any(each in entry.search_text for each in searches)
 
 
 WatchedRepositories: TypeAlias = WatchedStore[RepositoryEntry]

@@ -15,7 +15,7 @@ import orjson
 from xapp_operator.api.json import JsonObject, items, obj, pack_json, text
 from xapp_operator.config import Settings
 from xapp_operator.gateway.catalog.label_selector import LabelSelector
-from xapp_operator.gateway.catalog.object_store import SortKey, WatchedStore
+from xapp_operator.gateway.catalog.object_store import FilterValues, SortKey, WatchedStore
 from xapp_operator.gateway.http.pagination import SINGLE_SORT
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import SERVICES
@@ -64,27 +64,32 @@ class XAppLookup(Protocol):
 
 
 class ServiceFilters(NamedTuple):
-    """The filters of the list of Services; None means no filter."""
+    """The filters of the list of Services."""
 
-    namespace: str | None = None
-    label: LabelSelector | None = None
-    port: str | None = None
-    search: str | None = None
+    namespace: FilterValues = ()
+    label: tuple[LabelSelector, ...] = ()
+    port: FilterValues = ()
+    search: FilterValues = ()
 
     def predicate(self) -> Callable[[ServiceEntry], bool] | None:
         """Return the test of all filters but `namespace`; None if there are none."""
-        if self[1:] == (None, None, None):
+        if not any(self[1:]):
             return None
-        search, port, requirements = (self.search or "").casefold(), self.port, self.label or ()
+        searches = tuple(each.casefold() for each in self.search)
+        ports, selectors = frozenset(self.port), self.label
 
         def matches(service: ServiceEntry) -> bool:
             return (
-                search in service.name
-                and (port is None or port in service.ports)
-                and all(requirement.matches(service.labels) for requirement in requirements)
+                (not searches or any(each in service.name for each in searches))
+                and (not ports or not ports.isdisjoint(service.ports))
+                and (not selectors or any(_selects(selector, service.labels) for selector in selectors))
             )
 
         return matches
+
+
+def _selects(selector: LabelSelector, labels: Mapping[str, str]) -> bool:
+    return all(requirement.matches(labels) for requirement in selector)
 
 
 class WatchedServices(WatchedStore[ServiceEntry]):

@@ -16,7 +16,8 @@ from xapp_operator.api.json import JsonObject
 from xapp_operator.api.models import SERVICES_MAX, HealthStatus, Phase
 from xapp_operator.api.names import LABEL_ORGANIZATION, LABEL_TEAM, LABEL_VERSION
 from xapp_operator.config import Settings
-from xapp_operator.gateway.catalog.records import SOURCE_LABELS, XAppEntry, XAppRecordStore, build_entry
+from xapp_operator.gateway.catalog.records import SOURCE_LABELS, XAppEntry, build_entry
+from xapp_operator.gateway.catalog.xapp_store import XAppRecordStore
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.watch.watch_cache import ChangeType, ObjectKey
 from xapp_operator.monitor.live_objects import LiveObject

@@ -51,7 +51,7 @@ class RepositoryIndexes:
     async def _build(self, store: ObjectStore[ArchiveEntry], namespace: str) -> tuple[int, bytes]:
         async with self._slots.slot(namespace):
             version = store.namespace_version(namespace)
-            view = store.select(ArchiveFilters(namespace=namespace), sort=ARCHIVE_SORTS[0])
+            view = store.select(ArchiveFilters(namespace=(namespace,)), sort=ARCHIVE_SORTS[0])
             total = len(view)
             newest = view[max(0, total - ENTRIES_MAX) :]
             index = await asyncio.to_thread(lambda: encode_json(build_index(newest, left_out=total - len(newest))))

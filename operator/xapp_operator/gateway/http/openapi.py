@@ -58,6 +58,14 @@ def document_parameter(
     }
 
 
+def document_filter(name: str, description: str, *, schema: Mapping[str, object] | None = None) -> Parameter:
+    """Return the documentation of a filter, which may be given several times: any of its values counts."""
+    items = dict(schema or {"type": "string"})
+    return document_parameter(
+        name, f"{description} Repeated: any of the values.", schema={"type": "array", "items": items}
+    )
+
+
 PRETTY_PARAMETER: Final = document_parameter(
     "pretty", "Indent the response.", schema={"type": "boolean", "default": False}
 )

@@ -1,4 +1,4 @@
-"""Query parameters, parsed strictly: known, given once, and blank means the default.
+"""Query parameters, parsed strictly: known, given once unless they are filters, and blank means the default.
 
 An unknown parameter is refused: with a misspelt `dryRun`, the request would do something else than the caller meant.
 """
@@ -47,28 +47,40 @@ class StrictQuery:
                 )
             except ValueError:
                 self._parse_error = MalformedRequest(
-                    f"the query string has more than {PARAMETERS_MAX} parameters: send each parameter once"
+                    f"the query string has more than {PARAMETERS_MAX} parameters: send fewer"
                 )
         self.values = dict(self.pairs)
 
-    def allow_only(self, known: Collection[str]) -> StrictQuery:
+    def allow_only(self, known: Collection[str], *, repeatable: Collection[str] = ()) -> StrictQuery:
         """Return this query if its parameter names are valid.
 
+        `repeatable` parameters may be given several times.
+
         Raises:
-            MalformedRequest: for a parameter that is not in `known` or is given twice.
+            MalformedRequest: for a parameter that is neither in `known` nor in `repeatable`, or is given twice.
         """
         if self._parse_error is not None:
             raise self._parse_error
         refused = [name for name, value in self.pairs if has_control_characters(name) or has_control_characters(value)]
         if refused:
             raise MalformedRequest.for_field(escape_input(refused[0]), CONTROL_CHARACTERS_MESSAGE)
-        if len(self.values) != len(self.pairs) or not self.values.keys() <= set(known):
-            raise _parameter_names_error(self.pairs, known)
+        allowed = set(known).union(repeatable)
+        repeats = len(self.values) != len(self.pairs) and any(
+            count > 1 and name not in repeatable for name, count in Counter(name for name, _ in self.pairs).items()
+        )
+        if repeats or not self.values.keys() <= allowed:
+            raise _parameter_names_error(self.pairs, known, repeatable)
         return self
 
     def text(self, name: str) -> str | None:
         """Return the parameter, or None if it is blank or missing."""
         return self.values.get(name) or None
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Return the values of a parameter that may be repeated: sorted, each once, without blank ones."""
+        if name not in self.values:
+            return ()
+        return tuple(sorted({value for each, value in self.pairs if each == name and value}))
 
     def boolean(self, name: str) -> bool:
         """Return whether the parameter is `true`; the default is false."""
@@ -107,8 +119,16 @@ class StrictQuery:
         """Return one of `words`, or None if it is blank or missing."""
         value = self.text(name)
         if value is not None and value not in words:
-            raise MalformedRequest.for_field(name, f"must be one of {', '.join(words)}, not {quote_input(value)}")
+            raise _choice_error(name, value, words)
         return value
+
+    def choices(self, name: str, words: Collection[str]) -> tuple[str, ...]:
+        """Return the values of a parameter that may be repeated, each of which is one of `words`."""
+        values = self.texts(name)
+        for value in values:
+            if value not in words:
+                raise _choice_error(name, value, words)
+        return values
 
 
 NAME_COMPARED_MAX: Final = 64
@@ -123,7 +143,14 @@ def suggest_name(name: str, known: Collection[str]) -> str:
     return f": did you mean {found[0]!r}?" if found else ""
 
 
-def _parameter_names_error(pairs: list[tuple[str, str]], known: Collection[str]) -> MalformedRequest:
+def _choice_error(name: str, value: str, words: Collection[str]) -> MalformedRequest:
+    return MalformedRequest.for_field(name, f"must be one of {', '.join(words)}, not {quote_input(value)}")
+
+
+def _parameter_names_error(
+    pairs: list[tuple[str, str]], known: Collection[str], repeatable: Collection[str]
+) -> MalformedRequest:
+    known = (*known, *(name for name in repeatable if name not in known))
     errors: list[FieldError] = []
     names = [name for name, _ in pairs]
     counts = Counter(names)
@@ -131,7 +158,7 @@ def _parameter_names_error(pairs: list[tuple[str, str]], known: Collection[str])
         if name not in known:
             hint, names_known = suggest_name(name, known) or ":", ", ".join(known) or "none"
             errors.append(FieldError(name, f"is not a parameter here{hint} known parameters are {names_known}"))
-        elif counts[name] > 1:
+        elif counts[name] > 1 and name not in repeatable:
             errors.append(FieldError(name, "is given more than once: send it once"))
     first = errors[0]
     return MalformedRequest(f"{quote_input(first.field)} {first.message}", errors=tuple(errors))

@@ -121,13 +121,18 @@ def _as_repository_error(error: ChartSourceError) -> ChartSourceError:
     return SourceUnavailable(error.message, permanent=True)
 
 
-async def search_charts(index: ChartIndex, search: str | None) -> Sequence[str]:
-    """Return the sorted names of the charts that match a search."""
-    if search is None:
+async def search_charts(index: ChartIndex, searches: Sequence[str]) -> Sequence[str]:
+    """Return the sorted names of the charts that match any of the searches; of all charts without one."""
+    if not searches:
         return index.names
     if len(index.names) <= INLINE_SEARCH_MAX:
-        return index.search(search)
-    return await asyncio.to_thread(index.search, search)
+        return _search_any(index, searches)
+    return await asyncio.to_thread(_search_any, index, searches)
+
+
+def _search_any(index: ChartIndex, searches: Sequence[str]) -> Sequence[str]:
+    found = [index.search(each) for each in searches]
+    return found[0] if len(found) == 1 else sorted(set().union(*found))
 
 
 def chart_json(index: ChartIndex, name: str) -> bytes:

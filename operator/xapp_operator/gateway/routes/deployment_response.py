@@ -11,7 +11,8 @@ from starlette.responses import Response
 
 from xapp_operator.api.json import JsonObject, integer, obj
 from xapp_operator.config import Settings
-from xapp_operator.gateway.catalog.records import XAppEntry, XAppRecordStore, build_xapp_entry
+from xapp_operator.gateway.catalog.records import XAppEntry, build_xapp_entry
+from xapp_operator.gateway.catalog.xapp_store import XAppRecordStore
 from xapp_operator.gateway.http.openapi import PRETTY_PARAMETER, document_parameter
 from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.gateway.http.responses import json_response
@@ -88,7 +89,7 @@ async def _wait_until_settled(
         ):
             settled.set()
 
-    def on_change(_change: str, changed: XAppEntry) -> None:
+    def on_change(_change: str, changed: XAppEntry, _before: XAppEntry | None) -> None:
         if changed.key == entry.key:
             check()
 

@@ -16,7 +16,7 @@ from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.gateway.catalog.label_selector import LABEL_SELECTOR_MAX, parse_label_selector
 from xapp_operator.gateway.catalog.object_store import ObjectStore
 from xapp_operator.gateway.catalog.service_store import ServiceEntry, ServiceFilters
-from xapp_operator.gateway.http.openapi import RequestRoute, document_list, document_parameter
+from xapp_operator.gateway.http.openapi import RequestRoute, document_filter, document_list
 from xapp_operator.gateway.http.pagination import LIST_PARAMETERS, SINGLE_SORT
 from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.gateway.routes.lists import StoreList
@@ -31,15 +31,16 @@ _PORT_NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 
 
 def _read_filters(query: StrictQuery) -> ServiceFilters:
-    port, label = query.text("port"), query.text("label")
-    if port is not None and _PORT_NAME.fullmatch(port) is None:
-        rule = "must be the name (1 to 63 lower-case letters, digits and '-') or the number of a port"
-        raise MalformedRequest.for_field("port", f"{rule}, not {quote_input(port)}")
+    ports = query.texts("port")
+    for port in ports:
+        if _PORT_NAME.fullmatch(port) is None:
+            rule = "must be the name (1 to 63 lower-case letters, digits and '-') or the number of a port"
+            raise MalformedRequest.for_field("port", f"{rule}, not {quote_input(port)}")
     return ServiceFilters(
-        namespace=query.text("namespace"),
-        label=None if label is None else parse_label_selector("label", label),
-        port=port,
-        search=query.text("search"),
+        namespace=query.texts("namespace"),
+        label=tuple(parse_label_selector("label", label) for label in query.texts("label")),
+        port=ports,
+        search=query.texts("search"),
     )
 
 
@@ -61,7 +62,8 @@ async def _build_records(gateway: Gateway, caller: Caller, services: Sequence[Se
 _LIST: Final = StoreList(
     name="services",
     resource=SERVICES,
-    parameters=(*LIST_PARAMETERS, "namespace", "label", "port", "search"),
+    parameters=LIST_PARAMETERS,
+    filters=("namespace", "label", "port", "search"),
     sorts=SINGLE_SORT,
     read_filters=_read_filters,
     synced_store=_synced_store,
@@ -76,15 +78,15 @@ _LIST: Final = StoreList(
         Page[DiscoveredService],
         "One page, by namespace and name.",
         parameters=[
-            document_parameter("namespace", "Only Services of this namespace."),
-            document_parameter(
+            document_filter("namespace", "Only Services of this namespace."),
+            document_filter(
                 "label",
                 "Only Services that a Kubernetes label selector (equality-based or set-based) selects: "
                 "`app=ric,tier!=test,zone in (a,b),stage notin (dev),managed,!legacy`.",
                 schema={"type": "string", "maxLength": LABEL_SELECTOR_MAX},
             ),
-            document_parameter("port", "Only Services with a port of this name or number."),
-            document_parameter("search", "Only Services with this text in their name; case-insensitive."),
+            document_filter("port", "Only Services with a port of this name or number."),
+            document_filter("search", "Only Services with this text in their name; case-insensitive."),
         ],
     ),
 )

@@ -23,6 +23,7 @@ E = TypeVar("E", bound=StoreEntry)
 class StoreList(Generic[E]):
     """One list: its name in `XAPP_UNPAGINATED_LISTS`, its query parameters, and the store behind it.
 
+    `parameters` are those of its pages, `filters` those that may be repeated; one of them is `namespace`.
     `synced_store` returns the store or raises NotReady; `resource` is what the caller must be allowed to list.
     `build_records` returns the JSON of each entry of a page.
     """
@@ -30,6 +31,7 @@ class StoreList(Generic[E]):
     name: str
     resource: Resource
     parameters: Sequence[str]
+    filters: Sequence[str]
     sorts: Sequence[str]
     read_filters: Callable[[StrictQuery], Filters[E]]
     synced_store: Callable[[Gateway], ObjectStore[E]]
@@ -46,12 +48,12 @@ class StoreList(Generic[E]):
         """
         gateway = get_gateway(request)
         query = StrictQuery(request.scope["query_string"])
-        caller, namespace = gateway.get_caller(request), query.text("namespace")
-        await caller.require_list_allowed(namespace=namespace, resource=self.resource)
-        query.allow_only(self.parameters)
+        caller, namespaces = gateway.get_caller(request), query.texts("namespace")
+        await caller.require_list_allowed(namespaces=namespaces, resource=self.resource)
+        query.allow_only(self.parameters, repeatable=self.filters)
         page_request = parse_list_request(query, gateway.settings, name=self.name, sorts=self.sorts)
         filters, store, within = self.read_filters(query), self.synced_store(gateway), None
-        if namespace is None:
+        if not namespaces:
             within = await caller.allowed_namespaces("list", among=store.namespaces, resource=self.resource)
         view = store.select(filters, sort=page_request.sort, descending=page_request.descending, within=within)
         bounds = compute_page_bounds(page_request, total_count=len(view))

@@ -28,6 +28,7 @@ from xapp_operator.gateway.http.openapi import (
     PRETTY_PARAMETER,
     QUERY_PROBLEMS,
     RequestRoute,
+    document_filter,
     document_list,
     document_parameter,
     document_resource,
@@ -95,9 +96,10 @@ async def _build_records(_gateway: Gateway, _caller: Caller, entries: Sequence[R
 _LIST: Final = StoreList(
     name="repositories",
     resource=CHART_REPOSITORIES,
-    parameters=(*pagination.SORTED_LIST_PARAMETERS, "namespace", "search"),
+    parameters=pagination.SORTED_LIST_PARAMETERS,
+    filters=("namespace", "search"),
     sorts=REPOSITORY_SORTS,
-    read_filters=lambda query: RepositoryFilters(namespace=query.text("namespace"), search=query.text("search")),
+    read_filters=lambda query: RepositoryFilters(namespace=query.texts("namespace"), search=query.texts("search")),
     synced_store=lambda gateway: gateway.repositories.synced_store(),
     build_records=_build_records,
 )
@@ -111,8 +113,8 @@ _LIST: Final = StoreList(
         "One page.",
         paging=sorted_page_parameter_docs(REPOSITORY_SORTS),
         parameters=[
-            document_parameter("namespace", "Only repositories of this namespace."),
-            document_parameter("search", "Only repositories with this text in name or url; case-insensitive."),
+            document_filter("namespace", "Only repositories of this namespace."),
+            document_filter("search", "Only repositories with this text in name or url; case-insensitive."),
         ],
     ),
 )
@@ -200,7 +202,7 @@ async def remove_repository(request: Request) -> Response:
         "One page, by name.",
         parameters=[
             *_REPOSITORY_PARAMETERS,
-            document_parameter("search", "Only charts with this text in name or description; case-insensitive."),
+            document_filter("search", "Only charts with this text in name or description; case-insensitive."),
         ],
         problems={
             **_BROWSING_PROBLEMS,
@@ -210,10 +212,10 @@ async def remove_repository(request: Request) -> Response:
 )
 async def list_charts(request: Request) -> Response:
     """Return one page of the charts in the repository's index."""
-    context = await _get_repository_context(request, parameters=(*pagination.LIST_PARAMETERS, "search"))
+    context = await _get_repository_context(request, parameters=pagination.LIST_PARAMETERS, filters=("search",))
     page_request = parse_list_request(context.query, context.gateway.settings, name="charts")
     index = await load_index(context.caller.client, context.gateway.chart_sources, context.saved)
-    names = await search_charts(index, context.query.text("search"))
+    names = await search_charts(index, context.query.texts("search"))
     return list_response(request, context.query, page_request, names, to_json=lambda name: chart_json(index, name))
 
 
@@ -272,12 +274,14 @@ async def describe_version(request: Request) -> Response:
     return etag_response(request, body, pretty=context.query.boolean("pretty"))
 
 
-async def _get_repository_context(request: Request, *, parameters: Sequence[str]) -> _RepositoryContext:
+async def _get_repository_context(
+    request: Request, *, parameters: Sequence[str], filters: Sequence[str] = ()
+) -> _RepositoryContext:
     gateway = get_gateway(request)
     namespace, name = request.path_params["namespace"], request.path_params["name"]
     caller = gateway.get_caller(request)
     await caller.require(Action.VIEW_REPOSITORY, namespace=namespace)
-    query = StrictQuery(request.scope["query_string"]).allow_only(parameters)
+    query = StrictQuery(request.scope["query_string"]).allow_only(parameters, repeatable=filters)
     saved = gateway.repositories.synced_store().get(namespace, name)
     if saved is None:
         raise repository_not_found(namespace, name)

@@ -46,7 +46,7 @@ async def stream(request: Request) -> Response:
     gateway = get_gateway(request)
     query = StrictQuery(request.scope["query_string"])
     caller, namespace = gateway.get_caller(request), query.text("namespace")
-    await caller.require_list_allowed(namespace=namespace)
+    await caller.require_list_allowed(namespaces=query.texts("namespace"))
     query.allow_only(("namespace",))
     gateway.require_synced()
     return ChangeStreamResponse(

@@ -68,8 +68,22 @@ class ChartModel(ResponseModel):
     url: str | None
 
 
+class ProgressModel(ResponseModel):
+    """Where the deployment of the current spec is, or where it stopped."""
+
+    step: Literal["queued", "chart", "render", "helm", "objects", "ready"] = Field(
+        description="queued: not begun, or waiting for other XApps or another helm. chart: the chart is not available. "
+        "render: values or templates are refused. helm: an operation of helm. objects: they are becoming healthy, or "
+        "are not healthy. ready: done."
+    )
+    started_at: datetime | None = Field(description="When this step began.")
+    deadline: datetime | None = Field(description="When the operator gives this step up; null while nothing ends it.")
+    attempt: int | None = Field(description="Number of tries in a row, from 1.")
+    next_try_at: datetime | None = Field(description="When the operator tries again after a passing failure.")
+
+
 class XAppRecord(ResponseModel):
-    """One xApp in a list."""
+    """One xApp in a list. Its fields before `chart` are its summary."""
 
     name: str = Field(description="metadata.name of the XApp, as used in paths.")
     namespace: str
@@ -84,12 +98,18 @@ class XAppRecord(ResponseModel):
     phase: Phase
     ready: bool = Field(description="Deployed and healthy, with the current spec.")
     health: HealthStatus
+    reason: str | None = Field(
+        description="The reason of the condition Ready; null before the operator has reported on the current spec."
+    )
+    stalled: bool = Field(description="The operator does nothing more until a person changes something.")
     message: str | None = Field(description="The reason for its state; the root cause, if something is wrong.")
+    generation: int | None = Field(description="Number of changes of its spec.")
+    progress: ProgressModel | None = Field(description="Null while suspended, and if known by its labels only.")
     release: ReleaseModel
-    chart: ChartModel
-    services: list[ServiceModel]
     created_at: datetime | None
     updated_at: datetime | None
+    chart: ChartModel
+    services: list[ServiceModel]
 
 
 class ConditionModel(ResponseModel):
@@ -143,6 +163,30 @@ class Page(BaseModel, Generic[T]):
     last_page: int = Field(description="Number of the last page.")
     is_last_page: bool
     content: list[T]
+
+
+class FacetCount(BaseModel):
+    """A value, and how many xApps have it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    value: str
+    count: int
+
+
+class FacetCounts(BaseModel):
+    """The values of each facet that was asked for, most frequent first, then by value."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    namespace: list[FacetCount] | None = None
+    organization: list[FacetCount] | None = None
+    team: list[FacetCount] | None = None
+    owner: list[FacetCount] | None = None
+    phase: list[FacetCount] | None = None
+    health: list[FacetCount] | None = None
+    source: list[FacetCount] | None = None
+    attention: list[FacetCount] | None = None
 
 
 class DeploymentDryRun(ResponseModel):

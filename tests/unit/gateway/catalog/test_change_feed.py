@@ -8,7 +8,8 @@ import orjson
 
 from tests.unit.gateway.xapp_objects import raw_xapp, ready_status
 from xapp_operator.gateway.catalog.change_feed import ChangeFeed
-from xapp_operator.gateway.catalog.records import XAppRecordStore, build_xapp_entry
+from xapp_operator.gateway.catalog.records import build_xapp_entry
+from xapp_operator.gateway.catalog.xapp_store import XAppRecordStore
 
 
 def change(store: XAppRecordStore, name: str = "x", *, namespace: str = "a", message: str = "") -> None:

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from tests.unit.gateway.xapp_objects import raw_xapp, ready_status
+from xapp_operator.api.json import JsonObject
 from xapp_operator.gateway.catalog.records import build_entry, build_xapp_entry, version_sort_key
+from xapp_operator.gateway.catalog.xapp_filters import FACETS
 from xapp_operator.gateway.schemas.records import XAppDetails
 
 
@@ -45,7 +47,11 @@ def test_the_record_of_a_deployed_xapp_has_its_release_and_services() -> None:
         "phase": "Deployed",
         "ready": True,
         "health": "Healthy",
+        "reason": "InstallSucceeded",
+        "stalled": False,
         "message": "Helm install succeeded",
+        "generation": 1,
+        "progress": {"step": "ready", "startedAt": None, "deadline": None, "attempt": None, "nextTryAt": None},
         "release": {
             "name": "acme-ran-hello",
             "revision": 1,
@@ -86,6 +92,89 @@ def test_the_detailed_record_has_conditions_history_and_resources() -> None:
         ("chart", "chartVersion", "appVersion", "chartDigest", "valuesDigest", "deployedAt", "description"), None
     ) | {"revision": 1, "status": "deployed", "action": "Install"}
     assert one["resources"] == {"total": 2, "ready": 2}
+
+
+def test_the_summary_is_the_record_without_chart_and_services() -> None:
+    entry = build_xapp_entry(raw_xapp(status=ready_status()))
+
+    whole = json.loads(entry.record_json)
+    del whole["chart"], whole["services"]
+    assert json.loads(entry.summary_json) == whole
+
+
+def test_before_the_operator_reports_on_a_spec_the_xapp_is_queued_since_the_change() -> None:
+    fields = [
+        {"manager": "kubectl", "time": "2026-11-20T08:05:00Z"},
+        {"manager": "xapp-operator", "time": "2026-11-20T08:06:00Z", "subresource": "status"},
+    ]
+    changed = record(status=ready_status(generation=1), metadata={"generation": 2, "managedFields": fields})
+
+    assert (changed["progress"]["step"], changed["progress"]["startedAt"]) == ("queued", "2026-11-20T08:05:00Z")
+    assert (changed["reason"], changed["generation"]) == (None, 2)
+    assert record()["progress"]["startedAt"] == "2026-11-20T08:00:00Z"
+
+
+def test_progress_is_what_the_operator_reports() -> None:
+    reported = {"step": "helm", "startedAt": "2026-11-20T08:00:30Z", "attempt": 2, "newer": "field"}
+    conditions = [{"type": "Ready", "status": "False", "reason": "InstallFailed", "message": "no"}]
+    status = {"observedGeneration": 1, "phase": "Deploying", "conditions": conditions, "progress": reported}
+    found = record(status=status)
+
+    assert found["progress"] == {
+        "step": "helm",
+        "startedAt": "2026-11-20T08:00:30Z",
+        "deadline": None,
+        "attempt": 2,
+        "nextTryAt": None,
+    }
+    assert found["reason"] == "InstallFailed"
+    assert record(status=status | {"progress": {"step": "of a newer operator"}})["progress"] is None
+
+
+def test_a_suspended_xapp_has_no_progress() -> None:
+    assert record(status=ready_status(phase="Suspended"))["progress"] is None
+
+
+def unready(reason: str, *, phase: str, health: str = "Unknown", stalled: bool = False) -> dict[str, Any]:
+    conditions = [{"type": "Ready", "status": "False", "reason": reason, "message": "m"}]
+    if stalled:
+        conditions.append({"type": "Stalled", "status": "True", "reason": reason, "message": "m"})
+    return {"observedGeneration": 1, "phase": phase, "conditions": conditions, "health": {"status": health}}
+
+
+DELETING = {"deletionTimestamp": "2026-11-20T09:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("status", "metadata", "attention"),
+    [
+        (ready_status(), {}, "false"),
+        (None, {}, "false"),
+        (ready_status(phase="Suspended"), {}, "false"),
+        (ready_status(phase="Suspended", health="Degraded"), {}, "true"),
+        (ready_status(phase="Degraded", health="Degraded"), {}, "true"),
+        (unready("Progressing", phase="Deploying", health="Progressing"), {}, "false"),
+        (unready("DependencyNotReady", phase="Pending"), {}, "false"),
+        (unready("AccessDenied", phase="Failed", stalled=True), {}, "true"),
+        (unready("ChartPullFailed", phase="Pending"), {}, "true"),
+        (unready("UpgradeFailed", phase="Deploying"), {}, "true"),
+        (unready("Progressing", phase="Deploying", stalled=True), {}, "true"),
+        (unready("HealthCheckFailed", phase="Degraded", health="Degraded"), DELETING, "false"),
+        (unready("UninstallFailed", phase="Uninstalling"), DELETING, "true"),
+    ],
+)
+def test_attention_is_for_what_needs_a_person(status: Any, metadata: Any, attention: str) -> None:
+    entry = build_xapp_entry(raw_xapp(status=status, metadata=metadata))
+
+    assert entry.filter_fields.facets[FACETS.index("attention")] == attention
+
+
+def test_search_looks_in_owner_chart_and_message_too() -> None:
+    spec: JsonObject = {"owner": "Jane Doe", "chartName": "kpi-monitor"}
+    text = build_xapp_entry(raw_xapp(spec=spec, status=ready_status())).filter_fields.search_text
+
+    for found in ("jane doe", "kpi-monitor", "helm install succeeded", "acme-ran-hello", "ran"):
+        assert found in text
 
 
 def test_ready_counts_only_for_its_generation() -> None:

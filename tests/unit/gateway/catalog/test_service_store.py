@@ -28,8 +28,9 @@ def empty_store() -> ObjectStore[ServiceEntry]:
     return ObjectStore(sorts=SINGLE_SORT)
 
 
-def names(store: ObjectStore[ServiceEntry], *, within: frozenset[str] | None = None, **filters: str) -> list[str]:
-    view = store.select(ServiceFilters(**filters), sort=SINGLE_SORT[0], within=within)  # type: ignore[arg-type]
+def names(store: ObjectStore[ServiceEntry], *, within: frozenset[str] | None = None, **filters: object) -> list[str]:
+    values = {name: (value,) for name, value in filters.items()}
+    view = store.select(ServiceFilters(**values), sort=SINGLE_SORT[0], within=within)  # type: ignore[arg-type]
     return [f"{each.namespace}/{each.name}" for each in view[:]]
 
 

@@ -13,8 +13,9 @@ from tests.unit.gateway.xapp_objects import raw_xapp
 from tests.unit.kube.conftest import Connect, connect
 from tests.unit.monitor.objects import DRAX, NAMESPACE, OURS, LabelledObjects, drax_labels, labelled
 from xapp_operator.config import Settings
-from xapp_operator.gateway.catalog.records import XAppRecordStore, build_xapp_entry
+from xapp_operator.gateway.catalog.records import build_xapp_entry
 from xapp_operator.gateway.catalog.xapp_sources import XAppSources
+from xapp_operator.gateway.catalog.xapp_store import XAppRecordStore
 from xapp_operator.kube.watch.watch_cache import ChangeType, ObjectKey
 
 __all__ = ["connect"]
@@ -27,7 +28,7 @@ class SourcesUnderTest:
         self.server = LabelledObjects()
         self.store = XAppRecordStore()
         self.changes: list[tuple[str, str, str]] = []
-        self.store.subscribe(lambda change, entry: self.changes.append((change, entry.name, entry.source)))
+        self.store.subscribe(lambda change, entry, _: self.changes.append((change, entry.name, entry.source)))
         self.registered: XAppSources
 
     def xapp(self, name: str, *, release: str, change: ChangeType = "ADDED") -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Callable
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.gateway.xapp_objects import raw_xapp, ready_status
 from xapp_operator.gateway.catalog.object_store import SCAN_CACHE_SIZE
-from xapp_operator.gateway.catalog.records import XAPP_SORTS, XAppEntry, XAppFilters, XAppRecordStore, build_xapp_entry
+from xapp_operator.gateway.catalog.records import XAPP_SORTS, XAppEntry, build_xapp_entry
+from xapp_operator.gateway.catalog.xapp_filters import FACETS, HasFilterFields, XAppFilters
+from xapp_operator.gateway.catalog.xapp_store import FACET_VALUES_MAX, XAppRecordStore
 
 
 def entry(at: int, *, namespace: str = "a", organization: str = "acme", phase: str = "Deployed") -> XAppEntry:
@@ -36,18 +40,23 @@ changes = st.lists(
 )
 
 
+FILTERS = st.builds(
+    XAppFilters,
+    namespace=st.sampled_from([(), ("a",), ("b",), ("a", "c"), ("nowhere",)]),
+    organization=st.sampled_from([(), ("acme",), ("acme", "umbrella")]),
+    phase=st.sampled_from([(), ("Failed",)]),
+    attention=st.sampled_from([(), ("true",), ("false",), ("false", "true")]),
+    search=st.sampled_from([(), ("APP 1",), ("umbrella",), ("zzz",), ("App 1", "app 2")]),
+)
+WITHIN = st.sampled_from([None, frozenset[str](), frozenset("a"), frozenset("ab"), frozenset("bcz")])
+
+
 @given(
     changes=changes,
     sort=st.sampled_from(XAPP_SORTS),
     descending=st.booleans(),
-    filters=st.builds(
-        XAppFilters,
-        namespace=st.sampled_from([None, "a", "b", "nowhere"]),
-        organization=st.sampled_from([None, "acme"]),
-        phase=st.sampled_from([None, "Failed"]),
-        search=st.sampled_from([None, "APP 1", "umbrella", "zzz"]),
-    ),
-    within=st.sampled_from([None, frozenset[str](), frozenset("a"), frozenset("ab"), frozenset("bcz")]),
+    filters=FILTERS,
+    within=WITHIN,
 )
 def test_every_view_equals_sorting_and_filtering_all_entries(
     changes: list[tuple[str, int, str, str, str]],
@@ -69,8 +78,8 @@ def test_every_view_equals_sorting_and_filtering_all_entries(
         store.select(filters, sort=sort, descending=descending, within=within)
 
     namespaces = {"a", "b", "c"} if within is None else within
-    if filters.namespace is not None:
-        namespaces = namespaces & {filters.namespace}
+    if filters.namespace:
+        namespaces = namespaces & set(filters.namespace)
     matches = filters.predicate() or (lambda _: True)
     expected = sorted(
         (one for one in known.values() if one.namespace in namespaces and matches(one)),
@@ -83,12 +92,75 @@ def test_every_view_equals_sorting_and_filtering_all_entries(
     assert len(view) == len(expected)
 
 
+@given(
+    changes=changes,
+    facet=st.sampled_from(FACETS),
+    filters=FILTERS,
+    within=WITHIN,
+    prefix=st.sampled_from(["", "A", "d", "zzz"]),
+)
+def test_the_counts_of_facets_equal_counting_all_entries(
+    changes: list[tuple[str, int, str, str, str]],
+    facet: str,
+    filters: XAppFilters,
+    within: frozenset[str] | None,
+    prefix: str,
+) -> None:
+    store = XAppRecordStore()
+    for change, at, namespace, organization, phase in changes:
+        one = entry(at, namespace=namespace, organization=organization, phase=phase)
+        store.put(one) if change == "put" else store.remove(*one.key)
+        store.facet_values(facet, filters, prefix=prefix, within=within)
+
+    listed = store.select(filters, sort="name", within=within)
+    counts = Counter(one.filter_fields.facets[FACETS.index(facet)] for one in listed[:])
+    expected = sorted((-count, value) for value, count in counts.items() if value.lower().startswith(prefix.lower()))
+    found = store.facet_values(facet, filters, prefix=prefix, within=within)
+    assert [(-each.count, each.value) for each in found] == expected
+
+
+def test_the_most_frequent_values_of_a_facet_come_first_and_empty_ones_never() -> None:
+    store = XAppRecordStore()
+    for at in range(FACET_VALUES_MAX * 2):
+        store.put(entry(at, organization=f"org-{at:03}"))
+    for at in range(3):
+        store.put(entry(at, namespace="b", organization="org-099"))
+        store.put(entry(at, namespace="c", organization=""))
+
+    found = store.facet_values("organization", XAppFilters())
+    assert (len(found), found[0].value, found[0].count) == (FACET_VALUES_MAX, "org-099", 4)
+    assert [each.value for each in found[1:]] == [f"org-{at:03}" for at in range(FACET_VALUES_MAX - 1)]
+
+
+def test_a_filter_that_few_pass_looks_at_those_only() -> None:
+    store = XAppRecordStore()
+    for at in range(400):
+        store.put(entry(at, phase="Failed" if at % 100 == 0 else "Deployed"))
+    looked_at: list[str] = []
+
+    class Filters(XAppFilters):
+        __slots__ = ()
+
+        def predicate(self) -> Callable[[HasFilterFields], bool] | None:
+            matches = super().predicate()
+            assert matches is not None
+
+            def noting(one: HasFilterFields) -> bool:
+                looked_at.append(one.filter_fields.facets[0])
+                return matches(one)
+
+            return noting
+
+    assert len(store.select(Filters(attention=("true",)), sort="name")) == 4
+    assert len(looked_at) == 4
+
+
 def test_search_ignores_case_and_does_not_match_across_fields() -> None:
     store = XAppRecordStore()
     store.put(entry(1))
 
-    assert len(store.select(XAppFilters(search="aPP 1"), sort="name", descending=False)) == 1
-    assert len(store.select(XAppFilters(search="1app"), sort="name", descending=False)) == 0
+    assert len(store.select(XAppFilters(search=("aPP 1",)), sort="name", descending=False)) == 1
+    assert len(store.select(XAppFilters(search=("1app",)), sort="name", descending=False)) == 0
 
 
 def test_a_recreated_xapp_replaces_the_old_one() -> None:
@@ -104,7 +176,7 @@ def test_a_recreated_xapp_replaces_the_old_one() -> None:
 def test_only_what_a_caller_could_see_counts_as_a_change() -> None:
     store = XAppRecordStore()
     reported: list[tuple[str, str]] = []
-    end = store.subscribe(lambda change, one: reported.append((change, one.name)))
+    end = store.subscribe(lambda change, one, _: reported.append((change, one.name)))
     store.put(build_xapp_entry(raw_xapp("x")))
     before = store.version
     store.put(build_xapp_entry(raw_xapp("x", metadata={"resourceVersion": "2"}, spec={"values": {"a": 1}})))
@@ -121,7 +193,7 @@ def test_the_number_of_cached_scans_is_bounded() -> None:
     store = XAppRecordStore()
     store.put(entry(1))
     for at in range(SCAN_CACHE_SIZE * 2):
-        store.select(XAppFilters(search=str(at)), sort="name", descending=False)
+        store.select(XAppFilters(search=(str(at),)), sort="name", descending=False)
 
     assert len(store._scans) == SCAN_CACHE_SIZE
 

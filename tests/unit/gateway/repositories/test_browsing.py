@@ -274,7 +274,8 @@ class TestStore:
         within: frozenset[str] | None = None,
         **filters: str,
     ) -> str:
-        view = store.select(RepositoryFilters(**filters), sort=sort, descending=descending, within=within)
+        values = {name: (value,) for name, value in filters.items()}
+        view = store.select(RepositoryFilters(**values), sort=sort, descending=descending, within=within)
         return "".join(json.loads(entry.record_json)["name"] for entry in view[:])
 
     def filled(self) -> ObjectStore[RepositoryEntry]:

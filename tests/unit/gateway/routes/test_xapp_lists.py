@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,17 +15,26 @@ from tests.support.gateway import GatewayServer, offline_gateway, serve_gateway
 from tests.support.openapi_contract import OpenApiContract
 from tests.unit.gateway.xapp_objects import raw_xapp, ready_status
 from xapp_operator.gateway.catalog.records import XAPP_SORTS, build_xapp_entry, version_sort_key
+from xapp_operator.gateway.catalog.xapp_filters import FACETS
 from xapp_operator.gateway.state import Gateway
 
 COUNT = 250
 FIELDS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "created": lambda record: record["createdAt"],
     "name": lambda record: record["name"],
+    "namespace": lambda record: record["namespace"],
     "organization": lambda record: record["organization"],
+    "team": lambda record: record["team"],
+    "owner": lambda record: record["owner"],
     "version": lambda record: version_sort_key(record["version"]),
     "phase": lambda record: record["phase"],
     "health": lambda record: record["health"],
+    "updated": lambda record: record["updatedAt"],
 }
+
+
+def needs_person(record: dict[str, Any]) -> bool:
+    return record["phase"] in ("Failed", "Degraded") or record["health"] == "Degraded"
 
 
 def fill(gateway: Gateway) -> None:
@@ -122,6 +132,14 @@ def test_without_parameters_the_oldest_ten_are_listed(http: httpx.Client) -> Non
         ("search=team-1", lambda record: record["team"] == "team-1"),
         ("search=acme%203", lambda record: record["organization"] == "acme 3"),
         ("search=ns-1", lambda record: False),
+        ("search=J%C3%B6rg", lambda record: record["owner"] == "Jörg"),
+        ("search=install+succeeded", lambda record: record["message"] == "Helm install succeeded"),
+        ("phase=Failed&phase=Degraded", lambda record: record["phase"] in ("Failed", "Degraded")),
+        ("namespace=ns-0&namespace=ns-2&namespace=", lambda record: record["namespace"] in ("ns-0", "ns-2")),
+        ("search=acme+3&search=acme+1", lambda record: record["organization"] in ("acme 1", "acme 3")),
+        ("attention=true", needs_person),
+        ("attention=false", lambda record: not needs_person(record)),
+        ("attention=true&attention=false", lambda record: True),
         ("namespace=nowhere", lambda record: False),
         ("namespace=ns-1&phase=Failed&search=app", lambda r: (r["namespace"], r["phase"]) == ("ns-1", "Failed")),
         ("namespace=&phase=&search=", lambda record: True),
@@ -149,10 +167,13 @@ def test_filters_apply_to_all_pages(http: httpx.Client, query: str, fits: Any) -
         "per_page=101",
         "per_page=12345678901234567890",
         "page=1&page=2",
+        "sort=name&sort=name",
+        "attention=maybe",
         "colour=red",
         "sort=colour",
         "order=up",
         "phase=Sleeping",
+        "phase=Failed&phase=Sleeping",
         "health=fine",
         "source=other",
         "search=%FF",
@@ -166,6 +187,38 @@ def test_an_invalid_parameter_is_400_and_named(http: httpx.Client, query: str) -
     assert answer.status_code == 400
     if "%FF" not in query:
         assert answer.json()["errors"][0]["field"] == query.partition("=")[0]
+
+
+def test_facets_count_the_xapps_of_a_filtered_list(http: httpx.Client) -> None:
+    listed = walk(http, "/api/xapps?namespace=ns-0&namespace=ns-1&per_page=100")
+    found = http.get("/api/xapps/facets?facet=health,team,attention&namespace=ns-0&namespace=ns-1").json()
+
+    assert list(found) == ["health", "team", "attention"]
+    for facet in ("health", "team"):
+        counts = Counter(record[facet] for record in listed)
+        expected = [{"value": value, "count": counts[value]} for value in sorted(counts, key=lambda v: (-counts[v], v))]
+        assert found[facet] == expected
+    assert {"value": "true", "count": sum(map(needs_person, listed))} in found["attention"]
+    assert http.get("/api/xapps/facets?health=Degraded&facet=health").json() == {
+        "health": [{"value": "Degraded", "count": http.get("/api/xapps?health=Degraded").json()["total_count"]}]
+    }
+
+
+def test_facets_may_begin_with_a_prefix_and_are_all_counted_by_default(http: httpx.Client) -> None:
+    assert http.get("/api/xapps/facets?prefix=J%C3%B6&facet=owner").json() == {
+        "owner": [{"value": "Jörg", "count": 25}]
+    }
+    assert set(http.get("/api/xapps/facets").json()) == set(FACETS)
+    answer = http.get("/api/xapps/facets?facet=phase")
+    tag = answer.headers["etag"]
+    assert http.get("/api/xapps/facets?facet=phase", headers={"If-None-Match": tag}).status_code == 304
+
+
+@pytest.mark.parametrize("query", ["facet=colour", "facet=phase,phase", "facet=phase&facet=team", "facet=,", "page=1"])
+def test_an_invalid_facet_is_400_and_named(http: httpx.Client, query: str) -> None:
+    answer = http.get(f"/api/xapps/facets?{query}")
+
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (400, query.partition("=")[0])
 
 
 def test_an_unchanged_page_is_304(filled: GatewayServer, http: httpx.Client) -> None:

@@ -1,0 +1,66 @@
+"""Parts of the status of an XApp that tell what the operator did, does and waits for."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+
+from pydantic import Field
+
+from xapp_operator.api.spec_parts import Model
+from xapp_operator.api.status_texts import DigestText, StatusMessage, StatusText
+
+
+class LastAttempt(Model):
+    """The last operation that Helm was asked for."""
+
+    generation: int | None = Field(None, description="Newest generation whose chart and values have these digests.")
+    chart_digest: DigestText | None = Field(None, description="First 40 hex digits of the archive's sha256.")
+    values_digest: DigestText | None = Field(
+        None, description="First 40 hex digits of the sha256 of the merged values."
+    )
+    action: StatusText | None = Field(None, description="Install, Upgrade, Rollback or Uninstall.")
+    outcome: StatusText | None = Field(
+        None,
+        description="Running, Released (not yet healthy), Succeeded, Failed, Unhealthy or Interrupted.",
+    )
+    permanent: bool | None = Field(None, description="true: trying again without a change cannot help.")
+    message: StatusMessage | None = Field(None, description="Helm's own error, trimmed.")
+    reason: StatusText | None = Field(None, description="The condition reason of a failure.")
+    count: int | None = Field(None, description="How often it was tried in a row.")
+    first_at: datetime | None = Field(None, description="When the first try began.")
+    last_at: datetime | None = Field(None, description="When the outcome was recorded.")
+
+
+class HandledAnnotations(Model):
+    """The last value of each annotation that was handled."""
+
+    reconcile_at: StatusMessage | None = Field(None, description="Last reconcile-at that was handled.")
+    retry_at: StatusMessage | None = Field(None, description="Last retry-at that was handled.")
+    force_at: StatusMessage | None = Field(None, description="Last force-at that was handled.")
+    test_at: StatusMessage | None = Field(None, description="Last test-at that was handled.")
+    rollback_to: StatusMessage | None = Field(None, description="Last rollback-to that was handled.")
+
+
+class Step(StrEnum):
+    """The steps of a deployment, in their order; a status has only those before `ready`."""
+
+    QUEUED = "queued"
+    CHART = "chart"
+    RENDER = "render"
+    HELM = "helm"
+    OBJECTS = "objects"
+    READY = "ready"
+
+
+class Progress(Model):
+    """Where a deployment is, or where it stopped."""
+
+    step: StatusText = Field(
+        description="queued (not begun, or waiting for other XApps or another helm), chart (fetching it), render "
+        "(values and templates), helm, or objects (becoming healthy)."
+    )
+    started_at: datetime | None = Field(None, description="When this step began.")
+    deadline: datetime | None = Field(None, description="When the operator gives this step up.")
+    attempt: int | None = Field(None, description="How often it was tried in a row.")
+    next_try_at: datetime | None = Field(None, description="When the operator tries again after a passing failure.")
