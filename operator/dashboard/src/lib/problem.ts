@@ -1,0 +1,180 @@
+/** Errors of the API: problem details (RFC 9457), and failures to reach the gateway at all. */
+
+import { missingRightsText, type MissingRight } from '~/lib/rights'
+
+export interface FieldProblem {
+  field: string
+  message: string
+  line?: number
+  column?: number
+}
+
+interface ProblemFields {
+  type: string
+  title: string
+  status: number
+  detail: string
+  instance: string
+  errors: readonly FieldProblem[]
+  missing: readonly MissingRight[]
+}
+
+/** A request that the gateway refused. `missing` names the rights that a 403 lacks. */
+export class Problem extends Error implements ProblemFields {
+  readonly type: string
+  readonly title: string
+  readonly status: number
+  readonly detail: string
+  readonly instance: string
+  readonly errors: readonly FieldProblem[]
+  readonly missing: readonly MissingRight[]
+  /** Seconds to wait before the next try, or null. */
+  readonly retryAfter: number | null
+  readonly method: string
+  readonly at: Date
+
+  constructor(fields: ProblemFields, context: { method: string; retryAfter: number | null; at: Date }) {
+    super(fields.detail || fields.title)
+    this.name = 'Problem'
+    this.type = fields.type
+    this.title = fields.title
+    this.status = fields.status
+    this.detail = fields.detail
+    this.instance = fields.instance
+    this.errors = fields.errors
+    this.missing = fields.missing
+    this.retryAfter = context.retryAfter
+    this.method = context.method
+    this.at = context.at
+  }
+
+  /** Returns whether this is the named kind of problem: the last part of `type`, such as "precondition-failed". */
+  is(kind: string): boolean {
+    return this.type === kind || this.type.endsWith(`:${kind}`)
+  }
+
+  /** Returns a text for "Copy report": what was asked, when, and what the gateway answered. */
+  report(): string {
+    return [
+      `${this.method} ${this.instance}`,
+      `at ${this.at.toISOString()}`,
+      `${this.status} ${this.title} (${this.type})`,
+      this.detail,
+      ...this.errors.map((error) => `${error.field}: ${error.message}`),
+      ...(this.missing.length > 0 ? [missingRightsText(this.missing)] : []),
+    ].join('\n')
+  }
+}
+
+/** The gateway did not answer. */
+export class NotConnected extends Error {
+  readonly at = new Date()
+
+  constructor() {
+    super('The gateway does not answer.')
+    this.name = 'NotConnected'
+  }
+}
+
+/** Returns the problem that a response with an error status tells, whatever its body is. */
+export function parseProblem(
+  body: string,
+  response: { status: number; statusText: string; retryAfter: string | null },
+  request: { method: string; path: string },
+): Problem {
+  const found = parseObject(body)
+  return new Problem(
+    {
+      type: text(found.type, 'about:blank'),
+      title: text(found.title, response.statusText || `Status ${response.status}`),
+      status: response.status,
+      detail: text(found.detail, ''),
+      instance: text(found.instance, request.path),
+      errors: list(found.errors).flatMap(fieldProblem),
+      missing: list(found.missing).flatMap(missingRight),
+    },
+    { method: request.method, retryAfter: parseRetryAfter(response.retryAfter), at: new Date() },
+  )
+}
+
+/** Returns the seconds of a Retry-After header, or null if there is none. */
+export function parseRetryAfter(header: string | null, now: number = Date.now()): number | null {
+  if (header === null || header.trim() === '') return null
+  if (/^\d+$/.test(header.trim())) return Number(header.trim())
+  const at = Date.parse(header)
+  return Number.isNaN(at) ? null : Math.max(0, Math.ceil((at - now) / 1000))
+}
+
+/** Returns the messages of each field; a field may have several. Empty for errors that name no field. */
+export function fieldErrors(error: unknown): ReadonlyMap<string, readonly FieldProblem[]> {
+  const found = new Map<string, FieldProblem[]>()
+  if (!(error instanceof Problem)) return found
+  for (const each of error.errors) {
+    const known = found.get(each.field)
+    if (known === undefined) found.set(each.field, [each])
+    else known.push(each)
+  }
+  return found
+}
+
+/** Returns what a person reads about any error: a title and a detail. */
+export function describeError(error: unknown): { title: string; detail: string } {
+  if (error instanceof Problem) {
+    const rights = error.missing.length > 0 ? missingRightsText(error.missing) : ''
+    return { title: error.title, detail: [error.detail, rights].filter((part) => part !== '').join(' ') }
+  }
+  if (error instanceof NotConnected) return { title: 'Not connected', detail: error.message }
+  return { title: 'The page failed', detail: error instanceof Error ? error.message : String(error) }
+}
+
+/** Returns a text for "Copy report" about any error. */
+export function reportOf(error: unknown): string {
+  if (error instanceof Problem) return error.report()
+  if (error instanceof NotConnected) return `Not connected at ${error.at.toISOString()}: ${error.message}`
+  return error instanceof Error ? `${error.name}: ${error.message}\n${error.stack ?? ''}` : String(error)
+}
+
+function parseObject(body: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(body)
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
+  } catch {
+    return {}
+  }
+}
+
+function text(value: unknown, otherwise: string): string {
+  return typeof value === 'string' && value !== '' ? value : otherwise
+}
+
+function list(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
+function fieldProblem(value: unknown): FieldProblem[] {
+  if (typeof value !== 'object' || value === null) return []
+  const { field, message, line, column } = value as Record<string, unknown>
+  if (typeof field !== 'string' || typeof message !== 'string') return []
+  return [
+    {
+      field,
+      message,
+      ...(typeof line === 'number' ? { line } : {}),
+      ...(typeof column === 'number' ? { column } : {}),
+    },
+  ]
+}
+
+function missingRight(value: unknown): MissingRight[] {
+  if (typeof value !== 'object' || value === null) return []
+  const { verb, group, resource, subresource } = value as Record<string, unknown>
+  if (typeof verb !== 'string' || typeof resource !== 'string') return []
+  return [
+    {
+      verb,
+      group: typeof group === 'string' ? group : '',
+      resource,
+      subresource: typeof subresource === 'string' ? subresource : null,
+    },
+  ]
+}

@@ -1,0 +1,88 @@
+/** The search parameters of each page (see `searchParams.ts`). */
+
+import { flag, integer, oneOf, optionalInteger, someOf, text, texts, type SearchOf } from '~/lib/searchParams'
+
+export const PHASES = ['Pending', 'Deploying', 'Deployed', 'Degraded', 'Failed', 'Uninstalling', 'Suspended'] as const
+export const HEALTHS = ['Healthy', 'Progressing', 'Degraded', 'Unknown'] as const
+export const XAPP_SORTS = [
+  'created',
+  'name',
+  'namespace',
+  'organization',
+  'team',
+  'owner',
+  'version',
+  'phase',
+  'health',
+  'updated',
+] as const
+
+const page = integer({ min: 1, fallback: 1 })
+/** 0: the size that the reader has chosen before, or 50. */
+const perPage = integer({ min: 0, max: 1000, fallback: 0 })
+
+export const xappsSearch = {
+  search: text(),
+  attention: flag(),
+  namespace: texts(),
+  organization: texts(),
+  team: texts(),
+  owner: texts(),
+  phase: someOf(PHASES),
+  health: someOf(HEALTHS),
+  source: someOf(['xapp', 'labels']),
+  sort: oneOf(XAPP_SORTS, 'name'),
+  order: oneOf(['asc', 'desc']),
+  page,
+  per_page: perPage,
+}
+
+export const deploySearch = {
+  method: oneOf(['upload', 'repository']),
+  repository: text(),
+  chart: text(),
+  version: text(),
+  namespace: text(),
+  releaseName: text(),
+  adopt: flag(),
+  /** The uid of a deleted xApp whose values a draft holds. */
+  draft: text(),
+}
+
+export const logsSearch = {
+  pod: text(),
+  container: text(),
+  previous: flag(),
+  since: text(),
+  find: text(),
+}
+
+export const eventsSearch = { page }
+export const manifestSearch = { object: text() }
+export const valuesSearch = { view: oneOf(['yours', 'defaults', 'result', 'form']) }
+export const upgradeSearch = { chart: text(), version: text() }
+export const historySearch = {
+  revision: optionalInteger({ min: 1 }),
+  with: optionalInteger({ min: 1 }),
+  of: oneOf(['values', 'manifest', 'notes']),
+  page,
+}
+export const repositoriesSearch = { search: text(), namespace: texts(), page }
+export const repositorySearch = { search: text(), page }
+export const chartSearch = { version: text() }
+export const servicesSearch = {
+  namespace: texts(),
+  label: text(),
+  port: text(),
+  search: text(),
+  page,
+  per_page: perPage,
+}
+export const signinSearch = { next: text() }
+export const noSearch = {}
+
+export type XAppsSearch = SearchOf<typeof xappsSearch>
+export type DeploySearch = SearchOf<typeof deploySearch>
+export type LogsSearch = SearchOf<typeof logsSearch>
+export type HistorySearch = SearchOf<typeof historySearch>
+export type ServicesSearch = SearchOf<typeof servicesSearch>

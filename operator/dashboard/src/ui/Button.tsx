@@ -1,0 +1,96 @@
+import { LoaderCircle } from 'lucide-react'
+import { useRef, useState, type ReactElement, type ReactNode } from 'react'
+import { Button as AriaButton, Dialog, Popover, type PressEvent } from 'react-aria-components'
+
+import type { Right } from '~/lib/rights'
+import { classes } from '~/ui/classes'
+import { CopyButton } from '~/ui/CopyButton'
+import { Tooltip } from '~/ui/Tooltip'
+
+import styles from './Button.module.css'
+
+export interface ButtonProps {
+  children?: ReactNode
+  variant?: 'default' | 'primary' | 'danger' | 'quiet'
+  size?: 'normal' | 'small'
+  icon?: ReactNode
+  /** Without it the button is never off: a button that is off says why, and keeps the focus. */
+  right?: Right | undefined
+  /** The action is on its way: a second press does nothing. */
+  isPending?: boolean
+  onPress?: ((event: PressEvent) => void) | undefined
+  type?: 'button' | 'submit'
+  /** Name for screen readers, if the children are no text. */
+  label?: string
+  tooltip?: string
+  autoFocus?: boolean
+  form?: string
+  'aria-expanded'?: boolean
+  'aria-controls'?: string
+  'aria-pressed'?: boolean
+  className?: string | undefined
+}
+
+/** A button. If `right` refuses, it stays focusable, shows the reason on hover and focus, and offers it for copying. */
+export function Button({
+  children,
+  variant = 'default',
+  size = 'normal',
+  icon,
+  right,
+  isPending = false,
+  onPress,
+  type = 'button',
+  label,
+  tooltip,
+  className,
+  ...rest
+}: ButtonProps): ReactElement {
+  const reason = right?.allowed === false ? (right.reason ?? 'Not possible now') : null
+  const button = useRef<HTMLButtonElement>(null)
+  const [showsReason, setShowsReason] = useState(false)
+  const press = reason === null ? onPress : () => setShowsReason(true)
+  return (
+    <>
+      <Tooltip text={reason ?? tooltip}>
+        <AriaButton
+          ref={button}
+          {...rest}
+          type={reason === null ? type : 'button'}
+          className={classes(
+            styles.button,
+            styles[variant],
+            styles[size],
+            children === undefined && styles.icon,
+            className,
+          )}
+          isPending={isPending}
+          aria-label={label}
+          aria-disabled={reason === null ? undefined : true}
+          onPress={press}
+        >
+          {isPending ? <LoaderCircle className={styles.spinner} aria-hidden size={16} /> : icon}
+          {children}
+        </AriaButton>
+      </Tooltip>
+      {reason !== null && (
+        <Popover triggerRef={button} isOpen={showsReason} onOpenChange={setShowsReason} className={styles.reason}>
+          <Dialog aria-label="Why this is not possible" className={styles.reasonBody}>
+            <span>{reason}</span>
+            <CopyButton text={reason} label="Copy the reason" />
+          </Dialog>
+        </Popover>
+      )}
+    </>
+  )
+}
+
+export interface IconButtonProps extends Omit<ButtonProps, 'children' | 'label' | 'icon'> {
+  label: string
+  icon: ReactNode
+}
+
+/** A button that shows an icon only; its name is a tooltip. */
+export function IconButton({ label, variant = 'quiet', ...rest }: IconButtonProps): ReactElement {
+  return <Button {...rest} variant={variant} label={label} tooltip={rest.tooltip ?? label} />
+}

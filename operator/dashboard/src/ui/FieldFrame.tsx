@@ -1,0 +1,67 @@
+import { CircleX } from 'lucide-react'
+import type { ReactElement, ReactNode } from 'react'
+import { Label, Text as AriaText } from 'react-aria-components'
+
+import { Text } from '~/ui/Text'
+
+import styles from './fieldStyles.module.css'
+
+/** What every field takes. */
+export interface FieldProps {
+  label: string
+  /** The label is for screen readers only. */
+  hidesLabel?: boolean
+  description?: ReactNode
+  /** What is wrong with the value; null or undefined: nothing. */
+  error?: string | readonly string[] | null | undefined
+  isRequired?: boolean
+  isDisabled?: boolean
+  /** The field of `errors[]`, for links from a summary. */
+  name?: string
+  autoFocus?: boolean
+}
+
+/** Returns the messages of a field as one text; empty if there are none. */
+export function errorText(error: FieldProps['error']): string {
+  if (error === null || error === undefined) return ''
+  return typeof error === 'string' ? error : error.join(' ')
+}
+
+/** Returns the id of the element that a summary of errors links to. */
+export function fieldId(name: string): string {
+  return `field-${name}`
+}
+
+/** The label above a field. */
+export function FieldLabel({ label, isRequired }: Pick<FieldProps, 'label' | 'isRequired'>): ReactElement {
+  return (
+    <Label className={styles.label}>
+      {label}
+      {isRequired === true && (
+        <span className={styles.required} aria-hidden>
+          {' *'}
+        </span>
+      )}
+    </Label>
+  )
+}
+
+/** The description and the error below a field. They are connected to the input by React Aria's slots. */
+export function FieldNotes({ description, error }: Pick<FieldProps, 'description' | 'error'>): ReactElement {
+  const message = errorText(error)
+  return (
+    <>
+      {description !== undefined && description !== null && (
+        <AriaText slot="description" className={styles.description}>
+          {description}
+        </AriaText>
+      )}
+      {message !== '' && (
+        <AriaText slot="errorMessage" className={styles.error}>
+          <CircleX size={16} aria-hidden />
+          <Text>{message}</Text>
+        </AriaText>
+      )}
+    </>
+  )
+}

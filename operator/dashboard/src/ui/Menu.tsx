@@ -1,0 +1,114 @@
+import { Check, ChevronDown } from 'lucide-react'
+import { useState, type ReactElement, type ReactNode } from 'react'
+import {
+  Menu as AriaMenu,
+  MenuItem as AriaMenuItem,
+  MenuTrigger,
+  Popover,
+  Separator,
+  Text as AriaText,
+} from 'react-aria-components'
+
+import type { Right } from '~/lib/rights'
+import { toast } from '~/lib/toasts'
+import { Button, type ButtonProps } from '~/ui/Button'
+import { classes } from '~/ui/classes'
+import { copyText } from '~/ui/copyText'
+import { Text } from '~/ui/Text'
+
+import fieldStyles from './fieldStyles.module.css'
+import styles from './Menu.module.css'
+
+export interface MenuAction {
+  id: string
+  label: string
+  icon?: ReactNode
+  description?: string
+  /** A refused item stays in the menu with its reason; choosing it copies the reason. */
+  right?: Right
+  isDanger?: boolean
+  isSelected?: boolean
+  onAction: () => void
+}
+
+interface MenuButtonProps extends Pick<ButtonProps, 'variant' | 'size' | 'icon'> {
+  /** The text of the button, or its name if it shows an icon only. */
+  label: string
+  showsIconOnly?: boolean
+  items: readonly (MenuAction | 'separator')[]
+  /** Called when the menu opens or closes: rows must not move under an open menu. */
+  onOpenChange?: (isOpen: boolean) => void
+}
+
+/** A button that opens a menu. */
+export function MenuButton({
+  label,
+  showsIconOnly = false,
+  items,
+  onOpenChange,
+  variant,
+  size,
+  icon,
+}: MenuButtonProps): ReactElement {
+  const [isOpen, setOpen] = useState(false)
+  const change = (open: boolean): void => {
+    setOpen(open)
+    onOpenChange?.(open)
+  }
+  return (
+    <MenuTrigger isOpen={isOpen} onOpenChange={change}>
+      {showsIconOnly ? (
+        <Button variant={variant ?? 'quiet'} size={size} icon={icon} label={label} />
+      ) : (
+        <Button variant={variant} size={size} icon={icon}>
+          {label}
+          <ChevronDown size={16} aria-hidden />
+        </Button>
+      )}
+      <Popover className={fieldStyles.popover} placement="bottom end">
+        <AriaMenu aria-label={label} className={styles.menu}>
+          {items.map((item, index) =>
+            item === 'separator' ? (
+              <Separator key={index} className={styles.separator} />
+            ) : (
+              <Item key={item.id} item={item} />
+            ),
+          )}
+        </AriaMenu>
+      </Popover>
+    </MenuTrigger>
+  )
+}
+
+function Item({ item }: { item: MenuAction }): ReactElement {
+  const refusal = item.right?.allowed === false ? (item.right.reason ?? 'Not possible now') : null
+  const run = async (): Promise<void> => {
+    if (refusal === null) item.onAction()
+    else if (await copyText(refusal)) toast('Copied the reason')
+  }
+  const more = refusal ?? item.description
+  return (
+    <AriaMenuItem
+      id={item.id}
+      textValue={item.label}
+      aria-disabled={refusal === null ? undefined : true}
+      className={classes(
+        fieldStyles.option,
+        item.isDanger === true && refusal === null && styles.danger,
+        refusal !== null && styles.refused,
+      )}
+      onAction={() => void run()}
+    >
+      {item.icon}
+      <span className={fieldStyles.optionText}>
+        <AriaText slot="label">{item.label}</AriaText>
+        {more !== undefined && (
+          <AriaText slot="description" className={styles.more}>
+            <Text>{more}</Text>
+          </AriaText>
+        )}
+      </span>
+      {item.isSelected === true && <Check size={16} aria-label="chosen" />}
+    </AriaMenuItem>
+  )
+}

@@ -1,0 +1,68 @@
+import { CircleX, RotateCw } from 'lucide-react'
+import type { ReactElement, ReactNode } from 'react'
+
+import { describeError, reportOf } from '~/lib/problem'
+import { Button } from '~/ui/Button'
+import { CopyButton } from '~/ui/CopyButton'
+import { Text } from '~/ui/Text'
+
+import styles from './ProblemPanel.module.css'
+
+interface ProblemPanelProps {
+  error: unknown
+  onRetry?: () => void
+  isRetrying?: boolean
+  /** The next step, as a button or link. */
+  actions?: ReactNode
+}
+
+/** An error in the place where its content would be: what was refused and why, Retry, Copy report. */
+export function ProblemPanel({ error, onRetry, isRetrying = false, actions }: ProblemPanelProps): ReactElement {
+  const { title, detail } = describeError(error)
+  return (
+    <div className={styles.panel} role="alert">
+      <CircleX size={20} aria-hidden className={styles.icon} />
+      <div className={styles.body}>
+        <strong>
+          <Text>{title}</Text>
+        </strong>
+        {detail !== '' && (
+          <p>
+            <Text multiline>{detail}</Text>
+          </p>
+        )}
+        <div className={styles.actions}>
+          {actions}
+          {onRetry !== undefined && (
+            <Button size="small" icon={<RotateCw size={14} aria-hidden />} onPress={onRetry} isPending={isRetrying}>
+              Retry
+            </Button>
+          )}
+          <CopyButton text={() => reportOf(error)} label="Copy report">
+            Copy report
+          </CopyButton>
+        </div>
+      </div>
+    </div>
+  )
+}
+
+/** An error in one line, beside the button that caused it. */
+export function ErrorText({ error }: { error: unknown }): ReactElement {
+  const { title, detail } = describeError(error)
+  return (
+    <div className={styles.line} role="alert">
+      <CircleX size={16} aria-hidden className={styles.icon} />
+      <span>
+        <Text>{title}</Text>
+        {detail !== '' && (
+          <>
+            {': '}
+            <Text>{detail}</Text>
+          </>
+        )}
+      </span>
+      <CopyButton text={() => reportOf(error)} label="Copy report" />
+    </div>
+  )
+}

@@ -1,0 +1,73 @@
+import {
+  CircleCheck,
+  CircleHelp,
+  CircleMinus,
+  CirclePause,
+  CircleX,
+  LoaderCircle,
+  Trash2,
+  TriangleAlert,
+  type LucideIcon,
+} from 'lucide-react'
+import type { ReactElement } from 'react'
+
+import { classes } from '~/ui/classes'
+import { Text } from '~/ui/Text'
+
+import styles from './StatusBadge.module.css'
+
+export type Tone = 'ok' | 'run' | 'warn' | 'bad' | 'none' | 'hold'
+
+interface Look {
+  tone: Tone
+  icon: LucideIcon
+}
+
+const RUNNING: Look = { tone: 'run', icon: LoaderCircle }
+const OK: Look = { tone: 'ok', icon: CircleCheck }
+const BAD: Look = { tone: 'bad', icon: CircleX }
+const UNKNOWN: Look = { tone: 'none', icon: CircleHelp }
+
+/** The words of phases, health, revisions, pods and tests. */
+const LOOKS: Readonly<Record<string, Look>> = {
+  Healthy: OK,
+  Deployed: OK,
+  Ready: OK,
+  Running: RUNNING,
+  Succeeded: OK,
+  deployed: OK,
+  Progressing: RUNNING,
+  Deploying: RUNNING,
+  Pending: RUNNING,
+  'pending-install': RUNNING,
+  'pending-upgrade': RUNNING,
+  'pending-rollback': RUNNING,
+  Degraded: { tone: 'warn', icon: TriangleAlert },
+  Failed: BAD,
+  failed: BAD,
+  Unknown: UNKNOWN,
+  Suspended: { tone: 'hold', icon: CirclePause },
+  Uninstalling: { tone: 'none', icon: Trash2 },
+  uninstalling: { tone: 'none', icon: Trash2 },
+  superseded: { tone: 'none', icon: CircleMinus },
+}
+
+interface StatusBadgeProps {
+  /** A word of Kubernetes or Helm. An unknown word is shown with a question mark. */
+  status: string
+  tone?: Tone
+  /** Without the coloured ground, for rows of a table. */
+  isPlain?: boolean
+}
+
+/** A status: icon, word and colour. */
+export function StatusBadge({ status, tone, isPlain = false }: StatusBadgeProps): ReactElement {
+  const look = Object.hasOwn(LOOKS, status) ? LOOKS[status] : undefined
+  const { icon: Icon, tone: own } = look ?? UNKNOWN
+  return (
+    <span className={classes(styles.badge, styles[tone ?? own], isPlain && styles.plain)}>
+      <Icon size={16} aria-hidden />
+      <Text>{status}</Text>
+    </span>
+  )
+}

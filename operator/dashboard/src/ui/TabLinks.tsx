@@ -1,0 +1,51 @@
+import type { ReactElement, ReactNode } from 'react'
+import { Tab, TabList, TabPanel, Tabs as AriaTabs } from 'react-aria-components'
+
+import styles from './TabLinks.module.css'
+
+/** A row of links that look like tabs; the children are `<Link>`s. The link of the open page has aria-current. */
+export function TabLinks({ label, children }: { label: string; children: ReactNode }): ReactElement {
+  return (
+    <nav aria-label={label} className={styles.tabs}>
+      {children}
+    </nav>
+  )
+}
+
+export interface TabItem<I extends string> {
+  id: I
+  label: ReactNode
+  content: ReactNode
+}
+
+interface TabsProps<I extends string> {
+  label: string
+  items: readonly TabItem<I>[]
+  selected: I
+  onSelect: (id: I) => void
+}
+
+/** Tabs inside a page. Only the content of the selected tab is in the document. */
+export function Tabs<I extends string>({ label, items, selected, onSelect }: TabsProps<I>): ReactElement {
+  return (
+    <AriaTabs
+      selectedKey={selected}
+      onSelectionChange={(key) => onSelect(String(key) as I)}
+      keyboardActivation="manual"
+      className={styles.box}
+    >
+      <TabList aria-label={label} className={styles.tabs}>
+        {items.map(({ id, label: text }) => (
+          <Tab key={id} id={id} className={styles.tab}>
+            {text}
+          </Tab>
+        ))}
+      </TabList>
+      {items.map(({ id, content }) => (
+        <TabPanel key={id} id={id} className={styles.panel}>
+          {content}
+        </TabPanel>
+      ))}
+    </AriaTabs>
+  )
+}

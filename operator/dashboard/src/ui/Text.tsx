@@ -1,0 +1,68 @@
+import type { ReactElement } from 'react'
+
+import { visibleParts } from '~/lib/visibleText'
+import { classes } from '~/ui/classes'
+
+import styles from './Text.module.css'
+
+interface TextProps {
+  /** A text from outside: of a chart, a pod, an xApp, the API. */
+  children: string
+  /** Cuts the text after so many lines; the whole text is its tooltip. */
+  lines?: 1 | 2
+  multiline?: boolean
+  className?: string | undefined
+}
+
+/** Shows a text from outside as text: isolated from its surroundings, with control and bidi characters made visible. */
+export function Text({ children, lines, multiline = false, className }: TextProps): ReactElement {
+  const look = classes(
+    lines === 1 && styles.oneLine,
+    lines === 2 && styles.twoLines,
+    multiline && styles.multiline,
+    className,
+  )
+  return (
+    <bdi className={look} title={lines === undefined ? undefined : children}>
+      {visibleParts(children, { multiline }).map((part, index) =>
+        part.hidden === undefined ? (
+          part.text
+        ) : (
+          <span key={index} className={styles.hidden} title={part.hidden}>
+            {part.text}
+          </span>
+        ),
+      )}
+    </bdi>
+  )
+}
+
+const TAIL = 10
+/** Splits into what a reader calls characters, so that none is cut into halves. */
+const SEGMENTER = new Intl.Segmenter('en', { granularity: 'grapheme' })
+
+/** Shows a name in one line, cut in the middle where there is no room, whole in its tooltip and when copied. */
+export function MiddleText({ children, className }: { children: string; className?: string }): ReactElement {
+  const characters = Array.from(SEGMENTER.segment(children), (part) => part.segment)
+  if (characters.length <= 2 * TAIL) {
+    return (
+      <bdi className={classes(styles.whole, className)} title={children}>
+        <Parts text={children} />
+      </bdi>
+    )
+  }
+  return (
+    <bdi className={classes(styles.middle, className)} title={children}>
+      <span className={styles.head}>
+        <Parts text={characters.slice(0, -TAIL).join('')} />
+      </span>
+      <span className={styles.tail}>
+        <Parts text={characters.slice(-TAIL).join('')} />
+      </span>
+    </bdi>
+  )
+}
+
+function Parts({ text }: { text: string }): ReactElement {
+  return <Text>{text}</Text>
+}
