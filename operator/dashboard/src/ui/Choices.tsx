@@ -25,17 +25,12 @@ interface CheckboxProps {
   isIndeterminate?: boolean
   onChange: (isSelected: boolean) => void
   isDisabled?: boolean
-  name?: string
 }
 
-export function Checkbox({ label, children, name, isIndeterminate = false, ...rest }: CheckboxProps): ReactElement {
+export function Checkbox({ label, children, isIndeterminate = false, ...rest }: CheckboxProps): ReactElement {
   return (
-    <CheckboxField {...rest} isIndeterminate={isIndeterminate}>
-      <CheckboxButton
-        className={styles.choice}
-        aria-label={children === null ? label : undefined}
-        id={name === undefined ? undefined : fieldId(name)}
-      >
+    <CheckboxField {...rest} isIndeterminate={isIndeterminate} aria-label={children === null ? label : undefined}>
+      <CheckboxButton className={styles.choice}>
         {({ isSelected }) => (
           <>
             <span className={styles.box}>

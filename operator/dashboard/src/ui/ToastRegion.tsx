@@ -2,7 +2,7 @@ import { Check, X } from 'lucide-react'
 import type { ReactElement } from 'react'
 
 import { dismissToast, toasts } from '~/lib/toasts'
-import { useStore } from '~/ui/useStore'
+import { useStore } from '~/lib/useStore'
 
 import styles from './ToastRegion.module.css'
 

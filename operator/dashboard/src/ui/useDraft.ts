@@ -1,7 +1,7 @@
 import { useCallback } from 'react'
 
 import { discardDraft, drafts, setDraft } from '~/lib/drafts'
-import { useStore } from '~/ui/useStore'
+import { useStore } from '~/lib/useStore'
 
 export interface Draft<T> {
   value: T

@@ -1,7 +1,7 @@
 import { useCallback } from 'react'
 
 import { preferences, setPreference, type Preferences } from '~/lib/preferences'
-import { useStore } from '~/ui/useStore'
+import { useStore } from '~/lib/useStore'
 
 /** Returns a stored choice of the reader, and how to change it. */
 export function usePreference<K extends keyof Preferences>(

@@ -1,0 +1,41 @@
+import type { Schemas } from '~/api/client'
+import { useEventStream } from '~/api/useEventStream'
+import { queryText, type Query } from '~/lib/query'
+import { createStore } from '~/lib/store'
+
+export interface Change {
+  type: 'added' | 'modified' | 'deleted'
+  record: Schemas['XAppRecord']
+}
+
+/** Whether the page hears of changes now: the header shows it. */
+export const liveState = createStore<'live' | 'interrupted' | 'off'>('off')
+
+interface ChangesOptions {
+  /** The filters of the list, `name`, `fields`. */
+  query: Query
+  enabled?: boolean
+  onChange: (change: Change) => void
+  /** Changes were missed: read again. */
+  onReset: () => void
+}
+
+/** Listens to changes of xApps. A page has one such stream. */
+export function useChanges({ query, enabled = true, onChange, onReset }: ChangesOptions): void {
+  useEventStream({
+    slot: 'changes',
+    path: enabled ? `/api/stream${queryText(query)}` : null,
+    onOpen: (isResumed) => {
+      liveState.set('live')
+      if (!isResumed) onReset()
+    },
+    onInterrupted: () => liveState.set('interrupted'),
+    onEnd: () => liveState.set('off'),
+    onMessage: ({ event, data }) => {
+      if (event === 'reset') onReset()
+      else if (event === 'added' || event === 'modified' || event === 'deleted') {
+        onChange({ type: event, record: JSON.parse(data) as Schemas['XAppRecord'] })
+      }
+    },
+  })
+}

@@ -1,0 +1,84 @@
+/**
+ * Requests to the gateway. All of them, streams too, carry the proof of the session, and fail with a `Problem` or
+ * `NotConnected`.
+ */
+
+import createClient, { type ClientOptions } from 'openapi-fetch'
+
+import { gatewayAnswered, gatewayFailed, isNotReady } from '~/api/connection'
+import type { components, paths } from '~/api/schema.gen'
+import { sessionProof, sessionWasRefused } from '~/api/session'
+import { NotConnected, parseProblem, type Problem } from '~/lib/problem'
+
+export type Schemas = components['schemas']
+export type { paths }
+
+const PROOF_HEADER = 'X-Session-Proof'
+const STATUS_UNAUTHORIZED = 401
+
+/**
+ * Sends a request to a path of the gateway and returns its response, whose status is below 400.
+ *
+ * Raises Problem for any other status, NotConnected if there is no answer, and AbortError if `signal` aborts.
+ */
+export async function request(input: string | Request, init?: RequestInit): Promise<Response> {
+  const proof = sessionProof()
+  const sent = new Request(input, { credentials: 'same-origin', cache: 'no-store', ...init })
+  if (proof !== null) sent.headers.set(PROOF_HEADER, proof)
+  const response = await send(sent)
+  if (response.ok) {
+    gatewayAnswered()
+    return response
+  }
+  const problem = await readProblem(sent, response)
+  noteProblem(problem, proof)
+  throw problem
+}
+
+async function send(sent: Request): Promise<Response> {
+  try {
+    return await fetch(sent)
+  } catch (error) {
+    if (sent.signal.aborted) throw error
+    gatewayFailed('offline')
+    throw new NotConnected()
+  }
+}
+
+async function readProblem(sent: Request, response: Response): Promise<Problem> {
+  const url = new URL(sent.url)
+  return parseProblem(
+    await response.text().catch(() => ''),
+    { status: response.status, statusText: response.statusText, retryAfter: response.headers.get('Retry-After') },
+    { method: sent.method, path: url.pathname },
+  )
+}
+
+function noteProblem(problem: Problem, proof: string | null): void {
+  if (isNotReady(problem.status, problem.type)) gatewayFailed('starting', problem.retryAfter)
+  else gatewayAnswered()
+  // Another tab may have signed in since this request was sent.
+  if (problem.status === STATUS_UNAUTHORIZED && proof === sessionProof()) sessionWasRefused()
+}
+
+const options: ClientOptions = {
+  baseUrl: typeof location === 'undefined' ? 'http://localhost' : location.origin,
+  // Looked up at each call, so that a test can replace it.
+  fetch: (input) => request(input),
+  // A repeated parameter is "or": namespace=a&namespace=b.
+  querySerializer: { array: { style: 'form', explode: true } },
+}
+
+/** The API, typed by its OpenAPI document. Wrap calls in `read`. */
+export const api = createClient<paths>(options)
+
+interface Answer<T> {
+  data?: T
+  response: Response
+}
+
+/** Returns the data of an answer. */
+export async function read<T>(answer: Promise<Answer<T>>): Promise<T> {
+  const { data } = await answer
+  return data as T
+}

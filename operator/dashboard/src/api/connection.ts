@@ -1,0 +1,84 @@
+/** Whether the gateway answers. After a failure it is asked again with growing pauses, until it does. */
+
+import { backoffMilliseconds } from '~/lib/backoff'
+import { parseRetryAfter } from '~/lib/problem'
+import { createStore } from '~/lib/store'
+
+export interface Connection {
+  state: 'online' | 'offline' | 'starting'
+  /** Milliseconds since 1970; 0: never. */
+  lastAnswerAt: number
+  /** When the gateway is asked again; null while it is asked, or online. */
+  nextTryAt: number | null
+}
+
+export const connection = createStore<Connection>({ state: 'online', lastAnswerAt: 0, nextTryAt: null })
+
+const PROBE = '/readyz'
+const PROBE_TIMEOUT_MILLISECONDS = 10_000
+const STATUS_BAD_GATEWAY = 502
+const STATUS_UNAVAILABLE = 503
+
+let attempt = 0
+let timer: ReturnType<typeof setTimeout> | undefined
+const onlineListeners = new Set<() => void>()
+
+/** Calls the listener each time that the gateway answers again. Returns how to stop that. */
+export function onReconnect(listener: () => void): () => void {
+  onlineListeners.add(listener)
+  return () => onlineListeners.delete(listener)
+}
+
+/** Records that the gateway answered. */
+export function gatewayAnswered(): void {
+  const { state } = connection.get()
+  clearTimeout(timer)
+  attempt = 0
+  connection.set({ state: 'online', lastAnswerAt: Date.now(), nextTryAt: null })
+  if (state !== 'online') for (const listener of [...onlineListeners]) listener()
+}
+
+/** Records that a request got no answer, or that the gateway is not ready. Begins to ask until it is. */
+export function gatewayFailed(state: 'offline' | 'starting', retryAfter: number | null = null): void {
+  const current = connection.get()
+  if (current.state !== 'online') {
+    if (current.state !== state) connection.set({ ...current, state })
+    return
+  }
+  attempt = 0
+  schedule(state, retryAfter)
+}
+
+/** Asks the gateway at once. */
+export function tryNow(): void {
+  clearTimeout(timer)
+  void probe()
+}
+
+function schedule(state: 'offline' | 'starting', retryAfter: number | null): void {
+  const wait = backoffMilliseconds(attempt, retryAfter)
+  attempt += 1
+  clearTimeout(timer)
+  timer = setTimeout(() => void probe(), wait)
+  connection.set((current) => ({ ...current, state, nextTryAt: Date.now() + wait }))
+}
+
+async function probe(): Promise<void> {
+  connection.set((current) => ({ ...current, nextTryAt: null }))
+  try {
+    const response = await fetch(PROBE, { cache: 'no-store', signal: AbortSignal.timeout(PROBE_TIMEOUT_MILLISECONDS) })
+    if (response.ok) gatewayAnswered()
+    else {
+      // A proxy in front of the gateway answers for it with 502.
+      const state = response.status === STATUS_BAD_GATEWAY ? 'offline' : 'starting'
+      schedule(state, parseRetryAfter(response.headers.get('Retry-After')))
+    }
+  } catch {
+    schedule('offline', null)
+  }
+}
+
+/** Returns whether this status says that the gateway itself is not ready. */
+export function isNotReady(status: number, type: string): boolean {
+  return status === STATUS_UNAVAILABLE && type.endsWith(':not-ready')
+}

@@ -1,0 +1,32 @@
+import { QueryClient } from '@tanstack/react-query'
+
+import { onReconnect } from '~/api/connection'
+import { Problem } from '~/lib/problem'
+
+const RETRIES = 2
+const STALE_MILLISECONDS = 5_000
+
+/** The state of the server, as the pages know it. Reads repeat after passing errors; writes never do. */
+export function createQueryClient(): QueryClient {
+  const client = new QueryClient({
+    defaultOptions: {
+      queries: {
+        staleTime: STALE_MILLISECONDS,
+        networkMode: 'always',
+        // What the reader looks at is kept up to date by streams and intervals, which know when the tab is in view.
+        refetchOnReconnect: false,
+        retry: (count, error) => count < RETRIES && error instanceof Problem && isPassing(error.status),
+        retryDelay: (attempt, error) =>
+          Math.max(1000 * 2 ** attempt, (error instanceof Problem ? (error.retryAfter ?? 0) : 0) * 1000),
+      },
+      mutations: { networkMode: 'always', retry: false },
+    },
+  })
+  // The pages read again what they show as soon as the gateway answers again.
+  onReconnect(() => void client.invalidateQueries())
+  return client
+}
+
+function isPassing(status: number): boolean {
+  return status === 429 || status === 502 || status === 504
+}

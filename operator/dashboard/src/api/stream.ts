@@ -1,0 +1,157 @@
+/**
+ * Server-Sent Events, read with fetch: an EventSource hides the status and Retry-After.
+ *
+ * A stream comes back by itself: after a failure with growing pauses, after its end at once, with the id of the last
+ * event. It is closed 10 seconds after the tab is hidden, and opened again when the tab is in view.
+ */
+
+import { createParser, type EventSourceMessage } from 'eventsource-parser'
+
+import { request } from '~/api/client'
+import { onReconnect } from '~/api/connection'
+import { backoffMilliseconds } from '~/lib/backoff'
+import { NotConnected, Problem } from '~/lib/problem'
+
+/** A browser opens six connections to a server over HTTP/1.1, for all tabs: a tab has one stream of each slot. */
+export type StreamSlot = 'changes' | 'log'
+
+export interface StreamOptions {
+  slot: StreamSlot
+  /** With its query. */
+  path: string
+  onMessage: (message: EventSourceMessage) => void
+  /** The stream is open, for the first time or again. What happened in between may be lost if `isResumed` is false. */
+  onOpen?: (isResumed: boolean) => void
+  /** The gateway refused it for good (403, 404, 409 ...), or another stream took the slot (`null`). */
+  onEnd?: (problem: Problem | null) => void
+  /** The stream is interrupted and will be tried again. */
+  onInterrupted?: () => void
+  /** False: a stream that the gateway ends is complete. */
+  isEndless?: boolean
+}
+
+const HIDDEN_SECONDS = 10
+const MAX_BUFFER = 8 * 1024 * 1024
+const PASSING = new Set([401, 408, 425, 429, 500, 502, 503, 504])
+
+const slots = new Map<StreamSlot, () => void>()
+
+/** Opens a stream. Returns how to close it. */
+export function openStream(options: StreamOptions): () => void {
+  slots.get(options.slot)?.()
+  const stream = new EventStream(options)
+  const replace = (): void => stream.close(true)
+  slots.set(options.slot, replace)
+  stream.start()
+  return () => {
+    if (slots.get(options.slot) === replace) slots.delete(options.slot)
+    stream.close(false)
+  }
+}
+
+class EventStream {
+  readonly #options: StreamOptions
+  #abort: AbortController | null = null
+  #lastId = ''
+  #attempt = 0
+  #isClosed = false
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #hideTimer: ReturnType<typeof setTimeout> | undefined
+  #stopListening: () => void = () => undefined
+
+  constructor(options: StreamOptions) {
+    this.#options = options
+  }
+
+  start(): void {
+    const onVisibility = (): void => {
+      clearTimeout(this.#hideTimer)
+      if (document.hidden) this.#hideTimer = setTimeout(() => this.#pause(), HIDDEN_SECONDS * 1000)
+      else this.#connect()
+    }
+    document.addEventListener('visibilitychange', onVisibility)
+    const stopReconnect = onReconnect(() => this.#connect())
+    this.#stopListening = () => {
+      document.removeEventListener('visibilitychange', onVisibility)
+      stopReconnect()
+    }
+    if (document.hidden) onVisibility()
+    this.#connect()
+  }
+
+  close(isReplaced: boolean): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#stopListening()
+    clearTimeout(this.#hideTimer)
+    this.#pause()
+    if (isReplaced) this.#options.onEnd?.(null)
+  }
+
+  #pause(): void {
+    clearTimeout(this.#timer)
+    this.#abort?.abort()
+    this.#abort = null
+  }
+
+  #connect(): void {
+    if (this.#isClosed || this.#abort !== null) return
+    clearTimeout(this.#timer)
+    this.#abort = new AbortController()
+    void this.#run(this.#abort)
+  }
+
+  async #run(abort: AbortController): Promise<void> {
+    let wait = 0
+    try {
+      const isComplete = await this.#read(abort.signal)
+      if (isComplete) {
+        this.#finish(null)
+        return
+      }
+    } catch (error) {
+      if (abort.signal.aborted) return
+      if (error instanceof Problem && !PASSING.has(error.status)) {
+        this.#finish(error)
+        return
+      }
+      wait = backoffMilliseconds(this.#attempt, error instanceof Problem ? error.retryAfter : null)
+      this.#attempt += 1
+      this.#options.onInterrupted?.()
+      // While the gateway is away, the connection tells when to try again.
+      if (error instanceof NotConnected) wait = Math.max(wait, 30_000)
+    }
+    if (this.#abort !== abort) return
+    this.#abort = null
+    this.#timer = setTimeout(() => this.#connect(), Math.max(wait, 250))
+  }
+
+  #finish(problem: Problem | null): void {
+    this.close(false)
+    this.#options.onEnd?.(problem)
+  }
+
+  /** Returns true when the stream is complete. */
+  async #read(signal: AbortSignal): Promise<boolean> {
+    const headers = new Headers({ Accept: 'text/event-stream' })
+    if (this.#lastId !== '') headers.set('Last-Event-ID', this.#lastId)
+    const response = await request(this.#options.path, { headers, signal })
+    if (response.body === null) return false
+    this.#options.onOpen?.(this.#lastId !== '')
+    const parser = createParser({
+      maxBufferSize: MAX_BUFFER,
+      onEvent: (message) => {
+        this.#attempt = 0
+        if (message.id !== undefined) this.#lastId = message.id
+        this.#options.onMessage(message)
+      },
+    })
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (signal.aborted) return false
+      if (done) return this.#options.isEndless === false
+      parser.feed(value)
+    }
+  }
+}

@@ -1,0 +1,28 @@
+import { useEffect, useRef } from 'react'
+
+import { openStream, type StreamOptions } from '~/api/stream'
+
+/** Keeps a stream open while the component is shown and `path` is not null. The callbacks may change. */
+export function useEventStream({
+  slot,
+  path,
+  isEndless = true,
+  ...callbacks
+}: Omit<StreamOptions, 'path'> & { path: string | null }): void {
+  const latest = useRef(callbacks)
+  useEffect(() => {
+    latest.current = callbacks
+  })
+  useEffect(() => {
+    if (path === null) return
+    return openStream({
+      slot,
+      path,
+      isEndless,
+      onMessage: (message) => latest.current.onMessage(message),
+      onOpen: (isResumed) => latest.current.onOpen?.(isResumed),
+      onEnd: (problem) => latest.current.onEnd?.(problem),
+      onInterrupted: () => latest.current.onInterrupted?.(),
+    })
+  }, [slot, path, isEndless])
+}
