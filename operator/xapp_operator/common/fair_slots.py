@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Final
 
@@ -23,11 +23,22 @@ class FairSlots:
     belongs to one event loop and is not thread-safe.
     """
 
-    def __init__(self, capacity: int, *, per_key: int | None = None, reserved: int = 0) -> None:
-        """Without `per_key`, one key gets all but RESERVED_SLOTS, and at least one."""
+    def __init__(
+        self,
+        capacity: int,
+        *,
+        per_key: int | None = None,
+        reserved: int = 0,
+        held_elsewhere: Callable[[str], int] | None = None,
+    ) -> None:
+        """Without `per_key`, one key gets all but RESERVED_SLOTS, and at least one.
+
+        `held_elsewhere` returns what a key holds besides; it counts when a free slot goes to the key with the fewest.
+        """
         self._capacity = capacity
         self._per_key = per_key if per_key is not None else max(1, capacity - RESERVED_SLOTS)
         self._reserved = reserved
+        self._held_elsewhere = held_elsewhere
         self._held: Counter[str] = Counter()
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}  # in the order in which the keys began to wait
 
@@ -96,7 +107,7 @@ class FairSlots:
 
     def _grant(self) -> None:
         while candidates := [key for key in self._waiting if self.is_free(key)]:
-            key = min(candidates, key=self._held.__getitem__)  # min() keeps the first of equals
+            key = min(candidates, key=self._held_in_all)  # min() keeps the first of equals
             waiters = self._waiting.pop(key)
             granted = waiters.popleft()
             if waiters:
@@ -104,6 +115,9 @@ class FairSlots:
             if not granted.done():  # cancelled, and its waiter has not been told yet
                 self._held[key] += 1
                 granted.set_result(None)
+
+    def _held_in_all(self, key: str) -> int:
+        return self._held[key] + (self._held_elsewhere(key) if self._held_elsewhere else 0)
 
     def _remove_waiter(self, key: str, waiter: asyncio.Future[None]) -> None:
         waiters = self._waiting.get(key, deque())

@@ -12,7 +12,10 @@ from xapp_operator.telemetry.logs import get_logger
 OWN_MEMORY: Final = 256 * MIB
 """What this process itself may need: 120 MiB, 6 KiB for each XApp, indexes, and the values that it merges."""
 WAITING_MEMORY: Final = 64 * MIB
-"""The most that a helm process may hold while it waits for a hook. Measured: 34 MiB for a small chart."""
+"""The memory of one place to wait. A helm process that waits for a hook and holds more takes more places.
+
+Measured: 34 MiB for a small chart.
+"""
 RENDERINGS_MAX: Final = 4
 """helm processes of the gateway, so that uploads leave processor time and memory to lists."""
 
@@ -23,8 +26,8 @@ _log = get_logger(__name__)
 class HelmLimits:
     """Bounds of all helm processes of one engine.
 
-    At most `concurrency` run, with `memory_bytes` each, and `waiting` more wait for hooks, with WAITING_MEMORY each.
-    `memory_variable` is the environment variable that sets `memory_bytes`.
+    At most `concurrency` run, with `memory_bytes` each. Others wait for hooks in `waiting` places of WAITING_MEMORY
+    each. `memory_variable` is the environment variable that sets `memory_bytes`.
     """
 
     concurrency: int

@@ -24,7 +24,7 @@ from xapp_operator.config import MIB, Settings
 from xapp_operator.errors import ChartInvalid, HelmError, HelmTimeout
 from xapp_operator.helm.arguments import environment
 from xapp_operator.helm.error_rules import error_from_stderr
-from xapp_operator.helm.limits import WAITING_MEMORY, HelmLimits
+from xapp_operator.helm.limits import HelmLimits
 from xapp_operator.helm.slots import HelmSlot, HelmSlots
 from xapp_operator.helm.workspace import Workspace
 from xapp_operator.telemetry.logs import get_logger
@@ -127,8 +127,9 @@ class HelmRunner:
                 )
             if slot.memory_exceeded:
                 raise HelmError(
-                    f"helm {call.command} needed more than the {WAITING_MEMORY // MIB} MiB of memory that it may use "
-                    "while it waits for a hook and the namespace has no free place for a running helm: try again later"
+                    f"helm {call.command} waited for a hook and needed more memory than helm processes of its "
+                    "namespace may hold while they wait: it is tried again. Make the chart smaller, or raise "
+                    "XAPP_HELM_WAITING"
                 )
             if slot.place_taken and outcome.exit_code != 0:
                 raise HelmError(

@@ -1,8 +1,8 @@
 """The places of helm processes: running ones and ones that only wait for a hook, each shared fairly by namespace.
 
-A hook may take as long as `spec.timeout`, up to 24 hours. A process that uses no processor time for IDLE_SECONDS, and
-holds little memory, gives its place to others and counts among those that wait. When those places are full too, the
-longest of them are ended for namespaces that hold fewer.
+A hook may take as long as `spec.timeout`, up to 24 hours. A process that uses no processor time for IDLE_SECONDS gives
+its place to others and counts among those that wait. There it takes as many places as it holds memory (WAITING_MEMORY
+each). When those places are full too, the longest of them are ended for namespaces that hold fewer.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ TERM_SECONDS: Final = 10.0
 BUSY_SECONDS: Final = 120.0
 """A process that runs for longer can be ended like one that waits."""
 LAST_PLACE_SECONDS: Final = 600.0
-"""How long the only place of a key is kept for it while other keys hold none."""
+"""How long the only process of a key may wait while other keys hold none, if it takes one place."""
+NO_ROOM_SECONDS: Final = 30.0
+"""The same for a process that holds a running place, because there is no room for it among those that wait."""
 
 _TICKS_PER_SECOND: Final = os.sysconf("SC_CLK_TCK")
 
@@ -65,9 +67,9 @@ class HelmSlots:
     """
 
     def __init__(self, limits: HelmLimits, *, usage: Callable[[int], ProcessUsage | None] = process_usage) -> None:
-        self._running = FairSlots(limits.concurrency)
         # They are held for hours, so one key gets half, not all but two.
         self._waiting = FairSlots(limits.waiting, per_key=max(1, limits.waiting // 2))
+        self._running = FairSlots(limits.concurrency, held_elsewhere=self._waiting.held_by)
         self._usage = usage
         self._slots: set[HelmSlot] = set()
         self._demand: Counter[tuple[str, bool]] = Counter()  # callers that wait, by key and whether they are urgent
@@ -131,15 +133,20 @@ class HelmSlots:
                 return False
             if slot.key == key:
                 return urgent
-            last_place = not held[key] and slot.held_seconds >= LAST_PLACE_SECONDS
+            last_place = not held[key] and slot.held_seconds >= slot.patience_seconds
             return not at_limit and (held[slot.key] >= held[key] + 2 or last_place)
 
         stuck = [slot for slot in slots if slot.in_running_place and slot.held_seconds is not None]
-        candidates = list(filter(can_end, stuck))
-        if not candidates and stuck:  # one of them moves to the waiting place that becomes free
-            candidates = [slot for slot in slots if not slot.in_running_place and can_end(slot)]
-        if candidates:
-            max(candidates, key=lambda slot: (held[slot.key], slot.held_seconds or 0.0)).end_for(key)
+        if not stuck or any(slot.can_move for slot in stuck):
+            return  # all that run do work, so one of them ends soon; or one of them moves soon
+        # Where one that waits is ended, one that holds a running place without need moves to its place.
+        chosen = max(
+            filter(can_end, slots),
+            key=lambda slot: (held[slot.key], slot.in_running_place, slot.held_seconds or 0.0),
+            default=None,
+        )
+        if chosen is not None:
+            chosen.end_for(key)
 
 
 class HelmSlot:
@@ -163,10 +170,12 @@ class HelmSlot:
         self._tasks: list[asyncio.Task[None]] = []
         self._started = 0.0
         self._idle_since: float | None = None
+        self._places = 0  # of those to wait: what it has, and what it would take
+        self._places_needed = 1
         self.in_running_place = True
         self.closed = False
         self.memory_exceeded = False
-        """Whether the process was ended, because it needed more than WAITING_MEMORY without a running place."""
+        """Whether the process was ended, because it needed more memory than its places to wait have."""
         self.ended_for: str | None = None
         """The key for which the process was ended."""
 
@@ -184,6 +193,20 @@ class HelmSlot:
         if self._started and now - self._started >= BUSY_SECONDS:
             return now - self._started
         return None
+
+    @property
+    def patience_seconds(self) -> float:
+        """For how long the process may hold the last place of its key while another key has none."""
+        return max(LAST_PLACE_SECONDS / self._places, NO_ROOM_SECONDS) if self._places else NO_ROOM_SECONDS
+
+    @property
+    def can_move(self) -> bool:
+        """Whether there is room for the process among those that wait."""
+        places = _take_now(self._waiting, self.key, count=self._places_needed)
+        if places is None:
+            return False
+        places.close()
+        return self._idle_since is not None
 
     def watch(self, pid: int) -> None:
         """Watch the process `pid`, the leader of its group, from now on."""
@@ -223,13 +246,14 @@ class HelmSlot:
                 self._idle_since = now - POLL_SECONDS
             cpu_seconds = usage.cpu_seconds
             idle = self._idle_since is not None and now - self._idle_since >= IDLE_SECONDS
-            if idle and usage.memory_bytes <= WAITING_MEMORY and self._move_to(self._waiting):
+            self._places_needed = _places_for(usage.memory_bytes)
+            if idle and self._move_to(self._waiting, count=self._places_needed):
                 return True
 
     async def _watch_waiting(self, pid: int) -> bool:
         """Return True when the process has a running place again, and False when it has ended."""
         while (usage := self._usage(pid)) is not None:
-            if usage.memory_bytes > WAITING_MEMORY:
+            if not self._has_room(usage.memory_bytes):
                 self._idle_since = None
                 if self._move_to(self._running):
                     return True
@@ -239,15 +263,23 @@ class HelmSlot:
             await asyncio.sleep(POLL_SECONDS)
         return False
 
-    def _move_to(self, slots: FairSlots) -> bool:
-        """Exchange the place for one of `slots`, if one is free now."""
-        place = ExitStack()
-        try:
-            place.enter_context(slots.slot_now(self.key))
-        except NoFreeSlot:
+    def _has_room(self, memory_bytes: int) -> bool:
+        """Return whether so much memory fits the places to wait, after taking more of them if there are any."""
+        missing = _places_for(memory_bytes) - self._places
+        if missing > 0 and (more := _take_now(self._waiting, self.key, count=missing)) is not None:
+            self._held.push(more.__exit__)
+            self._places += missing
+            return True
+        return missing <= 0
+
+    def _move_to(self, slots: FairSlots, *, count: int = 1) -> bool:
+        """Exchange the place for `count` places of `slots`, if they are free now."""
+        places = _take_now(slots, self.key, count=count)
+        if places is None:
             return False
-        self._held, former = place, self._held
+        self._held, former = places, self._held
         self.in_running_place = slots is self._running
+        self._places = 0 if self.in_running_place else count
         former.close()
         return True
 
@@ -256,3 +288,19 @@ class HelmSlot:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(pid, number)
             await asyncio.sleep(TERM_SECONDS)
+
+
+def _places_for(memory_bytes: int) -> int:
+    """Return how many places a process takes that waits and holds so much memory."""
+    return max(1, -(-memory_bytes // WAITING_MEMORY))
+
+
+def _take_now(slots: FairSlots, key: str, *, count: int) -> ExitStack | None:
+    """Take `count` places of `slots`, or none of them."""
+    with ExitStack() as places:
+        try:
+            for _ in range(count):
+                places.enter_context(slots.slot_now(key))
+        except NoFreeSlot:
+            return None
+        return places.pop_all()

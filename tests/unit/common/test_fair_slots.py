@@ -45,6 +45,18 @@ async def test_a_free_slot_goes_to_the_key_that_holds_the_fewest() -> None:
         task.cancel()
 
 
+async def test_what_a_key_holds_elsewhere_counts_when_a_slot_becomes_free() -> None:
+    slots = FairSlots(1, held_elsewhere={"greedy": 1, "modest": 0, "first": 0}.__getitem__)
+    await slots.acquire("first")
+    greedy, modest = (asyncio.create_task(slots.acquire(key)) for key in ("greedy", "modest"))
+    await _settle()
+    slots.release("first")
+    await asyncio.wait_for(modest, 1)
+    assert not greedy.done()
+    slots.release("modest")
+    await asyncio.wait_for(greedy, 1)
+
+
 async def test_a_cancelled_waiter_gives_its_slot_to_the_next() -> None:
     slots = FairSlots(1)
     await slots.acquire("a")

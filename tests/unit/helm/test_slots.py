@@ -66,7 +66,7 @@ async def test_a_process_that_waits_gives_its_place_to_others(programs: list[sub
     assert (places.running, places.waiting) == (0, 0)
 
 
-@pytest.mark.parametrize(("cpu_seconds", "memory"), [(1.0, 0), (0.0, WAITING_MEMORY + 1)])
+@pytest.mark.parametrize(("cpu_seconds", "memory"), [(1.0, 0), (0.0, 2 * WAITING_MEMORY + 1)])
 async def test_a_process_that_works_or_holds_much_memory_keeps_its_place(cpu_seconds: float, memory: int) -> None:
     polls = 0
 
@@ -80,6 +80,17 @@ async def test_a_process_that_works_or_holds_much_memory_keeps_its_place(cpu_sec
         slot.watch(1)
         await eventually(lambda: polls > 20, what="many looks at the process")
         assert (places.running, places.waiting) == (1, 0)
+
+
+async def test_a_process_that_waits_takes_as_many_places_as_it_holds_memory() -> None:
+    memory = WAITING_MEMORY + 1
+    places = HelmSlots(limits(waiting=8), usage=lambda _: ProcessUsage(0, memory))
+    async with places.slot("ns") as slot:
+        slot.watch(1)
+        await eventually(lambda: (places.running, places.waiting) == (0, 2), what="the process to wait in two places")
+        memory = 3 * WAITING_MEMORY
+        await eventually(lambda: (places.running, places.waiting) == (0, 3), what="the process to take a third place")
+    assert (places.running, places.waiting) == (0, 0)
 
 
 async def test_one_namespace_gets_half_of_the_places_to_wait(programs: list[subprocess.Popen[bytes]]) -> None:
@@ -103,7 +114,7 @@ async def test_a_waiting_process_that_needs_memory_runs_again_or_is_ended() -> N
             slot = await stack.enter_async_context(places.slot("ns"))
             slot.watch(pid)
             await eventually(lambda: places.running == 0, what="the process to count as waiting")
-        usage[1] = ProcessUsage(0, WAITING_MEMORY + 1)
+        usage[1] = ProcessUsage(0, 3 * WAITING_MEMORY)  # one place more than half of them
         await eventually(lambda: places.running == 1, what="the process to count as running")
         assert places.waiting == 1
         assert not slot.memory_exceeded
@@ -116,7 +127,7 @@ async def test_a_waiting_process_that_needs_memory_is_ended_when_no_place_is_fre
 
     def usage(pid: int) -> ProcessUsage | None:
         found = process_usage(pid)
-        return ProcessUsage(0, WAITING_MEMORY + 1) if grown and found is not None else found
+        return ProcessUsage(0, 3 * WAITING_MEMORY) if grown and found is not None else found
 
     places = HelmSlots(limits(concurrency=1), usage=usage)
     async with places.slot("ns") as slot:
@@ -209,9 +220,34 @@ async def test_the_only_place_of_a_namespace_is_kept_for_a_while(
         waiter = asyncio.create_task(places.slot("two").__aenter__())
         await eventually(lambda: (held.held_seconds or 0.0) > 1.0, what="the process to be idle for a while")
         assert not held.place_taken
-        monkeypatch.setattr(slots, "LAST_PLACE_SECONDS", 0.5)
+        monkeypatch.setattr(slots, "NO_ROOM_SECONDS", 0.5)
         async with asyncio.timeout(60):
             await (await waiter).close()
+
+
+async def test_the_only_process_of_a_namespace_may_wait_longer_in_a_place_to_wait(
+    programs: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = HelmSlots(limits(concurrency=1, waiting=2))
+    async with AsyncExitStack() as stack:
+        held = await hold_idle(places, stack, programs, keys="opq")
+        waiter = asyncio.create_task(places.slot("two").__aenter__())
+        await eventually(lambda: all((slot.held_seconds or 0.0) > 1.0 for slot in held), what="all to be idle")
+        monkeypatch.setattr(slots, "LAST_PLACE_SECONDS", 0.5)
+        monkeypatch.setattr(slots, "NO_ROOM_SECONDS", 0.5)
+        async with asyncio.timeout(60):
+            await (await waiter).close()
+        assert sum(slot.place_taken for slot in held) == 1
+
+
+@pytest.mark.parametrize(("memory", "seconds"), [(1, 600.0), (4 * WAITING_MEMORY, 150.0), (30 * WAITING_MEMORY, 30.0)])
+async def test_a_process_that_holds_more_memory_may_wait_less_long(memory: int, seconds: float) -> None:
+    places = HelmSlots(limits(waiting=60), usage=lambda _: ProcessUsage(0, memory))
+    async with places.slot("ns") as slot:
+        assert slot.patience_seconds == 30.0
+        slot.watch(1)
+        await eventually(lambda: places.waiting > 0, what="the process to wait")
+        assert slot.patience_seconds == seconds
 
 
 async def test_a_process_that_works_is_ended_only_after_a_while(
