@@ -1,8 +1,9 @@
-"""The last changes of xApps, each encoded once as a Server-Sent Event.
+"""The last changes of xApps, and what a listener sees of them as Server-Sent Events.
 
 All streams read from one ring buffer, each at its own position, so nothing is queued for a listener. A listener that
-falls behind the ring must list again. The id of an event is random, so that it reveals nothing about other events;
-only this process knows it, and only while the event is in the ring.
+falls behind the ring must list again. A change holds what filters look at, before and after it, so that a listener with
+filters learns of an xApp that begins to match or no longer does. The id of an event is random, so that it reveals
+nothing about other events; only this process knows it, and only while the event is in the ring.
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final
 
 import orjson
 
 from xapp_operator.gateway.catalog.records import XAppEntry
+from xapp_operator.gateway.catalog.xapp_filters import FilterFields, XAppFilters
 from xapp_operator.gateway.catalog.xapp_store import XAppRecordStore
 
 RING_EVENTS_MAX: Final = 10_000
@@ -28,11 +30,56 @@ _EVENT_ID_BYTES: Final = 9
 
 @dataclass(frozen=True, slots=True)
 class FeedChange:
-    """One change; `event` is the whole Server-Sent Event."""
+    """One change: the entry after it, or the last one of a deleted xApp.
+
+    `before` and `after` are what filters look at; None where there was or is no xApp.
+    """
 
     id: str
     namespace: str
-    event: bytes
+    name: str
+    record_json: bytes
+    summary_length: int
+    before: FilterFields | None
+    after: FilterFields | None
+
+    @property
+    def size(self) -> int:
+        """Return about how many bytes the ring holds for this change."""
+        return len(self.record_json) + sum(len(each.search_text) for each in (self.before, self.after) if each)
+
+
+class ListenerFilter:
+    """What one listener sees: the changes of xApps that pass all filters."""
+
+    def __init__(self, filters: XAppFilters, *, names: Collection[str] = (), summary: bool = False) -> None:
+        """Prepare the filters.
+
+        Args:
+            filters: those of the list, without `namespace`, which is a matter of permissions.
+            names: only xApps with one of these names; empty for all.
+            summary: whether events have the summary of a record in place of the record.
+        """
+        self._matches = filters.matcher()
+        self._names = frozenset(names)
+        self._summary = summary
+
+    def event(self, change: FeedChange) -> bytes:
+        """Return a change as the listener sees it: an event, or nothing.
+
+        For the listener, an xApp that begins to pass the filters is added, and one that ceases to pass them is deleted.
+        """
+        if self._names and change.name not in self._names:
+            return b""
+        passed, passes = self._passes(change.before), self._passes(change.after)
+        if not passed and not passes:
+            return b""
+        kind = "deleted" if not passes else "modified" if passed else "added"
+        data = change.record_json[: change.summary_length] + b"}" if self._summary else change.record_json
+        return format_event(kind, change.id, data)
+
+    def _passes(self, fields: FilterFields | None) -> bool:
+        return fields is not None and (self._matches is None or self._matches(fields))
 
 
 class ChangeFeed:
@@ -97,7 +144,7 @@ class ChangeFeed:
             return None
         while size < BATCH_BYTES and (change := self._changes.get(at)) is not None:
             found.append(change)
-            size += len(change.event)
+            size += change.size
             at += 1
         return found
 
@@ -112,15 +159,22 @@ class ChangeFeed:
             return False
         return True
 
-    def _append(self, change: str, entry: XAppEntry, _before: XAppEntry | None) -> None:
+    def _append(self, change: str, entry: XAppEntry, before: XAppEntry | None) -> None:
         if not self._is_synced():
             return
         event_id = secrets.token_urlsafe(_EVENT_ID_BYTES)
-        event = format_event(change, event_id, entry.record_json)
         position = self.position + 1
-        self._changes[position] = FeedChange(event_id, entry.namespace, event)
+        self._changes[position] = added = FeedChange(
+            event_id,
+            entry.namespace,
+            entry.name,
+            entry.record_json,
+            entry.summary_length,
+            before=None if before is None else before.filter_fields,
+            after=None if change == "deleted" else entry.filter_fields,
+        )
         self._positions[event_id] = position
-        self._bytes += len(event)
+        self._bytes += added.size
         if not self._changes_by_namespace[entry.namespace]:
             self._known_namespaces = None
         self._changes_by_namespace[entry.namespace] += 1
@@ -133,7 +187,7 @@ class ChangeFeed:
         self._first += 1
         del self._positions[self._preceding_id]
         self._preceding_id = dropped.id
-        self._bytes -= len(dropped.event)
+        self._bytes -= dropped.size
         self._changes_by_namespace[dropped.namespace] -= 1
         if not self._changes_by_namespace[dropped.namespace]:
             del self._changes_by_namespace[dropped.namespace]

@@ -6,15 +6,16 @@ the stream, or hides a namespace from it, within seconds. The session is checked
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
 from typing import NamedTuple
 
 from starlette.types import Receive, Scope, Send
 
 from xapp_operator.errors import XAppError
-from xapp_operator.gateway.auth.actions import Action, needed_permissions
+from xapp_operator.gateway.auth.actions import Permission
 from xapp_operator.gateway.auth.callers import Caller
-from xapp_operator.gateway.catalog.change_feed import ChangeFeed, format_reset
+from xapp_operator.gateway.catalog.change_feed import ChangeFeed, ListenerFilter, format_reset
 from xapp_operator.gateway.http.limits import CallerSlots
 from xapp_operator.gateway.http.streaming import (
     HEARTBEAT_SECONDS,
@@ -36,7 +37,8 @@ class ChangeStreamResponse(BaseStreamingResponse):
         caller: Caller,
         *,
         slots: CallerSlots,
-        namespace: str | None,
+        namespaces: Collection[str],
+        shown: ListenerFilter,
         last_event_id: str | None,
     ) -> None:
         """Prepare a stream.
@@ -45,15 +47,17 @@ class ChangeStreamResponse(BaseStreamingResponse):
             feed: where changes come from.
             caller: the listener, authenticated.
             slots: the stream holds one of them as long as it is open.
-            namespace: the only namespace to send changes of; None for all that the caller may see.
+            namespaces: the namespaces to send changes of; empty for all that the caller may see.
+            shown: what to send of them.
             last_event_id: the event to resume after; None starts now.
         """
-        permissions = () if namespace is None else needed_permissions(Action.LIST, namespace=namespace)
+        permissions = tuple(Permission("list", namespace) for namespace in namespaces)
         super().__init__(recheck=partial(caller.recheck, *permissions))
         self._feed = feed
         self._caller = caller
         self._slots = slots
-        self._namespace = namespace
+        self._namespaces = frozenset(namespaces)
+        self._shown = shown
         known = feed.position if last_event_id is None else feed.position_of(last_event_id)
         self._is_position_lost = known is None
         self._position = feed.position if known is None else known
@@ -92,18 +96,17 @@ class ChangeStreamResponse(BaseStreamingResponse):
                 return format_reset(event_id, "too many changes happened at once")
             if previous_access.differs_from(access):
                 return format_reset(event_id, "what you may see has changed")
-            text = b"".join(change.event for change in changes if access.includes(change.namespace))
+            text = b"".join(self._shown.event(change) for change in changes if access.includes(change.namespace))
             if text or not in_time:
                 return text or f":\nid: {event_id}\n\n".encode()
         return None
 
     async def _review_access(self) -> _ListAccess:
         among = self._feed.namespaces
-        if self._namespace is None:
+        if not self._namespaces:
             return _ListAccess(among, await self._caller.allowed_namespaces("list", among=among))
-        await self._caller.require(Action.LIST, namespace=self._namespace)
-        only = frozenset({self._namespace})
-        return _ListAccess(only, only)
+        await self._caller.require_list_allowed(namespaces=self._namespaces)
+        return _ListAccess(self._namespaces, self._namespaces)
 
 
 class _ListAccess(NamedTuple):

@@ -7,8 +7,9 @@ import asyncio
 import orjson
 
 from tests.unit.gateway.xapp_objects import raw_xapp, ready_status
-from xapp_operator.gateway.catalog.change_feed import ChangeFeed
+from xapp_operator.gateway.catalog.change_feed import ChangeFeed, ListenerFilter
 from xapp_operator.gateway.catalog.records import build_xapp_entry
+from xapp_operator.gateway.catalog.xapp_filters import XAppFilters
 from xapp_operator.gateway.catalog.xapp_store import XAppRecordStore
 
 
@@ -16,6 +17,59 @@ def change(store: XAppRecordStore, name: str = "x", *, namespace: str = "a", mes
     status = ready_status()
     status["release"] = {"name": message}
     store.put(build_xapp_entry(raw_xapp(name, namespace=namespace, status=status)))
+
+
+EVERYTHING = ListenerFilter(XAppFilters())
+
+
+def seen(feed: ChangeFeed, shown: ListenerFilter = EVERYTHING) -> list[tuple[str, str]]:
+    """Return event and name of what a listener from the beginning sees."""
+    changes = feed.changes_after(0)
+    assert changes is not None
+    events = [shown.event(change).decode() for change in changes]
+    return [
+        (event.split("\n")[0].removeprefix("event: "), orjson.loads(event.split("\ndata: ")[1])["name"])
+        for event in events
+        if event
+    ]
+
+
+def test_a_listener_with_filters_sees_xapps_come_into_them_and_leave_them() -> None:
+    store = XAppRecordStore()
+    feed = ChangeFeed(store, is_synced=lambda: True)
+    for phase in ("Deployed", "Failed", "Failed", "Deployed", "Failed"):
+        message = str(feed.position)
+        store.put(build_xapp_entry(raw_xapp("x", status=ready_status(phase=phase) | {"release": {"name": message}})))
+    store.remove("ric-xapps", "x")
+    store.put(build_xapp_entry(raw_xapp("y", status=ready_status(phase="Failed"))))
+    failed = ListenerFilter(XAppFilters(phase=("Failed",)))
+
+    assert seen(feed, failed) == [
+        ("added", "x"),
+        ("modified", "x"),
+        ("deleted", "x"),
+        ("added", "x"),
+        ("deleted", "x"),
+        ("added", "y"),
+    ]
+    assert [name for name, _ in seen(feed)] == ["added", *["modified"] * 4, "deleted", "added"]
+    assert seen(feed, ListenerFilter(XAppFilters(), names=("y", "z"))) == [("added", "y")]
+    assert seen(feed, ListenerFilter(XAppFilters(attention=("true",)), names=("y",))) == [("added", "y")]
+
+
+def test_a_summary_has_neither_chart_nor_services() -> None:
+    store = XAppRecordStore()
+    feed = ChangeFeed(store, is_synced=lambda: True)
+    change(store)
+    changes = feed.changes_after(0)
+    assert changes is not None
+
+    whole, summary = (
+        orjson.loads(ListenerFilter(XAppFilters(), summary=short).event(changes[0]).split(b"\ndata: ")[1])
+        for short in (False, True)
+    )
+    assert whole.keys() - summary.keys() == {"chart", "services"}
+    assert summary.items() <= whole.items()
 
 
 def test_each_change_is_encoded_once() -> None:
@@ -27,14 +81,15 @@ def test_each_change_is_encoded_once() -> None:
     changes = feed.changes_after(0)
 
     assert changes is not None
-    assert [each.event.split(b"\n")[0] for each in changes] == [b"event: added", b"event: modified", b"event: deleted"]
+    events = [EVERYTHING.event(each) for each in changes]
+    assert [event.split(b"\n")[0] for event in events] == [b"event: added", b"event: modified", b"event: deleted"]
     again = feed.changes_after(0)
     assert again is not None
     assert all(one is other for one, other in zip(changes, again, strict=True))
-    record = orjson.loads(changes[0].event.split(b"\ndata: ")[1])
+    record = orjson.loads(events[0].split(b"\ndata: ")[1])
     assert (record["namespace"], record["name"]) == ("a", "x")
-    assert changes[0].event.endswith(b"\n\n")
-    assert changes[0].event.count(b"\n") == 4
+    assert events[0].endswith(b"\n\n")
+    assert events[0].count(b"\n") == 4
 
 
 def test_filling_the_store_is_not_a_change() -> None:
@@ -59,7 +114,6 @@ def test_the_ring_is_bounded_in_number_and_bytes() -> None:
         change(store, f"x-{at}")
 
     assert few.changes_after(6) is None
-    assert [each.event for each in few.changes_after(7) or ()] != []
     assert len(few.changes_after(7) or ()) == 3
     assert few.position_of(start) is None
     assert few.position_of(few.id_at(7)) == 7
@@ -67,7 +121,7 @@ def test_the_ring_is_bounded_in_number_and_bytes() -> None:
     assert len(few._positions) == 4
     kept = small.changes_after(small._first - 1)
     assert kept is not None
-    assert 0 < sum(len(each.event) for each in kept) <= 2500
+    assert 0 < sum(each.size for each in kept) <= 2500
     change(store, "large", message="m" * 5000)
     assert len(small.changes_after(10) or ()) == 1
 

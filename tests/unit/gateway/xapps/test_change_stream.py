@@ -104,7 +104,28 @@ def test_a_stream_of_one_namespace_has_only_its_changes(alone: GatewayServer) ->
         assert next(events).data["name"] == "two"
 
 
-@pytest.mark.parametrize("query", ["?no=such", "?namespace=a&namespace=b", "?phase=Failed"])
+def test_a_stream_takes_the_filters_of_the_list(alone: GatewayServer) -> None:
+    query = "?phase=Failed&phase=Degraded&namespace=b&namespace=c&name=two&name=three&fields=summary"
+    with alone.client() as http, listening(http, query) as events:
+        next(events)
+        for name, namespace, phase in (("one", "b", "Failed"), ("two", "b", "Deployed"), ("two", "a", "Failed")):
+            change(alone, name, namespace=namespace, phase=phase)
+        change(alone, "three", namespace="c", phase="Degraded")
+        change(alone, "two", namespace="b", phase="Failed")
+        change(alone, "two", namespace="b", phase="Deployed")
+        came = [next(events) for _ in range(3)]
+
+    assert [(each.name, each.data["name"]) for each in came] == [
+        ("added", "three"),
+        ("added", "two"),
+        ("deleted", "two"),
+    ]
+    assert "services" not in came[0].data
+
+
+@pytest.mark.parametrize(
+    "query", ["?no=such", "?phase=Sleeping", "?fields=all", "?page=1", "?fields=summary&fields=summary"]
+)
 def test_an_unknown_parameter_is_refused(alone: GatewayServer, query: str) -> None:
     with alone.client() as http:
         assert http.get(f"/api/stream{query}").status_code == 400
@@ -174,7 +195,7 @@ def test_a_slow_listener_is_dropped_without_buffering(alone: GatewayServer) -> N
         while b"id: " not in come:
             come += slow.recv(4096)
         alone.run_in_loop(flood)
-        kept = alone.run_in_loop(lambda gateway: sum(len(each.event) for each in gateway.feed._changes.values()))
+        kept = alone.run_in_loop(lambda gateway: sum(each.size for each in gateway.feed._changes.values()))
         text = b""
         while b"event: reset" not in text:
             text = text[-20:] + slow.recv(1 << 20)
