@@ -10,7 +10,13 @@ import { compressedFiles } from './build/compressedFiles.ts'
 const gateway = process.env.XAPP_GATEWAY ?? 'http://127.0.0.1:31315'
 
 export default defineConfig({
-  resolve: { alias: { '~': fileURLToPath(new URL('./src', import.meta.url)) } },
+  resolve: {
+    alias: {
+      '~': fileURLToPath(new URL('./src', import.meta.url)),
+      // @rjsf/core names it, but our form brings its own validator: this one makes code from strings.
+      '@rjsf/validator-ajv8': fileURLToPath(new URL('./build/noValidator.ts', import.meta.url)),
+    },
+  },
   plugins: [
     react(),
     { ...optimizeLocales.vite({ locales: ['en-US'] }), enforce: 'pre' },
@@ -37,6 +43,8 @@ export default defineConfig({
   },
   test: {
     environment: 'jsdom',
+    // So that the alias above applies inside of it.
+    server: { deps: { inline: ['@rjsf/core'] } },
     setupFiles: ['./build/testSetup.ts'],
     include: ['src/**/*.test.{ts,tsx}', 'build/**/*.test.ts'],
   },

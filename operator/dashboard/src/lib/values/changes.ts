@@ -1,5 +1,5 @@
 import { isObject, sameValue, type Path, type Value } from './value'
-import { type Edit } from './yamlEdit'
+import type { Edit } from './yamlEdit'
 
 /** The fewest edits that make `before` into `after`, as a form reports its data: whole, after each key pressed. */
 export function editsBetween(before: Value, after: Value, path: Path = []): Edit[] {

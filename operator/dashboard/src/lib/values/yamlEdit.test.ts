@@ -1,7 +1,7 @@
 // @vitest-environment node
 import { describe, expect, it } from 'vitest'
 import { editsBetween } from './changes'
-import { type Path, type Value } from './value'
+import type { Path, Value } from './value'
 import { parseYaml } from './yamlDocument'
 import { applyEdit, applyEdits, withoutValue, withValue } from './yamlEdit'
 

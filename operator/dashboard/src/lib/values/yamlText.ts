@@ -1,6 +1,6 @@
 import { Document, Scalar } from 'yaml'
 import { HELM_SCHEMA } from './yamlDocument'
-import { type Value } from './value'
+import type { Value } from './value'
 
 const STRINGIFY = { lineWidth: 0, indent: 2 } as const
 

@@ -1,0 +1,146 @@
+import { search, SearchQuery, setSearchQuery, findNext, findPrevious } from '@codemirror/search'
+import { Compartment, EditorState, StateEffect, StateField, type Range } from '@codemirror/state'
+import { Decoration, EditorView, type DecorationSet } from '@codemirror/view'
+import { useEffect, useEffectEvent, useImperativeHandle, useState, type Ref } from 'react'
+
+import { parseAnsi, type AnsiStyle } from '~/lib/ansi'
+
+import styles from './editor.module.css'
+import { baseExtensions } from './setup'
+import { useEditorView } from './useEditorView'
+
+/** Lines that are kept; the oldest go first. */
+export const LOG_LINES_MAX = 50_000
+
+export interface LogViewHandle {
+  /** Adds lines at the end. */
+  append: (lines: readonly string[]) => void
+  /** Shows these lines instead of what is there. */
+  replace: (lines: readonly string[]) => void
+  /** The lines that are there, without colours. */
+  text: () => string
+  findNext: () => void
+  findPrevious: () => void
+}
+
+export interface LogViewProps {
+  label: string
+  wrap: boolean
+  /** Keeps the last line in view. */
+  follow: boolean
+  /** Called when a person scrolls away from the end, and back to it. */
+  onFollowChange?: (follow: boolean) => void
+  /** Marks where this text occurs. */
+  find?: string
+  ref?: Ref<LogViewHandle>
+}
+
+const addMarks = StateEffect.define<Range<Decoration>[]>()
+const marks = StateField.define<DecorationSet>({
+  create: () => Decoration.none,
+  update(set, transaction) {
+    let next = transaction.docChanged ? set.map(transaction.changes) : set
+    for (const effect of transaction.effects) {
+      if (effect.is(addMarks)) next = next.update({ add: effect.value })
+    }
+    return next
+  },
+  provide: (field) => EditorView.decorations.from(field),
+})
+
+const MARKS = new Map<string, Decoration>()
+function markFor(ansi: readonly AnsiStyle[]): Decoration {
+  const name = ansi.join(' ')
+  const known = MARKS.get(name)
+  if (known) return known
+  const created = Decoration.mark({ class: ansi.map((style) => `cm-ansi-${style}`).join(' ') })
+  MARKS.set(name, created)
+  return created
+}
+
+/** Within this many pixels of the end, a log counts as followed. */
+const END_PIXELS = 24
+
+const WRAPPING = EditorView.lineWrapping
+
+export function LogView({ label, wrap, follow, onFollowChange, find = '', ref }: LogViewProps) {
+  const [wrapping] = useState(() => new Compartment())
+  const scrolled = useEffectEvent((element: HTMLElement) => {
+    const atEnd = element.scrollHeight - element.scrollTop - element.clientHeight <= END_PIXELS
+    if (atEnd !== follow) onFollowChange?.(atEnd)
+  })
+  const { host, view } = useEditorView('', () => [
+    ...baseExtensions({ label, language: 'text' }),
+    EditorState.readOnly.of(true),
+    EditorView.editable.of(false),
+    EditorView.contentAttributes.of({ tabindex: '0', role: 'log', 'aria-live': 'off' }),
+    marks,
+    search(),
+    wrapping.of(wrap ? WRAPPING : []),
+  ])
+  useEffect(() => {
+    const listeners = EditorView.domEventHandlers({
+      wheel: (_, current) => void requestAnimationFrame(() => scrolled(current.scrollDOM)),
+      keyup: (_, current) => scrolled(current.scrollDOM),
+      pointerup: (_, current) => scrolled(current.scrollDOM),
+      touchend: (_, current) => scrolled(current.scrollDOM),
+    })
+    view?.dispatch({ effects: StateEffect.appendConfig.of(listeners) })
+  }, [view])
+  useEffect(() => {
+    view?.dispatch({ effects: wrapping.reconfigure(wrap ? WRAPPING : []) })
+  }, [view, wrapping, wrap])
+  useEffect(() => {
+    view?.dispatch({ effects: setSearchQuery.of(new SearchQuery({ search: find, literal: true })) })
+    if (view && find !== '') findNext(view)
+  }, [view, find])
+  useEffect(() => {
+    if (view && follow) scrollToEnd(view)
+  }, [view, follow])
+  useImperativeHandle(
+    ref,
+    () => ({
+      append: (lines) => view && write(view, lines, { keep: true, follow }),
+      replace: (lines) => view && write(view, lines, { keep: false, follow }),
+      text: () => view?.state.doc.toString() ?? '',
+      findNext: () => view && findNext(view),
+      findPrevious: () => view && findPrevious(view),
+    }),
+    [view, follow],
+  )
+  return <div ref={host} className={styles.log} />
+}
+
+function scrollToEnd(view: EditorView): void {
+  view.dispatch({ effects: EditorView.scrollIntoView(view.state.doc.length, { y: 'end' }) })
+}
+
+function write(view: EditorView, lines: readonly string[], options: { keep: boolean; follow: boolean }): void {
+  const { doc } = view.state
+  if (lines.length === 0 && options.keep) return
+  const kept = options.keep && doc.length > 0
+  const newest = lines.slice(-LOG_LINES_MAX)
+  const excess = kept ? Math.max(doc.lines + newest.length - LOG_LINES_MAX, 0) : 0
+  const to = kept ? (excess >= doc.lines ? doc.length : excess > 0 ? doc.line(excess + 1).from : 0) : doc.length
+  const before = doc.length - to
+  let insert = before > 0 ? '\n' : ''
+  const decorations: Range<Decoration>[] = []
+  const parts: string[] = []
+  let offset = before + insert.length
+  for (const line of newest) {
+    const { text, spans } = parseAnsi(line)
+    for (const span of spans) decorations.push(markFor(span.styles).range(offset + span.from, offset + span.to))
+    parts.push(text)
+    offset += text.length + 1
+  }
+  insert += parts.join('\n')
+  const changes =
+    to > 0
+      ? [
+          { from: 0, to },
+          { from: doc.length, insert },
+        ]
+      : { from: doc.length, insert }
+  view.dispatch({ changes, effects: addMarks.of(decorations) })
+  if (options.follow) scrollToEnd(view)
+}

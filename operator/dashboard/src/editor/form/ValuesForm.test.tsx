@@ -1,0 +1,89 @@
+import { render, screen, within } from '@testing-library/react'
+import userEvent from '@testing-library/user-event'
+import { useState } from 'react'
+import { describe, expect, it } from 'vitest'
+
+import type { ChartFacts } from '~/lib/values/checkValues'
+
+import { ValuesForm } from './ValuesForm'
+
+const CHART: ChartFacts = {
+  defaultsText:
+    'image:\n  repository: registry/app\n  tag: "1"\nreplicas: 1\nid: 1\nhosts:\n  - a\nlabels: {}\non: true\n',
+  schemaText: JSON.stringify({
+    properties: {
+      replicas: { type: 'integer', title: 'Replicas', description: 'How many pods run.' },
+      level: { enum: ['debug', 'info'], default: 'info' },
+      '<img src=x>': { type: 'string' },
+    },
+  }),
+  dependencies: [],
+}
+
+function Page({ start }: { start: string }) {
+  const [text, setText] = useState(start)
+  return (
+    <>
+      <ValuesForm text={text} onChange={setText} chart={CHART} problems={[]} />
+      <pre data-testid="yaml">{text}</pre>
+    </>
+  )
+}
+
+function yaml(): string {
+  return screen.getByTestId('yaml').textContent
+}
+
+describe('the form', () => {
+  it('writes nothing by itself, and shows defaults as placeholders', () => {
+    render(<Page start={'# mine\n'} />)
+    expect(yaml()).toBe('# mine\n')
+    const replicas = screen.getByRole('textbox', { name: /^Replicas/ })
+    expect(replicas).toHaveProperty('value', '')
+    expect(replicas.getAttribute('placeholder')).toBe('1 (default)')
+  })
+
+  it('edits one value of the text, and removes it when the field is emptied', async () => {
+    const user = userEvent.setup()
+    render(<Page start={'# mine\nimage:\n  tag: "2" # why\n'} />)
+    await user.type(screen.getByRole('textbox', { name: /^Replicas/ }), '3')
+    expect(yaml()).toBe('# mine\nimage:\n  tag: "2" # why\nreplicas: 3\n')
+    await user.clear(screen.getByRole('textbox', { name: /^tag/ }))
+    expect(yaml()).toBe('# mine\nreplicas: 3\n')
+  })
+
+  it('keeps every digit of a 64-bit number', async () => {
+    const user = userEvent.setup()
+    render(<Page start={'id: 9007199254740993\n'} />)
+    const field = screen.getByRole('textbox', { name: /^id/ })
+    expect(field).toHaveProperty('value', '9007199254740993')
+    await user.clear(field)
+    await user.type(field, '9223372036854775807')
+    expect(yaml()).toBe('id: 9223372036854775807\n')
+  })
+
+  it('keeps what is no number in the field, with a message, and out of the text', async () => {
+    const user = userEvent.setup()
+    render(<Page start="" />)
+    const field = screen.getByRole('textbox', { name: /^Replicas/ })
+    await user.type(field, '2x')
+    expect(field).toHaveProperty('value', '2x')
+    expect(screen.getByText('Must be a whole number.')).toBeTruthy()
+    expect(yaml()).toBe('replicas: 2\n')
+  })
+
+  it('adds to lists and to objects with any keys, and removes', async () => {
+    const user = userEvent.setup()
+    render(<Page start={'hosts:\n  - a # first\n'} />)
+    await user.click(screen.getByRole('button', { name: 'Add to hosts' }))
+    expect(yaml()).toBe('hosts:\n  - a # first\n  - ""\n')
+    const hosts = screen.getByRole('group', { name: 'hosts' })
+    await user.click(within(hosts).getByRole('button', { name: 'Remove item 2' }))
+    expect(yaml()).toBe('hosts:\n  - a # first\n')
+  })
+
+  it('says which line to correct when the text is no YAML', () => {
+    render(<Page start={'a: [1\n'} />)
+    expect(screen.getByRole('alert').textContent).toMatch(/^Line \d: /)
+  })
+})

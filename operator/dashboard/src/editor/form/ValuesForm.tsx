@@ -1,0 +1,118 @@
+import Form, { type IChangeEvent } from '@rjsf/core'
+import type { RJSFSchema } from '@rjsf/utils'
+import { Component, useMemo, type ReactNode } from 'react'
+
+import { formSchema } from '~/lib/schema/formSchema'
+import { formData as asFormData, valuesFromForm } from '~/lib/schema/formData'
+import { editsBetween } from '~/lib/values/changes'
+import type { ChartFacts, MarkedProblem } from '~/lib/values/checkValues'
+import { schemaOf } from '~/lib/values/checkValues'
+import { parseYaml } from '~/lib/values/yamlDocument'
+import { applyEdits } from '~/lib/values/yamlEdit'
+
+import { ScalarField, type ValuesFormContext } from './fields'
+import styles from './form.module.css'
+import { formValidator } from './formValidator'
+import {
+  ArrayFieldItemTemplate,
+  ArrayFieldTemplate,
+  BranchWidget,
+  CyclicSchemaExpandTemplate,
+  FieldTemplate,
+  MultiSchemaFieldTemplate,
+  ObjectFieldTemplate,
+  UnsupportedFieldTemplate,
+} from './templates'
+
+export interface ValuesFormProps {
+  /** The values file, which the form edits one value at a time. */
+  text: string
+  onChange: (text: string) => void
+  chart: ChartFacts
+  /** What is wrong with the values; shown at the fields that it is about. */
+  problems: readonly MarkedProblem[]
+  isReadOnly?: boolean
+}
+
+const FIELDS = { StringField: ScalarField, NumberField: ScalarField, BooleanField: ScalarField, NullField: ScalarField }
+const TEMPLATES = {
+  FieldTemplate,
+  ObjectFieldTemplate,
+  ArrayFieldTemplate,
+  ArrayFieldItemTemplate,
+  MultiSchemaFieldTemplate,
+  CyclicSchemaExpandTemplate,
+  UnsupportedFieldTemplate,
+}
+const WIDGETS = { SelectWidget: BranchWidget }
+/** Nothing is written that nobody wrote. */
+const NO_DEFAULTS = {
+  emptyObjectFields: 'skipDefaults',
+  arrayMinItems: { populate: 'never' },
+  allOf: 'skipDefaults',
+  constAsDefaults: 'never',
+} as const
+
+export function ValuesForm({ text, onChange, chart, problems, isReadOnly = false }: ValuesFormProps) {
+  const parsed = useMemo(() => parseYaml(text), [text])
+  const data = useMemo(() => asFormData(parsed.values), [parsed])
+  const defaults = useMemo(() => parseYaml(chart.defaultsText).values, [chart.defaultsText])
+  const made = useMemo(() => formSchema(schemaOf(chart), defaults), [chart, defaults])
+  const context = useMemo(
+    (): ValuesFormContext => ({
+      defaults,
+      isReadOnly,
+      problems: new Map(problems.flatMap(({ path, message }) => (path === null ? [] : [[path, message]]))),
+    }),
+    [defaults, isReadOnly, problems],
+  )
+  const [syntax] = parsed.problems
+  if ('refused' in made) return <p className={styles.description}>{made.refused}</p>
+  if (syntax)
+    return (
+      <p role="alert">{`Line ${syntax.line}: ${syntax.message} Correct the YAML first; the form then shows it.`}</p>
+    )
+  const change = ({ formData }: IChangeEvent<unknown, RJSFSchema, ValuesFormContext>) => {
+    const next = valuesFromForm(parsed.values, formData) ?? {}
+    const edited = applyEdits(text, editsBetween(parsed.values, next))
+    if (edited !== null && edited !== text) onChange(edited)
+  }
+  return (
+    <FormBoundary key={chart.schemaText}>
+      <div className={styles.form}>
+        <Form<unknown, RJSFSchema, ValuesFormContext>
+          tagName="div"
+          schema={made.schema}
+          validator={formValidator}
+          formData={data}
+          formContext={context}
+          fields={FIELDS}
+          templates={TEMPLATES}
+          widgets={WIDGETS}
+          disabled={isReadOnly}
+          idPrefix="values"
+          noHtml5Validate
+          showErrorList={false}
+          experimental_defaultFormStateBehavior={NO_DEFAULTS}
+          onChange={change}
+        >
+          <></>
+        </Form>
+      </div>
+    </FormBoundary>
+  )
+}
+
+/** A schema that the form library cannot work with must not take the page, and what was typed, with it. */
+class FormBoundary extends Component<{ children: ReactNode }, { failed: boolean }> {
+  override state = { failed: false }
+
+  static getDerivedStateFromError(): { failed: boolean } {
+    return { failed: true }
+  }
+
+  override render(): ReactNode {
+    if (!this.state.failed) return this.props.children
+    return <p role="alert">The schema of this chart cannot be shown as a form. Use YAML.</p>
+  }
+}

@@ -1,0 +1,107 @@
+import type { ChartFacts, MarkedProblem, SchemaResult } from '~/lib/values/checkValues'
+
+import type { WorkerRequest } from './worker'
+
+/** How long the checks of a schema may take: its regular expressions are written by others. */
+export const SCHEMA_TIMEOUT_MS = 500
+
+export interface ValuesCheck {
+  problems: MarkedProblem[]
+  /** Why the schema could not be applied here; null if it was, or if there is none. */
+  unchecked: string | null
+}
+
+type WorkerAnswer =
+  { kind: 'started'; id: number; problems: MarkedProblem[] } | { kind: 'done'; id: number; schema: SchemaResult }
+
+export interface WorkerLike {
+  postMessage: (message: WorkerRequest) => void
+  terminate: () => void
+  onmessage: ((event: MessageEvent<WorkerAnswer>) => void) | null
+  onerror: ((event: ErrorEvent) => void) | null
+}
+
+const TOO_SLOW =
+  'A pattern in the schema of the chart takes longer than half a second, so the values are not checked here. The preview checks them.'
+
+/**
+ * Checks the values of one page, one text at a time: a newer text replaces one that waits.
+ *
+ * `onResult` gets what is known at once, and again with the schema.
+ */
+export class ValuesChecker {
+  private worker: WorkerLike | null = null
+  private chart: ChartFacts | null = null
+  private running: { id: number; timer: ReturnType<typeof setTimeout> | undefined; problems: MarkedProblem[] } | null =
+    null
+  private waiting: string | null = null
+  private lastId = 0
+  private readonly start: () => WorkerLike
+  private readonly onResult: (check: ValuesCheck) => void
+
+  constructor(start: () => WorkerLike, onResult: (check: ValuesCheck) => void) {
+    this.start = start
+    this.onResult = onResult
+  }
+
+  setChart(chart: ChartFacts): void {
+    this.chart = chart
+    this.worker?.postMessage({ kind: 'chart', chart })
+  }
+
+  check(text: string): void {
+    this.waiting = text
+    if (this.running === null) this.next()
+  }
+
+  close(): void {
+    clearTimeout(this.running?.timer)
+    this.worker?.terminate()
+    this.worker = null
+    this.running = null
+    this.waiting = null
+  }
+
+  private next(): void {
+    const text = this.waiting
+    this.waiting = null
+    this.running = null
+    if (text === null) return
+    this.lastId += 1
+    this.running = { id: this.lastId, timer: undefined, problems: [] }
+    this.workerFor().postMessage({ kind: 'check', id: this.lastId, text })
+  }
+
+  private workerFor(): WorkerLike {
+    if (this.worker) return this.worker
+    const worker = this.start()
+    worker.onmessage = ({ data }) => this.answered(data)
+    worker.onerror = () => this.failed('The values could not be checked here.')
+    if (this.chart) worker.postMessage({ kind: 'chart', chart: this.chart })
+    this.worker = worker
+    return worker
+  }
+
+  private answered(answer: WorkerAnswer): void {
+    const { running } = this
+    if (running?.id !== answer.id) return
+    if (answer.kind === 'started') {
+      running.problems = answer.problems
+      running.timer = setTimeout(() => this.failed(TOO_SLOW), SCHEMA_TIMEOUT_MS)
+      this.onResult({ problems: answer.problems, unchecked: null })
+      return
+    }
+    clearTimeout(running.timer)
+    const { problems, unchecked } = answer.schema
+    this.onResult({ problems: [...running.problems, ...problems], unchecked })
+    this.next()
+  }
+
+  private failed(reason: string): void {
+    clearTimeout(this.running?.timer)
+    this.worker?.terminate()
+    this.worker = null
+    this.onResult({ problems: this.running?.problems ?? [], unchecked: reason })
+    this.next()
+  }
+}

@@ -1,0 +1,117 @@
+// @vitest-environment node
+import { describe, expect, it } from 'vitest'
+
+import type { Value, ValueObject } from '~/lib/values/value'
+
+import { readScalar, scalarText, valuesFromForm } from './formData'
+import { ANY_SCALAR, formSchema } from './formSchema'
+
+function made(schema: Value | null, defaults: ValueObject = {}): ValueObject {
+  const result = formSchema(schema, defaults)
+  if ('refused' in result) throw new Error(result.refused)
+  return result.schema
+}
+
+describe('the schema of a form', () => {
+  it('has neither defaults nor regular expressions nor other documents', () => {
+    const text = JSON.stringify(
+      made({
+        properties: {
+          a: { type: 'string', pattern: '(a+)+$', default: 'x' },
+          b: { $ref: 'https://example.com/s.json' },
+          c: { $ref: '#/definitions/d' },
+          e: { type: 'object', patternProperties: { '(a+)+$': {} } },
+        },
+        definitions: { d: { type: 'string', format: 'regex' } },
+      }),
+    )
+    expect(text).not.toMatch(/pattern|\(a\+\)|default|https:|format/)
+    expect(text).toContain('#/definitions/d')
+  })
+
+  it('shows what the defaults have and the schema leaves out', () => {
+    const schema = made(
+      { properties: { image: { type: 'object', properties: { tag: { type: 'string' } } } } },
+      {
+        image: { tag: '1', repository: 'x' },
+        replicas: 1,
+        big: 9007199254740993n,
+        ratio: 0.5,
+        on: true,
+        hosts: ['a'],
+        labels: {},
+        unknown: null,
+      },
+    )
+    const properties = schema.properties as Record<string, ValueObject>
+    expect(properties.image?.properties).toEqual({ tag: { type: 'string' }, repository: { type: 'string' } })
+    expect(properties).toMatchObject({
+      replicas: { type: 'integer' },
+      big: { type: 'integer' },
+      ratio: { type: 'number' },
+      on: { type: 'boolean' },
+      hosts: { type: 'array', items: { type: 'string' } },
+      labels: { type: 'object', additionalProperties: { [ANY_SCALAR]: true } },
+      unknown: { [ANY_SCALAR]: true },
+    })
+  })
+
+  it('adds nothing to a closed schema', () => {
+    const schema = made({ properties: { a: { type: 'string' } }, additionalProperties: false }, { b: 1 })
+    expect(Object.keys(schema.properties as ValueObject)).toEqual(['a'])
+  })
+
+  it('has one type for each field', () => {
+    const schema = made({ properties: { a: { type: ['string', 'null'] }, b: { type: ['string', 'integer'] } } })
+    expect(schema.properties).toEqual({ a: { type: 'string' }, b: { type: 'string', [ANY_SCALAR]: true } })
+  })
+
+  it('is refused where a form is of no use', () => {
+    let deep: ValueObject = { type: 'string' }
+    for (let level = 0; level < 100; level += 1) deep = { properties: { a: deep } }
+    expect(formSchema(deep, {})).toHaveProperty('refused')
+    const many = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`k${index}`, 1]))
+    expect(formSchema(null, many)).toHaveProperty('refused')
+    expect(formSchema(null, {})).toHaveProperty('refused')
+  })
+})
+
+describe('what a form reports', () => {
+  it('has nothing that only the form has', () => {
+    expect(
+      valuesFromForm({ keep: {} }, { keep: {}, made: {}, none: undefined, deep: { a: { b: undefined } }, n: 0 }),
+    ).toEqual({
+      keep: {},
+      n: 0,
+    })
+  })
+
+  it('has an entry for each item of a list', () => {
+    expect(valuesFromForm({ a: ['x'] }, { a: ['x', undefined] })).toEqual({ a: ['x', ''] })
+    expect(valuesFromForm({ a: [1] }, { a: [1, undefined] })).toEqual({ a: [1, null] })
+  })
+})
+
+describe('a field', () => {
+  it.each([
+    ['', 'integer', undefined],
+    ['12', 'integer', 12],
+    ['9007199254740993', 'integer', 9007199254740993n],
+    ['1.5', 'integer', null],
+    ['1.5', 'number', 1.5],
+    ['x', 'number', null],
+    ['on', 'string', 'on'],
+    ['on', 'any', true],
+    ['1', 'any', 1],
+    ['a: b', 'any', 'a: b'],
+    ['[', 'any', '['],
+  ] as const)('%j of kind %s', (text, kind, value) => {
+    expect(readScalar(text, kind)).toEqual(value)
+  })
+
+  it('shows big numbers digit by digit', () => {
+    expect(scalarText(9007199254740993n)).toBe('9007199254740993')
+    expect(scalarText(undefined)).toBe('')
+    expect(scalarText({ a: 1n })).toBe('{"a":"1"}')
+  })
+})
