@@ -11,14 +11,14 @@ export type Chunk = Pick<
   'fileName' | 'code' | 'imports' | 'isEntry' | 'isDynamicEntry' | 'facadeModuleId' | 'moduleIds'
 >
 
-const EDITOR = /\/src\/editor\/(?!form\/)/
+const EDITOR = /\/src\/editor\/(?:setup|CompareView|LogView|TextEditor|TextView)\.tsx?$/
 const FORM = /\/src\/editor\/form\//
 
 /**
  * Returns the size of each part of the bundle in bytes after gzip.
  *
  * The first load is the entry and everything that it imports statically. The editor and the form are what a page loads
- * later for the modules below src/editor and src/editor/form; the form is not charged with what the editor loads.
+ * later for the modules of src/editor that need CodeMirror, and for src/editor/form; the form is not charged with what the editor loads.
  */
 export function bundleSizes(chunks: readonly Chunk[], styles: readonly string[]): Record<Budget, number> {
   const byName = new Map(chunks.map((chunk) => [chunk.fileName, chunk]))
