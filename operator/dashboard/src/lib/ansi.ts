@@ -78,6 +78,6 @@ function withCode(state: State, code: number): State {
   if (code === 3 || code === 23) return { ...state, italic: code === 3 }
   if (code === 4 || code === 24) return { ...state, underline: code === 4 }
   if (code === 39) return { ...state, colour: null }
-  const colour = COLOURS[(code >= 90 ? code - 90 : code - 30)]
+  const colour = COLOURS[code >= 90 ? code - 90 : code - 30]
   return code >= 30 && colour !== undefined ? { ...state, colour } : state
 }

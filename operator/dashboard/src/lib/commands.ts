@@ -1,0 +1,72 @@
+/** Commands to copy: quoted for sh, secrets as placeholders. */
+
+import { queryText, type Query } from '~/lib/query'
+
+const PLAIN_WORD = /^[A-Za-z0-9_./:=@%+,-]+$/
+
+/** One word for a POSIX shell, whatever it contains. */
+export function quote(word: string): string {
+  return PLAIN_WORD.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
+}
+
+/** A word that begins with a variable, which the shell replaces: `"$GATEWAY"/api/xapps`. */
+function afterVariable(variable: string, rest: string): string {
+  return rest === '' ? `"$${variable}"` : `"$${variable}"${quote(rest)}`
+}
+
+export interface CurlPart {
+  name: string
+  /** Either a text, or the name of a file. */
+  value?: string
+  file?: string
+}
+
+export interface CurlRequest {
+  method: string
+  /** Below the address of the gateway: `/api/xapps`. */
+  path: string
+  query?: Query
+  headers?: Record<string, string>
+  json?: unknown
+  /** A text sent from a file, because it has several lines: `values.yaml`. */
+  bodyFile?: string
+  form?: readonly CurlPart[]
+}
+
+/** A curl command that expects $GATEWAY and $TOKEN in the environment. */
+export function curlCommand({
+  method,
+  path,
+  query = {},
+  headers = {},
+  json,
+  bodyFile,
+  form = [],
+}: CurlRequest): string {
+  const lines = [
+    `curl -sS${method === 'GET' ? '' : ` -X ${quote(method)}`} ${afterVariable('GATEWAY', path + queryText(query))}`,
+  ]
+  lines.push('-H "Authorization: Bearer $TOKEN"')
+  for (const [name, value] of Object.entries(headers)) lines.push(`-H ${quote(`${name}: ${value}`)}`)
+  if (json !== undefined) lines.push(`-H 'Content-Type: application/json'`, `--data-raw ${quote(JSON.stringify(json))}`)
+  if (bodyFile !== undefined) lines.push(`--data-binary ${quote(`@${bodyFile}`)}`)
+  for (const { name, value, file } of form) {
+    // --form-string: a value that begins with @ or < is no name of a file.
+    lines.push(
+      file === undefined ? `--form-string ${quote(`${name}=${value ?? ''}`)}` : `-F ${quote(`${name}=@${file}`)}`,
+    )
+  }
+  return lines.join(' \\\n  ')
+}
+
+/** A kubectl command of these words, each quoted. */
+export function kubectl(words: readonly string[]): string {
+  return ['kubectl', ...words.map(quote)].join(' ')
+}
+
+/** `kubectl apply` of a manifest that stands in the command itself. */
+export function kubectlApply(manifest: string): string {
+  let mark = 'EOF'
+  while (manifest.split('\n').includes(mark)) mark += '_'
+  return `kubectl apply --server-side -f - <<'${mark}'\n${manifest.replace(/\n$/, '')}\n${mark}`
+}
