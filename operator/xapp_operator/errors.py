@@ -46,6 +46,7 @@ and what to do. It never contains a secret, a value that a user sent, or a local
         ├── InsecureSession              a session over plain HTTP
         ├── GatewayNotFound              no such path, record, namespace, or pod
         ├── IdentityConflict             the name belongs to another identity or URL
+        ├── PreconditionFailed           the object is not the one that If-Match names
         ├── ChartInUse                   XApps refer to the ChartArchive
         ├── NoXAppResource               the xApp is known by its labels only, so there is no XApp to act on
         ├── NotReady                     the caches have not synced yet
@@ -332,6 +333,11 @@ class IdentityConflict(RequestRefused):
     status = 409
     title = "Conflict"
     reason = "AccessDenied"
+
+
+class PreconditionFailed(RequestRefused):
+    status = 412
+    title = "Changed meanwhile"
 
 
 class ChartInUse(RequestRefused):

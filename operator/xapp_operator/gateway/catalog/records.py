@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from sys import intern
-from typing import Final
+from typing import Final, NamedTuple
 
 from pydantic import BaseModel
 
@@ -18,7 +18,7 @@ from xapp_operator.api.conditions import READY, STALLED
 from xapp_operator.api.json import Json, JsonObject, integer, items, obj, pack_json, text
 from xapp_operator.api.models import METHOD_UPLOAD, HealthStatus, Phase, XAppSpec
 from xapp_operator.gateway.catalog.object_store import SortKey, SortValue
-from xapp_operator.gateway.catalog.xapp_filters import FilterFields
+from xapp_operator.gateway.catalog.xapp_filters import FACETS, FilterFields
 from xapp_operator.gateway.catalog.xapp_progress import build_progress
 from xapp_operator.gateway.schemas.records import (
     ChartModel,
@@ -34,6 +34,8 @@ from xapp_operator.gateway.schemas.records import (
 SOURCE_XAPP: Final = "xapp"
 SOURCE_LABELS: Final = "labels"
 SOURCES: Final = (SOURCE_XAPP, SOURCE_LABELS)
+
+_PHASE: Final = FACETS.index("phase")
 
 XAPP_SORTS: Final = (
     "created",
@@ -69,6 +71,24 @@ _CONDITION_FIELDS: Final = _field_names(ConditionModel)
 REVISION_FIELDS: Final = _field_names(RevisionModel)
 
 
+class HandledRequest(NamedTuple):
+    """An annotation that the operator has handled: its field in `status.handled`, and its value."""
+
+    field: str
+    value: str
+
+    def is_among(self, handled: Iterable[HandledRequest]) -> bool:
+        """Return whether this one was handled, or a later one instead, if the values are times (RFC 3339)."""
+        return any(
+            each.field == self.field and (each.value == self.value or _is_later_time(each.value, self.value))
+            for each in handled
+        )
+
+
+def _is_later_time(value: str, other: str) -> bool:
+    return len(value) == len(other) and value[10:11] == other[10:11] == "T" and value > other
+
+
 @dataclass(frozen=True, slots=True)
 class XAppEntry:
     """One xApp as the gateway keeps it.
@@ -76,7 +96,8 @@ class XAppEntry:
     `release` is the name of its Helm release, also before there is one; `source` is one of SOURCES. `record_json` is
     its record in a list, which begins with its summary, and `details_json` what its own page adds. `sort_keys` holds
     (value, uid) for each of XAPP_SORTS, and `filter_fields` what filters look at. `archive` is the name of the
-    ChartArchive that it uses, or empty.
+    ChartArchive that it uses, or empty; `depends_on` names XApps of its namespace. `handled` has the annotations that
+    the operator has handled.
     """
 
     namespace: str
@@ -94,6 +115,12 @@ class XAppEntry:
     ready: bool
     stalled: bool
     archive: str = ""
+    depends_on: tuple[str, ...] = ()
+    handled: tuple[HandledRequest, ...] = ()
+
+    @property
+    def phase(self) -> str:
+        return self.filter_fields.facets[_PHASE]
 
     @property
     def key(self) -> tuple[str, str]:
@@ -152,6 +179,10 @@ def build_xapp_entry(xapp: JsonObject) -> XAppEntry:
         observed_generation=observed,
         stalled=is_current and _find_condition(conditions, STALLED).get("status") == "True",
         archive=text(obj(obj(spec, "archive"), "chartArchiveRef"), "name"),
+        depends_on=tuple(text(each, "name") for each in items(spec, "dependsOn")),
+        handled=tuple(
+            HandledRequest(field, value) for field, value in obj(status, "handled").items() if isinstance(value, str)
+        ),
     )
 
 
@@ -167,6 +198,8 @@ def build_entry(
     observed_generation: int = 0,
     stalled: bool = False,
     archive: str = "",
+    depends_on: tuple[str, ...] = (),
+    handled: tuple[HandledRequest, ...] = (),
 ) -> XAppEntry:
     """Return the entry of an xApp from any source. The fields of its record are those of `schemas.records`.
 
@@ -181,6 +214,8 @@ def build_entry(
         observed_generation: generation that the status is about.
         stalled: whether the XApp is stalled as of this generation.
         archive: name of the ChartArchive that it uses.
+        depends_on: names of the XApps that it depends on.
+        handled: annotations that the operator has handled.
     """
     if not record.keys() <= _RECORD_FIELD_SET:
         raise KeyError(f"not fields of a record: {record.keys() - _RECORD_FIELD_SET}")
@@ -219,6 +254,8 @@ def build_entry(
         ready=whole["ready"] is True,
         stalled=stalled,
         archive=intern(archive),
+        depends_on=depends_on,
+        handled=handled,
     )
 
 

@@ -47,6 +47,7 @@ from xapp_operator.gateway.deploy.form_repository import (
 )
 from xapp_operator.gateway.deploy.forms import FORM_PART, to_form_error
 from xapp_operator.gateway.deploy.namespaces import XAppNamespaces
+from xapp_operator.gateway.deploy.preconditions import ANY_GENERATION, ExpectedGeneration, ExpectedUid
 from xapp_operator.gateway.deploy.submission import (
     FILE_PART,
     PROVENANCE_PART,
@@ -113,11 +114,14 @@ class Deployer:
         preview = await asyncio.to_thread(rendered.masked)
         return replace(preview, warnings=(*warnings, *preview.warnings))
 
-    async def upgrade(self, caller: Caller, current: JsonObject, submission: Submission) -> JsonObject:
+    async def upgrade(
+        self, caller: Caller, current: JsonObject, submission: Submission, *, expected: ExpectedGeneration
+    ) -> JsonObject:
         """Replace the spec of an XApp and return it as stored; the values and the chart are kept if none were sent.
 
         Raises:
             FormInvalid: when the identity would change.
+            PreconditionFailed: when another client changed the spec, and the caller expected a generation.
             XAppError: as `create`.
         """
         desired = desired_upgrade(current, submission)
@@ -126,9 +130,9 @@ class Deployer:
         else:
             await get_form_repository(caller.client, desired.form)
         async with _cleanup_on_failure() as cleanup:
-            await self._replace_spec(caller, current, desired, dry_run=True)
+            await self._replace_spec(caller, current, desired, dry_run=True, expected=expected)
             await self._create_referenced_objects(caller, desired, cleanup)
-            return await self._replace_spec(caller, current, desired)
+            return await self._replace_spec(caller, current, desired, expected=expected)
 
     async def preview_upgrade(self, caller: Caller, current: JsonObject, submission: Submission) -> Preview:
         """Return what `upgrade` would deploy; nothing is changed. Raises as `upgrade`."""
@@ -158,18 +162,31 @@ class Deployer:
         with _as_values_error(desired):
             return await self._render(caller, desired, for_display=False, upgrade=True)
 
-    async def delete(self, caller: Caller, *, namespace: str, name: str) -> JsonObject:
+    async def delete(self, caller: Caller, *, namespace: str, name: str, expected: ExpectedUid) -> JsonObject:
         """Delete an XApp and return it with its deletionTimestamp.
 
         Raises:
             NotFound: when there is no such XApp.
+            PreconditionFailed: when it has another uid than expected.
         """
         current = await caller.client.get(XAPPS, name, namespace=namespace)
-        deleted = await caller.client.delete(XAPPS, name, namespace=namespace)
+        expected.require(current)
+        try:
+            deleted = await caller.client.delete(XAPPS, name, namespace=namespace, uid=expected.value)
+        except Conflict:
+            if expected.value is not None:
+                raise expected.refusal(name) from None
+            raise
         return deleted if text(deleted, "kind") == XAPP_KIND else _as_deleting(current)
 
     async def _replace_spec(
-        self, caller: Caller, current: JsonObject, desired: DesiredXApp, *, dry_run: bool = False
+        self,
+        caller: Caller,
+        current: JsonObject,
+        desired: DesiredXApp,
+        *,
+        dry_run: bool = False,
+        expected: ExpectedGeneration = ANY_GENERATION,
     ) -> JsonObject:
         """Replace the spec, even if the status changed since `current` was read.
 
@@ -184,6 +201,7 @@ class Deployer:
                 )
             except Conflict:
                 current = await caller.client.get(XAPPS, desired.name, namespace=desired.namespace)
+                expected.require(current)
                 if obj(current, "metadata").get("generation") != generation:
                     break
         raise Conflict(

@@ -6,6 +6,7 @@ from typing import Final
 
 from xapp_operator.gateway.routes import (
     about,
+    actions,
     charts,
     config,
     deployment,
@@ -28,6 +29,7 @@ ROUTERS: Final = (
     xapps.router,
     config.router,
     releases.router,
+    actions.router,
     logs.router,
     proxy.router,
     deployment.router,

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from xapp_operator.api.json import JsonObject
 from xapp_operator.domain.values import apply_merge_patch
 from xapp_operator.gateway.auth.actions import Action
+from xapp_operator.gateway.deploy.preconditions import ExpectedGeneration
 from xapp_operator.gateway.http.bodies import read_json_object
 from xapp_operator.gateway.http.openapi import (
     BODY_PROBLEMS,
@@ -25,6 +26,7 @@ from xapp_operator.gateway.http.responses import json_response
 from xapp_operator.gateway.http.validation import validate_body
 from xapp_operator.gateway.routes.dependencies import get_xapp_context, xapp_resource
 from xapp_operator.gateway.routes.deployment_response import (
+    IF_MATCH_PARAMETER,
     LOCATION_HEADERS,
     WRITE_PARAMETER_DOCS,
     WRITE_PARAMETERS,
@@ -54,6 +56,7 @@ _CHANGE_RESPONSES: Final = document_responses(
         **BODY_PROBLEMS,
         404: "No such xApp.",
         409: "The xApp is known by its labels only, is being deleted, or keeps being changed by others.",
+        412: "If-Match names another generation.",
         413: "The body or the resulting values are too large.",
         422: "The chart's schema rejects the values (see errors), or the chart to check them with is not available.",
         504: "Rendering took too long.",
@@ -111,7 +114,7 @@ async def show_spec(context: XAppContext, _gateway: Gateway) -> bytes:
     "/{namespace}/{name}/config",
     summary="Replace the values of an xApp",
     openapi_extra={
-        "parameters": [*XAPP_PATH_PARAMETERS, *WRITE_PARAMETER_DOCS],
+        "parameters": [*XAPP_PATH_PARAMETERS, *WRITE_PARAMETER_DOCS, IF_MATCH_PARAMETER],
         "requestBody": json_body(ValuesRequest),
     },
     responses=_CHANGE_RESPONSES,
@@ -131,7 +134,7 @@ async def replace_values(request: Request) -> Response:
     "/{namespace}/{name}/config",
     summary="Change some values of an xApp",
     openapi_extra={
-        "parameters": [*XAPP_PATH_PARAMETERS, *WRITE_PARAMETER_DOCS],
+        "parameters": [*XAPP_PATH_PARAMETERS, *WRITE_PARAMETER_DOCS, IF_MATCH_PARAMETER],
         "requestBody": {
             "required": True,
             "content": {"application/merge-patch+json": _MERGE_PATCH, "application/json": _MERGE_PATCH},
@@ -153,6 +156,7 @@ async def _change_values(request: Request, to_change: Callable[[JsonObject], Val
         preview_values_change if options.dry_run else change_values,
         deployer=gateway.deployer,
         max_bytes=gateway.settings.values_max_bytes,
+        expected=ExpectedGeneration.of(request),
     )
     async with gateway.limits.uploads.wait(context.caller.user):
         body = await read_json_object(request, what="body", max_bytes=gateway.settings.values_max_bytes)

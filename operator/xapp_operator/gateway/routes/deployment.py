@@ -13,8 +13,8 @@ from xapp_operator.api.json import JsonObject, obj
 from xapp_operator.api.models import METHOD_REMOTE, METHOD_UPLOAD
 from xapp_operator.errors import NotFound
 from xapp_operator.gateway.auth.actions import Action
-from xapp_operator.gateway.catalog.records import build_xapp_entry
 from xapp_operator.gateway.deploy.forms import FORM_PART, read_namespace
+from xapp_operator.gateway.deploy.preconditions import ExpectedGeneration, ExpectedUid
 from xapp_operator.gateway.deploy.submission import (
     FILE_PART,
     PROVENANCE_PART,
@@ -32,6 +32,7 @@ from xapp_operator.gateway.http.openapi import (
     UNAUTHENTICATED_PROBLEM,
     XAPP_PATH_PARAMETERS,
     RequestRoute,
+    document_parameter,
     document_responses,
     json_body,
 )
@@ -40,10 +41,12 @@ from xapp_operator.gateway.http.responses import json_response
 from xapp_operator.gateway.http.validation import validate_body
 from xapp_operator.gateway.routes.dependencies import missing_resource_error
 from xapp_operator.gateway.routes.deployment_response import (
+    IF_MATCH_PARAMETER,
     LOCATION_HEADERS,
     WRITE_PARAMETER_DOCS,
     WRITE_PARAMETERS,
     WriteOptions,
+    deletion_response,
     deployment_response,
 )
 from xapp_operator.gateway.schemas.records import DeletionRequest, DeploymentDryRun, XAppRecord
@@ -142,7 +145,7 @@ async def deploy(request: Request) -> Response:
     "/{namespace}/{name}",
     summary="Upgrade an xApp in place",
     openapi_extra={
-        "parameters": [*XAPP_PATH_PARAMETERS, *WRITE_PARAMETER_DOCS],
+        "parameters": [*XAPP_PATH_PARAMETERS, *WRITE_PARAMETER_DOCS, IF_MATCH_PARAMETER],
         "requestBody": _REQUEST_BODY,
     },
     responses=document_responses(
@@ -151,6 +154,7 @@ async def deploy(request: Request) -> Response:
             **_PROBLEMS,
             404: "No such xApp.",
             409: "The xApp is known by its labels only, or repoName is saved with another url.",
+            412: "If-Match names another generation.",
         },
         headers=LOCATION_HEADERS,
     ),
@@ -169,13 +173,14 @@ async def upgrade(request: Request) -> Response:
     ):
         form = read_form(parts)
         await caller.require(*_chart_actions(form, is_uploaded=FILE_PART in parts.files), namespace=namespace)
-        options = _read_options(request, gateway)
+        options, expected = _read_options(request, gateway), ExpectedGeneration.of(request)
         try:
             current = await caller.client.get(XAPPS, name, namespace=namespace)
         except NotFound:
             raise missing_resource_error(
                 gateway, namespace=namespace, name=name, hint="deploy it with POST /api/deployment/xapp"
             ) from None
+        expected.require(current)
         submission = await validate_submission(
             form,
             parts,
@@ -186,20 +191,33 @@ async def upgrade(request: Request) -> Response:
         if options.dry_run:
             preview = await gateway.deployer.preview_upgrade(caller, current, submission)
             return json_response(orjson.dumps(preview), pretty=options.pretty)
-        stored = await gateway.deployer.upgrade(caller, current, submission)
+        stored = await gateway.deployer.upgrade(caller, current, submission, expected=expected)
     return await deployment_response(request, stored, options)
 
 
 @router.delete(
     "",
     summary="Delete an xApp",
-    openapi_extra={"parameters": [PRETTY_PARAMETER], "requestBody": json_body(DeletionRequest)},
+    openapi_extra={
+        "parameters": [
+            document_parameter(
+                "wait",
+                "Wait at most this many seconds until the xApp is gone: 200 if it is, 202 if not.",
+                schema={"type": "number", "minimum": 0},
+            ),
+            document_parameter("If-Match", "Only if this is the `uid` of the xApp; else 412.", location="header"),
+            PRETTY_PARAMETER,
+        ],
+        "requestBody": json_body(DeletionRequest),
+    },
     responses=document_responses(
+        (200, "The xApp is gone (`wait`). This is its last record.", XAppRecord),
         (202, "The xApp is being deleted; repeated requests get the same response until it is gone.", XAppRecord),
         problems={
             **BODY_PROBLEMS,
             404: "No such xApp.",
             409: "The xApp is known by its labels only.",
+            412: "If-Match names another uid.",
             422: "name or namespace is missing or invalid.",
         },
     ),
@@ -217,16 +235,19 @@ async def remove(request: Request) -> Response:
         await caller.require(
             Action.UNINSTALL, namespace=namespace, name=name if isinstance(name, str) and name else None
         )
-    pretty = StrictQuery(request.scope["query_string"]).allow_only(("pretty",)).boolean("pretty")
+    query = StrictQuery(request.scope["query_string"]).allow_only(("wait", "pretty"))
+    options, expected = WriteOptions.from_query(query, gateway.settings), ExpectedUid.of(request)
     deletion = validate_body(body, DeletionRequest)
     audit_notes(request).name = deletion.name
     try:
-        deleted = await gateway.deployer.delete(caller, namespace=deletion.namespace, name=deletion.name)
+        deleted = await gateway.deployer.delete(
+            caller, namespace=deletion.namespace, name=deletion.name, expected=expected
+        )
     except NotFound:
         raise missing_resource_error(
             gateway, namespace=deletion.namespace, name=deletion.name, hint="GET /api/xapps lists all xApps"
         ) from None
-    return json_response(build_xapp_entry(deleted).record_json, status=202, pretty=pretty)
+    return await deletion_response(request, deleted, options)
 
 
 def _chart_actions(form: JsonObject, *, is_uploaded: bool) -> tuple[Action, ...]:

@@ -15,6 +15,8 @@ from xapp_operator.api.names import ANNOTATION_ROLLBACK_TO
 from xapp_operator.common.text import quote_input
 from xapp_operator.errors import GatewayNotFound, NotFound
 from xapp_operator.gateway.auth.actions import Action
+from xapp_operator.gateway.catalog.records import HandledRequest
+from xapp_operator.gateway.deploy.preconditions import ExpectedGeneration, patch_xapp
 from xapp_operator.gateway.http import pagination
 from xapp_operator.gateway.http.bodies import read_json_object
 from xapp_operator.gateway.http.openapi import (
@@ -29,7 +31,14 @@ from xapp_operator.gateway.http.openapi import (
 from xapp_operator.gateway.http.pagination import list_response, parse_list_request
 from xapp_operator.gateway.http.validation import validate_body
 from xapp_operator.gateway.routes.dependencies import get_xapp_context, xapp_resource
-from xapp_operator.gateway.routes.deployment_response import LOCATION_HEADERS, WriteOptions, deployment_response
+from xapp_operator.gateway.routes.deployment_response import (
+    IF_MATCH_PARAMETER,
+    LOCATION_HEADERS,
+    WAIT_PARAMETER,
+    Completion,
+    WriteOptions,
+    deployment_response,
+)
 from xapp_operator.gateway.schemas.records import Page, RevisionModel, XAppRecord
 from xapp_operator.gateway.schemas.xapps import ReleaseManifest, ReleaseNotes, RollbackBody
 from xapp_operator.gateway.state import Gateway, get_gateway
@@ -40,7 +49,6 @@ from xapp_operator.gateway.xapps.release_records import (
     list_revisions,
     revisions_in_status,
 )
-from xapp_operator.kube.resources import XAPPS
 
 router = APIRouter(prefix="/api/xapps", tags=["xApps"], route_class=RequestRoute)
 
@@ -75,24 +83,28 @@ async def history(request: Request) -> Response:
     "/{namespace}/{name}/rollback",
     summary="Roll back an xApp",
     openapi_extra={
-        "parameters": [*XAPP_PATH_PARAMETERS, PRETTY_PARAMETER],
+        "parameters": [*XAPP_PATH_PARAMETERS, WAIT_PARAMETER, IF_MATCH_PARAMETER, PRETTY_PARAMETER],
         "requestBody": json_body(RollbackBody),
     },
     responses=document_responses(
+        (200, "Rolled back and ready in time (`wait`).", XAppRecord),
         (202, "Accepted. The record at Location shows the progress.", XAppRecord),
         problems={
             **BODY_PROBLEMS,
             404: "No such xApp, or no such revision in its history.",
             409: "The xApp is known by its labels only.",
+            412: "If-Match names another generation.",
             422: "revision is missing or not a number.",
         },
-        headers={202: LOCATION_HEADERS[202]},
+        headers=LOCATION_HEADERS,
     ),
     status_code=202,
 )
 async def rollback(request: Request) -> Response:
     """Roll back to a revision, which is held until the spec changes."""
-    context = await get_xapp_context(request, action=Action.ROLLBACK, parameters=("pretty",))
+    context = await get_xapp_context(request, action=Action.ROLLBACK, parameters=("wait", "pretty"))
+    options = WriteOptions.from_query(context.query, get_gateway(request).settings)
+    expected = ExpectedGeneration.of(request)
     revision = validate_body(await read_json_object(request, what="body"), RollbackBody).revision
     context.require_xapp_resource()
     revisions = revisions_in_status(context.entry)
@@ -102,9 +114,8 @@ async def rollback(request: Request) -> Response:
             f"revision {quote_input(str(revision))} is not in the history of the xApp "
             f"{quote_input(context.entry.name)}: choose one of the kept revisions ({listed})"
         )
-    stored = await _request_rollback(context, revision)
-    options = WriteOptions(dry_run=False, wait=None, pretty=context.query.boolean("pretty"))
-    return await deployment_response(request, stored, options)
+    stored, handled = await _request_rollback(context, revision, expected=expected)
+    return await deployment_response(request, stored, options, completion=Completion.ready(stored, handled=handled))
 
 
 @xapp_resource(
@@ -135,11 +146,20 @@ async def notes(context: XAppContext, _gateway: Gateway) -> bytes:
     return orjson.dumps({"notes": await get_masked_notes(context.caller.client, context.entry)})
 
 
-async def _request_rollback(context: XAppContext, revision: int) -> JsonObject:
+async def _request_rollback(
+    context: XAppContext, revision: int, *, expected: ExpectedGeneration
+) -> tuple[JsonObject, HandledRequest]:
     # The token makes a second request for the same revision a new value of the annotation.
     annotation = f"{revision}@{secrets.token_hex(ROLLBACK_TOKEN_BYTES)}"
     change: JsonObject = {"metadata": {"annotations": {ANNOTATION_ROLLBACK_TO: annotation}}}
     try:
-        return await context.caller.client.patch(XAPPS, context.entry.name, change, namespace=context.namespace)
+        stored = await patch_xapp(
+            context.caller.client,
+            namespace=context.namespace,
+            name=context.entry.name,
+            expected=expected,
+            change=lambda _: change,
+        )
+        return stored, HandledRequest("rollbackTo", annotation)
     except NotFound:
         raise xapp_not_found(context.namespace, context.entry.name) from None

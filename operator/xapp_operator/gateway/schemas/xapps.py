@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -185,6 +185,17 @@ class ReleaseNotes(ResponseModel):
     """The notes of the current revision."""
 
     notes: str = Field(description="The chart's NOTES, known secrets masked.")
+
+
+XAPP_ACTIONS: Final = ("reconcile", "retry", "force", "suspend", "resume")
+
+
+class ActionBody(BaseModel):
+    """What to do with an xApp."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    action: str = Field(description="See the API reference.", json_schema_extra={"enum": list(XAPP_ACTIONS)})
 
 
 class RollbackBody(BaseModel):

@@ -18,6 +18,7 @@ from xapp_operator.domain.yaml_values import MAX_DEPTH, deeper_than
 from xapp_operator.errors import AccessDenied, Conflict, ContentTooLarge, KubeError, XAppError
 from xapp_operator.gateway.catalog.records import SOURCE_LABELS
 from xapp_operator.gateway.deploy.deployer import Deployer
+from xapp_operator.gateway.deploy.preconditions import ExpectedGeneration
 from xapp_operator.gateway.proxy.targets import select_api_target
 from xapp_operator.gateway.proxy.xapp_proxy import XAppProxy
 from xapp_operator.gateway.xapps.chart import values_schema
@@ -76,7 +77,12 @@ async def get_configuration(context: XAppContext, *, advertise: AdvertiseAddress
 
 
 async def change_values(
-    context: XAppContext, change: ValuesChange, *, deployer: Deployer, max_bytes: int
+    context: XAppContext,
+    change: ValuesChange,
+    *,
+    deployer: Deployer,
+    max_bytes: int,
+    expected: ExpectedGeneration,
 ) -> JsonObject:
     """Write the changed values of an XApp; return it as stored, also when the values stay the same.
 
@@ -85,11 +91,12 @@ async def change_values(
     Raises:
         ValuesInvalid: when the chart's schema refuses the values, or a mask hides no value.
         ContentTooLarge: when the values have more than `max_bytes`.
+        PreconditionFailed: when the XApp has not the generation `expected`.
         Conflict: when the XApp is being deleted, or changes again and again.
         XAppError: as `Deployer.replace_values`.
     """
     for _ in range(CHANGE_ATTEMPTS):
-        current = await _get_changeable_xapp(context)
+        current = await _get_changeable_xapp(context, expected)
         values = await _changed_values(current, change, max_bytes=max_bytes)
         if values is None:
             return current
@@ -101,10 +108,15 @@ async def change_values(
 
 
 async def preview_values_change(
-    context: XAppContext, change: ValuesChange, *, deployer: Deployer, max_bytes: int
+    context: XAppContext,
+    change: ValuesChange,
+    *,
+    deployer: Deployer,
+    max_bytes: int,
+    expected: ExpectedGeneration,
 ) -> JsonObject:
     """Return what `change_values` would do to the objects of the release. Raises as `change_values`."""
-    current = await _get_changeable_xapp(context)
+    current = await _get_changeable_xapp(context, expected)
     current_values = obj(obj(current, "spec"), "values")
     new_values = await _changed_values(current, change, max_bytes=max_bytes)
     values = current_values if new_values is None else new_values
@@ -153,8 +165,9 @@ async def _changed_values(current: JsonObject, change: ValuesChange, *, max_byte
     return await asyncio.to_thread(apply)
 
 
-async def _get_changeable_xapp(context: XAppContext) -> JsonObject:
+async def _get_changeable_xapp(context: XAppContext, expected: ExpectedGeneration) -> JsonObject:
     current = await context.get_xapp()
+    expected.require(current)
     if "deletionTimestamp" in obj(current, "metadata"):
         raise Conflict(f"the xApp {context.entry.name} is being deleted: deploy it again when it is gone")
     return current

@@ -1,0 +1,82 @@
+"""Actions on an xApp: annotations that the operator handles once per value, and `spec.suspend`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Final
+
+from xapp_operator.api.json import JsonObject, obj
+from xapp_operator.api.names import ANNOTATION_FORCE_AT, ANNOTATION_RECONCILE_AT, ANNOTATION_RETRY_AT
+from xapp_operator.errors import Conflict, FieldError, FormInvalid, NotFound
+from xapp_operator.gateway.catalog.records import HandledRequest
+from xapp_operator.gateway.deploy.preconditions import ExpectedGeneration, patch_xapp
+from xapp_operator.gateway.schemas.xapps import XAPP_ACTIONS
+from xapp_operator.gateway.xapps.context import XAppContext, xapp_not_found
+
+ANNOTATION_ACTIONS: Final = {
+    "reconcile": (ANNOTATION_RECONCILE_AT, "reconcileAt"),
+    "retry": (ANNOTATION_RETRY_AT, "retryAt"),
+    "force": (ANNOTATION_FORCE_AT, "forceAt"),
+}
+"""Action → its annotation, and the field of `status.handled` that has its last handled value."""
+SUSPEND: Final = "suspend"
+RESUME: Final = "resume"
+TEST: Final = "test"
+_ALLOWED_WHILE_DELETED: Final = "retry"
+
+
+def require_known_action(action: str) -> None:
+    """Refuse an action that does nothing.
+
+    Raises:
+        FormInvalid: names the actions that there are.
+    """
+    known = f"send one of {', '.join(XAPP_ACTIONS)}"
+    if action == TEST:
+        message = f"has no effect yet, because this version does not run the tests of charts: {known}"
+    elif action not in XAPP_ACTIONS:
+        message = f"is not an action: {known}"
+    else:
+        return
+    raise FormInvalid(f"action {message}", errors=(FieldError("action", message),))
+
+
+async def request_action(
+    context: XAppContext, action: str, *, expected: ExpectedGeneration
+) -> tuple[JsonObject, HandledRequest | None]:
+    """Ask the operator for one of XAPP_ACTIONS; return the XApp as stored, and what the operator will have handled.
+
+    Raises:
+        GatewayNotFound: when the XApp was deleted meanwhile.
+        PreconditionFailed: when it has another generation.
+        Conflict: when the action has no effect in the state of the XApp.
+    """
+    name = context.entry.name
+    requested_at = datetime.now(UTC).isoformat(timespec="microseconds")
+
+    def change(current: JsonObject) -> JsonObject:
+        _require_effect(current, action, name=name)
+        if action in ANNOTATION_ACTIONS:
+            return {"metadata": {"annotations": {ANNOTATION_ACTIONS[action][0]: requested_at}}}
+        return {"spec": {"suspend": action == SUSPEND}}
+
+    try:
+        stored = await patch_xapp(
+            context.caller.client, namespace=context.namespace, name=name, expected=expected, change=change
+        )
+    except NotFound:
+        raise xapp_not_found(context.namespace, name) from None
+    if action not in ANNOTATION_ACTIONS:
+        return stored, None
+    return stored, HandledRequest(ANNOTATION_ACTIONS[action][1], requested_at)
+
+
+def _require_effect(xapp: JsonObject, action: str, *, name: str) -> None:
+    if "deletionTimestamp" in obj(xapp, "metadata"):
+        if action != _ALLOWED_WHILE_DELETED:
+            raise Conflict(
+                f"the xApp {name} is being deleted, so {action} has no effect: {_ALLOWED_WHILE_DELETED} tries a failed "
+                "removal again"
+            )
+    elif action in ANNOTATION_ACTIONS and obj(xapp, "spec").get("suspend") is True:
+        raise Conflict(f"the xApp {name} is suspended, so {action} has no effect: {RESUME} it first")
