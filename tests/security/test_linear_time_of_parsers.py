@@ -191,6 +191,7 @@ TEXT_PARSERS: Final[dict[str, tuple[Callable[[str], object], tuple[str, ...]]]] 
             *(*HELM_TEXTS, *YAML_TEXTS, "password: ", "--token ", "://a:b@"),
             *("password:'", "password:''", "password:'\\''", "password:''\\''\n", "password:'\\''\n", "a:b@tcp("),
             *("<password>", "<password><![CDATA[", "<password>a</", "<a>a</a>", "auth: a:b\n", "cookie: a=b\n"),
+            *('password="""', "password: <<EOT\n", "value: <<EOT\nname: password\n", "password='a'", "{password: "),
         ),
     ),
     "values file": (lambda text: load_values(text, source="values", max_bytes=8 * MIB), YAML_TEXTS),

@@ -1,7 +1,7 @@
 """Secrets inside texts of formats that do not assign with `:` or `=`. Pure.
 
 Found are: XML elements with a secret name, communities and users of SNMP, passwords of Redis, LDAP and .netrc files,
-data source names of Go, the logins of container registries, cookies, and the password of sshpass.
+data source names of Go, the logins of container registries, cookies, and the passwords of sshpass and of SQL users.
 
 Each expression has a bounded length, or consumes what it reads, so that the time is linear in the length of the text.
 """
@@ -20,7 +20,7 @@ Span: TypeAlias = tuple[int, int]
 """Start and end of a secret in a text."""
 
 FORMAT_HINT: Final = re.compile(
-    r"</|@[a-z]|auth|cookie|community|com2sec|sink|createuser|requirepass|rootpw|bindpw|wpa-|machine|default|sshpass",
+    r"</|@[a-z]|auth|cookie|community|com2sec|sink|createuser|requirepass|rootpw|bindpw|wpa-|machine|default|sshpass|identified",
     re.IGNORECASE,
 )
 """A text without any of these has no secret of these formats."""
@@ -37,6 +37,7 @@ _WORD: Final = r"(?P<value>\"[^\"\r\n]++\"?+|'[^'\r\n]++'?+|\S++)"
 _DIRECTIVE: Final = re.compile(
     r"(?<![\w.-])(?:r[ow]community6?|trapcommunity|snmp-server[ \t]{1,16}+community|requirepass|masterauth|primaryauth"
     r"|rootpw|bindpw|com2sec6?(?:[ \t]{1,16}+-Cn[ \t]{1,16}+\S{1,64}+)?(?:[ \t]{1,16}+\S{1,256}+){2}"
+    r"|identified[ \t]{1,16}+by(?:[ \t]{1,16}+password)?"
     r"|(?:trap2?|inform)sink[ \t]{1,16}+\S{1,256}+|sshpass[ \t]{1,16}+-p)"
     rf"(?:[ \t]{{1,16}}+|(?<=sshpass -p)){_WORD}",
     re.IGNORECASE,

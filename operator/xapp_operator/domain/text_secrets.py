@@ -24,7 +24,7 @@ _HINT: Final = re.compile(
 _KEY: Final = r"[A-Za-z_][A-Za-z0-9_.-]{0,127}+"
 _ASSIGNMENT: Final = re.compile(
     rf"(?<![A-Za-z0-9_.-])-{{0,2}}(?P<key>{_KEY})(?P<after>\\{{0,7}}[\"'])?[ \t]{{0,16}}+"
-    r"(?:=>|:=|=(?!=)|:(?!:|//))(?P<blank>[ \t]*+)"
+    r"(?:=>|[:?+]?=(?!=)|:(?!:|//|=))(?P<blank>[ \t]*+)"
 )
 _OPTION: Final = re.compile(rf"(?<![A-Za-z0-9_.-])--?(?P<key>{_KEY})[ \t]{{1,16}}+(?=[^\s-])")
 _USER_OPTION: Final = re.compile(
@@ -34,16 +34,20 @@ _ONLY_OPTION: Final = re.compile(rf"--?(?P<key>{_KEY})")
 _ONLY_USER_OPTION: Final = frozenset({"-u", "--user"})
 
 _QUOTE: Final = re.compile(r"\\{0,7}[\"']")
+_TRIPLE_QUOTE: Final = re.compile(r"\"{3}|'{3}")
+_HEREDOC: Final = re.compile(r"<<[-~]?[ \t]{0,4}(?P<quote>[\"']?)(?P<tag>[A-Za-z_]\w{0,63})(?P=quote)[^\r\n]*+\r?\n")
 _QUOTED: Final = re.compile(r'"(?P<value>[^"\\]*+(?:\\.[^"\\]*+)*+)"', re.DOTALL)
 _SINGLE_QUOTED: Final = re.compile(r"'[^']*+(?:''[^']*+)*+'(?:\\''[^'\r\n]*+(?:'|(?=[\r\n])|\Z))*+")
 """A quote in the text is written as `''` (YAML, SQL) or `'\\''` (shell)."""
 _TO_LINE_END: Final = re.compile(r"[^\r\n]*+")
 _TO_QUOTE: Final = re.compile(r"[^\"'\r\n]*+")
 _TO_SEPARATOR: Final = re.compile(r"[^\s,;\"'<>)}\]]*+")
+_TO_ENTRY_END: Final = re.compile(r"[^\r\n,{}\[\]]*+")
 _TO_QUERY_END: Final = re.compile(r"[^\s&#\"'<>]*+")
 _SCALAR: Final = re.compile(
     r"(?:\\{0,7}[\"'])?(?P<value>(?![0-9.]{1,9}(?![0-9A-Za-z.]))[0-9A-Za-z][0-9A-Za-z :-]{0,80}+)"
 )
+_OPENS_ENTRY: Final = re.compile(r"[{,][ \t]{0,8}[\"']?\Z")
 _LIST_MAX: Final = 2000  # characters of a list in brackets
 _BLOCK_HEADER: Final = re.compile(r"[|>][0-9+-]{0,2}[ \t]*+(?:#[^\r\n]*+)?(?=\r?\n)")
 _LINE: Final = re.compile(r"\r?\n(?P<indent>[ \t]*+)(?P<text>[^\r\n]*+)")
@@ -144,13 +148,21 @@ def _private_keys(text: str) -> Iterator[Span]:
 
 
 def _assigned(text: str) -> Iterator[Span]:
-    at, names_secret = 0, False
+    at = 0
+    names_secret: bool | None = None  # of the `name` just before
+    unnamed: re.Match[str] | None = None  # the `value` just before, whose name may follow
     while match := _ASSIGNMENT.search(text, at):
         at, key = match.end(), match["key"]
-        named, names_secret = names_secret, False
+        named, names_secret, value_before, unnamed = names_secret, None, unnamed, None
         if key in {"name", "key"}:
             name = _NAME_IN_VALUE.match(text, at)
             names_secret = name is not None and is_secret_key(name["name"])
+            if value_before:
+                if names_secret:
+                    spans, end = _value_spans(text, value_before, in_query=False)
+                    yield from spans
+                    at = max(at, end)
+                names_secret = None
         if _is_port(text, match):
             continue
         in_query = text[match.start("key") - 1 : match.start("key")] in {"?", "&"}
@@ -158,6 +170,8 @@ def _assigned(text: str) -> Iterator[Span]:
             spans, end = _value_spans(text, match, in_query=in_query)
             yield from spans
             at = max(at, end)
+        elif key == "value" and named is None:
+            unnamed = match
         elif may_be_secret_scalar(key):
             value = _SCALAR.match(text, at)
             if value is not None and is_secret_scalar(key, value["value"].rstrip()):
@@ -181,8 +195,12 @@ def _value_spans(text: str, match: re.Match[str], *, in_query: bool) -> tuple[li
     """Return where the assigned value is, in several parts for a list, and where it ends."""
     at = match.end()
     following = text[at : at + 1]
+    if opening := _TRIPLE_QUOTE.match(text, at):
+        closing = text.find(opening.group(), opening.end())
+        end = closing if closing >= 0 else len(text)
+        return [(opening.end(), end)], end
     if opening := _QUOTE.match(text, at):
-        return _quoted(text, opening)
+        return _quoted_words(text, opening)
     if in_query:
         return _matched(_TO_QUERY_END, text, at)
     if following == "{":  # its members have keys of their own
@@ -199,8 +217,13 @@ def _plain_value(text: str, match: re.Match[str]) -> tuple[list[Span], int]:
         return _matched(_TO_QUOTE, text, at)
     is_option = text[match.start()] == "-"
     indent = None if is_option else _indent_of_line_key(text, match.start())
+    if heredoc := _HEREDOC.match(text, at):
+        closing = text.find(heredoc["tag"], heredoc.end())
+        end = closing if closing >= 0 else len(text)
+        return [(heredoc.end(), heredoc.end() + len(text[heredoc.end() : end].rstrip()))], end
     if indent is None:
-        return _matched(_TO_SEPARATOR, text, at)
+        in_flow = match["blank"] and _OPENS_ENTRY.search(text, max(0, match.start() - 10), match.start())
+        return _matched(_TO_ENTRY_END if in_flow else _TO_SEPARATOR, text, at)
     if header := _BLOCK_HEADER.match(text, at):
         return _block(text, header.end(), indent=indent)
     if text[at : at + 1] in {"\r", "\n"}:
@@ -213,6 +236,15 @@ def _matched(pattern: re.Pattern[str], text: str, at: int) -> tuple[list[Span], 
     value = found.group() if found else ""
     end = at + len(value.rstrip(" \t,"))
     return [(at, end)], end
+
+
+def _quoted_words(text: str, opening: re.Match[str]) -> tuple[list[Span], int]:
+    """Return where a quoted value is; a shell joins quoted words that follow each other without a blank."""
+    spans, end = _quoted(text, opening)
+    while (following := _QUOTE.match(text, end)) and following.end() < len(text):
+        more, end = _quoted(text, following)
+        spans += more
+    return spans, end
 
 
 def _quoted(text: str, opening: re.Match[str]) -> tuple[list[Span], int]:
