@@ -35,7 +35,12 @@ export function gatewayAnswered(): void {
   clearTimeout(timer)
   attempt = 0
   connection.set({ state: 'online', lastAnswerAt: Date.now(), nextTryAt: null })
-  if (state !== 'online') for (const listener of [...onlineListeners]) listener()
+  if (state !== 'online') reconnected()
+}
+
+/** Lets streams and queries try again now: the gateway is back, or the caller has signed in again. */
+export function reconnected(): void {
+  for (const listener of [...onlineListeners]) listener()
 }
 
 /** Records that a request got no answer, or that the gateway is not ready. Begins to ask until it is. */

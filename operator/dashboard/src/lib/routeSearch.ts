@@ -68,6 +68,7 @@ export const historySearch = {
   page,
 }
 export const repositoriesSearch = { search: text(), namespace: texts(), page }
+export const newRepositorySearch = { namespace: text() }
 export const repositorySearch = { search: text(), page }
 export const chartSearch = { version: text() }
 export const servicesSearch = {
@@ -79,7 +80,6 @@ export const servicesSearch = {
   per_page: perPage,
 }
 export const signinSearch = { next: text() }
-export const noSearch = {}
 
 export type XAppsSearch = SearchOf<typeof xappsSearch>
 export type DeploySearch = SearchOf<typeof deploySearch>

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 
 import { describe, expect, it } from 'vitest'
 
-const CSS = readFileSync(new URL('./tokens.css', import.meta.url), 'utf8')
+const CSS = readFileSync('src/styles/tokens.css', 'utf8')
 const THEMES = ['light', 'dark'] as const
 type Theme = (typeof THEMES)[number]
 

@@ -1,0 +1,150 @@
+import { useNavigate } from '@tanstack/react-router'
+import { useQuery } from '@tanstack/react-query'
+import { CircleUser, LogOut, Menu as MenuIcon, Monitor, Moon, Sun } from 'lucide-react'
+import type { ReactElement } from 'react'
+
+import { liveState } from '~/api/changes'
+import { connection } from '~/api/connection'
+import { sessionQuery, signOut } from '~/api/queries/session'
+import { CommandPalette } from '~/app/CommandPalette'
+import { useClearSession } from '~/app/useClearSession'
+import { useStore } from '~/lib/useStore'
+import { visibleText } from '~/lib/visibleText'
+import { classes } from '~/ui/classes'
+import { Link } from '~/ui/Link'
+import { MenuButton } from '~/ui/Menu'
+import { useMediaQuery } from '~/ui/useMediaQuery'
+import { usePreference } from '~/ui/usePreference'
+
+import logo from './logo.svg'
+import styles from './Header.module.css'
+
+const API_DOCS = '/api/docs'
+
+export function Header(): ReactElement {
+  const isNarrow = useMediaQuery('(max-width: 1023px)')
+  return (
+    <header className={styles.header}>
+      <Link to="/xapps" className={styles.brand}>
+        <img src={logo} alt="" width={28} height={28} />
+        <span>xapp-operator</span>
+      </Link>
+      {isNarrow ? <NarrowNavigation /> : <Navigation />}
+      <div className={styles.tools}>
+        <CommandPalette />
+        <Live />
+        <ThemeMenu />
+        <UserMenu />
+      </div>
+    </header>
+  )
+}
+
+function Navigation(): ReactElement {
+  return (
+    <nav aria-label="Main" className={styles.navigation}>
+      <Link to="/xapps">xApps Management</Link>
+      <Link to="/deploy">Deploy</Link>
+      <Link to="/repositories">Repositories</Link>
+      <Link to="/services">Services</Link>
+      <a href={API_DOCS}>API</a>
+    </nav>
+  )
+}
+
+function NarrowNavigation(): ReactElement {
+  const navigate = useNavigate()
+  return (
+    <nav aria-label="Main" className={styles.narrow}>
+      <MenuButton
+        label="Pages"
+        showsIconOnly
+        icon={<MenuIcon size={20} aria-hidden />}
+        items={[
+          { id: 'xapps', label: 'xApps Management', onAction: () => void navigate({ to: '/xapps' }) },
+          { id: 'deploy', label: 'Deploy', onAction: () => void navigate({ to: '/deploy' }) },
+          { id: 'repositories', label: 'Repositories', onAction: () => void navigate({ to: '/repositories' }) },
+          { id: 'services', label: 'Services', onAction: () => void navigate({ to: '/services' }) },
+          { id: 'api', label: 'API', onAction: () => window.location.assign(API_DOCS) },
+        ]}
+      />
+    </nav>
+  )
+}
+
+/** Whether changes in the cluster show by themselves now. */
+function Live(): ReactElement | null {
+  const isOnline = useStore(connection, ({ state }) => state === 'online')
+  const live = useStore(liveState)
+  if (live === 'off') return null
+  const isLive = isOnline && live === 'live'
+  const word = isLive ? 'Live' : 'Not live'
+  return (
+    <span
+      className={classes(styles.live, isLive && styles.isLive)}
+      title={isLive ? 'Changes show by themselves' : 'Changes do not show by themselves now'}
+    >
+      <span className={styles.dot} aria-hidden />
+      <span className={styles.liveWord}>{word}</span>
+    </span>
+  )
+}
+
+const THEMES = [
+  { id: 'system', label: 'As the system', icon: Monitor },
+  { id: 'light', label: 'Light', icon: Sun },
+  { id: 'dark', label: 'Dark', icon: Moon },
+] as const
+
+function ThemeMenu(): ReactElement {
+  const [theme, setTheme] = usePreference('theme')
+  const Icon = THEMES.find(({ id }) => id === theme)?.icon ?? Monitor
+  return (
+    <MenuButton
+      label="Theme"
+      showsIconOnly
+      icon={<Icon size={18} aria-hidden />}
+      items={THEMES.map(({ id, label, icon: ItemIcon }) => ({
+        id,
+        label,
+        icon: <ItemIcon size={16} aria-hidden />,
+        isSelected: id === theme,
+        onAction: () => setTheme(id),
+      }))}
+    />
+  )
+}
+
+function UserMenu(): ReactElement {
+  const { data: session } = useQuery(sessionQuery)
+  const navigate = useNavigate()
+  const clear = useClearSession()
+  const leave = async (): Promise<void> => {
+    await signOut()
+    clear()
+    await navigate({ to: '/signin' })
+  }
+  const about = { id: 'about', label: 'About, keys, looks', onAction: () => void navigate({ to: '/about' }) }
+  const isSignedIn = session?.auth === 'kubernetes'
+  return (
+    <MenuButton
+      label={isSignedIn ? visibleText(session.user ?? 'Signed in') : 'No sign-in'}
+      variant="quiet"
+      icon={<CircleUser size={18} aria-hidden />}
+      items={
+        isSignedIn
+          ? [
+              about,
+              'separator',
+              {
+                id: 'sign-out',
+                label: 'Sign out',
+                icon: <LogOut size={16} aria-hidden />,
+                onAction: () => void leave(),
+              },
+            ]
+          : [about]
+      }
+    />
+  )
+}

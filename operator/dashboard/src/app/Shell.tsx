@@ -1,0 +1,85 @@
+import { Outlet } from '@tanstack/react-router'
+import { useQuery } from '@tanstack/react-query'
+import { useEffect, type ReactElement } from 'react'
+
+import { sessionQuery } from '~/api/queries/session'
+import { sessionProof } from '~/api/session'
+import { ConnectionBar } from '~/app/ConnectionBar'
+import { DroppedParameters } from '~/app/DroppedParameters'
+import { Header } from '~/app/Header'
+import { useGlobalKeys } from '~/app/globalKeys'
+import { SessionGuard, useSignInRedirect } from '~/app/SessionGuard'
+import { usePreference } from '~/ui/usePreference'
+import { Problem } from '~/lib/problem'
+import { Page } from '~/ui/Page'
+import { ProblemPanel } from '~/ui/ProblemPanel'
+import { Skeleton } from '~/ui/Skeleton'
+import { ToastRegion } from '~/ui/ToastRegion'
+
+import styles from './Shell.module.css'
+
+const STATUS_UNAUTHORIZED = 401
+
+/** What surrounds every page. */
+export function Shell(): ReactElement {
+  useLooks()
+  useGlobalKeys()
+  const isSignIn = useSignInRedirect()
+  if (isSignIn) {
+    return (
+      <div className={styles.shell}>
+        <ConnectionBar />
+        <main className={styles.main}>
+          <Outlet />
+        </main>
+        <ToastRegion />
+      </div>
+    )
+  }
+  return (
+    <div className={styles.shell}>
+      <a href="#main" className={styles.skip}>
+        Skip to the content
+      </a>
+      <Header />
+      <ConnectionBar />
+      <SessionGuard />
+      <main id="main" className={styles.main} tabIndex={-1}>
+        <DroppedParameters />
+        <Content />
+      </main>
+      <ToastRegion />
+    </div>
+  )
+}
+
+/** The page, once it is clear that the caller may see any: a first visit would show nothing but refusals. */
+function Content(): ReactElement {
+  const session = useQuery(sessionQuery)
+  if (session.data !== undefined || sessionProof() !== null) return <Outlet />
+  const { error } = session
+  if (error !== null && !(error instanceof Problem && error.status === STATUS_UNAUTHORIZED)) {
+    return (
+      <Page title="xApps Management">
+        <ProblemPanel error={error} onRetry={() => void session.refetch()} isRetrying={session.isFetching} />
+      </Page>
+    )
+  }
+  return (
+    <Page title="xApps Management">
+      <Skeleton lines={6} />
+    </Page>
+  )
+}
+
+/** Applies the chosen theme and density to the document. */
+function useLooks(): void {
+  const [theme] = usePreference('theme')
+  const [density] = usePreference('density')
+  useEffect(() => {
+    const { dataset } = document.documentElement
+    if (theme === 'system') delete dataset.theme
+    else dataset.theme = theme
+    dataset.density = density
+  }, [theme, density])
+}

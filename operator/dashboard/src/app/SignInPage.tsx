@@ -1,0 +1,46 @@
+import { getRouteApi, useRouter } from '@tanstack/react-router'
+import { useQuery } from '@tanstack/react-query'
+import { useCallback, useEffect, type ReactElement } from 'react'
+
+import { aboutQuery } from '~/api/queries/session'
+import { SignInForm } from '~/app/SignInForm'
+import { safeNext } from '~/app/safeNext'
+import { Card } from '~/ui/Panel'
+import { Page } from '~/ui/Page'
+
+import logo from './logo.svg'
+import styles from './SignInPage.module.css'
+
+const route = getRouteApi('/signin')
+
+export function SignInPage(): ReactElement {
+  const { next } = route.useSearch()
+  const router = useRouter()
+  const { data: about } = useQuery(aboutQuery)
+  const goOn = useCallback(async () => {
+    router.history.replace(safeNext(next, window.location.origin))
+    await router.invalidate()
+  }, [router, next])
+  const needsNone = about?.auth === 'none'
+  useEffect(() => {
+    if (needsNone) void goOn()
+  }, [needsNone, goOn])
+  return (
+    <div className={styles.place}>
+      <Page title="Sign in" heading={<Heading />}>
+        <Card>
+          <SignInForm onSignedIn={goOn} />
+        </Card>
+      </Page>
+    </div>
+  )
+}
+
+function Heading(): ReactElement {
+  return (
+    <>
+      <img src={logo} alt="" width={32} height={32} />
+      Sign in to xApps Management
+    </>
+  )
+}

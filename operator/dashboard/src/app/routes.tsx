@@ -1,0 +1,181 @@
+/** The pages and their addresses. A page is loaded when it is opened. */
+
+import {
+  createRootRoute,
+  createRoute,
+  lazyRouteComponent,
+  redirect,
+  type SearchSchemaInput,
+} from '@tanstack/react-router'
+
+import { NotFoundPage } from '~/app/NotFoundPage'
+import { Shell } from '~/app/Shell'
+import * as search from '~/lib/routeSearch'
+import { readSearch, writeSearch, type SearchCodec } from '~/lib/searchParams'
+
+/** What `createRoute` needs for the search parameters of a page: check them, and leave defaults out of the URL. */
+function searchOf<T extends object>(codec: SearchCodec<T>) {
+  return {
+    staticData: { searchCodec: codec as SearchCodec<object> },
+    validateSearch: (raw: Partial<T> & SearchSchemaInput): T =>
+      readSearch(codec, raw as Record<string, unknown>).search,
+    search: {
+      middlewares: [
+        ({ search: wanted, next }: { search: T; next: (search: T) => T }): T =>
+          writeSearch(codec, next(wanted)) as unknown as T,
+      ],
+    },
+  }
+}
+
+export const rootRoute = createRootRoute({ component: Shell, notFoundComponent: NotFoundPage })
+
+const start = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/',
+  beforeLoad: () => {
+    throw redirect({ to: '/xapps', replace: true })
+  },
+})
+
+const signin = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/signin',
+  ...searchOf(search.signinSearch),
+  component: lazyRouteComponent(() => import('~/app/SignInPage'), 'SignInPage'),
+})
+
+const xapps = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/xapps',
+  ...searchOf(search.xappsSearch),
+  component: lazyRouteComponent(() => import('~/features/xapps/XAppsPage'), 'XAppsPage'),
+})
+
+const deploy = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/deploy',
+  ...searchOf(search.deploySearch),
+  component: lazyRouteComponent(() => import('~/features/deploy/DeployPage'), 'DeployPage'),
+})
+
+const xapp = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/xapps/$namespace/$name',
+  component: lazyRouteComponent(() => import('~/features/xapp/XAppLayout'), 'XAppLayout'),
+})
+
+const overview = createRoute({
+  getParentRoute: () => xapp,
+  path: '/',
+  component: lazyRouteComponent(() => import('~/features/xapp/OverviewPage'), 'OverviewPage'),
+})
+
+const logs = createRoute({
+  getParentRoute: () => xapp,
+  path: '/logs',
+  ...searchOf(search.logsSearch),
+  component: lazyRouteComponent(() => import('~/features/xapp/LogsPage'), 'LogsPage'),
+})
+
+const events = createRoute({
+  getParentRoute: () => xapp,
+  path: '/events',
+  ...searchOf(search.eventsSearch),
+  component: lazyRouteComponent(() => import('~/features/xapp/EventsPage'), 'EventsPage'),
+})
+
+const values = createRoute({
+  getParentRoute: () => xapp,
+  path: '/values',
+  ...searchOf(search.valuesSearch),
+  component: lazyRouteComponent(() => import('~/features/deploy/ValuesPage'), 'ValuesPage'),
+})
+
+const upgrade = createRoute({
+  getParentRoute: () => xapp,
+  path: '/upgrade',
+  ...searchOf(search.upgradeSearch),
+  component: lazyRouteComponent(() => import('~/features/deploy/UpgradePage'), 'UpgradePage'),
+})
+
+const history = createRoute({
+  getParentRoute: () => xapp,
+  path: '/history',
+  ...searchOf(search.historySearch),
+  component: lazyRouteComponent(() => import('~/features/xapp/HistoryPage'), 'HistoryPage'),
+})
+
+const manifest = createRoute({
+  getParentRoute: () => xapp,
+  path: '/manifest',
+  ...searchOf(search.manifestSearch),
+  component: lazyRouteComponent(() => import('~/features/xapp/ManifestPage'), 'ManifestPage'),
+})
+
+const notes = createRoute({
+  getParentRoute: () => xapp,
+  path: '/notes',
+  component: lazyRouteComponent(() => import('~/features/xapp/NotesPage'), 'NotesPage'),
+})
+
+const ownApi = createRoute({
+  getParentRoute: () => xapp,
+  path: '/own-api',
+  component: lazyRouteComponent(() => import('~/features/xapp/OwnApiPage'), 'OwnApiPage'),
+})
+
+const repositories = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/repositories',
+  ...searchOf(search.repositoriesSearch),
+  component: lazyRouteComponent(() => import('~/features/repositories/RepositoriesPage'), 'RepositoriesPage'),
+})
+
+const newRepository = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/repositories/new',
+  ...searchOf(search.newRepositorySearch),
+  component: lazyRouteComponent(() => import('~/features/repositories/NewRepositoryPage'), 'NewRepositoryPage'),
+})
+
+const repository = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/repositories/$namespace/$name',
+  ...searchOf(search.repositorySearch),
+  component: lazyRouteComponent(() => import('~/features/repositories/RepositoryPage'), 'RepositoryPage'),
+})
+
+const chart = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/repositories/$namespace/$name/$chart',
+  ...searchOf(search.chartSearch),
+  component: lazyRouteComponent(() => import('~/features/repositories/ChartPage'), 'ChartPage'),
+})
+
+const services = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/services',
+  ...searchOf(search.servicesSearch),
+  component: lazyRouteComponent(() => import('~/features/services/ServicesPage'), 'ServicesPage'),
+})
+
+const about = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/about',
+  component: lazyRouteComponent(() => import('~/features/about/AboutPage'), 'AboutPage'),
+})
+
+export const routeTree = rootRoute.addChildren([
+  start,
+  signin,
+  xapps,
+  deploy,
+  xapp.addChildren([overview, logs, events, values, upgrade, history, manifest, notes, ownApi]),
+  repositories,
+  newRepository,
+  repository,
+  chart,
+  services,
+  about,
+])

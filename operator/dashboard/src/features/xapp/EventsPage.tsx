@@ -1,0 +1,5 @@
+import type { ReactElement } from 'react'
+
+export function EventsPage(): ReactElement {
+  return <p>This page is not built yet.</p>
+}
