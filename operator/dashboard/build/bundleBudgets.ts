@@ -11,7 +11,7 @@ export type Chunk = Pick<
   'fileName' | 'code' | 'imports' | 'isEntry' | 'isDynamicEntry' | 'facadeModuleId' | 'moduleIds'
 >
 
-const FIRST_PAGE = /\/src\/features\/xapps\/XAppsPage\.tsx$/
+const FIRST_PAGE = '/src/features/xapps/XAppsPage.tsx'
 const EDITOR = /\/src\/editor\/(?:setup|CompareView|LogView|TextEditor|TextView)\.tsx?$/
 const FORM = /\/src\/editor\/form\//
 
@@ -36,7 +36,7 @@ export function bundleSizes(chunks: readonly Chunk[], styles: readonly string[])
   }
   const containing = (path: RegExp): Chunk[] =>
     chunks.filter((chunk) => chunk.moduleIds.some((id) => path.test(id)) || path.test(chunk.facadeModuleId ?? ''))
-  const first = reach(chunks.filter((chunk) => chunk.isEntry || FIRST_PAGE.test(chunk.facadeModuleId ?? '')))
+  const first = reach(chunks.filter((chunk) => chunk.isEntry || chunk.facadeModuleId?.endsWith(FIRST_PAGE) === true))
   const editor = without(reach(containing(EDITOR)), first)
   const form = without(without(reach(containing(FORM)), first), editor)
   const total = (set: Iterable<Chunk>): number => [...set].reduce((sum, chunk) => sum + gzipSize(chunk.code), 0)
