@@ -121,7 +121,10 @@ def test_a_crashing_container_is_reported_with_exit_code_and_events(client: Gate
             "startedAt": "2026-11-20T08:00:00Z",
             "finishedAt": "2026-11-20T08:00:02Z",
         }
-        assert container["resources"] == {"requests": {"cpu": "100m"}, "limits": {"memory": "64Mi"}}
+        assert container["resources"] == {
+            "requests": {"cpu": "100m", "memory": "64Mi"},  # the API server fills it in from the limit
+            "limits": {"memory": "64Mi"},
+        }
     finally:
         client.api.delete(pod)
 
