@@ -18,8 +18,10 @@ and what to do. It never contains a secret, a value that a user sent, or a local
     │   ├── ChartNotFound
     │   │   └── VersionNotFound          the chart has other versions
     │   ├── AddressRefused               the repository's address is not allowed
+    │   ├── SourceAccessDenied           the repository wants credentials, or others
     │   ├── DigestMismatch               the archive has another digest than the spec names
     │   └── SourceUnavailable            network errors and 5xx
+    │       ├── CertificateNotTrusted
     │       └── SourceTimeout
     ├── HelmError                        the condition reason names the step: InstallFailed, UpgradeFailed, …
     │   ├── HelmTimeout
@@ -168,6 +170,11 @@ class AddressRefused(ChartSourceError):
     permanent = True
 
 
+class SourceAccessDenied(ChartSourceError):
+    title = "Repository denies access"
+    permanent = True
+
+
 class DigestMismatch(ChartSourceError):
     title = "Chart digest mismatch"
     permanent = True
@@ -176,6 +183,10 @@ class DigestMismatch(ChartSourceError):
 class SourceUnavailable(ChartSourceError):
     status = 502
     title = "Chart source unavailable"
+
+
+class CertificateNotTrusted(SourceUnavailable):
+    title = "Certificate of the repository not trusted"
 
 
 class SourceTimeout(SourceUnavailable):

@@ -71,8 +71,10 @@ async def load_repository(client: KubeClient, spec: ChartRepositorySpec, *, name
     )
 
 
-async def create_chart_repository(client: KubeClient, spec: JsonObject, *, namespace: str, name: str) -> JsonObject:
-    """Create a ChartRepository with `spec` and return it as stored.
+async def create_chart_repository(
+    client: KubeClient, spec: JsonObject, *, namespace: str, name: str, dry_run: bool = False
+) -> JsonObject:
+    """Create a ChartRepository with `spec` and return it as stored, or as it would be with `dry_run`.
 
     Raises:
         AlreadyExists: when there is one of that name.
@@ -84,7 +86,7 @@ async def create_chart_repository(client: KubeClient, spec: JsonObject, *, names
         "metadata": {"name": name, "namespace": namespace},
         "spec": spec,
     }
-    return await client.create(CHART_REPOSITORIES, body)
+    return await client.create(CHART_REPOSITORIES, body, dry_run=dry_run)
 
 
 async def _load_demand(client: KubeClient, check: SignatureCheck | None, *, namespace: str) -> SignatureDemand | None:

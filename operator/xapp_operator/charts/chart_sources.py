@@ -172,6 +172,13 @@ class ChartSources:
         """
         return await self._source_of(repository).list_charts(repository, revalidate=revalidate)
 
+    async def check_access(self, repository: Repository) -> int | None:
+        """Ask the repository now, with its credentials; return the number of its charts, None for a registry.
+
+        Raises SourceAccessDenied when it needs credentials, or refuses these; otherwise like `list_charts`.
+        """
+        return await self._source_of(repository).check_access(repository)
+
     async def list_versions(
         self, repository: Repository, chart: str, *, revalidate: bool = False
     ) -> tuple[ChartVersion, ...]:

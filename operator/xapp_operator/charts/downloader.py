@@ -32,7 +32,15 @@ from xapp_operator.charts.chart_request import origin, plain_http_refused
 from xapp_operator.common.response_heads import bound_response_heads
 from xapp_operator.common.text import display_url, format_bytes
 from xapp_operator.domain.address_rule import AddressRule
-from xapp_operator.errors import AddressRefused, ChartNotFound, ChartSourceError, SourceTimeout, SourceUnavailable
+from xapp_operator.errors import (
+    AddressRefused,
+    CertificateNotTrusted,
+    ChartNotFound,
+    ChartSourceError,
+    SourceAccessDenied,
+    SourceTimeout,
+    SourceUnavailable,
+)
 
 MAX_REDIRECTS: Final = 5
 _CHUNK_BYTES: Final = 64 * 1024
@@ -274,9 +282,8 @@ def unexpected_status(response: DownloadResponse) -> ChartSourceError:
     """Return the error for a response whose status the caller cannot use."""
     where = f"{display_url(response.url)} returned status {response.status}"
     if response.status in _ACCESS_DENIED_STATUSES:
-        return ChartSourceError(
-            f"{where}: access is denied. Set secretRef of the ChartRepository to credentials that may read it.",
-            permanent=True,
+        return SourceAccessDenied(
+            f"{where}: access is denied. Set secretRef of the ChartRepository to credentials that may read it."
         )
     if response.status in NOT_FOUND_STATUSES:
         return ChartNotFound(f"{where}: it does not exist. Check the URL, and whether the chart was removed.")
@@ -333,7 +340,10 @@ def _download_error(url: URL, error: Exception) -> ChartSourceError:
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         problem = "its host name cannot be resolved. Check the name"
     elif isinstance(error, aiohttp.ClientConnectorCertificateError):
-        problem = "its certificate is not trusted. Set caSecretRef of the ChartRepository to its CA"
+        return CertificateNotTrusted(
+            f"{where} is not available: its certificate is not trusted. Set caSecretRef of the ChartRepository to its "
+            "CA. This may be temporary."
+        )
     elif isinstance(error, aiohttp.ClientSSLError):
         problem = "the TLS handshake failed. Check that the port uses https"
     elif isinstance(error, aiohttp.ClientConnectorError):

@@ -14,6 +14,7 @@ from typing import Final
 from xapp_operator.api.chart_repository import ChartRepository
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.models import XApp
+from xapp_operator.api.names import ANNOTATION_RECONCILE_AT
 from xapp_operator.charts.chart_repositories import create_chart_repository, load_repository
 from xapp_operator.charts.chart_request import Repository
 from xapp_operator.charts.chart_sources import ChartSources
@@ -70,6 +71,8 @@ class RepositoryReconciler:
         self._on_change = on_change
         self._status_writer = StatusWriter(kube)
         self._queue = WorkQueue()
+        self._asked: dict[NamespacedName, str] = {}  # the last annotation reconcile-at
+        self._to_revalidate: set[NamespacedName] = set()
         self._cached: dict[NamespacedName, _CachedRepository] = {}
         self._loaded: dict[NamespacedName, Repository] = {}  # with their credentials
         self._invalidations = 0
@@ -81,12 +84,19 @@ class RepositoryReconciler:
         key = model.key
         if deleted:
             self._cached.pop(key, None)
+            self._asked.pop(key, None)
+            self._to_revalidate.discard(key)
             self._invalidate(key)
             self._index_digests.pop(key, None)
             self._queue.cancel_delayed(key)
             return
         before = self._cached.get(key)
         self._cached[key] = _CachedRepository(raw, model)
+        # Not compared with `before`: a status that was just written may have brought the annotation already.
+        asked, self._asked[key] = self._asked.get(key), _reconcile_at(model)
+        if asked is not None and asked != self._asked[key]:
+            self._to_revalidate.add(key)
+            self._queue.add(key)
         if before is None or before.model.spec != model.spec:
             self._reload(key)
 
@@ -160,7 +170,9 @@ class RepositoryReconciler:
         error: XAppError | None = None
         charts: int | None = None
         try:
-            index = await self._charts.list_charts(await self._load(key, cached.model))
+            revalidate = key in self._to_revalidate
+            self._to_revalidate.discard(key)
+            index = await self._charts.list_charts(await self._load(key, cached.model), revalidate=revalidate)
             if index is not None:
                 charts = len(index.charts)
                 if self._index_digests.get(key, index.digest) != index.digest:
@@ -203,3 +215,8 @@ def _secret_names(model: ChartRepository) -> frozenset[str]:
     spec = model.spec
     keys = spec.verify.secret_ref if spec.verify is not None else None
     return frozenset(each.name for each in (spec.secret_ref, spec.ca_secret_ref, keys) if each)
+
+
+def _reconcile_at(model: ChartRepository) -> str:
+    """Return the text by which somebody asks for a new look at the repository; each new one counts once."""
+    return model.metadata.annotations.get(ANNOTATION_RECONCILE_AT, "")

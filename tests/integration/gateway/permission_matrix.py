@@ -115,6 +115,14 @@ ACCESS_RULES: Final[dict[RouteKey, PermissionRow]] = {
         _json({"name": "charts", "url": "nonsense", "token": "t"}),
     ),
     RouteKey("GET", REPOSITORY): PermissionRow(VIEWER_OR_EDITOR, (200,), (Action.VIEW_REPOSITORY,)),
+    RouteKey("PUT", REPOSITORY): PermissionRow(
+        EDITOR,
+        (422,),
+        (Action.CHANGE_REPOSITORY, Action.STORE_CREDENTIALS),
+        _body(url="nonsense", token="t"),
+        path=ABSENT,
+    ),
+    RouteKey("POST", f"{REPOSITORY}/refresh"): PermissionRow(EDITOR, (404,), (Action.CHANGE_REPOSITORY,), path=ABSENT),
     RouteKey("DELETE", REPOSITORY): PermissionRow(EDITOR, (404,), (Action.REMOVE_REPOSITORY,), path=ABSENT),
     RouteKey("GET", f"{REPOSITORY}/charts"): PermissionRow(
         VIEWER_OR_EDITOR, (404,), (Action.VIEW_REPOSITORY,), path=ABSENT

@@ -67,6 +67,12 @@ def test_a_repository_is_saved_shown_listed_and_removed(client: GatewayClient) -
         "lastFetched": None,
         "ready": False,
         "message": None,
+        "interval": "5m",
+        "hasCredentials": False,
+        "hasCaBundle": False,
+        "insecureSkipTLSVerify": False,
+        "allowPlainHTTP": False,
+        "verify": None,
     }
     assert response.json() == expected
     assert client.http.get(response.headers["Location"]).json() == expected

@@ -22,7 +22,14 @@ from xapp_operator.charts.downloader import (
     OriginAccess,
     unexpected_status,
 )
-from xapp_operator.errors import AddressRefused, ChartNotFound, ChartSourceError, SourceTimeout, SourceUnavailable
+from xapp_operator.errors import (
+    AddressRefused,
+    ChartNotFound,
+    ChartSourceError,
+    SourceAccessDenied,
+    SourceTimeout,
+    SourceUnavailable,
+)
 
 SECRET = "Basic c2VjcmV0"
 
@@ -241,8 +248,8 @@ async def test_one_deadline_applies_to_the_whole_download(site: WebServer) -> No
 @pytest.mark.parametrize(
     ("status", "kind", "permanent"),
     [
-        (401, ChartSourceError, True),
-        (403, ChartSourceError, True),
+        (401, SourceAccessDenied, True),
+        (403, SourceAccessDenied, True),
         (404, ChartNotFound, True),
         (410, ChartNotFound, True),
         (418, ChartSourceError, True),

@@ -75,6 +75,12 @@ class ChartSource(Protocol):
     ) -> tuple[ChartVersion, ...]:
         """Return the versions of a chart, newest first, at most `max_age` seconds old; none for an unknown chart."""
 
+    async def check_access(self, repository: Repository) -> int | None:
+        """Ask the repository now, with its credentials; return the number of its charts, or None if it lists none.
+
+        Raises SourceAccessDenied when it needs credentials, or refuses these.
+        """
+
     async def close(self) -> None:
         """Cancel running requests."""
 

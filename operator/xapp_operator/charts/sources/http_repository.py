@@ -96,6 +96,9 @@ class HttpRepositories:
         """Return the index, never a stale one."""
         return await self.get_index(repository, revalidate=revalidate, stale_ok=False)
 
+    async def check_access(self, repository: Repository) -> int:
+        return len((await self.get_index(repository, revalidate=True, stale_ok=False)).names)
+
     async def list_versions(
         self, repository: Repository, chart: str, *, max_age: float | None, revalidate: bool
     ) -> tuple[ChartVersion, ...]:

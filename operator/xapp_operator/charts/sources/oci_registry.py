@@ -141,17 +141,27 @@ class OciRegistries:
 
     async def list_charts(self, repository: Repository, *, revalidate: bool) -> None:
         """Check that the registry responds, without signing in: a registry cannot list its charts."""
-        url = self._registry_url(repository).with_path("/v2/")
+        await self._ask_registry(repository, sign_in=False)
+
+    async def check_access(self, repository: Repository) -> None:
+        # Without credentials, most registries demand a token even for what is public.
+        await self._ask_registry(repository, sign_in=repository.credentials is not None)
+
+    async def _ask_registry(self, repository: Repository, *, sign_in: bool) -> None:
+        url, max_bytes = self._registry_url(repository).with_path("/v2/"), _MAX_MANIFEST_BYTES
         try:
             async with self._downloads.slot(repository.namespace):
-                response = await self._downloader.get(
-                    url, access=origin_access(repository, url), max_bytes=_MAX_MANIFEST_BYTES
-                )
+                if sign_in:
+                    response = await self._auth.get(url, repository=repository, name="", max_bytes=max_bytes)
+                else:
+                    response = await self._downloader.get(
+                        url, access=origin_access(repository, url), max_bytes=max_bytes
+                    )
         except BodyTooLarge:
             raise _not_a_registry(url) from None
         if response.status == HTTPStatus.NOT_FOUND:
             raise _not_a_registry(url)
-        if response.status not in (HTTPStatus.OK, HTTPStatus.UNAUTHORIZED):
+        if response.status != HTTPStatus.OK and (sign_in or response.status != HTTPStatus.UNAUTHORIZED):
             raise unexpected_status(response)
 
     async def list_versions(

@@ -80,6 +80,8 @@ class RegistryAuthenticator:
     ) -> DownloadResponse:
         """Return the response to a GET for the repository `name` of a registry, with the credentials it asks for.
 
+        An empty `name` stands for the registry as a whole.
+
         Raises what `Downloader.get` raises, and ChartSourceError when the registry denies access.
         """
         access = origin_access(repository, url.origin())
@@ -123,7 +125,9 @@ class RegistryAuthenticator:
         self, challenge: Mapping[str, str], access: OriginAccess, credentials: BasicCredentials | None, name: str
     ) -> _CachedToken:
         realm = _parse_realm(challenge.get("realm", ""), registry=access.origin_url)
-        query = {"scope": challenge.get("scope") or f"repository:{name}:pull"}
+        query = {}
+        if scope := challenge.get("scope") or (f"repository:{name}:pull" if name else ""):
+            query["scope"] = scope
         if service := challenge.get("service"):
             query["service"] = service
         started = self._clock()

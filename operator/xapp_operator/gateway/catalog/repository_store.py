@@ -52,6 +52,14 @@ def build_repository_entry(raw: JsonObject) -> RepositoryEntry:
         "lastFetched": status.get("lastFetched"),
         "ready": observed and text(condition, "status") == "True" and "deletionTimestamp" not in metadata,
         "message": (text(condition, "message") or None) if observed else None,
+        "interval": spec.interval,
+        "hasCredentials": spec.secret_ref is not None,
+        "hasCaBundle": spec.ca_secret_ref is not None,
+        "insecureSkipTLSVerify": spec.insecure_skip_tls_verify,
+        "allowPlainHTTP": spec.allow_plain_http,
+        "verify": None
+        if spec.verify is None
+        else {"provider": spec.verify.provider, "secretRef": {"name": spec.verify.secret_ref.name}},
     }
     return RepositoryEntry(
         namespace=namespace,

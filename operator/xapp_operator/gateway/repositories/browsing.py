@@ -22,7 +22,14 @@ from xapp_operator.charts.chart_request import ChartRequest, Repository, sha256_
 from xapp_operator.charts.chart_sources import ChartSources, ResolvedChart
 from xapp_operator.charts.sources.repository_index import ChartIndex, ChartVersion
 from xapp_operator.common.text import quote_input, shorten
-from xapp_operator.errors import AddressRefused, ChartNotFound, ChartSourceError, GatewayNotFound, SourceUnavailable
+from xapp_operator.errors import (
+    AccessDenied,
+    AddressRefused,
+    ChartNotFound,
+    ChartSourceError,
+    GatewayNotFound,
+    SourceUnavailable,
+)
 from xapp_operator.gateway.catalog.repository_store import RepositoryEntry
 from xapp_operator.kube.client import KubeClient
 
@@ -58,6 +65,24 @@ async def load_index(client: KubeClient, charts: ChartSources, saved: Repository
     if index is None:
         raise TypeError("an HTTP repository must have an index")
     return index
+
+
+async def reload_index(client: KubeClient, charts: ChartSources, saved: RepositoryEntry) -> None:
+    """Load the index of a saved repository again, so that the next page shows it; a registry only has to answer.
+
+    Callers who may not read its credentials reload nothing: they do not see its charts either.
+
+    Raises:
+        ChartSourceError, SourceUnavailable: as `load_index`.
+    """
+    try:
+        repository = await load_repository(client, saved.spec, namespace=saved.namespace)
+    except AccessDenied:
+        return
+    try:
+        await charts.list_charts(repository, revalidate=True)
+    except ChartSourceError as error:
+        raise _as_repository_error(error) from None
 
 
 async def list_chart_versions(

@@ -50,6 +50,7 @@ CREDENTIAL_FIELDS: Final = ("username", "password", "token", "caBundle")
 
 MULTILINE_FIELDS: Final = ("caBundle",)
 CA_KEY: Final = "ca.crt"
+NAME_PREFIX: Final = "chart-repository-"
 SECRET_SUFFIX_BYTES: Final = 4
 
 _FIELD_RULES: Final = {
@@ -90,23 +91,26 @@ def validate_repository(body: JsonObject, *, settings: Settings) -> RepositoryRe
     return repository
 
 
-async def create_repository(caller: Caller, repository: RepositoryRequest) -> JsonObject:
+async def create_repository(caller: Caller, repository: RepositoryRequest, *, dry_run: bool = False) -> JsonObject:
     """Create the ChartRepository and its Secret with the caller's token; return the ChartRepository as stored.
+
+    With `dry_run`, nothing is stored, and the Secret is not checked.
 
     Raises:
         AlreadyExists: when the name is taken.
         GatewayNotFound: when the namespace does not exist.
         KubeError: for any other refusal by the cluster; nothing is left behind.
     """
-    secret = _secret_data(repository)
-    secret_name = f"chart-repository-{repository.name}-{secrets.token_hex(SECRET_SUFFIX_BYTES)}"
+    secret = secret_data(repository)
+    secret_name = new_secret_name(repository.name)
     client = caller.client
     try:
         created = await create_chart_repository(
             client,
-            _repository_spec(repository, secret_name),
+            repository_spec(repository, secret_name),
             namespace=repository.namespace,
             name=repository.name,
+            dry_run=dry_run,
         )
     except AlreadyExists:
         raise await _already_exists(client, repository) from None
@@ -114,10 +118,10 @@ async def create_repository(caller: Caller, repository: RepositoryRequest) -> Js
         message = f"does not exist: create {repository.namespace}, or choose another namespace"
         raise GatewayNotFound.for_field("namespace", message, subject="the namespace") from None
     except Invalid as error:
-        raise _as_request_error(error) from None
-    if secret:
+        raise as_request_error(error) from None
+    if secret and not dry_run:
         try:
-            await client.create(SECRETS, _secret_body(repository, secret_name, secret, owner=obj(created, "metadata")))
+            await client.create(SECRETS, secret_body(repository, secret_name, secret, owner=obj(created, "metadata")))
         except (KubeError, asyncio.CancelledError):
             await delete_created(client, CHART_REPOSITORIES, obj(created, "metadata"))
             raise
@@ -143,7 +147,13 @@ def repository_not_found(namespace: str, name: str) -> GatewayNotFound:
     )
 
 
-def _repository_spec(repository: RepositoryRequest, secret_name: str) -> JsonObject:
+def new_secret_name(repository: str) -> str:
+    """Return the name of a new Secret for a repository."""
+    return f"{NAME_PREFIX}{repository}-{secrets.token_hex(SECRET_SUFFIX_BYTES)}"
+
+
+def repository_spec(repository: RepositoryRequest, secret_name: str) -> JsonObject:
+    """Return the spec of a ChartRepository; it refers to a Secret only for what the request has."""
     spec: JsonObject = {"url": repository.url}
     if repository.token is not None or repository.username is not None:
         spec["secretRef"] = {"name": secret_name}
@@ -153,10 +163,15 @@ def _repository_spec(repository: RepositoryRequest, secret_name: str) -> JsonObj
         spec["insecureSkipTLSVerify"] = True
     if repository.allow_plain_http:
         spec["allowPlainHTTP"] = True
+    if repository.interval is not None:
+        spec["interval"] = repository.interval
+    if repository.verify is not None:
+        spec["verify"] = repository.verify.model_dump(by_alias=True)
     return spec
 
 
-def _secret_data(repository: RepositoryRequest) -> dict[str, str]:
+def secret_data(repository: RepositoryRequest) -> dict[str, str]:
+    """Return what the request has for a Secret, by key; empty if there is nothing."""
     given = {
         "username": repository.username,
         "password": repository.password,
@@ -166,7 +181,8 @@ def _secret_data(repository: RepositoryRequest) -> dict[str, str]:
     return {key: value for key, value in given.items() if value is not None}
 
 
-def _secret_body(repository: RepositoryRequest, name: str, data: Mapping[str, str], *, owner: JsonObject) -> JsonObject:
+def secret_body(repository: RepositoryRequest, name: str, data: Mapping[str, str], *, owner: JsonObject) -> JsonObject:
+    """Return the Secret `name` for a repository, which owns it; `owner` is its metadata."""
     return {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -200,7 +216,8 @@ async def _already_exists(client: KubeClient, repository: RepositoryRequest) -> 
     return AlreadyExists.for_field("name", message, subject=f"the repository {repository.name}")
 
 
-def _as_request_error(error: Invalid) -> Invalid:
+def as_request_error(error: Invalid) -> Invalid:
+    """Return a refusal by the API server with the fields of the request."""
     errors = tuple(
         FieldError(_REQUEST_FIELDS.get(each.field) or each.field.removeprefix("spec."), each.message)
         for each in error.errors

@@ -1,4 +1,4 @@
-"""Saved chart repositories, their charts and versions. Lists come from memory; writes use the caller's token."""
+"""Saved chart repositories, their charts and versions. Lists come from memory."""
 
 from __future__ import annotations
 
@@ -17,28 +17,19 @@ from xapp_operator.gateway.catalog.repository_store import (
     REPOSITORY_SORTS,
     RepositoryEntry,
     RepositoryFilters,
-    build_repository_entry,
 )
-from xapp_operator.gateway.deploy.forms import read_namespace
 from xapp_operator.gateway.http import pagination
-from xapp_operator.gateway.http.audit import audit_notes
-from xapp_operator.gateway.http.bodies import read_json_object
 from xapp_operator.gateway.http.openapi import (
-    BODY_PROBLEMS,
-    PRETTY_PARAMETER,
-    QUERY_PROBLEMS,
     RequestRoute,
     document_filter,
     document_list,
     document_parameter,
     document_resource,
-    document_responses,
-    json_body,
     sorted_page_parameter_docs,
 )
 from xapp_operator.gateway.http.pagination import list_response, parse_list_request
 from xapp_operator.gateway.http.query import StrictQuery
-from xapp_operator.gateway.http.responses import etag_response, json_response
+from xapp_operator.gateway.http.responses import etag_response
 from xapp_operator.gateway.repositories.browsing import (
     chart_json,
     fetch_chart,
@@ -48,11 +39,7 @@ from xapp_operator.gateway.repositories.browsing import (
     version_json,
 )
 from xapp_operator.gateway.repositories.writes import (
-    create_repository,
-    delete_repository,
-    needs_secret,
     repository_not_found,
-    validate_repository,
 )
 from xapp_operator.gateway.routes.lists import StoreList
 from xapp_operator.gateway.schemas.charts import ChartDescription
@@ -61,18 +48,17 @@ from xapp_operator.gateway.schemas.repositories import (
     ChartRecord,
     ChartVersionRecord,
     RepositoryRecord,
-    RepositoryRequest,
 )
 from xapp_operator.gateway.state import Gateway, get_gateway
 from xapp_operator.kube.resources import CHART_REPOSITORIES
 
 router = APIRouter(prefix="/api/repositories", tags=["Repositories"], route_class=RequestRoute)
 
-_REPOSITORY_PARAMETERS: Final = (
+REPOSITORY_PARAMETERS: Final = (
     document_parameter("namespace", "Namespace of the repository.", location="path"),
     document_parameter("name", "Name of the repository.", location="path"),
 )
-_BROWSING_PROBLEMS: Final = {
+BROWSING_PROBLEMS: Final = {
     422: "The saved credentials are missing or incomplete, or the address is not allowed.",
     502: "The repository does not answer or has no valid index, or the Kubernetes API failed.",
     504: "The repository did not answer in time.",
@@ -123,47 +109,13 @@ async def list_repositories(request: Request) -> Response:
     return await _LIST.page(request)
 
 
-@router.post(
-    "",
-    summary="Save a repository",
-    openapi_extra={"parameters": [PRETTY_PARAMETER], "requestBody": json_body(RepositoryRequest)},
-    responses=document_responses(
-        (201, "Saved. Credentials are in a Secret that is deleted with it; no response shows them.", RepositoryRecord),
-        problems={
-            **BODY_PROBLEMS,
-            404: "No such namespace.",
-            409: "A repository of that name exists already, or the namespace is being deleted.",
-            422: "A field is invalid; errors names the fields.",
-        },
-        headers={201: {"Location": "Path of the repository's record."}},
-    ),
-    status_code=201,
-)
-async def save_repository(request: Request) -> Response:
-    """Create a ChartRepository and the Secret with its credentials, with the caller's token."""
-    gateway = get_gateway(request)
-    caller = gateway.get_caller(request)
-    await caller.authenticate()
-    body = await read_json_object(request, what="body")
-    namespace = audit_notes(request).namespace = read_namespace(body)
-    if namespace is not None:
-        credentials = (Action.STORE_CREDENTIALS,) if needs_secret(body) else ()
-        await caller.require(Action.ADD_REPOSITORY, *credentials, namespace=namespace)
-    pretty = StrictQuery(request.scope["query_string"]).allow_only(("pretty",)).boolean("pretty")
-    stored = await create_repository(caller, validate_repository(body, settings=gateway.settings))
-    gateway.repositories.put(stored)
-    saved = build_repository_entry(stored)
-    location = f"/api/repositories/{saved.namespace}/{saved.name}"
-    return json_response(saved.record_json, status=201, pretty=pretty, headers={"Location": location})
-
-
 @router.get(
     "/{namespace}/{name}",
     **document_resource(
         "Show one repository",
         RepositoryRecord,
         "The repository.",
-        parameters=_REPOSITORY_PARAMETERS,
+        parameters=REPOSITORY_PARAMETERS,
         problems={404: "No such repository."},
     ),
 )
@@ -173,27 +125,6 @@ async def show_repository(request: Request) -> Response:
     return etag_response(request, context.saved.record_json, pretty=context.query.boolean("pretty"))
 
 
-@router.delete(
-    "/{namespace}/{name}",
-    summary="Delete a repository",
-    openapi_extra={"parameters": list(_REPOSITORY_PARAMETERS)},
-    responses=document_responses(
-        (204, "Deleted, and its credentials with it. XApps are not changed.", None),
-        problems={**QUERY_PROBLEMS, 404: "No such repository."},
-    ),
-    status_code=204,
-)
-async def remove_repository(request: Request) -> Response:
-    """Delete the ChartRepository with the caller's token."""
-    gateway = get_gateway(request)
-    namespace, name = request.path_params["namespace"], request.path_params["name"]
-    caller = gateway.get_caller(request)
-    await caller.require(Action.REMOVE_REPOSITORY, namespace=namespace)
-    StrictQuery(request.scope["query_string"]).allow_only(())
-    await delete_repository(caller.client, namespace=namespace, name=name)
-    return Response(status_code=204)
-
-
 @router.get(
     "/{namespace}/{name}/charts",
     **document_list(
@@ -201,11 +132,11 @@ async def remove_repository(request: Request) -> Response:
         Page[ChartRecord],
         "One page, by name.",
         parameters=[
-            *_REPOSITORY_PARAMETERS,
+            *REPOSITORY_PARAMETERS,
             document_filter("search", "Only charts with this text in name or description; case-insensitive."),
         ],
         problems={
-            **_BROWSING_PROBLEMS,
+            **BROWSING_PROBLEMS,
             404: "No such repository, or it is an OCI registry, which cannot list its charts.",
         },
     ),
@@ -225,8 +156,8 @@ async def list_charts(request: Request) -> Response:
         "List the versions of a chart",
         Page[ChartVersionRecord],
         "One page, newest version first.",
-        parameters=[*_REPOSITORY_PARAMETERS, document_parameter("chart", "Name of the chart.", location="path")],
-        problems={**_BROWSING_PROBLEMS, 404: "No such repository, or it has no such chart."},
+        parameters=[*REPOSITORY_PARAMETERS, document_parameter("chart", "Name of the chart.", location="path")],
+        problems={**BROWSING_PROBLEMS, 404: "No such repository, or it has no such chart."},
     ),
 )
 async def list_versions(request: Request) -> Response:
@@ -245,12 +176,12 @@ async def list_versions(request: Request) -> Response:
         ChartDescription,
         "What the chart is.",
         parameters=[
-            *_REPOSITORY_PARAMETERS,
+            *REPOSITORY_PARAMETERS,
             document_parameter("chart", "Name of the chart.", location="path"),
             document_parameter("version", "A version of the list; not a range.", location="path"),
         ],
         problems={
-            **_BROWSING_PROBLEMS,
+            **BROWSING_PROBLEMS,
             404: "No such repository, or it has no such version of the chart.",
             422: "The archive is not a valid chart, the saved credentials are missing or incomplete, or the address is "
             "not allowed.",

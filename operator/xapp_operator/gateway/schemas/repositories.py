@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -15,13 +16,32 @@ CA_BUNDLE_MAX = 60_000
 """Keeps the whole request below the maximum size of JSON bodies."""
 
 
-class RepositoryRequest(BaseModel):
-    """A repository to save; credentials go into a Secret of the same namespace and never come back."""
+_REQUEST_CONFIG: Final = ConfigDict(alias_generator=to_camel, extra="forbid", strict=True, hide_input_in_errors=True)
+_DNS_LABEL: Final = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 
-    model_config = ConfigDict(alias_generator=to_camel, extra="forbid", strict=True, hide_input_in_errors=True)
 
-    name: str = Field(max_length=63, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", description="Value of repoName.")
-    namespace: str = Field(max_length=63, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")
+class SecretName(BaseModel):
+    """A Secret of the same namespace."""
+
+    model_config = _REQUEST_CONFIG
+
+    name: str = Field(min_length=1, max_length=253)
+
+
+class SignatureCheckRequest(BaseModel):
+    """How charts of the repository must be signed."""
+
+    model_config = _REQUEST_CONFIG
+
+    provider: Literal["provenance", "cosign"]
+    secret_ref: SecretName = Field(description="Secret with the public keys.")
+
+
+class RepositorySettings(BaseModel):
+    """What can be changed of a saved repository."""
+
+    model_config = _REQUEST_CONFIG
+
     url: str = Field(
         max_length=2048,
         pattern=f"{REPOSITORY_SCHEMES_PATTERN}[!-~]+$",
@@ -47,6 +67,49 @@ class RepositoryRequest(BaseModel):
     allow_plain_http: bool | None = Field(
         None, alias="allowPlainHTTP", description="true: send the credentials over http, where others can read them."
     )
+    verify: SignatureCheckRequest | None = Field(
+        None, description="Install only charts that are signed with one of these keys; cosign requires an oci url."
+    )
+    interval: str | None = Field(
+        None,
+        min_length=1,
+        max_length=32,
+        description="How often the index is checked, such as 5m, which is the default.",
+    )
+
+
+class RepositoryRequest(RepositorySettings):
+    """A repository to save; credentials go into a Secret of the same namespace and never come back."""
+
+    name: str = Field(max_length=63, pattern=_DNS_LABEL, description="Value of repoName.")
+    namespace: str = Field(max_length=63, pattern=_DNS_LABEL)
+
+
+class RepositoryChange(RepositorySettings):
+    """The new settings of a saved repository: what is left out has its default.
+
+    Only username, password, token and caBundle are kept if they are left out; null removes them.
+    """
+
+    name: str | None = Field(None, description="If given, the name in the path: a repository keeps its name.")
+    namespace: str | None = Field(None, description="If given, the namespace in the path.")
+
+
+class RepositoryCheck(ResponseModel):
+    """What a repository answered; nothing is saved."""
+
+    url: str
+    type: RepositoryType
+    charts: int | None = Field(description="Charts in its index; null for oci.")
+    message: str
+    warnings: list[str] = Field(description="What was not checked.")
+
+
+class SignatureCheckModel(ResponseModel):
+    """How charts of a repository must be signed."""
+
+    provider: Literal["provenance", "cosign"]
+    secret_ref: SecretName
 
 
 class RepositoryRecord(ResponseModel):
@@ -60,6 +123,12 @@ class RepositoryRecord(ResponseModel):
     last_fetched: datetime | None = Field(description="When the operator last fetched it.")
     ready: bool = Field(description="The operator has fetched it with its current settings.")
     message: str | None = Field(description="The result of the last fetch; null before the first one.")
+    interval: str = Field(description="How often the index is checked.")
+    has_credentials: bool = Field(description="It refers to a Secret with credentials.")
+    has_ca_bundle: bool = Field(description="It refers to a Secret with further certificates to trust.")
+    insecure_skip_tls_verify: bool = Field(alias="insecureSkipTLSVerify")
+    allow_plain_http: bool = Field(alias="allowPlainHTTP")
+    verify: SignatureCheckModel | None
 
 
 class ChartRecord(ResponseModel):

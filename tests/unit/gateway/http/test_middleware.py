@@ -149,7 +149,7 @@ def test_an_unsupported_method_is_a_problem(http: httpx.Client) -> None:
         ("DELETE", "/api/xapps/ran/hello/config", "GET, HEAD, PATCH, PUT"),
         ("OPTIONS", "/api/v1/session", "DELETE, GET, HEAD, POST"),
         ("PUT", "/api/deployment/xapp", "DELETE, POST"),
-        ("PATCH", "/api/repositories/ran/acme", "DELETE, GET, HEAD"),
+        ("PATCH", "/api/repositories/ran/acme", "DELETE, GET, HEAD, PUT"),
         ("PROPFIND", "/api/xapps/ran/hello/api/x", "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT"),
     ],
 )

@@ -1,0 +1,191 @@
+"""Changing a saved chart repository, and asking for a new look at it, with the caller's token.
+
+New credentials go into a new Secret, and the ChartRepository then refers to it: whoever reads both always finds a pair
+that belongs together. The Secret before it is deleted if the caller may do that, and otherwise with the repository.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final
+
+from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.api.names import ANNOTATION_RECONCILE_AT
+from xapp_operator.charts.chart_request import format_origin, parse_repository_url
+from xapp_operator.common.text import quote_input
+from xapp_operator.config import Settings
+from xapp_operator.errors import AddressRefused, Conflict, FieldError, Invalid, KubeError, NotFound
+from xapp_operator.gateway.auth.callers import Caller
+from xapp_operator.gateway.http.validation import form_invalid
+from xapp_operator.gateway.repositories.writes import (
+    NAME_PREFIX,
+    as_request_error,
+    new_secret_name,
+    repository_not_found,
+    repository_spec,
+    secret_body,
+    secret_data,
+    validate_repository,
+)
+from xapp_operator.gateway.schemas.repositories import RepositoryRequest
+from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.created_objects import delete_created
+from xapp_operator.kube.resources import CHART_REPOSITORIES, SECRETS
+
+REFRESH_ATTEMPTS: Final = 5
+
+_CREDENTIALS: Final = frozenset({"username", "password", "token"})
+_CA_BUNDLE: Final = "ca_bundle"
+_REPLACED: Final = frozenset(
+    {"url", "secretRef", "caSecretRef", "insecureSkipTLSVerify", "allowPlainHTTP", "interval", "verify"}
+)
+"""Fields of the spec that a change writes; others stay as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryUpdate:
+    """A change that has been checked: the request, the object as it is, and the spec that replaces its spec.
+
+    `secret_name` is the Secret to create, with `data`, if there is any. `unused_secrets` were made for the repository,
+    and nothing refers to them afterwards.
+    """
+
+    request: RepositoryRequest
+    current: JsonObject
+    spec: JsonObject
+    secret_name: str
+    data: dict[str, str] = field(repr=False)
+    unused_secrets: tuple[str, ...]
+
+    @property
+    def body(self) -> JsonObject:
+        """Return the object to write; its resourceVersion makes a concurrent change a conflict."""
+        return {**self.current, "spec": self.spec}
+
+
+async def prepare_update(
+    caller: Caller, body: JsonObject, *, namespace: str, name: str, settings: Settings
+) -> RepositoryUpdate:
+    """Return the checked change that a request describes; credentials that it leaves out are kept.
+
+    Raises:
+        FormInvalid: naming all invalid fields; also when credentials would go to another origin than they are for.
+        GatewayNotFound: when there is no such repository.
+        KubeError: when the caller may not read it.
+    """
+    for what, known in (("name", name), ("namespace", namespace)):
+        if body.get(what) not in (None, known):
+            message = f"must be {quote_input(known)}, as in the path: a repository keeps its name and its namespace"
+            raise form_invalid([FieldError(what, message)])
+    request = validate_repository({**body, "name": name, "namespace": namespace}, settings=settings)
+    current = await _get_current(caller.client, namespace=namespace, name=name)
+    before = obj(current, "spec")
+    new_name = new_secret_name(name)
+    spec: JsonObject = {key: value for key, value in before.items() if key not in _REPLACED}
+    spec.update(repository_spec(request, new_name))
+    if request.model_fields_set.isdisjoint(_CREDENTIALS) and "secretRef" in before:
+        spec["secretRef"] = before["secretRef"]
+    if _CA_BUNDLE not in request.model_fields_set and "caSecretRef" in before:
+        spec["caSecretRef"] = before["caSecretRef"]
+    errors = _kept_errors(request, before, spec)
+    if errors:
+        raise form_invalid(errors)
+    used = _secret_names(spec)
+    made = re.compile(rf"{re.escape(NAME_PREFIX + name)}-[0-9a-f]+")
+    unused = tuple(sorted(each for each in _secret_names(before) - used if made.fullmatch(each)))
+    return RepositoryUpdate(request, current, spec, new_name, secret_data(request), unused)
+
+
+async def update_repository(client: KubeClient, update: RepositoryUpdate, *, dry_run: bool = False) -> JsonObject:
+    """Write a change and return the ChartRepository as stored. With `dry_run`, nothing is stored.
+
+    Raises:
+        Conflict: when somebody has changed the repository since.
+        Invalid: when the API server refuses a field.
+        GatewayNotFound: when it was deleted since.
+        KubeError: for any other refusal by the cluster; nothing is left behind.
+    """
+    created: JsonObject | None = None
+    if update.data and not dry_run:
+        owner = obj(update.current, "metadata")
+        created = await client.create(
+            SECRETS, secret_body(update.request, update.secret_name, update.data, owner=owner)
+        )
+    try:
+        stored = await client.replace(CHART_REPOSITORIES, update.body, dry_run=dry_run)
+    except (KubeError, asyncio.CancelledError) as error:
+        if created is not None:
+            await delete_created(client, SECRETS, obj(created, "metadata"))
+        if isinstance(error, NotFound):
+            raise repository_not_found(update.request.namespace, update.request.name) from None
+        raise as_request_error(error) if isinstance(error, Invalid) else error from None
+    if not dry_run:
+        for name in update.unused_secrets:
+            with suppress(KubeError):
+                await client.delete(SECRETS, name, namespace=update.request.namespace)
+    return stored
+
+
+async def request_refresh(client: KubeClient, *, namespace: str, name: str) -> JsonObject:
+    """Ask the operator to read the index of a repository again; return the ChartRepository as stored.
+
+    Raises:
+        GatewayNotFound: when there is no such repository.
+        Conflict: when others change it again and again.
+        KubeError: when the caller may not change it.
+    """
+    for _ in range(REFRESH_ATTEMPTS):
+        current = await _get_current(client, namespace=namespace, name=name)
+        metadata = obj(current, "metadata")
+        annotations = {**obj(metadata, "annotations"), ANNOTATION_RECONCILE_AT: datetime.now(UTC).isoformat()}
+        try:
+            return await client.replace(
+                CHART_REPOSITORIES, {**current, "metadata": {**metadata, "annotations": annotations}}
+            )
+        except Conflict:
+            continue
+        except NotFound:
+            raise repository_not_found(namespace, name) from None
+    raise Conflict(f"other clients keep changing the repository {name}: send the request again")
+
+
+async def _get_current(client: KubeClient, *, namespace: str, name: str) -> JsonObject:
+    try:
+        return await client.get(CHART_REPOSITORIES, name, namespace=namespace)
+    except (NotFound, Invalid):  # Invalid: the name is not a valid object name
+        raise repository_not_found(namespace, name) from None
+
+
+def _kept_errors(request: RepositoryRequest, before: JsonObject, spec: JsonObject) -> list[FieldError]:
+    """Return why credentials or certificates that are kept do not fit to the other settings."""
+    errors = list[FieldError]()
+    keeps_credentials = "secretRef" in spec and spec["secretRef"] == before.get("secretRef")
+    if keeps_credentials:
+        old, new = _origin_text(text(before, "url")), _origin_text(request.url)
+        if old != new:
+            message = (
+                f"is on another server than the saved credentials are for ({old}): send credentials for it, or null"
+            )
+            errors.append(FieldError("url", message))
+        elif request.url.startswith("http://") and not request.allow_plain_http:
+            message = "must be https with credentials, because others can read http: use https, or set allowPlainHTTP"
+            errors.append(FieldError("url", message))
+    if "caSecretRef" in spec and request.ca_bundle is None and request.insecure_skip_tls_verify:
+        message = "must be null with insecureSkipTLSVerify, because a CA bundle is saved: remove one of them"
+        errors.append(FieldError("caBundle", message))
+    return errors
+
+
+def _origin_text(url: str) -> str:
+    try:
+        return format_origin(parse_repository_url(url))
+    except AddressRefused:
+        return ""
+
+
+def _secret_names(spec: JsonObject) -> set[str]:
+    return {text(obj(spec, key), "name") for key in ("secretRef", "caSecretRef") if key in spec}
