@@ -65,10 +65,15 @@ from typing import ClassVar, Self
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One refused field; `field` is a dotted path such as `values.image.tag` or `xAppForm.version`."""
+    """One refused field; `field` is a dotted path such as `values.image.tag` or `xAppForm.version`.
+
+    `line` and `column`, from 1, are its place in the text that was sent, if there is one.
+    """
 
     field: str
     message: str
+    line: int | None = None
+    column: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

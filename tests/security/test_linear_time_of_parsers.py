@@ -27,6 +27,7 @@ from xapp_operator.domain.bounded_json import loads_bounded
 from xapp_operator.domain.redaction import MASK, redact, scrub, secret_texts, unmask
 from xapp_operator.domain.text_secrets import mask_secrets
 from xapp_operator.domain.values import apply_merge_patch, merge_values, values_digest
+from xapp_operator.domain.values_places import ValuesPlaces
 from xapp_operator.domain.values_text import dump_values_text, mask_values_text
 from xapp_operator.domain.yaml_values import dump_values, load_json, load_values
 from xapp_operator.gateway.catalog.label_selector import parse_label_selector
@@ -196,6 +197,7 @@ TEXT_PARSERS: Final[dict[str, tuple[Callable[[str], object], tuple[str, ...]]]] 
     ),
     "values file": (lambda text: load_values(text, source="values", max_bytes=8 * MIB), YAML_TEXTS),
     "masked values file": (mask_values_text, (*YAML_TEXTS, "# a\n", "a: b # c\n", "password: a # a\n")),
+    "places of values": (lambda text: ValuesPlaces(text).find("values.a.b"), YAML_TEXTS),
     "JSON": (lambda text: load_json(text, source="body"), JSON_TEXTS),
     "JSON of a body": (lambda text: decode_json_object(text.encode(), what="body"), JSON_TEXTS),
     "JSON that is nested too deep": (json_or_nothing(loads_bounded), (*JSON_TEXTS, "[[]],", '{"a":"')),

@@ -46,6 +46,8 @@ ANNOTATION_RECONCILE_AT: Final = f"{GROUP}/reconcile-at"
 ANNOTATION_RETRY_AT: Final = f"{GROUP}/retry-at"
 ANNOTATION_FORCE_AT: Final = f"{GROUP}/force-at"
 ANNOTATION_ROLLBACK_TO: Final = f"{GROUP}/rollback-to"
+ANNOTATION_VALUES_TEXT: Final = f"{GROUP}/values-text"
+"""Of an XApp: the user's values as they were written, with comments, secrets masked. The gateway writes it."""
 ANNOTATION_CHART_DIGEST: Final = f"{GROUP}/chart-digest"  # this and the next four are of a ChartArchive
 ANNOTATION_CHART_SIZE: Final = f"{GROUP}/chart-size"
 ANNOTATION_APP_VERSION: Final = f"{GROUP}/app-version"

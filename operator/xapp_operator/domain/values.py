@@ -74,6 +74,15 @@ def _canonical_value(value: Json) -> Json:
     return int(number) if number.is_integer() else number
 
 
+def equal_values(one: Json, other: Json) -> bool:
+    """Return whether two values are the same to Kubernetes: 1 and 1.0 are, true and 1 are not; order is nothing."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(equal_values(member, other[key]) for key, member in one.items())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(equal_values, one, other))
+    return isinstance(one, bool) == isinstance(other, bool) and one == other
+
+
 def with_value_at(values: JsonObject, path: str, value: Json) -> JsonObject:
     """Return `values` with `value` at the dotted `path`; anything but an object on the way is replaced by one."""
     key, _, rest = path.partition(".")

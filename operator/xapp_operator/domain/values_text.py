@@ -12,6 +12,7 @@ from yaml.events import AliasEvent, Event, ScalarEvent, StreamEndEvent
 
 from xapp_operator.api.json import JsonObject
 from xapp_operator.domain import yaml_scalars
+from xapp_operator.domain.control_characters import is_plain_text
 from xapp_operator.domain.placed_scalars import (
     PlacedScalar,
     ScalarTreeBuilder,
@@ -22,9 +23,10 @@ from xapp_operator.domain.placed_scalars import (
 from xapp_operator.domain.placed_scalars import values_of as values_in
 from xapp_operator.domain.redaction import MASK, redact, scrub, secret_texts
 from xapp_operator.domain.text_secrets import mask_secrets
+from xapp_operator.domain.values import equal_values
 from xapp_operator.domain.yaml_events import YamlRefused
 from xapp_operator.domain.yaml_scalars import ScalarRefused
-from xapp_operator.domain.yaml_values import MAX_DEPTH, MAX_NODES, dump_values, load_values
+from xapp_operator.domain.yaml_values import MAX_DEPTH, MAX_NODES, deeper_than, dump_values, load_values
 from xapp_operator.errors import ValuesInvalid
 
 SCRUBBED_SECRETS_MAX: Final = 256
@@ -33,6 +35,9 @@ SCRUBBED_CHARACTERS_MIN: Final = 6
 
 MASKED_CHARACTERS_MAX: Final = 1024 * 1024
 """Characters of a text that is masked, aliases expanded."""
+
+KEPT_TEXT_MAX_BYTES: Final = 64 * 1024
+"""Bytes of a text that is kept. Kubernetes allows 256 KiB for all annotations of an object together."""
 
 _LINE_WIDTH: Final = 2**31 - 1
 _COMMENT: Final = re.compile(r"(?<!\S)#([^\r\n]*)")
@@ -76,6 +81,28 @@ def mask_values_text(text: str) -> str | None:
 
 def _mask(_written: str) -> str:
     return MASK
+
+
+def text_to_keep(text: str, values: JsonObject) -> str | None:
+    """Return what is kept beside `values` of the text that they were written as: the text with its secrets masked.
+
+    None if it says nothing more than the values, is too long, or does not say the same once it is masked.
+    """
+    masked = mask_values_text(text) if text.strip() and len(text.encode()) <= KEPT_TEXT_MAX_BYTES else None
+    return masked if masked is not None and is_text_of(masked, values) else None
+
+
+def is_text_of(masked: str, values: JsonObject) -> bool:
+    """Return whether a kept text still says what the values say. Anybody may have changed one of them."""
+    if len(masked.encode("utf-8", "replace")) > 2 * KEPT_TEXT_MAX_BYTES or not is_plain_text(masked):
+        return False
+    if deeper_than(values, MAX_DEPTH):
+        return False
+    try:
+        found = load_values(masked, source="values", max_bytes=MASKED_CHARACTERS_MAX)
+    except ValuesInvalid:
+        return False
+    return equal_values(found, redact(values))
 
 
 class _ValuesDumper(yaml.CSafeDumper):

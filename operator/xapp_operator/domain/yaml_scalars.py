@@ -48,6 +48,9 @@ _FLOAT32_DIGITS: Final = 9  # enough to distinguish all float32 values
 _PLAIN_EXPONENTS: Final = range(-4, 6)  # Go's %g writes these without an exponent
 
 
+TOO_LARGE_INTEGER: Final = "a whole number of more than 64 bits, which Kubernetes would round"
+
+
 class ScalarRefused(ValueError):
     """Helm cannot read this scalar; the message is a clause without the scalar itself."""
 
@@ -103,10 +106,21 @@ def scalar_to_key(value: Scalar) -> str:
 def parse_json_number(digits: str) -> int | float:
     """Return a number of RFC 8259 as helm holds it.
 
-    Raises ScalarRefused for one beyond a float64.
+    Raises ScalarRefused for one beyond a float64, and for a whole number beyond 64 bits.
     """
     value = _parse_yaml_number(digits)
-    return _normalize_number(math.inf if value is None else value)
+    if value is None:
+        raise ScalarRefused("a number that no 64-bit float can hold")
+    number = _normalize_number(value)
+    if isinstance(number, float) and is_whole_number(digits):
+        raise ScalarRefused(TOO_LARGE_INTEGER)
+    return number
+
+
+def is_whole_number(text: str) -> bool:
+    """Return whether a number is written without a fraction and an exponent."""
+    digits = text.replace("_", "")
+    return bool(_DECIMAL_INTEGER.fullmatch(digits) or _PREFIXED_INTEGER.fullmatch(digits))
 
 
 def _resolve_plain(text: str) -> Scalar:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Final, cast
+from typing import Final, Protocol, cast
 
 from yaml import MarkedYAMLError, YAMLError
 from yaml.events import AliasEvent, Event, ScalarEvent
@@ -20,7 +20,7 @@ from xapp_operator.api.json import Json, JsonObject
 from xapp_operator.common.text import quote_input
 from xapp_operator.domain import yaml_scalars
 from xapp_operator.domain.yaml_events import Tree, TreeBuilder, YamlRefused
-from xapp_operator.domain.yaml_scalars import Scalar, ScalarRefused
+from xapp_operator.domain.yaml_scalars import Scalar, ScalarRefused, is_whole_number
 from xapp_operator.errors import FieldError, ValuesInvalid
 
 MAX_DEPTH: Final = 100
@@ -37,7 +37,9 @@ _SURROGATES: Final = range(0xD800, 0xE000)
 _UNSAFE_IN_YAML: Final = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 
 
-def load_values(data: bytes | str, *, source: str, max_bytes: int, repeated_keys: bool = False) -> JsonObject:
+def load_values(
+    data: bytes | str, *, source: str, max_bytes: int, repeated_keys: bool = False, exact_integers: bool = False
+) -> JsonObject:
     """Return the object that helm would read from a values file.
 
     An empty file, or one of comments only, is an empty object. Whole numbers are `int`, those beyond 64 bits `float`.
@@ -47,6 +49,7 @@ def load_values(data: bytes | str, *, source: str, max_bytes: int, repeated_keys
         source: the name of the input in errors, such as `values` or `valuesFrom[0]`.
         max_bytes: bounds the file, and the characters in it once its aliases are expanded.
         repeated_keys: the last of equal keys counts, as for helm. For files of a chart, which its user did not write.
+        exact_integers: refuse whole numbers beyond 64 bits, which Kubernetes would round. For values of an XApp.
 
     Raises:
         ValuesInvalid: with line and column, never with what is written there.
@@ -55,27 +58,28 @@ def load_values(data: bytes | str, *, source: str, max_bytes: int, repeated_keys
     builder = _ValuesBuilder(
         text, depth_max=MAX_DEPTH, nodes_max=MAX_NODES, characters_max=max_bytes, repeated_keys=repeated_keys
     )
+    builder.exact_integers = exact_integers
     try:
         return builder.root()
     except YamlRefused as error:
         position = _position(error.mark.line, error.mark.column) if error.mark else "the end"
-        raise _values_error(source, f"is refused at {position}: {error}") from None
+        raise _marked_error(source, f"is refused at {position}: {error}", error.mark) from None
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         position = _position(mark.line, mark.column) if mark else "somewhere"
-        raise _values_error(source, f"is not YAML: {position}: {error.problem}. Correct the syntax there.") from None
+        sentence = f"is not YAML: {position}: {error.problem}. Correct the syntax there."
+        raise _marked_error(source, sentence, mark) from None
     except YAMLError as error:
         line = text.encode()[: error.position].count(b"\n") + 1 if isinstance(error, ReaderError) else 1
-        raise _values_error(
-            source, f"is not YAML: line {line}: a control character. Write it as an escape in a double-quoted string."
-        ) from None
+        sentence = f"is not YAML: line {line}: a control character. Write it as an escape in a double-quoted string."
+        raise _values_error(source, sentence, line=line) from None
 
 
 def load_json(data: bytes | str, *, source: str) -> Json:
     """Return decoded JSON (RFC 8259), with numbers as `load_values` returns them. The caller bounds its size.
 
-    Raises ValuesInvalid for anything else, and for duplicate keys, numbers beyond a float64, lone surrogates, bytes
-    that are not UTF-8, and more than MAX_DEPTH levels.
+    Raises ValuesInvalid for anything else, and for duplicate keys, numbers beyond a float64, whole numbers beyond 64
+    bits, lone surrogates, bytes that are not UTF-8, and more than MAX_DEPTH levels.
     """
     text = _decode_text(data, source=source, max_bytes=None)
     try:
@@ -85,8 +89,8 @@ def load_json(data: bytes | str, *, source: str) -> Json:
     except json.JSONDecodeError as error:
         position = _position(error.lineno - 1, error.colno - 1)
         raise _values_error(source, f"is not JSON: {position}: {error.msg}. Correct the syntax there.") from None
-    except ScalarRefused:
-        raise _values_error(source, "has a number that no 64-bit float can hold. Write it as a string.") from None
+    except ScalarRefused as error:
+        raise _values_error(source, f"has {error}. Write it as a string.") from None
     except UnicodeEncodeError:
         raise _values_error(source, "has half of a surrogate pair in a \\u escape. Give both halves.") from None
     except RecursionError:
@@ -171,23 +175,42 @@ def _decode_text(data: bytes | str, *, source: str, max_bytes: int | None) -> st
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise _values_error(source, f"is not UTF-8: line {line}. Save the file as UTF-8.") from None
+        raise _values_error(source, f"is not UTF-8: line {line}. Save the file as UTF-8.", line=line) from None
 
 
 def _position(line: int, column: int) -> str:
     return f"line {line + 1}, column {column + 1}"
 
 
-def _values_error(source: str, sentence: str) -> ValuesInvalid:
-    return ValuesInvalid(f"{source} {sentence}", errors=(FieldError(field=source, message=sentence),))
+def _marked_error(source: str, sentence: str, mark: Mark | None) -> ValuesInvalid:
+    if mark is None:
+        return _values_error(source, sentence)
+    return _values_error(source, sentence, line=mark.line + 1, column=mark.column + 1)
+
+
+def _values_error(source: str, sentence: str, *, line: int | None = None, column: int = 1) -> ValuesInvalid:
+    error = FieldError(source, sentence, line, None if line is None else column)
+    return ValuesInvalid(f"{source} {sentence}", errors=(error,))
 
 
 def _too_deep_error(source: str) -> ValuesInvalid:
     return _values_error(source, f"is nested more than {MAX_DEPTH} levels deep. Flatten it.")
 
 
+class Mark(Protocol):
+    """A place in a text; PyYAML has two classes of them. Line and column from 0."""
+
+    @property
+    def line(self) -> int: ...
+
+    @property
+    def column(self) -> int: ...
+
+
 class _ValuesBuilder(TreeBuilder[Scalar]):
     """Builds the one object of a values file."""
+
+    exact_integers = False
 
     def root(self) -> JsonObject:
         result: Tree[Scalar] = None
@@ -203,9 +226,12 @@ class _ValuesBuilder(TreeBuilder[Scalar]):
 
     def scalar(self, event: ScalarEvent) -> Scalar:
         try:
-            return yaml_scalars.parse_scalar(tag=event.tag, text=event.value, plain=event.implicit[0])
+            value = yaml_scalars.parse_scalar(tag=event.tag, text=event.value, plain=event.implicit[0])
         except ScalarRefused as error:
             raise YamlRefused(event, f"{error}. Write it in quotes, or correct it.") from None
+        if self.exact_integers and isinstance(value, float) and is_whole_number(event.value):
+            raise YamlRefused(event, f"{yaml_scalars.TOO_LARGE_INTEGER}. Write it in quotes, or as a smaller number.")
+        return value
 
     def key(self, event: Event) -> str:
         try:

@@ -33,6 +33,7 @@ from xapp_operator.gateway.charts.descriptions import ChartDescriber
 from xapp_operator.gateway.charts.rendering import ChartRenderer
 from xapp_operator.gateway.charts.repository_index import RepositoryIndexes
 from xapp_operator.gateway.charts.uploads import ArchiveStorage
+from xapp_operator.gateway.charts.value_sources import ValueSources
 from xapp_operator.gateway.deploy.chart_loading import ChartLoader
 from xapp_operator.gateway.deploy.deployer import Deployer
 from xapp_operator.gateway.deploy.namespaces import XAppNamespaces
@@ -73,6 +74,7 @@ class Gateway:
     archive_storage: ArchiveStorage
     signatures: SignatureChecker
     chart_loader: ChartLoader
+    value_sources: ValueSources
     describer: ChartDescriber
     indexes: RepositoryIndexes
     deployer: Deployer
@@ -118,7 +120,8 @@ class Gateway:
                     ) as upstream,
                 ):
                     advertise = AdvertiseAddress(kube, settings)
-                    renderer = ChartRenderer(settings, kube=kube, engine=helm, advertise_address=advertise)
+                    sources = ValueSources(settings, advertise_address=advertise)
+                    renderer = ChartRenderer(kube=kube, engine=helm, sources=sources)
                     archive_storage = ArchiveStorage(kube)
                     signatures = SignatureChecker(settings, charts=charts, verifier=helm)
                     chart_loader = ChartLoader(charts=charts, signatures=signatures, archives=archive_storage)
@@ -136,6 +139,7 @@ class Gateway:
                         archive_storage=archive_storage,
                         signatures=signatures,
                         chart_loader=chart_loader,
+                        value_sources=sources,
                         describer=ChartDescriber(settings, renderer=renderer, threads=threads),
                         indexes=RepositoryIndexes(),
                         deployer=Deployer(

@@ -14,6 +14,7 @@ import orjson
 
 from xapp_operator.api.json import JsonObject, encode_json, integer, items, obj, text
 from xapp_operator.api.models import XApp
+from xapp_operator.api.names import ANNOTATION_VALUES_TEXT
 from xapp_operator.reconcile.work_queue import NamespacedName
 
 
@@ -111,6 +112,9 @@ def _references_of(entry: CachedXApp) -> Iterator[tuple[str, str]]:
 
 def _to_cached(raw: JsonObject) -> CachedXApp:
     metadata = {key: value for key, value in obj(raw, "metadata").items() if key != "managedFields"}
+    if ANNOTATION_VALUES_TEXT in (annotations := obj(metadata, "annotations")):
+        # Only the gateway uses it, and it is as long as the values.
+        metadata["annotations"] = {key: each for key, each in annotations.items() if key != ANNOTATION_VALUES_TEXT}
     spec = obj(raw, "spec")
     references = {(text(source, "kind"), text(source, "name")) for source in items(spec, "valuesFrom")}
     archive = obj(spec, "archive")

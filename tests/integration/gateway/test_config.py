@@ -95,8 +95,12 @@ def generation_of(client: GatewayClient) -> int:
 
 
 def test_before_the_first_revision_the_configuration_has_the_values(deployed: GatewayClient) -> None:
-    assert show(deployed) == {
+    found = show(deployed)
+    assert found == {
+        "generation": 1,
         "services": [],
+        "effective": {**WRITTEN, "token": MASK, "replicas": 1},
+        "layers": found["layers"],
         "values": {**WRITTEN, "token": MASK},
         "defaults": None,
         "schema": None,

@@ -47,6 +47,15 @@ class ChartDescriber:
         work = partial(_describe, chart, limits=self._limits, warnings=warnings, masked=masked)
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
+    async def read_values_text(self, chart: PackedChart) -> str | None:
+        """Return the values.yaml of a chart, with its secrets, unless it has none or a very long one."""
+
+        def read() -> str | None:
+            found = read_chart_texts(chart.path.read_bytes(), limits=self._limits).values
+            return found if found is not None and len(found) < TEXT_MAX else None
+
+        return await asyncio.get_running_loop().run_in_executor(self._threads, read)
+
     async def find_problems(self, chart: PackedChart, *, namespace: str) -> tuple[str, ...]:
         """Render a chart with its default values in a namespace, and return what would be a problem."""
         try:

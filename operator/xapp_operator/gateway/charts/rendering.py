@@ -1,8 +1,4 @@
-"""Renders a chart offline with the cluster's version and APIs: a check for uploads, and the content of a dry run.
-
-Values are merged as the operator merges them: the advertise address if the chart declares a path for it, `valuesFrom`
-(read with the caller's client), then the caller's own values.
-"""
+"""Renders a chart offline with the cluster's version and APIs: a check for uploads, and the content of a dry run."""
 
 from __future__ import annotations
 
@@ -14,20 +10,14 @@ from typing import Final
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.models import XAppSpec
 from xapp_operator.charts.archives.chart_info import ChartInfo
-from xapp_operator.common.fair_slots import FairSlots
-from xapp_operator.config import Settings
-from xapp_operator.domain.redaction import redact, secret_texts
-from xapp_operator.domain.values import advertise_address_layer, merge_values
-from xapp_operator.errors import KubeError, ValuesNotFound
+from xapp_operator.domain.redaction import secret_texts
+from xapp_operator.domain.value_layers import CHART_LAYER, ValuesLayer, effective_values
+from xapp_operator.domain.values import merge_values
+from xapp_operator.gateway.charts.value_sources import ValueSources
 from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.helm.manifest_masking import mask_manifest, mask_notes
 from xapp_operator.helm.requests import TemplateRequest
-from xapp_operator.kube.advertise_address import AdvertiseAddress
 from xapp_operator.kube.client import KubeClient
-from xapp_operator.kube.referenced_data import ValuesFile, ValuesFileReader
-
-VALUES_AT_ONCE: Final = 4
-"""Requests whose values files are read and merged at the same time, shared fairly by namespace."""
 
 EXTERNAL_SCHEMA_WARNING: Final = (
     "the values were not checked, because the chart's schema refers to a document outside the chart"
@@ -52,11 +42,12 @@ class Preview:
 
 @dataclass(frozen=True, slots=True)
 class RenderedChart:
-    """A rendered chart and the merged values that it was rendered with, not masked."""
+    """A rendered chart, the merged values that it was rendered with, and their layers, not masked."""
 
     manifest: str = field(repr=False)
     notes: str = field(repr=False)
     values: JsonObject = field(repr=False)
+    layers: tuple[ValuesLayer, ...] = field(repr=False)
     warnings: tuple[str, ...]
 
     @property
@@ -64,26 +55,27 @@ class RenderedChart:
         """The secret texts of the values. Takes a walk through all values."""
         return secret_texts(self.values)
 
+    @property
+    def masked_values(self) -> JsonObject:
+        """Return the merged values that may be shown: layers that could not be read are left out."""
+        return effective_values([layer for layer in self.layers if layer.values is not None]) or {}
+
     def masked(self) -> Preview:
         """Return what may be shown. Takes time in proportion to the manifest: call it in a thread."""
         secrets = self.secrets
         return Preview(
             manifest=mask_manifest(self.manifest, secrets=secrets),
             notes=mask_notes(self.notes, secrets=secrets),
-            values=redact(self.values),
+            values=self.masked_values,
             warnings=tuple(mask_notes(warning, secrets=secrets) for warning in self.warnings),
         )
 
 
 class ChartRenderer:
-    def __init__(
-        self, settings: Settings, *, kube: KubeClient, engine: HelmEngine, advertise_address: AdvertiseAddress
-    ) -> None:
-        self._settings = settings
+    def __init__(self, *, kube: KubeClient, engine: HelmEngine, sources: ValueSources) -> None:
         self._kube = kube
         self._engine = engine
-        self._advertise_address = advertise_address
-        self._values_slots = FairSlots(VALUES_AT_ONCE)
+        self._sources = sources
 
     async def render(
         self,
@@ -95,6 +87,7 @@ class ChartRenderer:
         info: ChartInfo,
         upgrade: bool,
         for_display: bool,
+        text: str | None = None,
     ) -> RenderedChart:
         """Return the chart rendered as `spec` asks for.
 
@@ -106,15 +99,14 @@ class ChartRenderer:
             info: the content of the archive.
             upgrade: whether `.Release.IsUpgrade` is true.
             for_display: whether to render NOTES, with a second helm process.
+            text: what the caller's values were sent as, for warnings that name lines.
 
         Raises:
             ChartInvalid: when the chart cannot be rendered.
             ValuesInvalid: when its schema rejects the values.
         """
-        address_layer = await self._advertise_address_layer(info)
-        async with self._values_slots.slot(spec.namespace):
-            layers, unread_warnings = await self._read_values_from(client, spec)
-            values = await asyncio.to_thread(merge_values, address_layer, *layers, spec.user_values)
+        sourced = await self._sources.read(client, spec, chart_values=info.values, text=text)
+        unread_warnings, values = sourced.unread_warnings, sourced.merged
         version, api_versions = await asyncio.gather(self._kube.server_version(), self._kube.discovery.api_versions())
         rendered = await self._engine.template(
             TemplateRequest(
@@ -134,7 +126,13 @@ class ChartRenderer:
             manifest=rendered.manifest,
             notes=rendered.notes,
             values=await asyncio.to_thread(merge_values, info.values, values),
-            warnings=(*unread_warnings, *_schema_warnings(info, complete=not unread_warnings), *rendered.warnings),
+            layers=(ValuesLayer(CHART_LAYER, info.values), *sourced.layers),
+            warnings=(
+                *unread_warnings,
+                *sourced.rounding_warnings,
+                *_schema_warnings(info, complete=not unread_warnings),
+                *rendered.warnings,
+            ),
         )
 
     async def check(self, chart: Path, info: ChartInfo, *, namespace: str) -> tuple[str, ...]:
@@ -159,30 +157,6 @@ class ChartRenderer:
         )
         external = (EXTERNAL_SCHEMA_WARNING,) if info.external_refs else ()
         return (*external, *rendered.warnings)
-
-    async def _advertise_address_layer(self, info: ChartInfo) -> JsonObject:
-        try:
-            address = await self._advertise_address.get()
-        except KubeError:
-            # The gateway may lack the operator's right to read nodes; then the chart's default is rendered.
-            return {}
-        return (
-            {}
-            if address is None
-            else advertise_address_layer(info.values, self._settings.advertise_address_values, address)
-        )
-
-    async def _read_values_from(self, client: KubeClient, spec: XAppSpec) -> tuple[list[JsonObject], list[str]]:
-        files: list[ValuesFile] = []
-        warnings: list[str] = []
-        reader = ValuesFileReader(client, self._settings, namespace=spec.namespace)
-        for source in spec.values_from or ():
-            try:
-                files.append(await reader.read(source))
-            except (KubeError, ValuesNotFound):
-                if not source.optional:
-                    warnings.append(f"{source.kind} {source.name} in valuesFrom could not be read and was left out")
-        return [await asyncio.to_thread(file.parse) for file in files], warnings
 
 
 def _schema_warnings(info: ChartInfo, *, complete: bool) -> tuple[str, ...]:

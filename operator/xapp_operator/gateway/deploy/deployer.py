@@ -27,6 +27,7 @@ from xapp_operator.errors import (
     KubeError,
     NotFound,
     SignatureInvalid,
+    ValuesInvalid,
 )
 from xapp_operator.gateway.auth.callers import Caller
 from xapp_operator.gateway.charts.rendering import ChartRenderer, Preview, RenderedChart
@@ -54,6 +55,7 @@ from xapp_operator.gateway.deploy.submission import (
     Submission,
     with_field_error,
 )
+from xapp_operator.gateway.deploy.values_input import SentValues, locate, text_warnings
 from xapp_operator.kube.created_objects import delete_created
 from xapp_operator.kube.resources import CHART_ARCHIVES, CHART_REPOSITORIES, XAPPS
 from xapp_operator.telemetry.logs import get_logger
@@ -141,7 +143,7 @@ class Deployer:
         rendered = await self._render(caller, desired, for_display=True, upgrade=True)
         return await asyncio.to_thread(rendered.masked)
 
-    async def replace_values(self, caller: Caller, current: JsonObject, values: JsonObject) -> JsonObject:
+    async def replace_values(self, caller: Caller, current: JsonObject, values: SentValues) -> JsonObject:
         """Replace the values of an XApp and return it as stored.
 
         Raises:
@@ -155,7 +157,7 @@ class Deployer:
             await self._render(caller, desired, for_display=False, upgrade=True)
         return await self._replace_spec(caller, current, desired)
 
-    async def preview_values(self, caller: Caller, current: JsonObject, values: JsonObject) -> RenderedChart:
+    async def preview_values(self, caller: Caller, current: JsonObject, values: SentValues) -> RenderedChart:
         """Return the chart rendered with other values, without notes and not masked. Raises as `replace_values`."""
         desired = desired_with_values(current, values)
         await self._replace_spec(caller, current, desired, dry_run=True)
@@ -239,7 +241,7 @@ class Deployer:
         spec = XAppSpec.model_validate(desired.spec)
         try:
             chart = await self._charts.load(caller.client, desired, spec)
-            return await self._renderer.render(
+            rendered = await self._renderer.render(
                 caller.client,
                 spec,
                 name=desired.name,
@@ -247,12 +249,16 @@ class Deployer:
                 info=chart.info,
                 upgrade=upgrade,
                 for_display=for_display,
+                text=desired.sent_text,
             )
+        except ValuesInvalid as error:
+            raise await asyncio.to_thread(locate, error, desired.sent_text) from None
         except ChartInvalid as error:
             file_part = PROVENANCE_PART if isinstance(error, SignatureInvalid) else FILE_PART
             raise with_field_error(
                 error, file_part if desired.chart is not None else f"{FORM_PART}.chartName"
             ) from None
+        return replace(rendered, warnings=(*text_warnings(desired.sent_text, desired.kept_text), *rendered.warnings))
 
 
 @contextmanager

@@ -7,12 +7,13 @@ from typing import Final
 
 from xapp_operator.api.json import JsonObject, obj, text
 from xapp_operator.api.models import METHOD_UPLOAD, XAppSpec
-from xapp_operator.api.names import API_VERSION, XAPP_KIND
+from xapp_operator.api.names import ANNOTATION_VALUES_TEXT, API_VERSION, XAPP_KIND
 from xapp_operator.common.text import quote_input
 from xapp_operator.errors import FieldError, IdentityConflict
 from xapp_operator.gateway.charts.uploads import UploadedChart
 from xapp_operator.gateway.deploy.forms import FORM_PART, IDENTITY_FIELDS, REQUIRED_REMOTE_FIELDS, Form
 from xapp_operator.gateway.deploy.submission import Submission, require_chart_file
+from xapp_operator.gateway.deploy.values_input import SentValues, kept_text_of
 from xapp_operator.gateway.http.validation import form_invalid
 
 REMOTE_FIELDS: Final = (*REQUIRED_REMOTE_FIELDS, "chartVersion")
@@ -20,12 +21,17 @@ REMOTE_FIELDS: Final = (*REQUIRED_REMOTE_FIELDS, "chartVersion")
 
 @dataclass(frozen=True, slots=True)
 class DesiredXApp:
-    """The XApp to write: its name and spec, the form behind it, and the chart that was uploaded with it."""
+    """The XApp to write: its name and spec, the form behind it, and the chart that was uploaded with it.
+
+    `sent_text` is the text that its values were sent as, and `kept_text` what is kept of it.
+    """
 
     name: str
     spec: JsonObject
     form: Form
     chart: UploadedChart | None
+    sent_text: str | None = None
+    kept_text: str | None = None
 
     @property
     def namespace(self) -> str:
@@ -41,11 +47,12 @@ def desired_new_xapp(submission: Submission) -> DesiredXApp:
     require_chart_file(submission)
     form = submission.form
     spec: JsonObject = dict(form.fields)
+    sent = submission.values or SentValues({})
     if submission.values is not None:
-        spec["values"] = submission.values
+        spec["values"] = sent.values
     if submission.chart is not None:
         spec["archive"] = submission.chart.archive
-    return DesiredXApp(form.name, spec, form, submission.chart)
+    return DesiredXApp(form.name, spec, form, submission.chart, sent.text, sent.kept_text)
 
 
 def desired_upgrade(current: JsonObject, submission: Submission) -> DesiredXApp:
@@ -59,8 +66,9 @@ def desired_upgrade(current: JsonObject, submission: Submission) -> DesiredXApp:
     spec: JsonObject = {**current_spec, **form.fields}
     for name in form.cleared:
         spec.pop(name, None)
+    sent = submission.values or SentValues({}, kept_text=kept_text_of(current))
     if submission.values is not None:
-        spec["values"] = submission.values
+        spec["values"] = sent.values
     if not form.is_upload:
         spec.pop("archive", None)
     else:
@@ -70,15 +78,16 @@ def desired_upgrade(current: JsonObject, submission: Submission) -> DesiredXApp:
             spec["archive"] = submission.chart.archive
         elif text(current_spec, "method") != METHOD_UPLOAD:
             require_chart_file(submission)
-    return DesiredXApp(text(obj(current, "metadata"), "name"), spec, form, submission.chart)
+    name = text(obj(current, "metadata"), "name")
+    return DesiredXApp(name, spec, form, submission.chart, sent.text, sent.kept_text)
 
 
-def desired_with_values(current: JsonObject, values: JsonObject) -> DesiredXApp:
+def desired_with_values(current: JsonObject, sent: SentValues) -> DesiredXApp:
     """Return `current` with other values and everything else unchanged."""
-    spec: JsonObject = {**obj(current, "spec"), "values": values}
+    spec: JsonObject = {**obj(current, "spec"), "values": sent.values}
     name = text(obj(current, "metadata"), "name")
     form = Form(fields=spec, cleared=(), spec=XAppSpec.model_validate(spec), name=name)
-    return DesiredXApp(name, spec, form, None)
+    return DesiredXApp(name, spec, form, None, sent.text, sent.kept_text)
 
 
 def _require_same_identity(current_spec: JsonObject, form: Form) -> None:
@@ -115,7 +124,7 @@ def xapp_body(desired: DesiredXApp) -> JsonObject:
     return {
         "apiVersion": API_VERSION,
         "kind": XAPP_KIND,
-        "metadata": {"name": desired.name, "namespace": desired.namespace},
+        "metadata": _with_kept_text({"name": desired.name, "namespace": desired.namespace}, desired.kept_text),
         "spec": desired.spec,
     }
 
@@ -123,4 +132,12 @@ def xapp_body(desired: DesiredXApp) -> JsonObject:
 def replacement_body(current: JsonObject, desired: DesiredXApp) -> JsonObject:
     """Return `current` with the desired spec; its resourceVersion makes a concurrent write a conflict."""
     metadata = {key: value for key, value in obj(current, "metadata").items() if key != "managedFields"}
+    metadata = _with_kept_text(metadata, desired.kept_text)
     return {"apiVersion": API_VERSION, "kind": XAPP_KIND, "metadata": metadata, "spec": desired.spec}
+
+
+def _with_kept_text(metadata: JsonObject, kept_text: str | None) -> JsonObject:
+    annotations = {key: each for key, each in obj(metadata, "annotations").items() if key != ANNOTATION_VALUES_TEXT}
+    if kept_text is not None:
+        annotations[ANNOTATION_VALUES_TEXT] = kept_text
+    return {**metadata, "annotations": annotations}

@@ -15,9 +15,7 @@ from xapp_operator.api.json import JsonObject
 from xapp_operator.charts.archives.archive_reader import ArchiveLimits
 from xapp_operator.charts.archives.inspection import inspect_archive
 from xapp_operator.config import Settings
-from xapp_operator.domain.control_characters import is_plain_text, require_plain_values
-from xapp_operator.domain.redaction import unmask
-from xapp_operator.domain.yaml_values import load_values
+from xapp_operator.domain.control_characters import is_plain_text
 from xapp_operator.errors import (
     ChartInvalid,
     FieldError,
@@ -29,6 +27,7 @@ from xapp_operator.errors import (
 )
 from xapp_operator.gateway.charts.uploads import UploadedChart
 from xapp_operator.gateway.deploy.forms import FORM_PART, Form, validate_form
+from xapp_operator.gateway.deploy.values_input import SentValues, read_values
 from xapp_operator.gateway.http.bodies import decode_json_object
 from xapp_operator.gateway.http.multipart import PartRule, ReceivedParts
 
@@ -46,7 +45,7 @@ class Submission:
     """A valid form, with the values and the chart if they were sent."""
 
     form: Form
-    values: JsonObject | None
+    values: SentValues | None
     chart: UploadedChart | None
 
 
@@ -91,7 +90,7 @@ async def validate_submission(
         raise FormInvalid.for_field(PROVENANCE_PART, message, subject=f"the part {PROVENANCE_PART}")
     values = chart = None
     if VALUES_PART in parts.files:
-        read = partial(_load_values, parts.files[VALUES_PART], settings=settings, current=current_values or {})
+        read = partial(_read_values_part, parts.files[VALUES_PART], settings=settings, current=current_values or {})
         values = await _run_in_thread(threads, VALUES_PART, read)
     if FILE_PART in parts.files:
         chart = await read_chart_file(parts.files[FILE_PART], settings=settings, threads=threads)
@@ -166,10 +165,8 @@ def require_chart_file(submission: Submission) -> None:
         raise invalid_file_part("is required with method 'Upload Chart': send the chart archive (.tgz)")
 
 
-def _load_values(path: Path, *, settings: Settings, current: JsonObject) -> JsonObject:
-    values = load_values(path.read_bytes(), source=VALUES_PART, max_bytes=settings.values_max_bytes)
-    require_plain_values(values)
-    return unmask(values, current)
+def _read_values_part(path: Path, *, settings: Settings, current: JsonObject) -> SentValues:
+    return read_values(path.read_bytes(), source=VALUES_PART, max_bytes=settings.values_max_bytes, current=current)
 
 
 def _read_uploaded_chart(path: Path, *, settings: Settings) -> UploadedChart:

@@ -71,6 +71,17 @@ async def read_json_object(
         MalformedRequest: for a body that is not JSON, or takes too long.
         FormInvalid: for JSON that is not an object, or that has a key twice.
     """
+    body = await read_body(request, what=what, max_bytes=max_bytes, seconds=seconds)
+    return await run_sized(len(body), decode_json_object, body, what=what)
+
+
+async def read_body(request: Request, *, what: str, max_bytes: int, seconds: float = BODY_SECONDS_MAX) -> bytes:
+    """Return the body as it was sent.
+
+    Raises:
+        ContentTooLarge: for a larger body.
+        MalformedRequest: for a body that takes too long.
+    """
     body = bytearray()
     async for chunk in iter_body(request, seconds=seconds):
         body += chunk
@@ -78,7 +89,7 @@ async def read_json_object(
             raise ContentTooLarge.for_field(
                 what, f"has more than {max_bytes:,} bytes, which is the maximum here: send less"
             )
-    return await run_sized(len(body), decode_json_object, bytes(body), what=what)
+    return bytes(body)
 
 
 def decode_json_object(data: bytes, *, what: str) -> JsonObject:

@@ -139,7 +139,7 @@ def _problem(
         "status": status,
         "detail": detail,
         "instance": request_path(request),
-        "errors": [{"field": each.field, "message": each.message} for each in errors],
+        "errors": [_field_error_json(each) for each in errors],
     }
     if status == HTTPStatus.FORBIDDEN:
         body["missing"] = missing_rights_json(missing)
@@ -158,6 +158,11 @@ def missing_rights_json(missing: Iterable[MissingRight]) -> list[Json]:
         {"verb": each.verb, "group": each.group, "resource": each.resource, "subresource": each.subresource}
         for each in missing
     ]
+
+
+def _field_error_json(error: FieldError) -> JsonObject:
+    place: JsonObject = {} if error.line is None else {"line": error.line, "column": error.column}
+    return {"field": error.field, "message": error.message, **place}
 
 
 _PROXY_ROUTE: Final = re.compile(r"(/api(?:/v1)?/xapps/[^/]*/[^/]*/(?:proxy/[^/]*/[^/]*|api)/).+", re.DOTALL)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Final
 from urllib.parse import parse_qs
@@ -52,12 +52,17 @@ def etag_response(
     pretty: bool = False,
     media_type: str = JSON_MEDIA_TYPE,
     headers: Mapping[str, str] | None = None,
+    vary: Sequence[str] = (),
 ) -> Response:
-    """Return JSON with an ETag, or 304 if the client has that version."""
+    """Return JSON with an ETag, or 304 if the client has that version.
+
+    `vary` are request headers on which the content depends, besides those of every response.
+    """
     if pretty:
         body = indent_json(body)
     tag = blake2b(body, digest_size=12).hexdigest()
     all_headers = {**cache_headers(tag), **(headers or {})}
+    all_headers["Vary"] = ", ".join((all_headers["Vary"], *vary))
     return not_modified(request, tag, headers=all_headers) or json_response(
         body, media_type=media_type, headers=all_headers
     )

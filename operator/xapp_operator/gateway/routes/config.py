@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from xapp_operator.api.json import JsonObject
 from xapp_operator.domain.values import apply_merge_patch
 from xapp_operator.gateway.auth.actions import Action
 from xapp_operator.gateway.deploy.preconditions import ExpectedGeneration
-from xapp_operator.gateway.http.bodies import read_json_object
+from xapp_operator.gateway.deploy.values_input import SentValues, read_values
+from xapp_operator.gateway.http.bodies import read_body, read_json_object
+from xapp_operator.gateway.http.media_types import YAML_MEDIA_TYPE, accepts_yaml, sends_yaml
 from xapp_operator.gateway.http.openapi import (
     BODY_PROBLEMS,
     XAPP_PATH_PARAMETERS,
     RequestRoute,
+    document_resource,
     document_responses,
     json_body,
 )
-from xapp_operator.gateway.http.responses import json_response
+from xapp_operator.gateway.http.responses import etag_response, json_response
 from xapp_operator.gateway.http.validation import validate_body
 from xapp_operator.gateway.routes.dependencies import get_xapp_context, xapp_resource
 from xapp_operator.gateway.routes.deployment_response import (
@@ -38,14 +40,10 @@ from xapp_operator.gateway.schemas.records import XAppRecord
 from xapp_operator.gateway.schemas.xapps import ConfigDryRun, ValuesRequest, XAppConfiguration, XAppSpecification
 from xapp_operator.gateway.state import Gateway, get_gateway
 from xapp_operator.gateway.xapps.chart import describe_xapp_chart
-from xapp_operator.gateway.xapps.configuration import (
-    ValuesChange,
-    change_values,
-    get_configuration,
-    preview_values_change,
-)
+from xapp_operator.gateway.xapps.configuration import ConfigurationSources, get_configuration, get_values_text
 from xapp_operator.gateway.xapps.context import XAppContext
 from xapp_operator.gateway.xapps.spec import get_spec
+from xapp_operator.gateway.xapps.values_changes import ValuesChange, change_values, preview_values_change
 
 router = APIRouter(prefix="/api/xapps", tags=["xApps"], route_class=RequestRoute)
 
@@ -63,21 +61,46 @@ _CHANGE_RESPONSES: Final = document_responses(
     },
     headers=LOCATION_HEADERS,
 )
+_YAML_TEXT: Final = {"schema": {"type": "string"}}
+_VALUES_BODY: Final[dict[str, Any]] = {
+    "required": True,
+    "content": {**json_body(ValuesRequest)["content"], YAML_MEDIA_TYPE: _YAML_TEXT},
+}
 _MERGE_PATCH: Final = {
     "schema": {"type": "object", "description": "A JSON merge patch (RFC 7396) of the values themselves."}
 }
 
 
-@xapp_resource(
-    router,
-    "/config",
+_SHOW_CONFIG: Final = document_resource(
     "Show the configuration of an xApp",
     XAppConfiguration,
-    "Services with addresses, values, defaults and schema.",
+    "Services with addresses, values, defaults and schema; as application/yaml the user's values alone.",
+    parameters=XAPP_PATH_PARAMETERS,
+    problems={404: "No such xApp."},
 )
-async def show_config(context: XAppContext, gateway: Gateway) -> bytes:
-    """Return the xApp's services with their addresses and its values; secrets are masked."""
-    return await get_configuration(context, advertise=gateway.advertise, proxy=gateway.proxy)
+_SHOW_CONFIG["responses"][200]["content"] = {YAML_MEDIA_TYPE: _YAML_TEXT}
+
+
+@router.get("/{namespace}/{name}/config", **_SHOW_CONFIG)
+async def show_config(request: Request) -> Response:
+    """Return the xApp's services with their addresses and its values; secrets are masked.
+
+    With `Accept: application/yaml`, only the user's values: as they were written, with comments and order.
+    """
+    gateway = get_gateway(request)
+    context = await get_xapp_context(request, parameters=("pretty",))
+    if accepts_yaml(request):
+        text = await get_values_text(context)
+        return etag_response(request, text.encode(), media_type=f"{YAML_MEDIA_TYPE}; charset=utf-8", vary=("Accept",))
+    sources = ConfigurationSources(
+        advertise=gateway.advertise,
+        proxy=gateway.proxy,
+        loader=gateway.chart_loader,
+        describer=gateway.describer,
+        values=gateway.value_sources,
+    )
+    body = await get_configuration(context, sources)
+    return etag_response(request, body, pretty=context.query.boolean("pretty"), vary=("Accept",))
 
 
 @xapp_resource(
@@ -115,19 +138,24 @@ async def show_spec(context: XAppContext, _gateway: Gateway) -> bytes:
     summary="Replace the values of an xApp",
     openapi_extra={
         "parameters": [*XAPP_PATH_PARAMETERS, *WRITE_PARAMETER_DOCS, IF_MATCH_PARAMETER],
-        "requestBody": json_body(ValuesRequest),
+        "requestBody": _VALUES_BODY,
     },
     responses=_CHANGE_RESPONSES,
     status_code=202,
 )
 async def replace_values(request: Request) -> Response:
     """Upgrade the xApp with these values instead of the current ones; the chart stays the same."""
+    max_bytes = get_gateway(request).settings.values_max_bytes
 
-    def replace(body: JsonObject) -> ValuesChange:
+    async def read_change() -> ValuesChange:
+        if sends_yaml(request):
+            text = await read_body(request, what="values", max_bytes=max_bytes)
+            return lambda current: read_values(text, source="values", max_bytes=max_bytes, current=current)
+        body = await read_json_object(request, what="body", max_bytes=max_bytes)
         values = validate_body(body, ValuesRequest, unchecked=("values",)).values
-        return lambda _: values
+        return lambda _: SentValues(values)
 
-    return await _change_values(request, replace)
+    return await _change_values(request, read_change)
 
 
 @router.patch(
@@ -145,10 +173,16 @@ async def replace_values(request: Request) -> Response:
 )
 async def patch_values(request: Request) -> Response:
     """Upgrade the xApp with some values changed: null removes a value, objects are merged, others replaced."""
-    return await _change_values(request, lambda body: partial(apply_merge_patch, patch=body))
+    max_bytes = get_gateway(request).settings.values_max_bytes
+
+    async def read_change() -> ValuesChange:
+        patch = await read_json_object(request, what="body", max_bytes=max_bytes)
+        return lambda current: SentValues(apply_merge_patch(current, patch))
+
+    return await _change_values(request, read_change)
 
 
-async def _change_values(request: Request, to_change: Callable[[JsonObject], ValuesChange]) -> Response:
+async def _change_values(request: Request, read_change: Callable[[], Awaitable[ValuesChange]]) -> Response:
     gateway = get_gateway(request)
     context = await get_xapp_context(request, action=Action.CONFIGURE, parameters=WRITE_PARAMETERS)
     options = WriteOptions.from_query(context.query, gateway.settings)
@@ -159,10 +193,10 @@ async def _change_values(request: Request, to_change: Callable[[JsonObject], Val
         expected=ExpectedGeneration.of(request),
     )
     async with gateway.limits.uploads.wait(context.caller.user):
-        body = await read_json_object(request, what="body", max_bytes=gateway.settings.values_max_bytes)
+        change = await read_change()
         context.require_xapp_resource()
         async with gateway.limits.deployments.wait(context.caller.user):
-            result = await apply(context, to_change(body))
+            result = await apply(context, change)
     if options.dry_run:
         return json_response(result, pretty=options.pretty)
     return await deployment_response(request, result, options)

@@ -203,6 +203,8 @@ class ProblemFieldError(BaseModel):
 
     field: str
     message: str = Field(description="The rule, and how to fix the value.")
+    line: int = Field(0, description="Line of the values that were sent as text, from 1; absent if there is none.")
+    column: int = Field(0, description="Column in that line, from 1.")
 
 
 class MissingRightModel(BaseModel):

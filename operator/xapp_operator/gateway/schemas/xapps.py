@@ -28,14 +28,28 @@ class ServiceWithAddresses(ServiceModel):
     addresses: list[ServiceAddress]
 
 
+class ValuesLayerModel(ResponseModel):
+    """One of the layers that are merged into the values of a chart."""
+
+    from_: str = Field(alias="from", description="chart, address, Secret/<name>, ConfigMap/<name> or yours.")
+    text: str | None = Field(
+        description="YAML, secrets masked, of a Secret every value; null if it cannot be read. Comments are kept."
+    )
+
+
 class XAppConfiguration(ResponseModel):
     """The addresses and the configuration of an xApp."""
 
+    generation: int | None = Field(description="Of the XApp with these values; null for one known by its labels.")
     services: list[ServiceWithAddresses]
     values: dict[str, Any] | None = Field(
         description="The user's values, secrets masked. For an xApp known by its labels: null without permission to "
         "get Secrets."
     )
+    effective: dict[str, Any] | None = Field(
+        description="What the chart gets from all layers, secrets masked; null if a layer cannot be read."
+    )
+    layers: list[ValuesLayerModel] = Field(description="What is merged, from low to high.")
     defaults: dict[str, Any] | None = Field(
         description="The chart's own values, secrets masked; null before the first revision, or without permission to "
         "get Secrets."

@@ -21,6 +21,7 @@ from xapp_operator.gateway.catalog.records import SOURCE_LABELS
 from xapp_operator.gateway.charts.descriptions import ChartDescriber, PackedChart, encode_description
 from xapp_operator.gateway.deploy.chart_loading import ChartLoader
 from xapp_operator.gateway.deploy.desired_xapp import desired_with_values
+from xapp_operator.gateway.deploy.values_input import SentValues
 from xapp_operator.gateway.xapps.context import XAppContext
 from xapp_operator.gateway.xapps.release_records import get_deployed_release
 from xapp_operator.helm.release_storage import ChartMetadata
@@ -60,7 +61,7 @@ async def load_chart(context: XAppContext, xapp: JsonObject, *, loader: ChartLoa
     Raises:
         XAppError: as `ChartLoader.load`.
     """
-    desired = desired_with_values(xapp, obj(obj(xapp, "spec"), "values"))
+    desired = desired_with_values(xapp, SentValues(obj(obj(xapp, "spec"), "values")))
     return await loader.load(context.caller.client, desired, desired.form.spec)
 
 

@@ -1,4 +1,4 @@
-"""The configuration of an xApp, and changes of its values: upgrades that touch `spec.values` only.
+"""The configuration of an xApp: where it can be reached, and its values.
 
 Services come from the watches. Values and Helm's records are read with the caller's token for each request, so the
 gateway shows nothing that the API server would not show the caller.
@@ -7,41 +7,49 @@ gateway shows nothing that the API server would not show the caller.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
-from xapp_operator.api.json import Json, JsonObject, encode_json, obj
-from xapp_operator.domain.control_characters import require_plain_values
-from xapp_operator.domain.redaction import redact, secret_texts, unmask
-from xapp_operator.domain.values import merge_values, values_digest
+from xapp_operator.api.json import Json, JsonObject, encode_json, integer, obj
+from xapp_operator.api.models import XAppSpec
+from xapp_operator.domain.redaction import redact
+from xapp_operator.domain.value_layers import CHART_LAYER, USER_LAYER, ValuesLayer, effective_values
 from xapp_operator.domain.yaml_values import MAX_DEPTH, deeper_than
-from xapp_operator.errors import AccessDenied, Conflict, ContentTooLarge, KubeError, XAppError
+from xapp_operator.errors import AccessDenied, KubeError, ValuesInvalid, XAppError
 from xapp_operator.gateway.catalog.records import SOURCE_LABELS
-from xapp_operator.gateway.deploy.deployer import Deployer
-from xapp_operator.gateway.deploy.preconditions import ExpectedGeneration
+from xapp_operator.gateway.charts.descriptions import ChartDescriber
+from xapp_operator.gateway.charts.value_sources import ValueSources, source_name
+from xapp_operator.gateway.deploy.chart_loading import ChartLoader
+from xapp_operator.gateway.deploy.values_input import values_text_of
 from xapp_operator.gateway.proxy.targets import select_api_target
 from xapp_operator.gateway.proxy.xapp_proxy import XAppProxy
-from xapp_operator.gateway.xapps.chart import values_schema
+from xapp_operator.gateway.xapps.chart import load_chart, values_schema
 from xapp_operator.gateway.xapps.context import XAppContext
-from xapp_operator.gateway.xapps.manifest_diff import manifest_diff
 from xapp_operator.gateway.xapps.release_records import get_deployed_release
 from xapp_operator.gateway.xapps.service_addresses import services_with_addresses
-from xapp_operator.helm.manifest_masking import mask_manifest, mask_notes
 from xapp_operator.helm.release_storage import ReleaseRecord
 from xapp_operator.kube.advertise_address import AdvertiseAddress
 from xapp_operator.kube.resources import SERVICES
 
-CHANGE_ATTEMPTS: Final = 5
+CHART_SECONDS: Final = 3.0
+"""Time to read the archive of the chart, which may be a download; without it, the release has the chart's values."""
 METADATA_PATHS: Final = ("/metadata", "/config/metadata")
 METADATA_SECONDS: Final = 1.5
 METADATA_MAX_BYTES: Final = 64 * 1024
-NO_DIFF_WARNING: Final = "there is no diff, because you may not read the deployed release (get secrets)"
-
-ValuesChange = Callable[[JsonObject], JsonObject]
-"""Returns the new values for the current ones; masks in them stand for the values that they hide."""
 
 
-async def get_configuration(context: XAppContext, *, advertise: AdvertiseAddress, proxy: XAppProxy) -> bytes:
+@dataclass(frozen=True, slots=True)
+class ConfigurationSources:
+    """Where the parts of a configuration come from."""
+
+    advertise: AdvertiseAddress
+    proxy: XAppProxy
+    loader: ChartLoader
+    describer: ChartDescriber
+    values: ValueSources
+
+
+async def get_configuration(context: XAppContext, sources: ConfigurationSources) -> bytes:
     """Return the JSON of an xApp's configuration.
 
     Raises:
@@ -49,11 +57,16 @@ async def get_configuration(context: XAppContext, *, advertise: AdvertiseAddress
         HelmError: for a Helm record that cannot be read.
     """
     entry = context.entry
-    release, values, advertise_address, metadata = await asyncio.gather(
-        _readable_release(context), _user_values(context), _optional_address(advertise), _fetch_metadata(context, proxy)
+    xapp = None if entry.source == SOURCE_LABELS else await context.get_xapp()
+    release, chart, advertise_address, metadata = await asyncio.gather(
+        _readable_release(context),
+        _chart_layer(context, xapp, sources),
+        _optional_address(sources.advertise),
+        _fetch_metadata(context, sources.proxy),
     )
-    if entry.source == SOURCE_LABELS and release is not None:
-        values = release.config
+    if chart is None:
+        chart = ValuesLayer(CHART_LAYER, None if release is None else release.chart.values)
+    layers = (chart, *await _layers_above(context, xapp, release, chart, sources.values))
     services = services_with_addresses(
         context.live_objects,
         namespace=entry.namespace,
@@ -65,9 +78,12 @@ async def get_configuration(context: XAppContext, *, advertise: AdvertiseAddress
     def encode_configuration() -> bytes:
         return encode_json(
             {
+                "generation": None if xapp is None else integer(obj(xapp, "metadata"), "generation"),
                 "services": list[Json](services),
-                "values": _redacted(values),
-                "defaults": None if release is None else _redacted(release.chart.values),
+                "values": layers[-1].masked,
+                "effective": effective_values(layers),
+                "layers": [{"from": layer.origin, "text": layer.shown_text} for layer in layers],
+                "defaults": None if release is None else ValuesLayer(CHART_LAYER, release.chart.values).masked,
                 "schema": None if release is None else values_schema(release.chart),
                 "metadata": _redacted(metadata),
             }
@@ -76,108 +92,53 @@ async def get_configuration(context: XAppContext, *, advertise: AdvertiseAddress
     return await asyncio.to_thread(encode_configuration)
 
 
-async def change_values(
-    context: XAppContext,
-    change: ValuesChange,
-    *,
-    deployer: Deployer,
-    max_bytes: int,
-    expected: ExpectedGeneration,
-) -> JsonObject:
-    """Write the changed values of an XApp; return it as stored, also when the values stay the same.
-
-    When another client changes the XApp at the same time, `change` is applied again to the new version.
+async def get_values_text(context: XAppContext) -> str:
+    """Return the user's values as they were written, secrets masked.
 
     Raises:
-        ValuesInvalid: when the chart's schema refuses the values, or a mask hides no value.
-        ContentTooLarge: when the values have more than `max_bytes`.
-        PreconditionFailed: when the XApp has not the generation `expected`.
-        Conflict: when the XApp is being deleted, or changes again and again.
-        XAppError: as `Deployer.replace_values`.
+        GatewayNotFound: when the XApp was deleted meanwhile.
+        AccessDenied: for an xApp known by its labels, when the caller may not read its release.
+        HelmError: for a Helm record that cannot be read.
     """
-    for _ in range(CHANGE_ATTEMPTS):
-        current = await _get_changeable_xapp(context, expected)
-        values = await _changed_values(current, change, max_bytes=max_bytes)
-        if values is None:
-            return current
-        try:
-            return await deployer.replace_values(context.caller, current, values)
-        except Conflict:
-            continue
-    raise Conflict(f"other clients keep changing the xApp {context.entry.name}: send the request again")
+    if context.entry.source != SOURCE_LABELS:
+        return await asyncio.to_thread(values_text_of, await context.get_xapp())
+    release = await get_deployed_release(context.caller.client, context.entry)
+    layer = ValuesLayer(USER_LAYER, {} if release is None else release.config)
+    return await asyncio.to_thread(lambda: layer.shown_text) or ""
 
 
-async def preview_values_change(
-    context: XAppContext,
-    change: ValuesChange,
-    *,
-    deployer: Deployer,
-    max_bytes: int,
-    expected: ExpectedGeneration,
-) -> JsonObject:
-    """Return what `change_values` would do to the objects of the release. Raises as `change_values`."""
-    current = await _get_changeable_xapp(context, expected)
-    current_values = obj(obj(current, "spec"), "values")
-    new_values = await _changed_values(current, change, max_bytes=max_bytes)
-    values = current_values if new_values is None else new_values
-    rendered = await deployer.preview_values(context.caller, current, values)
-    release, readable = None, True
-    try:
-        release = await get_deployed_release(context.caller.client, context.entry)
-    except AccessDenied:
-        readable = False
-
-    def compare() -> JsonObject:
-        known = [
-            values,
-            current_values,
-            rendered.values,
-            *((release.chart.values, release.config) if release is not None else ()),
-        ]
-        secrets = frozenset[str]().union(*map(secret_texts, known))
-        deployed_manifest = "" if release is None else release.manifest
-        return {
-            "diff": manifest_diff(deployed_manifest, rendered.manifest, secrets=secrets) if readable else None,
-            "manifest": mask_manifest(rendered.manifest, secrets=secrets),
-            "warnings": [
-                *(mask_notes(warning, secrets=secrets) for warning in rendered.warnings),
-                *(() if readable else (NO_DIFF_WARNING,)),
-            ],
-        }
-
-    return await asyncio.to_thread(compare)
-
-
-async def _changed_values(current: JsonObject, change: ValuesChange, *, max_bytes: int) -> JsonObject | None:
-    """Return the new values, or None when they mean the same to helm as the current ones."""
-    current_values = obj(obj(current, "spec"), "values")
-
-    def apply() -> JsonObject | None:
-        # The merge refuses values that are nested too deeply for the steps below; kubectl may have written such values.
-        known = merge_values(current_values)
-        values = merge_values(unmask(change(known), known))
-        require_plain_values(values)
-        if len(encode_json(values)) > max_bytes:
-            message = f"would have more than {max_bytes:,} bytes, the limit for values: remove some of them"
-            raise ContentTooLarge.for_field("values", message, subject="the values")
-        return None if values_digest(values) == values_digest(current_values) else values
-
-    return await asyncio.to_thread(apply)
-
-
-async def _get_changeable_xapp(context: XAppContext, expected: ExpectedGeneration) -> JsonObject:
-    current = await context.get_xapp()
-    expected.require(current)
-    if "deletionTimestamp" in obj(current, "metadata"):
-        raise Conflict(f"the xApp {context.entry.name} is being deleted: deploy it again when it is gone")
-    return current
-
-
-async def _user_values(context: XAppContext) -> JsonObject | None:
-    """Return `spec.values` of the XApp, or None for an xApp without one."""
-    if context.entry.source == SOURCE_LABELS:
+async def _chart_layer(
+    context: XAppContext, xapp: JsonObject | None, sources: ConfigurationSources
+) -> ValuesLayer | None:
+    """Return the values of the chart that the spec asks for, or None if its archive cannot be read in time."""
+    if xapp is None:
         return None
-    return obj(obj(await context.get_xapp(), "spec"), "values")
+    try:
+        async with asyncio.timeout(CHART_SECONDS):
+            chart = await load_chart(context, xapp, loader=sources.loader)
+            return ValuesLayer(CHART_LAYER, chart.info.values, await sources.describer.read_values_text(chart))
+    except (XAppError, TimeoutError):
+        return None
+
+
+async def _layers_above(
+    context: XAppContext,
+    xapp: JsonObject | None,
+    release: ReleaseRecord | None,
+    chart: ValuesLayer,
+    sources: ValueSources,
+) -> tuple[ValuesLayer, ...]:
+    if xapp is None:
+        return (ValuesLayer(USER_LAYER, None if release is None else release.config),)
+    text, spec = await asyncio.to_thread(values_text_of, xapp), XAppSpec.model_validate(obj(xapp, "spec"))
+    try:
+        sourced = await sources.read(
+            context.caller.client, spec, chart_values=chart.values or {}, text=text, invalid_as_unread=True
+        )
+    except ValuesInvalid:  # kubectl may have written values that are nested too deeply, or too long
+        unread = (ValuesLayer(source_name(each), None) for each in spec.values_from or ())
+        return (*unread, ValuesLayer(USER_LAYER, spec.user_values, text))
+    return sourced.layers
 
 
 async def _readable_release(context: XAppContext) -> ReleaseRecord | None:
