@@ -36,6 +36,7 @@ from xapp_operator.gateway.charts.uploads import ArchiveStorage
 from xapp_operator.gateway.charts.value_sources import ValueSources
 from xapp_operator.gateway.deploy.chart_loading import ChartLoader
 from xapp_operator.gateway.deploy.deployer import Deployer
+from xapp_operator.gateway.deploy.namespace_list import NamespaceList
 from xapp_operator.gateway.deploy.namespaces import XAppNamespaces
 from xapp_operator.gateway.http.dashboard_files import DashboardFiles
 from xapp_operator.gateway.http.limits import RequestLimits
@@ -82,6 +83,7 @@ class Gateway:
     services: WatchedServices
     chart_sources: ChartSources
     proxy: XAppProxy
+    namespaces: NamespaceList
     upload_folder: Path
     archive_threads: ThreadPoolExecutor
     limits: RequestLimits
@@ -122,6 +124,7 @@ class Gateway:
                     advertise = AdvertiseAddress(kube, settings)
                     sources = ValueSources(settings, advertise_address=advertise)
                     renderer = ChartRenderer(kube=kube, engine=helm, sources=sources)
+                    namespaces, permissions = XAppNamespaces(kube, settings), PermissionReporter()
                     archive_storage = ArchiveStorage(kube)
                     signatures = SignatureChecker(settings, charts=charts, verifier=helm)
                     chart_loader = ChartLoader(charts=charts, signatures=signatures, archives=archive_storage)
@@ -133,7 +136,8 @@ class Gateway:
                         cache=cache,
                         registry=xapp_sources.registry,
                         authenticator=Authenticator(settings, kube),
-                        permissions=PermissionReporter(),
+                        permissions=permissions,
+                        namespaces=NamespaceList(settings, namespaces=namespaces, permissions=permissions),
                         renderer=renderer,
                         archives=archives,
                         archive_storage=archive_storage,
@@ -143,7 +147,7 @@ class Gateway:
                         describer=ChartDescriber(settings, renderer=renderer, threads=threads),
                         indexes=RepositoryIndexes(),
                         deployer=Deployer(
-                            namespaces=XAppNamespaces(kube, settings),
+                            namespaces=namespaces,
                             renderer=renderer,
                             charts=chart_loader,
                             archives=archive_storage,

@@ -92,14 +92,14 @@ class CallerFactory:
         wait_until_allowed(self.api, f"{self.namespace}:{name}", rights, group=group, namespace=self.namespace)
 
     @contextmanager
-    def grant_in_all_namespaces(self, name: str, **rights: list[str]) -> Iterator[None]:
-        """Allow an account `resource=verbs` of the operator's group in all namespaces."""
-        role = f"{self.namespace}-{name}"
-        rules = [{"apiGroups": [API_GROUP], "resources": [kind], "verbs": verbs} for kind, verbs in rights.items()]
+    def grant_in_all_namespaces(self, name: str, *, group: str = API_GROUP, **rights: list[str]) -> Iterator[None]:
+        """Allow an account `resource=verbs` of a group in all namespaces."""
+        role = f"{self.namespace}-{name}-{group or 'core'}"
+        rules = [{"apiGroups": [group], "resources": [kind], "verbs": verbs} for kind, verbs in rights.items()]
         self.api.create(CLUSTER_ROLES, {"metadata": {"name": role}, "rules": rules})
         self.api.create(CLUSTER_BINDINGS, {**self._binding(name, role, "ClusterRole"), "metadata": {"name": role}})
         try:
-            wait_until_allowed(self.api, f"{self.namespace}:{name}", rights, namespace=None)
+            wait_until_allowed(self.api, f"{self.namespace}:{name}", rights, group=group, namespace=None)
             yield
         finally:
             self.api.delete(f"{CLUSTER_BINDINGS}/{role}")

@@ -148,6 +148,7 @@ ACCESS_RULES: Final[dict[RouteKey, PermissionRow]] = {
         for tail in ("index.yaml", *(f"{{name}}{file}{end}" for file in ("", "/{file}") for end in CHART_FILES))
     },
     RouteKey("GET", "/api/discovery/services"): PermissionRow(ANY_ACCOUNT, (200,)),
+    RouteKey("GET", "/api/namespaces"): PermissionRow(ANY_ACCOUNT, (200,)),
     RouteKey("GET", "/api/permissions"): PermissionRow(ANY_ACCOUNT, (200,), request=_query),
     RouteKey("GET", "/api/session"): PermissionRow(ANY_ACCOUNT, (200,)),
     RouteKey("DELETE", "/api/session"): PermissionRow(ANY_ACCOUNT, (204,)),

@@ -107,8 +107,10 @@ def test_a_viewer_cannot_change_anything(caller_factory: CallerFactory, editor: 
 def test_creating_a_namespace_without_permission_is_403(caller_factory: CallerFactory) -> None:
     where = f"unmade-{secrets.token_hex(4)}"
     token = caller_factory.create_account("roamer")
-    rights = {"xapps": ["get", "create"], "chartarchives": ["create"]}
-    with caller_factory.grant_in_all_namespaces("roamer", **rights), caller_factory.client_with_token(token) as roamer:
+    with (
+        caller_factory.grant_in_all_namespaces("roamer", xapps=["get", "create"], chartarchives=["create"]),
+        caller_factory.client_with_token(token) as roamer,
+    ):
         for query in ({}, {"dryRun": "true"}):
             answer = roamer.post_deployment(roamer.deployment_form(namespace=where), file=ARCHIVE, **query)
             assert answer.status_code == 403

@@ -150,6 +150,11 @@ class ObjectStore(Generic[E]):
             self._namespaces = frozenset(self._namespace_indexes)
         return self._namespaces
 
+    def count(self, namespace: str) -> int:
+        """Return the number of objects in a namespace."""
+        index = self._namespace_indexes.get(namespace)
+        return 0 if index is None else len(index)
+
     def subscribe(self, listener: Listener[E]) -> Callable[[], None]:
         """Call `listener` at every change; the function that is returned ends that."""
         self._listeners.append(listener)

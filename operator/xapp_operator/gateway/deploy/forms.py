@@ -26,6 +26,7 @@ from xapp_operator.gateway.http.validation import (
     DNS_LABEL_RULE,
     field_errors,
     form_invalid,
+    is_dns_label,
     namespace_errors,
     require_no_control_characters,
 )
@@ -37,7 +38,6 @@ FIELDS_SENT_AS_PARTS: Final = {"values": "values", "archive": "file"}
 REQUIRED_REMOTE_FIELDS: Final = ("chartName", "url", "repoName")
 IDENTITY_FIELDS: Final = ("xAppName", "organization", "team")
 
-_NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _TOO_LARGE_MESSAGE: Final = re.compile(
     r"object is too large|request is too large|Request entity too large|too large to be stored|message larger than max",
     re.IGNORECASE,
@@ -75,7 +75,7 @@ class Form:
 def read_namespace(form: JsonObject) -> str | None:
     """Return the namespace in a form or body if it is a valid name, whether or not the other fields are valid."""
     namespace = form.get("namespace")
-    return namespace if isinstance(namespace, str) and _NAMESPACE.fullmatch(namespace) else None
+    return namespace if isinstance(namespace, str) and is_dns_label(namespace) else None
 
 
 def validate_form(form: JsonObject, *, settings: Settings) -> Form:
@@ -167,7 +167,7 @@ def _chart_version_errors(fields: Mapping[str, Json]) -> Iterator[FieldError]:
 def _namespace_errors(namespace: Json, settings: Settings) -> Iterator[FieldError]:
     if not isinstance(namespace, str):
         return
-    if _NAMESPACE.fullmatch(namespace) is None:
+    if not is_dns_label(namespace):
         yield FieldError(f"{FORM_PART}.namespace", DNS_LABEL_RULE)
     else:
         yield from namespace_errors(namespace, settings, field=f"{FORM_PART}.namespace")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 from typing import Final, TypeVar
@@ -28,9 +29,15 @@ _TYPE_MESSAGES: Final = {
     "model_attributes_type": "must be an object",
 }
 
+_DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 DNS_LABEL_RULE: Final = "must be at most 63 lower-case letters, digits and '-', with no '-' at the start or end"
 
 M = TypeVar("M", bound=BaseModel)
+
+
+def is_dns_label(text: str) -> bool:
+    """Return whether a text is the name of a namespace (RFC 1123); DNS_LABEL_RULE says the rule."""
+    return _DNS_LABEL.fullmatch(text) is not None
 
 
 def validate_body(body: JsonObject, model: type[M], *, unchecked: Collection[str] = ()) -> M:

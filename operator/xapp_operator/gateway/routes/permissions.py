@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from fastapi import APIRouter
@@ -22,13 +21,12 @@ from xapp_operator.gateway.http.openapi import (
 from xapp_operator.gateway.http.problems import missing_rights_json
 from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.gateway.http.responses import json_response
-from xapp_operator.gateway.http.validation import DNS_LABEL_RULE
+from xapp_operator.gateway.http.validation import DNS_LABEL_RULE, is_dns_label
 from xapp_operator.gateway.schemas.permissions import PermissionReport
 from xapp_operator.gateway.state import get_gateway
 
 router = APIRouter(prefix="/api/permissions", tags=["Session"], route_class=RequestRoute)
 
-_NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _HEADERS: Final = {"Cache-Control": "no-store"}
 
 
@@ -54,7 +52,7 @@ async def permissions(request: Request) -> Response:
     await caller.authenticate()
     query = StrictQuery(request.scope["query_string"]).allow_only(("namespace", "name", "pretty"))
     namespace, name = query.text("namespace"), query.text("name")
-    if namespace is not None and _NAMESPACE.fullmatch(namespace) is None:
+    if namespace is not None and not is_dns_label(namespace):
         raise MalformedRequest.for_field("namespace", f"{DNS_LABEL_RULE}, not {quote_input(namespace)}")
     if name is not None and namespace is None:
         raise MalformedRequest.for_field("name", "is the name of an xApp: send its namespace too")
