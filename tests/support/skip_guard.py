@@ -1,6 +1,7 @@
-"""Fails a run that skips tests of the real node on a machine that has to run them: where XAPP_FORBID_SKIPS is 1.
+"""Fails a run that skips tests of the real node or the browser on a machine that has to run them.
 
-`.ci/run` sets the variable. Otherwise a broken kubelet or a missing package would show only as a few skipped tests.
+That is where XAPP_FORBID_SKIPS is 1. `.ci/run` sets the variable. Otherwise a broken kubelet or a missing package would
+show only as a few skipped tests.
 """
 
 from __future__ import annotations
@@ -10,7 +11,13 @@ import os
 import pytest
 
 VARIABLE = "XAPP_FORBID_SKIPS"
-FOLDERS = ("tests/e2e/", "tests/integration/localrun/", "tests/integration/realnode/", "tests/security/signatures/")
+FOLDERS = (
+    "tests/browser/",
+    "tests/e2e/",
+    "tests/integration/localrun/",
+    "tests/integration/realnode/",
+    "tests/security/signatures/",
+)
 """Where no test may be skipped."""
 
 
@@ -40,12 +47,12 @@ class SkipGuard:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if not self._reasons:
             return
-        terminalreporter.section("tests of the real node were skipped", red=True)
+        terminalreporter.section("tests of the real node or the browser were skipped", red=True)
         for reason in sorted(set(self._reasons.values())):
             count = list(self._reasons.values()).count(reason)
             terminalreporter.line(f"{count} skipped: {reason}")
         terminalreporter.line(
-            "This machine runs as root and has the packages that a real node needs, so these tests have to run. "
+            "This machine runs as root and has the packages that these tests need, so they have to run. "
             "Mend the reason above, or set XAPP_ALLOW_SKIPS=1 to allow the skips."
         )
 

@@ -1,0 +1,52 @@
+"""Service accounts whose tokens sign in to the dashboard."""
+
+from __future__ import annotations
+
+from tests.integration.gateway.caller_factory import (
+    ACCOUNTS,
+    BINDINGS,
+    ROLES,
+    create_token,
+    wait_for_role,
+    wait_until_allowed,
+)
+from tests.support.apiserver import ApiServer
+
+
+class Accounts:
+    """Creates service accounts with rights in one namespace, and returns their tokens."""
+
+    def __init__(self, api: ApiServer, namespace: str) -> None:
+        self._api = api
+        self._namespace = namespace
+
+    def with_role(self, role: str, *, name: str = "jane") -> str:
+        """Return the token of an account with a cluster role: `view`, `edit` or `admin`."""
+        self._create(name)
+        self._bind(name, role, "ClusterRole")
+        wait_for_role(
+            self._api, f"{self._namespace}:{name}", "edit" if role == "admin" else role, namespace=self._namespace
+        )
+        return create_token(self._api, name, namespace=self._namespace)
+
+    def with_rights(self, *, name: str = "jane", group: str = "xapp-operator.io", **rights: list[str]) -> str:
+        """Return the token of an account that may do `resource=verbs` of one API group."""
+        self._create(name)
+        rules = [{"apiGroups": [group], "resources": [kind], "verbs": verbs} for kind, verbs in rights.items()]
+        self._api.create(ROLES.format(self._namespace), {"metadata": {"name": name}, "rules": rules})
+        self._bind(name, name, "Role")
+        wait_until_allowed(self._api, f"{self._namespace}:{name}", rights, group=group, namespace=self._namespace)
+        return create_token(self._api, name, namespace=self._namespace)
+
+    def _create(self, name: str) -> None:
+        self._api.create(ACCOUNTS.format(self._namespace), {"metadata": {"name": name}})
+
+    def _bind(self, name: str, role: str, kind: str) -> None:
+        self._api.create(
+            BINDINGS.format(self._namespace),
+            {
+                "metadata": {"name": f"{name}-{role}"},
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role},
+                "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": self._namespace}],
+            },
+        )

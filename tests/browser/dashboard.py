@@ -1,0 +1,111 @@
+"""Drives the dashboard in one page of the browser, as a person would."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, Final
+
+from playwright.sync_api import BrowserContext, ConsoleMessage, Error, Page, expect
+
+from tests.localcluster.cluster import ROOT
+
+AXE: Final = ROOT / "operator" / "dashboard" / "node_modules" / "axe-core" / "axe.min.js"
+SCREENSHOTS: Final = Path(__file__).parent / "screenshots"
+THEMES: Final = ("light", "dark")
+AXE_WIDTHS: Final = (360, 1280)
+SCREENSHOT_WIDTHS: Final = (360, 1280, 3840)
+HEIGHTS: Final = {360: 780, 1280: 800, 3840: 2160}
+AXE_RULES: Final = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa"]
+
+_REPORT_VIOLATIONS: Final = """
+document.addEventListener('securitypolicyviolation', (event) =>
+  console.error('policy violation: ' + event.violatedDirective + ' ' + event.blockedURI + ' ' + event.sourceFile))
+"""
+_FAILED_REQUEST: Final = re.compile(r"^Failed to load resource: ")
+"""What Chromium writes for each response with an error status, and for a gateway that is away. Pages show those."""
+
+
+class Dashboard:
+    """One page of the browser. `problems` must be empty at the end of a test."""
+
+    def __init__(self, context: BrowserContext, url: str, *, takes_screenshots: bool) -> None:
+        self.url = url
+        self.context = context
+        self.problems: list[str] = []
+        self._takes_screenshots = takes_screenshots
+        context.add_init_script(_REPORT_VIOLATIONS)
+        self.page = self.new_page()
+
+    def new_page(self) -> Page:
+        """Return another tab of the same browser, which is signed in with the others."""
+        page = self.context.new_page()
+        page.on("console", self._note_console)
+        page.on("pageerror", self._note_error)
+        return page
+
+    def open(self, path: str = "/") -> None:
+        """Load a page."""
+        self.page.goto(self.url + path)
+
+    def sign_in(self, token: str, path: str = "/xapps") -> None:
+        """Open a page, sign in where it asks for it, and wait for the page."""
+        self.open(path)
+        field = self.page.get_by_label("Bearer token")
+        field.fill(token)
+        self.page.get_by_role("button", name="Sign in").click()
+        expect(field).to_have_count(0)
+        expect(self.page.get_by_role("navigation", name="Main")).to_be_visible()
+
+    def heading(self, name: str | re.Pattern[str]) -> None:
+        """Wait for the page with this heading."""
+        expect(self.page.get_by_role("heading", level=1, name=name)).to_be_visible()
+
+    def check_accessibility(self) -> None:
+        """Check the page as it is now, with its dialog, against WCAG 2.2 A and AA, in both themes and two widths."""
+        size = self.page.viewport_size
+        if not self.page.evaluate("'axe' in window"):
+            self.page.evaluate(AXE.read_text(encoding="utf-8"))
+        for theme in THEMES:
+            for width in AXE_WIDTHS:
+                self._look(theme, width)
+                options = {"runOnly": {"type": "tag", "values": AXE_RULES}}
+                found = self.page.evaluate("options => axe.run(document, options)", options)
+                findings = _describe(found["violations"])
+                assert not findings, f"{theme}, {width} px:\n" + "\n".join(findings)
+        self.page.emulate_media(color_scheme="light")
+        if size is not None:
+            self.page.set_viewport_size(size)
+
+    def screenshots(self, name: str) -> None:
+        """Save pictures of the page as it is now (`--screenshots`), in both themes and three widths."""
+        if not self._takes_screenshots:
+            return
+        size = self.page.viewport_size
+        for theme in THEMES:
+            for width in SCREENSHOT_WIDTHS:
+                self._look(theme, width)
+                self.page.screenshot(path=SCREENSHOTS / f"{name}-{theme}-{width}.png", animations="disabled")
+        self.page.emulate_media(color_scheme="light")
+        if size is not None:
+            self.page.set_viewport_size(size)
+
+    def _look(self, theme: str, width: int) -> None:
+        self.page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
+        self.page.set_viewport_size({"width": width, "height": HEIGHTS[width]})
+
+    def _note_console(self, message: ConsoleMessage) -> None:
+        if message.type in {"error", "warning"} and not _FAILED_REQUEST.match(message.text):
+            self.problems.append(f"{message.type}: {message.text} ({message.location.get('url', '')})")
+
+    def _note_error(self, error: Error) -> None:
+        self.problems.append(f"script error: {error.message}\n{error.stack or ''}")
+
+
+def _describe(violations: list[dict[str, Any]]) -> list[str]:
+    """Return one line for each element with a finding."""
+    return [
+        f"{violation['id']}: {node['html'][:200]} {node.get('failureSummary', '')}"
+        for violation in violations
+        for node in violation["nodes"]
+    ]
