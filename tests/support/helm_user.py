@@ -27,6 +27,10 @@ class HelmUser:
         """Run a plain `helm upgrade`."""
         self._helm("upgrade", release, self._write_chart(archive), *_set_string_flags(values))
 
+    def run_tests(self, release: str) -> bool:
+        """Run a plain `helm test`; return whether all tests passed."""
+        return self._run("test", release, "--timeout", "60s").returncode == 0
+
     def uninstall(self, release: str) -> None:
         """Run a plain `helm uninstall`."""
         self._helm("uninstall", release)
@@ -50,14 +54,17 @@ class HelmUser:
         )
         return set(listed.split())
 
-    def _helm(self, *arguments: str) -> str:
-        done = subprocess.run(
+    def _run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
             [self.cluster.helm_path, "-n", self.namespace, *arguments],
             env=self.cluster.env,
             capture_output=True,
             text=True,
             check=False,
         )
+
+    def _helm(self, *arguments: str) -> str:
+        done = self._run(*arguments)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

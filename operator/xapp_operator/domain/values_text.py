@@ -14,6 +14,7 @@ from xapp_operator.api.json import JsonObject
 from xapp_operator.domain import yaml_scalars
 from xapp_operator.domain.control_characters import is_plain_text
 from xapp_operator.domain.placed_scalars import (
+    MaskFactory,
     PlacedScalar,
     ScalarTreeBuilder,
     masked_span,
@@ -60,10 +61,11 @@ def dump_values_text(values: JsonObject) -> str:
     return written if same else f"{dump_values(values).decode()}\n"
 
 
-def mask_values_text(text: str) -> str | None:
+def mask_values_text(text: str, *, make_mask: MaskFactory = lambda _: MASK) -> str | None:
     """Return a values file with its secrets masked where they stand, also in comments; all else stays.
 
-    None if it is not certain where all secrets are, such as with a key that is given twice.
+    `make_mask` returns what replaces a secret that is a whole scalar. None if it is not certain where all secrets are,
+    such as with a key that is given twice.
     """
     try:
         builder = _PlacedValues(text, depth_max=MAX_DEPTH, nodes_max=MAX_NODES, characters_max=MASKED_CHARACTERS_MAX)
@@ -76,11 +78,7 @@ def mask_values_text(text: str) -> str | None:
         comments = tuple(_mask_comments(text, values))
     except (YAMLError, YamlRefused, ScalarRefused):
         return None
-    return replace_spans(text, (*comments, *(masked_span(text, each, new, _mask) for each, new in shown.items())))
-
-
-def _mask(_written: str) -> str:
-    return MASK
+    return replace_spans(text, (*comments, *(masked_span(text, each, new, make_mask) for each, new in shown.items())))
 
 
 def text_to_keep(text: str, values: JsonObject) -> str | None:

@@ -28,6 +28,7 @@ JSON_VALUES_MAX: Final = 500_000
 
 PENDING: Final = frozenset({"pending-install", "pending-upgrade", "pending-rollback"})
 FAILED: Final = "failed"
+TEST_EVENT: Final = "test"
 
 _SECRET_NAME: Final = re.compile(rf"{re.escape(HELM_SECRET_PREFIX)}(?P<name>.+)\.v(?P<revision>[1-9][0-9]*)")
 _OWN_DESCRIPTION: Final = re.compile(r"(?:Install|Upgrade) complete|Rollback to [0-9]{1,10}")
@@ -63,6 +64,19 @@ class ChartMetadata:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TestHook:
+    """A test of a chart (`helm.sh/hook: test`), and its last run: without one, phase and times are empty."""
+
+    __test__ = False  # for pytest, which collects classes by their names
+
+    name: str
+    kind: str
+    phase: str
+    started_at: str
+    completed_at: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseRecord:
     """One revision of a release. Times are RFC 3339. `config` has the values that the user gave."""
 
@@ -75,6 +89,7 @@ class ReleaseRecord:
     notes: str
     first_deployed: str
     last_deployed: str
+    tests: tuple[TestHook, ...] = ()
 
 
 def public_description(description: str) -> str | None:
@@ -123,6 +138,25 @@ def decode_release(secret: JsonObject) -> ReleaseRecord:
         notes=text(info, "notes"),
         first_deployed=_time_text(text(info, "first_deployed")),
         last_deployed=_time_text(text(info, "last_deployed")),
+        tests=tuple(_test_hook(each) for each in items(payload, "hooks") if TEST_EVENT in _events(each)),
+    )
+
+
+def _events(hook: JsonObject) -> tuple[Json, ...]:
+    events = hook.get("events")
+    return tuple(events) if isinstance(events, list) else ()
+
+
+def _test_hook(hook: JsonObject) -> TestHook:
+    last_run = obj(hook, "last_run")
+    if not text(last_run, "phase"):
+        last_run = {}  # Helm 3 writes the zero time of Go before the first run
+    return TestHook(
+        name=text(hook, "name"),
+        kind=text(hook, "kind"),
+        phase=text(last_run, "phase"),
+        started_at=_time_text(text(last_run, "started_at")),
+        completed_at=_time_text(text(last_run, "completed_at")),
     )
 
 

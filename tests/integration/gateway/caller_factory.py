@@ -87,8 +87,9 @@ class CallerFactory:
     def grant(self, name: str, *, group: str = API_GROUP, **rights: list[str]) -> None:
         """Allow an account `resource=verbs` of a group in the namespace."""
         rules = [{"apiGroups": [group], "resources": [kind], "verbs": verbs} for kind, verbs in rights.items()]
-        self.api.create(ROLES.format(self.namespace), {"metadata": {"name": name}, "rules": rules})
-        self._bind(name, name, "Role")
+        role = f"{name}-{group or 'core'}"
+        self.api.create(ROLES.format(self.namespace), {"metadata": {"name": role}, "rules": rules})
+        self._bind(name, role, "Role")
         wait_until_allowed(self.api, f"{self.namespace}:{name}", rights, group=group, namespace=self.namespace)
 
     @contextmanager

@@ -90,6 +90,13 @@ ACCESS_RULES: Final[dict[RouteKey, PermissionRow]] = {
     RouteKey("GET", f"{XAPP_PATH}/history"): PermissionRow(VIEWER_OR_EDITOR, (200,), (Action.VIEW,)),
     RouteKey("POST", f"{XAPP_PATH}/rollback"): PermissionRow(EDITOR, (404,), (Action.ROLLBACK,), _body(revision=99)),
     RouteKey("POST", f"{XAPP_PATH}/actions"): PermissionRow(EDITOR, (422,), (Action.ACT,), _body(action="none")),
+    RouteKey("GET", f"{XAPP_PATH}/history/{{revision}}"): PermissionRow(
+        EDITOR, (404,), (Action.RELEASE,), path={"revision": "1"}
+    ),
+    RouteKey("GET", f"{XAPP_PATH}/history/{{revision}}/diff/{{other}}"): PermissionRow(
+        EDITOR, (404,), (Action.RELEASE,), path={"revision": "1", "other": "2"}
+    ),
+    RouteKey("GET", f"{XAPP_PATH}/tests"): PermissionRow(EDITOR, (404,), (Action.RELEASE,)),
     RouteKey("GET", f"{XAPP_PATH}/manifest"): PermissionRow(EDITOR, (404,), (Action.RELEASE,)),
     RouteKey("GET", f"{XAPP_PATH}/notes"): PermissionRow(EDITOR, (404,), (Action.RELEASE,)),
     RouteKey("GET", f"{XAPP_PATH}/health"): PermissionRow(VIEWER_OR_EDITOR, (200,), (Action.VIEW,)),

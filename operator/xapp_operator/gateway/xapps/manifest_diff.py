@@ -19,6 +19,9 @@ from xapp_operator.helm.manifest_masking import mask_documents, mask_text
 LINES_COMPARED_MAX: Final = 2000
 """Lines of one object that are compared; a longer difference is shown as removed and added blocks."""
 
+LINES_COMPARED_IN_ALL: Final = 20_000
+"""The same for all texts of one response: comparing many small texts takes as long as one large text."""
+
 CONTEXT_LINES: Final = 3
 NO_FILE: Final = "/dev/null"
 _LINE_BREAK: Final = "\n"
@@ -36,13 +39,15 @@ def manifest_diff(before: str, after: str, *, secrets: Iterable[str] = ()) -> st
         after: the new manifest.
         secrets: texts to mask everywhere in the diff.
     """
-    masking, hidden = _new_masking(), tuple(secrets)
+    masking, hidden = new_masking(), tuple(secrets)
     old, new = _masked_objects(before, masking, hidden), _masked_objects(after, masking, hidden)
-    lines = (line for name in {**new, **old} for line in _object_diff(name, old.get(name), new.get(name)))
+    differ = TextDiffer()
+    lines = (line for name in {**new, **old} for line in differ.diff(name, old.get(name), new.get(name)))
     return mask_text("".join(lines), secrets=hidden)
 
 
-def _new_masking() -> MaskFactory:
+def new_masking() -> MaskFactory:
+    """Return masks of one diff: equal secrets have equal masks, and different secrets have different ones."""
     # A new secret key for each diff, so that masks cannot be compared across responses or used to guess a secret.
     key = randomness.token_bytes(_KEY_BYTES)
     return lambda written: f"{MASK} ({hmac.digest(key, written.encode(), 'sha256').hex()[:_MASK_DIGEST_DIGITS]})"
@@ -59,21 +64,30 @@ def _masked_objects(manifest: str, masking: MaskFactory, secrets: tuple[str, ...
     return dict(zip(found, shown, strict=True)) if found else {}
 
 
-def _object_diff(name: str, old: str | None, new: str | None) -> Iterator[str]:
-    if old == new:
-        return
-    before, after = (old or "").splitlines(keepends=True), (new or "").splitlines(keepends=True)
-    names = (f"a/{name}" if old is not None else NO_FILE), (f"b/{name}" if new is not None else NO_FILE)
-    start, end = _common_ends(before, after)
-    if max(len(before), len(after)) - start - end <= LINES_COMPARED_MAX:
-        yield from difflib.unified_diff(before, after, *names, n=CONTEXT_LINES)
-        return
-    start, end = max(start - CONTEXT_LINES, 0), max(end - CONTEXT_LINES, 0)
-    yield f"--- {names[0]}\n+++ {names[1]}\n"
-    removed, added = before[start : len(before) - end], after[start : len(after) - end]
-    yield f"@@ -{start + 1},{len(removed)} +{start + 1},{len(added)} @@\n"
-    yield from (f"-{line}" for line in removed)
-    yield from (f"+{line}" for line in added)
+class TextDiffer:
+    """Unified diffs of the texts of one response; together they compare at most LINES_COMPARED_IN_ALL."""
+
+    def __init__(self) -> None:
+        self._lines_left = LINES_COMPARED_IN_ALL
+
+    def diff(self, name: str, old: str | None, new: str | None) -> Iterator[str]:
+        """Yield the lines of the diff of one text; None if it is not there, and nothing for equal texts."""
+        if old == new:
+            return
+        before, after = (old or "").splitlines(keepends=True), (new or "").splitlines(keepends=True)
+        names = (f"a/{name}" if old is not None else NO_FILE), (f"b/{name}" if new is not None else NO_FILE)
+        start, end = _common_ends(before, after)
+        changed = max(len(before), len(after)) - start - end
+        if changed <= min(LINES_COMPARED_MAX, self._lines_left):
+            self._lines_left -= changed
+            yield from difflib.unified_diff(before, after, *names, n=CONTEXT_LINES)
+            return
+        start, end = max(start - CONTEXT_LINES, 0), max(end - CONTEXT_LINES, 0)
+        yield f"--- {names[0]}\n+++ {names[1]}\n"
+        removed, added = before[start : len(before) - end], after[start : len(after) - end]
+        yield f"@@ -{start + 1},{len(removed)} +{start + 1},{len(added)} @@\n"
+        yield from (f"-{line}" for line in removed)
+        yield from (f"+{line}" for line in added)
 
 
 def _common_ends(before: list[str], after: list[str]) -> tuple[int, int]:

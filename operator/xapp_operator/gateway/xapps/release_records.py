@@ -51,6 +51,23 @@ async def get_deployed_release(client: KubeClient, entry: XAppEntry) -> ReleaseR
         return None
 
 
+async def get_revision(client: KubeClient, entry: XAppEntry, revision: int) -> ReleaseRecord:
+    """Return one revision that Helm keeps.
+
+    Raises:
+        GatewayNotFound: when it is not kept, or never was.
+        AccessDenied, HelmError: as `get_deployed_release`.
+    """
+    try:
+        if _RELEASE_NAME.fullmatch(entry.release) is not None:
+            return await _read_release(client, entry, revision)
+    except NotFound:
+        pass
+    raise GatewayNotFound(
+        f"revision {revision} of the xApp {quote_input(entry.name)} is not kept: GET …/history lists the revisions"
+    )
+
+
 async def get_masked_manifest(client: KubeClient, entry: XAppEntry) -> str:
     """Return the deployed manifest with masked secrets.
 
@@ -58,14 +75,14 @@ async def get_masked_manifest(client: KubeClient, entry: XAppEntry) -> str:
         GatewayNotFound: before the first deployment.
         AccessDenied, HelmError: as `get_deployed_release`.
     """
-    release = await _require_deployed_release(client, entry)
-    return await asyncio.to_thread(lambda: mask_manifest(release.manifest, secrets=_secret_values(release)))
+    release = await require_deployed_release(client, entry)
+    return await asyncio.to_thread(lambda: mask_manifest(release.manifest, secrets=secret_values(release)))
 
 
 async def get_masked_notes(client: KubeClient, entry: XAppEntry) -> str:
     """Return the notes of the deployed revision with masked secrets. Raises as `get_masked_manifest`."""
-    release = await _require_deployed_release(client, entry)
-    return await asyncio.to_thread(lambda: mask_notes(release.notes, secrets=_secret_values(release)))
+    release = await require_deployed_release(client, entry)
+    return await asyncio.to_thread(lambda: mask_notes(release.notes, secrets=secret_values(release)))
 
 
 async def list_revisions(client: KubeClient, entry: XAppEntry) -> list[JsonObject]:
@@ -87,7 +104,13 @@ def revisions_in_status(entry: XAppEntry) -> list[int]:
     return [integer(each, "revision") for each in items(orjson.loads(entry.details_json), "history")]
 
 
-async def _require_deployed_release(client: KubeClient, entry: XAppEntry) -> ReleaseRecord:
+async def require_deployed_release(client: KubeClient, entry: XAppEntry) -> ReleaseRecord:
+    """Return the deployed revision.
+
+    Raises:
+        GatewayNotFound: before the first deployment.
+        AccessDenied, HelmError: as `get_deployed_release`.
+    """
     release = await get_deployed_release(client, entry)
     if release is None:
         raise GatewayNotFound(
@@ -96,7 +119,8 @@ async def _require_deployed_release(client: KubeClient, entry: XAppEntry) -> Rel
     return release
 
 
-def _secret_values(release: ReleaseRecord) -> frozenset[str]:
+def secret_values(release: ReleaseRecord) -> frozenset[str]:
+    """Return the secret texts among the values of a revision."""
     return secret_texts(merge_values(release.chart.values, release.config))
 
 

@@ -1,0 +1,102 @@
+"""The tests of a chart: how they ended, from Helm's record, and the logs of their pods, with the caller's token."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final
+
+from xapp_operator.api.json import Json, JsonObject, obj, text
+from xapp_operator.api.names import HELM_HOOK
+from xapp_operator.errors import KubeError, NotFound
+from xapp_operator.gateway.xapps.context import XAppContext
+from xapp_operator.gateway.xapps.pods import JOB_LABEL, container_names, pod_name
+from xapp_operator.helm.release_storage import ReleaseRecord, TestHook
+from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.request_encoding import PodLogOptions
+from xapp_operator.kube.resources import PODS
+
+TESTS_MAX: Final = 50
+TEST_CONTAINERS_MAX: Final = 10
+TEST_LOG_LINES: Final = 1000
+TEST_LOG_MAX_BYTES: Final = 64 * 1024
+"""Of one test, all its containers together."""
+LOG_CONCURRENCY: Final = 4
+LOG_SECONDS: Final = 10.0
+"""Logs that are not read by then are left out."""
+
+
+async def get_test_report(context: XAppContext, release: ReleaseRecord) -> list[JsonObject]:
+    """Return the tests of a revision by name, in the shape of the API; `log` is null where there is none to see."""
+    tests = sorted(release.tests, key=lambda test: test.name)[:TESTS_MAX]
+    logs: Sequence[str | None] = [None] * len(tests)
+    if tests and await _may_read_logs(context):
+        limit = asyncio.Semaphore(LOG_CONCURRENCY)
+
+        async def read(test: TestHook) -> str | None:
+            try:
+                async with asyncio.timeout(LOG_SECONDS), limit:
+                    return await _read_test_log(context.caller.client, test, namespace=context.namespace)
+            except (KubeError, TimeoutError):
+                return None
+
+        logs = await asyncio.gather(*map(read, tests))
+    return [_test_json(test, log) for test, log in zip(tests, logs, strict=True)]
+
+
+async def _may_read_logs(context: XAppContext) -> bool:
+    rights = (("get", None), ("list", None), ("get", "log"))
+    allowed = await asyncio.gather(
+        *(
+            context.caller.is_allowed(verb, namespace=context.namespace, resource=PODS, subresource=subresource)
+            for verb, subresource in rights
+        )
+    )
+    return all(allowed)
+
+
+async def _read_test_log(client: KubeClient, test: TestHook, *, namespace: str) -> str | None:
+    pod = await _find_pod(client, test, namespace=namespace)
+    if pod is None:
+        return None
+    names = container_names(pod)[:TEST_CONTAINERS_MAX]
+    parts: list[str] = []
+    for name in names:
+        options = PodLogOptions(container=name, tail_lines=TEST_LOG_LINES, limit_bytes=TEST_LOG_MAX_BYTES // len(names))
+        log = await _read_log(client, pod_name(pod), options, namespace=namespace)
+        parts += [log] if len(names) == 1 else [f"==> {name} <==\n", log]
+    return "".join(parts)
+
+
+async def _find_pod(client: KubeClient, test: TestHook, *, namespace: str) -> JsonObject | None:
+    """Return the pod of a test, or the newest pod if it is a Job."""
+    if test.kind == "Job":
+        found = await client.list(PODS, namespace=namespace, label_selector=f"{JOB_LABEL}={test.name}", limit=TESTS_MAX)
+        return max(found.items, key=lambda pod: text(obj(pod, "metadata"), "creationTimestamp"), default=None)
+    if test.kind != "Pod":
+        return None
+    try:
+        pod = await client.get(PODS, test.name, namespace=namespace)
+    except NotFound:
+        return None
+    # Another pod may have that name by now.
+    return pod if HELM_HOOK in obj(obj(pod, "metadata"), "annotations") else None
+
+
+async def _read_log(client: KubeClient, pod: str, options: PodLogOptions, *, namespace: str) -> str:
+    log = b""
+    async with client.stream_log(pod, options, namespace=namespace) as chunks:
+        async for chunk in chunks:
+            log += chunk
+    return log.decode("utf-8", "replace")
+
+
+def _test_json(test: TestHook, log: str | None) -> dict[str, Json]:
+    return {
+        "name": test.name,
+        "kind": test.kind or None,
+        "phase": test.phase or None,
+        "startedAt": test.started_at or None,
+        "completedAt": test.completed_at or None,
+        "log": log,
+    }
