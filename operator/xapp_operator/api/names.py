@@ -62,4 +62,5 @@ ANNOTATION_ORIGIN: Final = f"{GROUP}/origin"
 HELM_RELEASE_NAME: Final = "meta.helm.sh/release-name"
 HELM_RELEASE_NAMESPACE: Final = "meta.helm.sh/release-namespace"
 HELM_HOOK: Final = "helm.sh/hook"
+HELM_RESOURCE_POLICY: Final = "helm.sh/resource-policy"
 HELM_SECRET_PREFIX: Final = "sh.helm.release.v1."  # noqa: S105

@@ -85,7 +85,8 @@ def masked_span(source: str, scalar: PlacedScalar, shown: str, make_mask: MaskFa
     # A block scalar owns the line breaks after it.
     after = written[len(written.rstrip()) :] if scalar.is_block else ""
     if shown == MASK or not isinstance(scalar.value, str):
-        masked = f'"{make_mask(written)}"'
+        # Without the line breaks, of which the last document of a manifest has fewer: equal secrets get equal masks.
+        masked = f'"{make_mask(written.rstrip())}"'
     else:
         masked = _partly_masked(written, mask_secrets(scalar.value, make_mask))
     return scalar.start, scalar.end, masked + after

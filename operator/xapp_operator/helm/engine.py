@@ -268,7 +268,7 @@ class HelmEngine:
         if outcome.exit_code > 0:
             stop_reason = template_stop_reason(outcome.stderr, secrets=call.secrets)
             if stop_reason is not None:
-                return RenderResult(manifest="", notes="", warnings=(*found_warnings, stop_reason))
+                return RenderResult(manifest="", notes="", warnings=(*found_warnings, stop_reason), stopped=True)
         self._runner.raise_on_failure(call, outcome)
         return RenderResult(manifest=_stdout_text(outcome), notes="", warnings=found_warnings)
 

@@ -13,7 +13,7 @@ from typing import Final
 from yaml import YAMLError
 
 from xapp_operator.api.json import obj, text
-from xapp_operator.api.names import HELM_HOOK
+from xapp_operator.api.names import HELM_HOOK, HELM_RESOURCE_POLICY
 from xapp_operator.domain.placed_scalars import (
     MaskFactory,
     PlacedScalar,
@@ -25,7 +25,7 @@ from xapp_operator.domain.placed_scalars import (
 from xapp_operator.domain.redaction import MASK, redact, scrub
 from xapp_operator.domain.text_secrets import mask_secrets
 from xapp_operator.domain.yaml_events import Tree, YamlRefused
-from xapp_operator.helm.manifest import split_documents
+from xapp_operator.helm.manifest import ObjectRef, split_documents
 
 DEPTH_MAX: Final = 100
 NODES_MAX: Final = 200_000
@@ -44,11 +44,16 @@ _SECRET_PARTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class MaskedDocument:
-    """One masked document; `name` identifies it, as in `apps/v1 Deployment default/web`."""
+    """One masked document; `name` identifies it, as in `apps/v1 Deployment default/web`.
+
+    Helm leaves an object that `is_kept` in the cluster (`helm.sh/resource-policy: keep`).
+    """
 
     text: str
     name: str = ""
     is_hook: bool = False
+    is_kept: bool = False
+    reference: ObjectRef | None = None
 
 
 def mask_manifest(manifest: str, *, secrets: Iterable[str] = ()) -> str:
@@ -86,14 +91,23 @@ def _mask_document(source: str, make_mask: MaskFactory) -> MaskedDocument:
         return MaskedDocument(WITHHELD)
     values = {key: values_of(member) for key, member in root.items()}
     metadata = obj(values, "metadata")
-    place = "/".join(filter(None, (text(metadata, "namespace"), text(metadata, "name"))))
+    reference = ObjectRef(
+        api_version=text(values, "apiVersion"),
+        kind=text(values, "kind"),
+        namespace=text(metadata, "namespace"),
+        name=text(metadata, "name"),
+    )
+    place = "/".join(filter(None, (reference.namespace, reference.name)))
+    annotations = obj(metadata, "annotations")
     secret = dict.fromkeys(_secret_data(root), MASK)
     if text(values, "kind") != "CustomResourceDefinition":  # its properties have names, and no values
         secret = {**dict(redacted_scalars(root, redact(values))), **secret}
     return MaskedDocument(
-        name=" ".join(filter(None, (text(values, "apiVersion"), text(values, "kind"), place))),
+        name=" ".join(filter(None, (reference.api_version, reference.kind, place))),
         text=replace_scalars(source, secret, make_mask),
-        is_hook=HELM_HOOK in obj(metadata, "annotations"),
+        is_hook=HELM_HOOK in annotations,
+        is_kept=text(annotations, HELM_RESOURCE_POLICY).strip().lower() == "keep",
+        reference=reference,
     )
 
 

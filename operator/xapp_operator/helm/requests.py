@@ -134,8 +134,9 @@ class ReleaseResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderResult:
-    """A rendered chart. If a template stopped (`fail`, `required`), everything but `warnings` is empty."""
+    """A rendered chart. If a template `stopped` (`fail`, `required`), manifest and notes are empty."""
 
     manifest: str
     notes: str
     warnings: tuple[str, ...]
+    stopped: bool = False

@@ -260,7 +260,7 @@ def test_a_dry_run_shows_the_changes_without_writing(released: GatewayClient) ->
     answer = patch(released, {"greeting": "there", "token": "hunter33"}, dryRun="true")
     assert answer.status_code == 200
     found = answer.json()
-    assert found.keys() == {"diff", "manifest", "warnings"}
+    assert found.keys() == {"manifest", "notes", "values", "warnings", "diff", "objects", "rendered"}
     assert "-  greeting: hi\n+  greeting: there\n" in found["diff"]
     assert f"+++ b/v1 Secret {XAPP_NAME}" in found["diff"]
     assert "Service" not in found["diff"]

@@ -15,7 +15,6 @@ from xapp_operator.domain.value_layers import CHART_LAYER, ValuesLayer, effectiv
 from xapp_operator.domain.values import merge_values
 from xapp_operator.gateway.charts.value_sources import ValueSources
 from xapp_operator.helm.engine import HelmEngine
-from xapp_operator.helm.manifest_masking import mask_manifest, mask_notes
 from xapp_operator.helm.requests import TemplateRequest
 from xapp_operator.kube.client import KubeClient
 
@@ -31,24 +30,19 @@ CHECKED_RELEASE_NAME: Final = "release-name"
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
-    """What the caller of a dry run sees: a rendered chart and its values, secrets masked."""
-
-    manifest: str
-    notes: str
-    values: JsonObject
-    warnings: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class RenderedChart:
-    """A rendered chart, the merged values that it was rendered with, and their layers, not masked."""
+    """A rendered chart, the merged values that it was rendered with, and their layers, not masked.
+
+    If a template `stopped`, manifest and notes are empty. `on_server` says that `lookup` has asked the cluster.
+    """
 
     manifest: str = field(repr=False)
     notes: str = field(repr=False)
     values: JsonObject = field(repr=False)
     layers: tuple[ValuesLayer, ...] = field(repr=False)
     warnings: tuple[str, ...]
+    stopped: bool = False
+    on_server: bool = False
 
     @property
     def secrets(self) -> frozenset[str]:
@@ -59,16 +53,6 @@ class RenderedChart:
     def masked_values(self) -> JsonObject:
         """Return the merged values that may be shown: layers that could not be read are left out."""
         return effective_values([layer for layer in self.layers if layer.values is not None]) or {}
-
-    def masked(self) -> Preview:
-        """Return what may be shown. Takes time in proportion to the manifest: call it in a thread."""
-        secrets = self.secrets
-        return Preview(
-            manifest=mask_manifest(self.manifest, secrets=secrets),
-            notes=mask_notes(self.notes, secrets=secrets),
-            values=self.masked_values,
-            warnings=tuple(mask_notes(warning, secrets=secrets) for warning in self.warnings),
-        )
 
 
 class ChartRenderer:
@@ -133,6 +117,7 @@ class ChartRenderer:
                 *_schema_warnings(info, complete=not unread_warnings),
                 *rendered.warnings,
             ),
+            stopped=rendered.stopped,
         )
 
     async def check(self, chart: Path, info: ChartInfo, *, namespace: str) -> tuple[str, ...]:

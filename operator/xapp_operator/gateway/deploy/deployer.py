@@ -30,7 +30,7 @@ from xapp_operator.errors import (
     ValuesInvalid,
 )
 from xapp_operator.gateway.auth.callers import Caller
-from xapp_operator.gateway.charts.rendering import ChartRenderer, Preview, RenderedChart
+from xapp_operator.gateway.charts.rendering import ChartRenderer, RenderedChart
 from xapp_operator.gateway.charts.uploads import ArchiveStorage
 from xapp_operator.gateway.deploy.chart_loading import ChartLoader
 from xapp_operator.gateway.deploy.desired_xapp import (
@@ -100,8 +100,8 @@ class Deployer:
             await self._create_referenced_objects(caller, desired, cleanup)
             return await _explain_refusal(caller.client.create(XAPPS, xapp_body(desired)), desired)
 
-    async def preview(self, caller: Caller, submission: Submission) -> Preview:
-        """Return what `create` would deploy; nothing is changed.
+    async def preview(self, caller: Caller, submission: Submission) -> RenderedChart:
+        """Return what `create` would deploy, not masked; nothing is changed.
 
         Raises:
             XAppError: as `create`, and for a remote chart that is not available.
@@ -113,8 +113,7 @@ class Deployer:
         else:
             warnings = (await self._namespaces.preview(caller, desired.namespace),)
         rendered = await self._render(caller, desired, for_display=True)
-        preview = await asyncio.to_thread(rendered.masked)
-        return replace(preview, warnings=(*warnings, *preview.warnings))
+        return replace(rendered, warnings=(*warnings, *rendered.warnings))
 
     async def upgrade(
         self, caller: Caller, current: JsonObject, submission: Submission, *, expected: ExpectedGeneration
@@ -136,12 +135,11 @@ class Deployer:
             await self._create_referenced_objects(caller, desired, cleanup)
             return await self._replace_spec(caller, current, desired, expected=expected)
 
-    async def preview_upgrade(self, caller: Caller, current: JsonObject, submission: Submission) -> Preview:
-        """Return what `upgrade` would deploy; nothing is changed. Raises as `upgrade`."""
+    async def preview_upgrade(self, caller: Caller, current: JsonObject, submission: Submission) -> RenderedChart:
+        """Return what `upgrade` would deploy, not masked; nothing is changed. Raises as `upgrade`."""
         desired = desired_upgrade(current, submission)
         await self._replace_spec(caller, current, desired, dry_run=True)
-        rendered = await self._render(caller, desired, for_display=True, upgrade=True)
-        return await asyncio.to_thread(rendered.masked)
+        return await self._render(caller, desired, for_display=True, upgrade=True)
 
     async def replace_values(self, caller: Caller, current: JsonObject, values: SentValues) -> JsonObject:
         """Replace the values of an XApp and return it as stored.
@@ -158,11 +156,11 @@ class Deployer:
         return await self._replace_spec(caller, current, desired)
 
     async def preview_values(self, caller: Caller, current: JsonObject, values: SentValues) -> RenderedChart:
-        """Return the chart rendered with other values, without notes and not masked. Raises as `replace_values`."""
+        """Return the chart rendered with other values, not masked. Raises as `replace_values`."""
         desired = desired_with_values(current, values)
         await self._replace_spec(caller, current, desired, dry_run=True)
         with _as_values_error(desired):
-            return await self._render(caller, desired, for_display=False, upgrade=True)
+            return await self._render(caller, desired, for_display=True, upgrade=True)
 
     async def delete(self, caller: Caller, *, namespace: str, name: str, expected: ExpectedUid) -> JsonObject:
         """Delete an XApp and return it with its deletionTimestamp.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import Any, Final
 
 from fastapi import APIRouter
@@ -36,19 +35,25 @@ from xapp_operator.gateway.routes.deployment_response import (
     deployment_response,
 )
 from xapp_operator.gateway.schemas.charts import ChartDescription
+from xapp_operator.gateway.schemas.dry_runs import DryRun
 from xapp_operator.gateway.schemas.records import XAppRecord
-from xapp_operator.gateway.schemas.xapps import ConfigDryRun, ValuesRequest, XAppConfiguration, XAppSpecification
+from xapp_operator.gateway.schemas.xapps import ValuesRequest, XAppConfiguration, XAppSpecification
 from xapp_operator.gateway.state import Gateway, get_gateway
 from xapp_operator.gateway.xapps.chart import describe_xapp_chart
 from xapp_operator.gateway.xapps.configuration import ConfigurationSources, get_configuration, get_values_text
 from xapp_operator.gateway.xapps.context import XAppContext
 from xapp_operator.gateway.xapps.spec import get_spec
-from xapp_operator.gateway.xapps.values_changes import ValuesChange, change_values, preview_values_change
+from xapp_operator.gateway.xapps.values_changes import (
+    ChangeArguments,
+    ValuesChange,
+    change_values,
+    preview_values_change,
+)
 
 router = APIRouter(prefix="/api/xapps", tags=["xApps"], route_class=RequestRoute)
 
 _CHANGE_RESPONSES: Final = document_responses(
-    (200, "Ready in time (`wait`), or what would change (`dryRun`).", XAppRecord | ConfigDryRun),  # type: ignore[arg-type]
+    (200, "Ready in time (`wait`), or what would change (`dryRun`).", XAppRecord | DryRun),  # type: ignore[arg-type]
     (202, "Accepted, also when nothing changes. The record at Location shows the progress.", XAppRecord),
     problems={
         **BODY_PROBLEMS,
@@ -186,8 +191,7 @@ async def _change_values(request: Request, read_change: Callable[[], Awaitable[V
     gateway = get_gateway(request)
     context = await get_xapp_context(request, action=Action.CONFIGURE, parameters=WRITE_PARAMETERS)
     options = WriteOptions.from_query(context.query, gateway.settings)
-    apply = partial(
-        preview_values_change if options.dry_run else change_values,
+    arguments = ChangeArguments(
         deployer=gateway.deployer,
         max_bytes=gateway.settings.values_max_bytes,
         expected=ExpectedGeneration.of(request),
@@ -196,7 +200,7 @@ async def _change_values(request: Request, read_change: Callable[[], Awaitable[V
         change = await read_change()
         context.require_xapp_resource()
         async with gateway.limits.deployments.wait(context.caller.user):
-            result = await apply(context, change)
-    if options.dry_run:
-        return json_response(result, pretty=options.pretty)
-    return await deployment_response(request, result, options)
+            if options.dry_run:
+                return json_response(await preview_values_change(context, change, arguments), pretty=options.pretty)
+            stored = await change_values(context, change, arguments)
+    return await deployment_response(request, stored, options)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import orjson
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
@@ -49,8 +48,10 @@ from xapp_operator.gateway.routes.deployment_response import (
     deletion_response,
     deployment_response,
 )
-from xapp_operator.gateway.schemas.records import DeletionRequest, DeploymentDryRun, XAppRecord
+from xapp_operator.gateway.schemas.dry_runs import DryRun
+from xapp_operator.gateway.schemas.records import DeletionRequest, XAppRecord
 from xapp_operator.gateway.state import Gateway, get_gateway
+from xapp_operator.gateway.xapps.dry_runs import describe_new, describe_upgrade
 from xapp_operator.kube.resources import XAPPS
 
 router = APIRouter(prefix="/api/deployment/xapp", tags=["Deployment"], route_class=RequestRoute)
@@ -65,7 +66,7 @@ _PROBLEMS: Final = {
     504: "Rendering took too long.",
 }
 _SUCCESSES: Final = (
-    (200, "Ready in time (`wait`), or the rendered chart (`dryRun`).", XAppRecord | DeploymentDryRun),
+    (200, "Ready in time (`wait`), or the rendered chart (`dryRun`).", XAppRecord | DryRun),
     (202, "Accepted. The record at Location shows the progress.", XAppRecord),
 )
 
@@ -135,8 +136,8 @@ async def deploy(request: Request) -> Response:
         submission = await validate_submission(form, parts, settings=gateway.settings, threads=gateway.archive_threads)
         audit_notes(request).name = submission.form.name
         if options.dry_run:
-            preview = await gateway.deployer.preview(caller, submission)
-            return json_response(orjson.dumps(preview), pretty=options.pretty)
+            rendered = await gateway.deployer.preview(caller, submission)
+            return json_response(await describe_new(rendered), pretty=options.pretty)
         stored = await gateway.deployer.create(caller, submission)
     return await deployment_response(request, stored, options)
 
@@ -189,8 +190,11 @@ async def upgrade(request: Request) -> Response:
             current_values=obj(obj(current, "spec"), "values"),
         )
         if options.dry_run:
-            preview = await gateway.deployer.preview_upgrade(caller, current, submission)
-            return json_response(orjson.dumps(preview), pretty=options.pretty)
+            rendered = await gateway.deployer.preview_upgrade(caller, current, submission)
+            known = (obj(obj(current, "spec"), "values"),)
+            entry = gateway.store.get(namespace, name)
+            described = await describe_upgrade(caller.client, entry, rendered, known=known)
+            return json_response(described, pretty=options.pretty)
         stored = await gateway.deployer.upgrade(caller, current, submission, expected=expected)
     return await deployment_response(request, stored, options)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from typing import Final
 
@@ -21,7 +22,6 @@ from xapp_operator.gateway.http import pagination
 from xapp_operator.gateway.http.bodies import read_json_object
 from xapp_operator.gateway.http.openapi import (
     BODY_PROBLEMS,
-    PRETTY_PARAMETER,
     XAPP_PATH_PARAMETERS,
     RequestRoute,
     document_list,
@@ -29,23 +29,29 @@ from xapp_operator.gateway.http.openapi import (
     json_body,
 )
 from xapp_operator.gateway.http.pagination import list_response, parse_list_request
+from xapp_operator.gateway.http.responses import json_response
 from xapp_operator.gateway.http.validation import validate_body
 from xapp_operator.gateway.routes.dependencies import get_xapp_context, xapp_resource
 from xapp_operator.gateway.routes.deployment_response import (
     IF_MATCH_PARAMETER,
     LOCATION_HEADERS,
-    WAIT_PARAMETER,
+    WRITE_PARAMETER_DOCS,
+    WRITE_PARAMETERS,
     Completion,
     WriteOptions,
     deployment_response,
 )
+from xapp_operator.gateway.schemas.dry_runs import DryRun
 from xapp_operator.gateway.schemas.records import Page, RevisionModel, XAppRecord
 from xapp_operator.gateway.schemas.xapps import ReleaseManifest, ReleaseNotes, RollbackBody
 from xapp_operator.gateway.state import Gateway, get_gateway
 from xapp_operator.gateway.xapps.context import XAppContext, xapp_not_found
+from xapp_operator.gateway.xapps.dry_runs import describe_rollback
 from xapp_operator.gateway.xapps.release_records import (
+    get_deployed_release,
     get_masked_manifest,
     get_masked_notes,
+    get_revision,
     list_revisions,
     revisions_in_status,
 )
@@ -83,11 +89,11 @@ async def history(request: Request) -> Response:
     "/{namespace}/{name}/rollback",
     summary="Roll back an xApp",
     openapi_extra={
-        "parameters": [*XAPP_PATH_PARAMETERS, WAIT_PARAMETER, IF_MATCH_PARAMETER, PRETTY_PARAMETER],
+        "parameters": [*XAPP_PATH_PARAMETERS, *WRITE_PARAMETER_DOCS, IF_MATCH_PARAMETER],
         "requestBody": json_body(RollbackBody),
     },
     responses=document_responses(
-        (200, "Rolled back and ready in time (`wait`).", XAppRecord),
+        (200, "Rolled back and ready in time (`wait`), or what would change (`dryRun`).", XAppRecord | DryRun),  # type: ignore[arg-type]
         (202, "Accepted. The record at Location shows the progress.", XAppRecord),
         problems={
             **BODY_PROBLEMS,
@@ -101,8 +107,8 @@ async def history(request: Request) -> Response:
     status_code=202,
 )
 async def rollback(request: Request) -> Response:
-    """Roll back to a revision, which is held until the spec changes."""
-    context = await get_xapp_context(request, action=Action.ROLLBACK, parameters=("wait", "pretty"))
+    """Roll back to a revision, which is held until the spec changes. A dry run needs the right to get Secrets too."""
+    context = await get_xapp_context(request, action=Action.ROLLBACK, parameters=WRITE_PARAMETERS)
     options = WriteOptions.from_query(context.query, get_gateway(request).settings)
     expected = ExpectedGeneration.of(request)
     revision = validate_body(await read_json_object(request, what="body"), RollbackBody).revision
@@ -114,6 +120,14 @@ async def rollback(request: Request) -> Response:
             f"revision {quote_input(str(revision))} is not in the history of the xApp "
             f"{quote_input(context.entry.name)}: choose one of the kept revisions ({listed})"
         )
+    if options.dry_run:
+        await context.caller.require(Action.RELEASE, namespace=context.namespace)
+        expected.require(await context.get_xapp())
+        client, entry = context.caller.client, context.entry
+        target, deployed = await asyncio.gather(
+            get_revision(client, entry, revision), get_deployed_release(client, entry)
+        )
+        return json_response(await describe_rollback(target, deployed), pretty=options.pretty)
     stored, handled = await _request_rollback(context, revision, expected=expected)
     return await deployment_response(request, stored, options, completion=Completion.ready(stored, handled=handled))
 

@@ -7,7 +7,7 @@ them, and the tests validate every response with them.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Generic, Literal, TypeVar
+from typing import Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -187,15 +187,6 @@ class FacetCounts(BaseModel):
     health: list[FacetCount] | None = None
     source: list[FacetCount] | None = None
     attention: list[FacetCount] | None = None
-
-
-class DeploymentDryRun(ResponseModel):
-    """The result of a dry run; nothing has been changed."""
-
-    manifest: str = Field(description="The rendered objects, as YAML documents.")
-    notes: str = Field(description="The chart's NOTES, rendered.")
-    values: dict[str, Any] = Field(description="The merged values, secrets masked.")
-    warnings: list[str]
 
 
 class ProblemFieldError(BaseModel):

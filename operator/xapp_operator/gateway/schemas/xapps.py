@@ -80,17 +80,6 @@ class ValuesRequest(BaseModel):
     values: dict[str, Any] = Field(description="All of the user's values; a mask keeps the current value.")
 
 
-class ConfigDryRun(ResponseModel):
-    """The effect that a change of values would have; nothing has been changed."""
-
-    diff: str | None = Field(
-        description="Unified diff from the current objects to the new ones, secrets masked; null without permission to "
-        "get Secrets."
-    )
-    manifest: str = Field(description="The rendered objects, as YAML documents, secrets masked.")
-    warnings: list[str]
-
-
 class EventObjectModel(ResponseModel):
     """The object of an event."""
 

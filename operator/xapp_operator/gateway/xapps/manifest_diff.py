@@ -10,11 +10,14 @@ import difflib
 import hmac
 import secrets as randomness
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 from xapp_operator.domain.placed_scalars import MaskFactory
 from xapp_operator.domain.redaction import MASK
-from xapp_operator.helm.manifest_masking import mask_documents, mask_text
+from xapp_operator.helm.manifest import ObjectRef
+from xapp_operator.helm.manifest_masking import MaskedDocument, mask_documents, mask_text
 
 LINES_COMPARED_MAX: Final = 2000
 """Lines of one object that are compared; a longer difference is shown as removed and added blocks."""
@@ -31,8 +34,37 @@ _KEY_BYTES: Final = 16
 _MASK_DIGEST_DIGITS: Final = 6
 
 
+@dataclass(frozen=True, slots=True)
+class _MaskedObject:
+    text: str
+    reference: ObjectRef
+    is_kept: bool
+
+
+class ObjectChange(StrEnum):
+    """What becomes of an object."""
+
+    CREATE = "create"
+    CHANGE = "change"
+    REMOVE = "remove"
+    UNCHANGED = "unchanged"
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestChanges:
+    """The unified diff of two manifests, and what becomes of each object; an object is named once."""
+
+    diff: str
+    objects: tuple[tuple[ObjectRef, ObjectChange], ...]
+
+
 def manifest_diff(before: str, after: str, *, secrets: Iterable[str] = ()) -> str:
-    """Return the unified diff of two manifests; empty when their objects are equal.
+    """Return the unified diff of two manifests; empty when their objects are equal. See `compare_manifests`."""
+    return compare_manifests(before, after, secrets=secrets).diff
+
+
+def compare_manifests(before: str, after: str, *, secrets: Iterable[str] = ()) -> ManifestChanges:
+    """Return what changes from one manifest to another.
 
     Args:
         before: the deployed manifest; empty when there is none.
@@ -41,9 +73,27 @@ def manifest_diff(before: str, after: str, *, secrets: Iterable[str] = ()) -> st
     """
     masking, hidden = new_masking(), tuple(secrets)
     old, new = _masked_objects(before, masking, hidden), _masked_objects(after, masking, hidden)
+    lines: list[str] = []
+    objects: list[tuple[ObjectRef, ObjectChange]] = []
+    for name, either in {**old, **new}.items():
+        was, is_now = old.get(name), new.get(name)
+        objects.append((either.reference, _object_change(was, is_now)))
     differ = TextDiffer()
-    lines = (line for name in {**new, **old} for line in differ.diff(name, old.get(name), new.get(name)))
-    return mask_text("".join(lines), secrets=hidden)
+    for name in {**new, **old}:
+        lines += differ.diff(name, _text_of(old.get(name)), _text_of(new.get(name)))
+    return ManifestChanges(mask_text("".join(lines), secrets=hidden), tuple(objects))
+
+
+def _text_of(found: _MaskedObject | None) -> str | None:
+    return None if found is None else found.text
+
+
+def _object_change(was: _MaskedObject | None, is_now: _MaskedObject | None) -> ObjectChange:
+    if was is None:
+        return ObjectChange.CREATE
+    if is_now is None:
+        return ObjectChange.UNCHANGED if was.is_kept else ObjectChange.REMOVE
+    return ObjectChange.UNCHANGED if was.text == is_now.text else ObjectChange.CHANGE
 
 
 def new_masking() -> MaskFactory:
@@ -53,15 +103,21 @@ def new_masking() -> MaskFactory:
     return lambda written: f"{MASK} ({hmac.digest(key, written.encode(), 'sha256').hex()[:_MASK_DIGEST_DIGITS]})"
 
 
-def _masked_objects(manifest: str, masking: MaskFactory, secrets: tuple[str, ...]) -> dict[str, str]:
-    found: dict[str, list[str]] = {}
+def _masked_objects(manifest: str, masking: MaskFactory, secrets: tuple[str, ...]) -> dict[str, _MaskedObject]:
+    texts: dict[str, list[str]] = {}
+    documents: dict[str, MaskedDocument] = {}
     for document in mask_documents(manifest, make_mask=masking):
-        if document.name and not document.is_hook:
+        if document.reference is not None and document.name and not document.is_hook:
             # Blanks at the end mean nothing, and `helm template` removes those of the last object.
-            found.setdefault(document.name, []).append(f"{document.text.strip(_LINE_BREAK).rstrip()}\n")
-    joined = _BETWEEN_OBJECTS.join("".join(texts) for texts in found.values())
+            texts.setdefault(document.name, []).append(f"{document.text.strip(_LINE_BREAK).rstrip()}\n")
+            documents[document.name] = document
+    joined = _BETWEEN_OBJECTS.join("".join(each) for each in texts.values())
     shown = mask_text(joined, secrets=secrets, make_mask=masking).split(_BETWEEN_OBJECTS)
-    return dict(zip(found, shown, strict=True)) if found else {}
+    return {
+        name: _MaskedObject(text, document.reference, document.is_kept)
+        for (name, document), text in zip(documents.items(), shown, strict=bool(documents))
+        if document.reference is not None
+    }
 
 
 class TextDiffer:

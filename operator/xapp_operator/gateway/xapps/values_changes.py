@@ -4,36 +4,36 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from xapp_operator.api.json import JsonObject, encode_json, obj
 from xapp_operator.domain.control_characters import require_plain_values
-from xapp_operator.domain.redaction import secret_texts, unmask
+from xapp_operator.domain.redaction import unmask
 from xapp_operator.domain.values import equal_values, merge_values
-from xapp_operator.errors import AccessDenied, Conflict, ContentTooLarge
+from xapp_operator.errors import Conflict, ContentTooLarge
 from xapp_operator.gateway.deploy.deployer import Deployer
 from xapp_operator.gateway.deploy.preconditions import ExpectedGeneration
 from xapp_operator.gateway.deploy.values_input import SentValues, kept_text_of
 from xapp_operator.gateway.xapps.context import XAppContext
-from xapp_operator.gateway.xapps.manifest_diff import manifest_diff
-from xapp_operator.gateway.xapps.release_records import get_deployed_release
-from xapp_operator.helm.manifest_masking import mask_manifest, mask_notes
+from xapp_operator.gateway.xapps.dry_runs import describe_upgrade
 
 CHANGE_ATTEMPTS: Final = 5
-NO_DIFF_WARNING: Final = "there is no diff, because you may not read the deployed release (get secrets)"
 
 ValuesChange = Callable[[JsonObject], SentValues]
 """Returns the new values for the current ones; masks in values without a text stand for the values that they hide."""
 
 
-async def change_values(
-    context: XAppContext,
-    change: ValuesChange,
-    *,
-    deployer: Deployer,
-    max_bytes: int,
-    expected: ExpectedGeneration,
-) -> JsonObject:
+@dataclass(frozen=True, slots=True)
+class ChangeArguments:
+    """What a change of values needs: who writes it, the limit of values in bytes, and what the client expects."""
+
+    deployer: Deployer
+    max_bytes: int
+    expected: ExpectedGeneration
+
+
+async def change_values(context: XAppContext, change: ValuesChange, arguments: ChangeArguments) -> JsonObject:
     """Write the changed values of an XApp; return it as stored, also when the values stay the same.
 
     When another client changes the XApp at the same time, `change` is applied again to the new version.
@@ -46,57 +46,25 @@ async def change_values(
         XAppError: as `Deployer.replace_values`.
     """
     for _ in range(CHANGE_ATTEMPTS):
-        current = await _get_changeable_xapp(context, expected)
-        values = await _changed_values(current, change, max_bytes=max_bytes)
+        current = await _get_changeable_xapp(context, arguments.expected)
+        values = await _changed_values(current, change, max_bytes=arguments.max_bytes)
         if values is None:
             return current
         try:
-            return await deployer.replace_values(context.caller, current, values)
+            return await arguments.deployer.replace_values(context.caller, current, values)
         except Conflict:
             continue
     raise Conflict(f"other clients keep changing the xApp {context.entry.name}: send the request again")
 
 
-async def preview_values_change(
-    context: XAppContext,
-    change: ValuesChange,
-    *,
-    deployer: Deployer,
-    max_bytes: int,
-    expected: ExpectedGeneration,
-) -> JsonObject:
-    """Return what `change_values` would do to the objects of the release. Raises as `change_values`."""
-    current = await _get_changeable_xapp(context, expected)
+async def preview_values_change(context: XAppContext, change: ValuesChange, arguments: ChangeArguments) -> bytes:
+    """Return as JSON what `change_values` would do to the objects of the release. Raises as `change_values`."""
+    current = await _get_changeable_xapp(context, arguments.expected)
     current_values = obj(obj(current, "spec"), "values")
-    new_values = await _changed_values(current, change, max_bytes=max_bytes)
+    new_values = await _changed_values(current, change, max_bytes=arguments.max_bytes)
     sent = SentValues(current_values, kept_text=kept_text_of(current)) if new_values is None else new_values
-    values = sent.values
-    rendered = await deployer.preview_values(context.caller, current, sent)
-    release, readable = None, True
-    try:
-        release = await get_deployed_release(context.caller.client, context.entry)
-    except AccessDenied:
-        readable = False
-
-    def compare() -> JsonObject:
-        known = [
-            values,
-            current_values,
-            rendered.values,
-            *((release.chart.values, release.config) if release is not None else ()),
-        ]
-        secrets = frozenset[str]().union(*map(secret_texts, known))
-        deployed_manifest = "" if release is None else release.manifest
-        return {
-            "diff": manifest_diff(deployed_manifest, rendered.manifest, secrets=secrets) if readable else None,
-            "manifest": mask_manifest(rendered.manifest, secrets=secrets),
-            "warnings": [
-                *(mask_notes(warning, secrets=secrets) for warning in rendered.warnings),
-                *(() if readable else (NO_DIFF_WARNING,)),
-            ],
-        }
-
-    return await asyncio.to_thread(compare)
+    rendered = await arguments.deployer.preview_values(context.caller, current, sent)
+    return await describe_upgrade(context.caller.client, context.entry, rendered, known=(sent.values, current_values))
 
 
 async def _changed_values(current: JsonObject, change: ValuesChange, *, max_bytes: int) -> SentValues | None:

@@ -1,0 +1,118 @@
+"""What a change would do to the objects of a release: the answer of every dry run, secrets masked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Final
+
+from xapp_operator.api.json import Json, JsonObject, encode_json
+from xapp_operator.domain.redaction import redact, secret_texts
+from xapp_operator.domain.values import merge_values
+from xapp_operator.errors import AccessDenied
+from xapp_operator.gateway.catalog.records import XAppEntry
+from xapp_operator.gateway.charts.rendering import RenderedChart
+from xapp_operator.gateway.xapps.manifest_diff import ObjectChange, compare_manifests
+from xapp_operator.gateway.xapps.release_records import get_deployed_release
+from xapp_operator.helm.manifest import ObjectRef
+from xapp_operator.helm.manifest_masking import mask_manifest, mask_notes
+from xapp_operator.helm.release_storage import ReleaseRecord
+from xapp_operator.kube.client import KubeClient
+
+NO_DIFF_WARNING: Final = "there is no diff, because you may not read the deployed release (get secrets)"
+STORED_WARNING: Final = "a rollback applies what helm has stored of that revision: nothing is rendered again"
+
+
+async def describe_new(rendered: RenderedChart) -> bytes:
+    """Return the answer of a dry run of a new deployment as JSON: all objects are created."""
+    return await asyncio.to_thread(_describe, rendered, secrets=rendered.secrets, before="", with_diff=False)
+
+
+async def describe_upgrade(
+    client: KubeClient, entry: XAppEntry | None, rendered: RenderedChart, *, known: Iterable[JsonObject] = ()
+) -> bytes:
+    """Return the answer of a dry run of a change as JSON, compared with the deployed release.
+
+    Args:
+        client: the caller's client, which reads the release.
+        entry: the xApp; None if its record is not there yet.
+        rendered: the new objects.
+        known: further values whose secrets must not be shown.
+
+    Raises:
+        HelmError: for a release that cannot be read.
+    """
+    release, before = None, ""
+    warnings: tuple[str, ...] = ()
+    try:
+        release = None if entry is None else await get_deployed_release(client, entry)
+        before = "" if release is None else release.manifest
+    except AccessDenied:
+        warnings = (NO_DIFF_WARNING,)
+
+    def describe() -> bytes:
+        values = [rendered.values, *known, *((release.chart.values, release.config) if release is not None else ())]
+        secrets = frozenset[str]().union(*map(secret_texts, values))
+        return _describe(rendered, secrets=secrets, before=None if warnings else before, warnings=warnings)
+
+    return await asyncio.to_thread(describe)
+
+
+async def describe_rollback(target: ReleaseRecord, deployed: ReleaseRecord | None) -> bytes:
+    """Return the answer of a dry run of a rollback as JSON: the stored objects of a revision."""
+
+    def describe() -> bytes:
+        merged = merge_values(target.chart.values, target.config)
+        known = [merged, *((deployed.chart.values, deployed.config) if deployed is not None else ())]
+        secrets = frozenset[str]().union(*map(secret_texts, known))
+        changes = compare_manifests("" if deployed is None else deployed.manifest, target.manifest, secrets=secrets)
+        return encode_json(
+            {
+                "manifest": mask_manifest(target.manifest, secrets=secrets),
+                "notes": mask_notes(target.notes, secrets=secrets),
+                "values": redact(merged),
+                "warnings": [STORED_WARNING],
+                "diff": changes.diff,
+                "objects": _objects_json(changes.objects),
+                "rendered": "offline",
+            }
+        )
+
+    return await asyncio.to_thread(describe)
+
+
+def _describe(
+    rendered: RenderedChart,
+    *,
+    secrets: frozenset[str],
+    before: str | None,
+    with_diff: bool = True,
+    warnings: tuple[str, ...] = (),
+) -> bytes:
+    """Return the answer; `before` is None if what runs is not known."""
+    changes = compare_manifests(before or "", rendered.manifest, secrets=secrets)
+    objects = () if rendered.stopped else changes.objects
+    return encode_json(
+        {
+            "manifest": mask_manifest(rendered.manifest, secrets=secrets),
+            "notes": mask_notes(rendered.notes, secrets=secrets),
+            "values": rendered.masked_values,
+            "warnings": [*(mask_notes(each, secrets=secrets) for each in rendered.warnings), *warnings],
+            "diff": changes.diff if with_diff and before is not None and not rendered.stopped else None,
+            "objects": _objects_json((each, change if before is not None else None) for each, change in objects),
+            "rendered": "server" if rendered.on_server else "offline",
+        }
+    )
+
+
+def _objects_json(objects: Iterable[tuple[ObjectRef, ObjectChange | None]]) -> list[Json]:
+    return [
+        {
+            "apiVersion": each.api_version or None,
+            "kind": each.kind,
+            "namespace": each.namespace or None,
+            "name": each.name,
+            "change": None if change is None else str(change),
+        }
+        for each, change in objects
+    ]
