@@ -1,5 +1,83 @@
-import type { ReactElement } from 'react'
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi } from '@tanstack/react-router'
 
-export function ValuesPage(): ReactElement {
-  return <p>This page is not built yet.</p>
+import { xappChartQuery } from '~/api/queries/charts'
+import { xappQuery } from '~/api/queries/xapps'
+import { configQuery, type XAppConfiguration } from '~/api/queries/values'
+import { ButtonLink } from '~/ui/Link'
+import { Notice } from '~/ui/Notice'
+import { usePageTitle } from '~/ui/Page'
+import { Panel } from '~/ui/Panel'
+
+import { factsOf } from './chartFacts'
+import styles from './deploy.module.css'
+import { ValuesEditor } from './ValuesEditor'
+import { ValuesForEditing } from './ValuesForEditing'
+
+const route = getRouteApi('/xapps/$namespace/$name/values')
+
+const NOTHING = () => undefined
+
+/** The values of one xApp: what its user gives, what the chart gives, and what helm makes of both. */
+export function ValuesPage() {
+  const { namespace, name } = route.useParams()
+  usePageTitle(`Values of ${name}`)
+  const config = useQuery(configQuery(namespace, name))
+  return (
+    <Panel title="Values" query={config}>
+      {(data) =>
+        data.generation === null ? (
+          <ExternalValues config={data} namespace={namespace} name={name} />
+        ) : (
+          <ValuesForEditing
+            key={`${namespace}/${name}`}
+            config={data}
+            generation={data.generation}
+            refetch={() => void config.refetch()}
+          />
+        )
+      }
+    </Panel>
+  )
+}
+
+/** An xApp that is known by its labels only can be looked at, and adopted. */
+function ExternalValues({ config, namespace, name }: { config: XAppConfiguration; namespace: string; name: string }) {
+  const search = route.useSearch()
+  const navigate = route.useNavigate()
+  const record = useQuery(xappQuery(namespace, name))
+  const chart = useQuery(xappChartQuery(namespace, name))
+  const yours = config.layers.find(({ from }) => from === 'yours')?.text ?? null
+  const releaseName = record.data?.release.name ?? name
+  return (
+    <div className={styles.stack}>
+      <Notice
+        tone="info"
+        actions={
+          <ButtonLink to="/deploy" search={{ namespace, releaseName, adopt: true }}>
+            Adopt…
+          </ButtonLink>
+        }
+      >
+        This xApp was installed by other means, so its values cannot be changed here. Adopt it first.
+      </Notice>
+      {yours === null ? (
+        <p className={styles.muted}>Not visible: needs get secrets.</p>
+      ) : (
+        <ValuesEditor
+          text={yours}
+          onChange={NOTHING}
+          view={search.view}
+          onView={(view) => void navigate({ search: { view }, replace: true })}
+          chart={factsOf(chart.data)}
+          noDefaults="Not visible, or the chart has no default values."
+          layersBelow={config.layers.filter(({ from }) => from !== 'yours')}
+          refusal={null}
+          valuesBytesMax={0}
+          onSubmit={NOTHING}
+          isReadOnly
+        />
+      )}
+    </div>
+  )
 }

@@ -1,0 +1,43 @@
+import { queryOptions } from '@tanstack/react-query'
+
+import { request, type Schemas } from '~/api/client'
+import { apiPath } from '~/lib/query'
+
+export type ChartDescription = Schemas['ChartDescription']
+
+const DESCRIPTION_STALE_MILLISECONDS = 5 * 60_000
+
+/** What a chart archive is, as the gateway reads it. Nothing is stored. */
+export async function describeArchive(file: Blob, provenance: Blob | null): Promise<ChartDescription> {
+  const body = new FormData()
+  body.append('file', file)
+  if (provenance !== null) body.append('provenance', provenance)
+  const response = await request('/api/charts?dryRun=true', { method: 'POST', body })
+  return (await response.json()) as ChartDescription
+}
+
+/** A version of a chart in a saved repository. */
+export function chartVersionQuery(namespace: string, repository: string, chart: string, version: string) {
+  return queryOptions({
+    queryKey: ['repositories', 'version', { namespace, repository, chart, version }],
+    staleTime: DESCRIPTION_STALE_MILLISECONDS,
+    retry: false,
+    queryFn: async ({ signal }): Promise<ChartDescription> => {
+      const path = apiPath('api', 'repositories', namespace, repository, 'charts', chart, 'versions', version)
+      const response = await request(path, { signal })
+      return (await response.json()) as ChartDescription
+    },
+  })
+}
+
+/** The chart that the spec of an xApp asks for. */
+export function xappChartQuery(namespace: string, name: string) {
+  return queryOptions({
+    queryKey: ['xapps', 'chart', { namespace, name }],
+    retry: false,
+    queryFn: async ({ signal }): Promise<ChartDescription> => {
+      const response = await request(apiPath('api', 'xapps', namespace, name, 'chart'), { signal })
+      return (await response.json()) as ChartDescription
+    },
+  })
+}

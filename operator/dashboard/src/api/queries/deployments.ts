@@ -1,0 +1,103 @@
+import { queryOptions } from '@tanstack/react-query'
+
+import { request, type Schemas } from '~/api/client'
+import type { XApp } from '~/api/queries/xapps'
+import { Problem } from '~/lib/problem'
+import { apiPath, queryText } from '~/lib/query'
+import { parseJson } from '~/lib/values/parseJson'
+
+export type XAppSpecification = Schemas['XAppSpecification']
+
+/** What would happen to an object of the release; null where the release in force is not visible. */
+export type ObjectChange = 'create' | 'change' | 'remove' | 'unchanged' | null
+
+/** The answer of a dry run, of a deployment, an upgrade or a change of values. */
+export interface DryRun {
+  manifest: string
+  notes: string
+  values: unknown
+  warnings: string[]
+  /** Unified diff against what runs; null for a new xApp, and where the release in force is not visible. */
+  diff: string | null
+  objects: { apiVersion: string; kind: string; namespace: string | null; name: string; change: ObjectChange }[]
+  rendered: 'server' | 'offline'
+}
+
+/** The parts of a deployment. `undefined`: left out, so that an upgrade keeps what is there. */
+export interface DeploymentParts {
+  form: Readonly<Record<string, unknown>>
+  file?: File | undefined
+  provenance?: File | undefined
+  values?: string | undefined
+}
+
+function multipart({ form, file, provenance, values }: DeploymentParts): FormData {
+  const body = new FormData()
+  body.append('xAppForm', JSON.stringify(form))
+  if (values !== undefined) body.append('values', values)
+  if (provenance !== undefined) body.append('provenance', provenance)
+  if (file !== undefined) body.append('file', file)
+  return body
+}
+
+async function send<T>(path: string, method: 'POST' | 'PUT', parts: DeploymentParts, generation?: number): Promise<T> {
+  const headers = new Headers(generation === undefined ? {} : { 'If-Match': `"${generation}"` })
+  const response = await request(path, { method, headers, body: multipart(parts) })
+  return parseJson(await response.text()) as T
+}
+
+export function deploy(parts: DeploymentParts): Promise<XApp> {
+  return send('/api/deployment/xapp', 'POST', parts)
+}
+
+export function previewDeployment(parts: DeploymentParts): Promise<DryRun> {
+  return send('/api/deployment/xapp?dryRun=true', 'POST', parts)
+}
+
+/** Which xApp, and the generation that was edited: refused with 412 if there is a newer one. */
+export interface Edited {
+  namespace: string
+  name: string
+  generation: number
+}
+
+export function upgrade({ namespace, name, generation }: Edited, parts: DeploymentParts): Promise<XApp> {
+  return send(apiPath('api', 'deployment', 'xapp', namespace, name), 'PUT', parts, generation)
+}
+
+export function previewUpgrade({ namespace, name, generation }: Edited, parts: DeploymentParts): Promise<DryRun> {
+  const path = apiPath('api', 'deployment', 'xapp', namespace, name) + queryText({ dryRun: true })
+  return send(path, 'PUT', parts, generation)
+}
+
+/** The deployment form of an xApp as it is stored. */
+export function specQuery(namespace: string, name: string) {
+  return queryOptions({
+    queryKey: ['xapps', 'spec', { namespace, name }],
+    queryFn: async ({ signal }): Promise<XAppSpecification> => {
+      const response = await request(apiPath('api', 'xapps', namespace, name, 'spec'), { signal })
+      return (await response.json()) as XAppSpecification
+    },
+  })
+}
+
+const NOT_FOUND = 404
+const FORBIDDEN = 403
+
+/** Whether an xApp of this name is there: `null` where the caller may not know. */
+export function nameTakenQuery(namespace: string, name: string) {
+  return queryOptions({
+    queryKey: ['xapps', 'taken', { namespace, name }],
+    staleTime: 5_000,
+    queryFn: async ({ signal }): Promise<boolean | null> => {
+      try {
+        await request(apiPath('api', 'xapps', namespace, name), { signal })
+        return true
+      } catch (error) {
+        if (error instanceof Problem && error.status === NOT_FOUND) return false
+        if (error instanceof Problem && error.status === FORBIDDEN) return null
+        throw error
+      }
+    },
+  })
+}

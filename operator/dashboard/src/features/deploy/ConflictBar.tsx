@@ -1,0 +1,74 @@
+import { useState } from 'react'
+
+import { CompareView } from '~/editor/lazy'
+import { Button } from '~/ui/Button'
+import { Dialog } from '~/ui/Dialog'
+import { Notice } from '~/ui/Notice'
+import { Time } from '~/ui/Time'
+import { Tabs } from '~/ui/TabLinks'
+
+import styles from './deploy.module.css'
+
+interface ConflictBarProps {
+  /** What was edited, what somebody else made of it, and what is typed here. */
+  base: string
+  theirs: string
+  mine: string
+  at: string | null
+  onTakeTheirs: () => void
+  onKeepMine: () => void
+}
+
+/** Somebody else changed the values meanwhile. What is typed here stays until a person decides. */
+export function ConflictBar({ base, theirs, mine, at, onTakeTheirs, onKeepMine }: ConflictBarProps) {
+  const [isComparing, setComparing] = useState(false)
+  const [view, setView] = useState<'mine' | 'base'>('mine')
+  const buttons = (
+    <div className={styles.row}>
+      {!isComparing && (
+        <Button size="small" onPress={() => setComparing(true)}>
+          Compare
+        </Button>
+      )}
+      <Button size="small" onPress={onTakeTheirs}>
+        Take theirs
+      </Button>
+      <Button size="small" onPress={onKeepMine}>
+        Keep mine
+      </Button>
+    </div>
+  )
+  return (
+    <Notice
+      tone="warn"
+      title={
+        <>
+          {'Changed by somebody else at '}
+          <Time at={at} show="time" />
+        </>
+      }
+      actions={buttons}
+    >
+      Nothing that you typed is lost. With &quot;Keep mine&quot; your values replace theirs when you press Upgrade.
+      <Dialog title="Compare" isOpen={isComparing} onClose={() => setComparing(false)} width="large" footer={buttons}>
+        <Tabs
+          label="What to compare"
+          selected={view}
+          onSelect={setView}
+          items={[
+            {
+              id: 'mine',
+              label: 'Theirs and mine',
+              content: <CompareView before={theirs} after={mine} labels={['Theirs', 'Mine']} language="yaml" />,
+            },
+            {
+              id: 'base',
+              label: 'What they changed',
+              content: <CompareView before={base} after={theirs} labels={['Before', 'Theirs']} language="yaml" />,
+            },
+          ]}
+        />
+      </Dialog>
+    </Notice>
+  )
+}

@@ -1,0 +1,286 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useDeferredValue } from 'react'
+
+import { chartVersionQuery } from '~/api/queries/charts'
+import {
+  chartsQuery,
+  repositoriesQuery,
+  saveRepository,
+  versionsQuery,
+  type Repository,
+} from '~/api/queries/repositories'
+import { apiField, LABELS } from '~/lib/deploy/form'
+import { describeError } from '~/lib/problem'
+import type { Right } from '~/lib/rights'
+import { Button } from '~/ui/Button'
+import { RadioGroup } from '~/ui/Choices'
+import { ComboBox } from '~/ui/ComboBox'
+import { Notice } from '~/ui/Notice'
+import { Select } from '~/ui/Select'
+import { Text } from '~/ui/Text'
+import { TextField } from '~/ui/TextField'
+
+import { ChartSummary } from './ChartSummary'
+import type { Credentials } from './deployDraft'
+import styles from './deploy.module.css'
+import { FormField, type FieldsProps } from './IdentityFields'
+
+interface ChosenProps extends FieldsProps {
+  chosen: Repository | null
+}
+
+export const NEW_REPOSITORY = 'new'
+
+interface RepositoryChartProps extends FieldsProps {
+  /** `namespace/name`, `new`, or empty. */
+  repository: string
+  onRepository: (id: string, found: Repository | null) => void
+  credentials: Credentials
+  onCredentials: (credentials: Credentials) => void
+  onVersion: (version: string) => void
+  saveRight: Right
+}
+
+/** A chart of a repository: a saved one, or the address of a new one. */
+export function RepositoryChart(props: RepositoryChartProps) {
+  const { repository, onRepository } = props
+  const saved = useQuery(repositoriesQuery({ per_page: 100, sort: 'name' }))
+  const repositories = saved.data?.content ?? []
+  const chosen = repositories.find((each) => idOf(each) === repository) ?? null
+  const items = [
+    ...repositories.map((each) => ({
+      id: idOf(each),
+      label: `${each.name} (${each.namespace})`,
+      description: each.url,
+    })),
+    { id: NEW_REPOSITORY, label: 'A new repository', description: 'Give its name and URL' },
+  ]
+  return (
+    <div className={styles.stack}>
+      <Select
+        label="Repository"
+        name="repository"
+        items={items}
+        value={repository === '' ? null : repository}
+        onChange={(id) => onRepository(id, repositories.find((each) => idOf(each) === id) ?? null)}
+        isRequired
+        error={saved.error === null ? null : describeError(saved.error).detail}
+      />
+      {chosen !== null && !chosen.ready && (
+        <Notice tone="warn" title="This repository is not ready">
+          <Text>{chosen.message ?? ''}</Text>
+        </Notice>
+      )}
+      {chosen !== null && <NamespaceNote repository={chosen} namespace={props.fields.namespace.trim()} />}
+      {repository === NEW_REPOSITORY && <NewRepositoryFields {...props} />}
+      {repository !== '' && (
+        <div className={styles.fields}>
+          <ChartField {...props} chosen={chosen} />
+          <VersionField {...props} chosen={chosen} />
+        </div>
+      )}
+      {chosen !== null && (
+        <ChosenChart chosen={chosen} chart={props.fields.chartName} version={chosenVersion(props.fields)} />
+      )}
+    </div>
+  )
+}
+
+export function idOf({ namespace, name }: Pick<Repository, 'namespace' | 'name'>): string {
+  return `${namespace}/${name}`
+}
+
+/** The version of the chart that is asked for: that of the xApp, unless another one is given. */
+export function chosenVersion({ chartVersion, version }: { chartVersion: string; version: string }): string {
+  return chartVersion.trim() === '' ? version.trim() : chartVersion.trim()
+}
+
+function NamespaceNote({ repository, namespace }: { repository: Repository; namespace: string }) {
+  if (namespace === '' || namespace === repository.namespace) return null
+  return (
+    <Notice tone="info">
+      {`${repository.name} is saved in ${repository.namespace}. Submit saves its address in ${namespace} too, without credentials.`}
+    </Notice>
+  )
+}
+
+function NewRepositoryFields(props: RepositoryChartProps) {
+  const { fields, problems, credentials, onCredentials, onRepository, saveRight } = props
+  const queryClient = useQueryClient()
+  const save = useMutation({
+    mutationFn: () => saveRepository(newRepository(fields, credentials)),
+    onSuccess: async (repository) => {
+      await queryClient.invalidateQueries({ queryKey: ['repositories'] })
+      onRepository(idOf(repository), repository)
+      // They are at the gateway now, and needed no more.
+      onCredentials({ kind: 'none', username: '', password: '', token: '' })
+    },
+  })
+  const set = (part: Partial<Credentials>): void => onCredentials({ ...credentials, ...part })
+  const isComplete = fields.repoName.trim() !== '' && fields.url.trim() !== '' && fields.namespace.trim() !== ''
+  const right: Right = isComplete ? saveRight : { allowed: false, reason: 'Give name, URL and namespace first' }
+  return (
+    <div className={styles.stack}>
+      <div className={styles.fields}>
+        <FormField {...props} name="repoName" isRequired description="Under this name the address is saved" />
+        <FormField {...props} name="url" isRequired description="https://, http:// or oci://" />
+      </div>
+      <RadioGroup
+        label="Credentials"
+        orientation="horizontal"
+        items={[
+          { id: 'none', label: 'None' },
+          { id: 'basic', label: 'User and password' },
+          { id: 'token', label: 'Token' },
+        ]}
+        value={credentials.kind}
+        onChange={(kind) => set({ kind: kind as Credentials['kind'] })}
+      />
+      {credentials.kind === 'basic' && (
+        <div className={styles.fields}>
+          <TextField
+            label="User"
+            name="username"
+            value={credentials.username}
+            onChange={(username) => set({ username })}
+            autoComplete="off"
+            error={problems.get('username')}
+          />
+          <TextField
+            label="Password"
+            name="password"
+            type="password"
+            value={credentials.password}
+            onChange={(password) => set({ password })}
+            autoComplete="new-password"
+            error={problems.get('password')}
+          />
+        </div>
+      )}
+      {credentials.kind === 'token' && (
+        <TextField
+          label="Token"
+          name="token"
+          type="password"
+          value={credentials.token}
+          onChange={(token) => set({ token })}
+          autoComplete="new-password"
+          error={problems.get('token')}
+        />
+      )}
+      <div className={styles.row}>
+        <Button right={right} isPending={save.isPending} onPress={() => save.mutate()}>
+          Save and browse
+        </Button>
+        <span className={styles.muted}>Or type the chart and its version: Submit saves the address.</span>
+      </div>
+      {save.error !== null && (
+        <Notice tone="bad" title={describeError(save.error).title}>
+          <Text multiline>{describeError(save.error).detail}</Text>
+        </Notice>
+      )}
+    </div>
+  )
+}
+
+/** The body that saves the typed repository. */
+export function newRepository(
+  fields: RepositoryChartProps['fields'],
+  { kind, username, password, token }: Credentials,
+) {
+  return {
+    name: fields.repoName.trim(),
+    namespace: fields.namespace.trim(),
+    url: fields.url.trim(),
+    ...(kind === 'basic' ? { username, password } : {}),
+    ...(kind === 'token' ? { token } : {}),
+  }
+}
+
+export function ChartField({ fields, problems, onChange, onBlur, chosen }: ChosenProps) {
+  const search = useDeferredValue(fields.chartName.trim())
+  const canList = chosen !== null && chosen.type !== 'oci'
+  const charts = useQuery({
+    ...chartsQuery(chosen?.namespace ?? '', chosen?.name ?? '', { search, per_page: 100 }),
+    enabled: canList,
+    retry: false,
+  })
+  const items = (charts.data?.content ?? []).map(({ name, latest, description }) => ({
+    id: name,
+    label: name,
+    description: [latest, description].filter((part) => part !== null && part !== '').join(', '),
+  }))
+  return (
+    <ComboBox
+      label={LABELS.chartName}
+      name={apiField('chartName')}
+      items={canList ? items : []}
+      value={fields.chartName}
+      onChange={(value) => onChange('chartName', value)}
+      onBlur={() => onBlur('chartName')}
+      isFiltered
+      isLoading={canList && charts.isFetching}
+      isRequired
+      description={chosen?.type === 'oci' ? 'A registry cannot list its charts: type the name.' : undefined}
+      error={problems.get(apiField('chartName')) ?? (charts.error === null ? null : describeError(charts.error).detail)}
+    />
+  )
+}
+
+export function VersionField({
+  fields,
+  problems,
+  onVersion,
+  onBlur,
+  chosen,
+}: ChosenProps & { onVersion: (version: string) => void }) {
+  const chart = useDeferredValue(fields.chartName.trim())
+  const canList = chosen !== null && chart !== ''
+  const versions = useQuery({
+    ...versionsQuery(chosen?.namespace ?? '', chosen?.name ?? '', chart),
+    enabled: canList,
+    retry: false,
+  })
+  const value = chosenVersion(fields)
+  const items = (canList ? (versions.data?.content ?? []) : []).map(({ version, appVersion }) => ({
+    id: version,
+    label: version,
+    description: appVersion === null ? '' : `app ${appVersion}`,
+  }))
+  return (
+    <ComboBox
+      label={LABELS.chartVersion}
+      name={apiField('chartVersion')}
+      items={items}
+      value={value}
+      onChange={onVersion}
+      onBlur={() => onBlur('chartVersion')}
+      isFiltered
+      isLoading={canList && versions.isFetching}
+      isRequired
+      description="An exact version, or a range such as >=0.2 <1"
+      error={problems.get(apiField('chartVersion')) ?? null}
+    />
+  )
+}
+
+export function ChosenChart({ chosen, chart, version }: { chosen: Repository; chart: string; version: string }) {
+  const query = useChosenChart(chosen, chart, version)
+  if (query.data) return <ChartSummary chart={query.data} />
+  if (query.isFetching) return <p className={styles.muted}>The gateway reads the chart</p>
+  if (query.error === null) return null
+  return (
+    <Notice tone="warn" title={describeError(query.error).title}>
+      <Text multiline>{describeError(query.error).detail}</Text>
+    </Notice>
+  )
+}
+
+const EXACT_VERSION = /^v?\d+(?:\.\d+)*(?:[-+][0-9A-Za-z.+-]+)?$/
+
+/** The description of the chosen chart, once repository, chart and an exact version are known. */
+export function useChosenChart(chosen: Pick<Repository, 'namespace' | 'name'> | null, chart: string, version: string) {
+  const [name, exact] = [useDeferredValue(chart.trim()), useDeferredValue(version)]
+  const isKnown = chosen !== null && name !== '' && EXACT_VERSION.test(exact)
+  return useQuery({ ...chartVersionQuery(chosen?.namespace ?? '', chosen?.name ?? '', name, exact), enabled: isKnown })
+}

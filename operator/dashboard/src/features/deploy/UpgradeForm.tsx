@@ -1,0 +1,237 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { getRouteApi, useNavigate } from '@tanstack/react-router'
+import { useMemo, useRef, useState } from 'react'
+
+import { previewUpgrade, upgrade as sendUpgrade, type DryRun, type XAppSpecification } from '~/api/queries/deployments'
+import { aboutQuery } from '~/api/queries/session'
+import type { XAppConfiguration } from '~/api/queries/values'
+import { xappQuery } from '~/api/queries/xapps'
+import { usePermissions } from '~/api/usePermissions'
+import { apiField, LABELS, type FieldName } from '~/lib/deploy/form'
+import { fieldErrors, Problem } from '~/lib/problem'
+import { allOf, ALLOWED, refused } from '~/lib/rights'
+import { toast } from '~/lib/toasts'
+import { Button } from '~/ui/Button'
+import { CopyAs } from '~/ui/CopyAs'
+import { FormErrors } from '~/ui/FormErrors'
+import { LeaveGuard } from '~/ui/LeaveGuard'
+import { Text } from '~/ui/Text'
+import { useKeyBindings } from '~/ui/useKeyBindings'
+
+import { factsOf } from './chartFacts'
+import { ConflictBar } from './ConflictBar'
+import { deploymentCurl, deploymentKubectl } from './copyCommands'
+import styles from './deploy.module.css'
+import { FormField } from './IdentityFields'
+import { localProblem } from './localProblem'
+import { MoreOptions } from './MoreOptions'
+import { PreviewPanel } from './PreviewPanel'
+import { UpgradeChart } from './UpgradeChart'
+import { useElapsed } from './useElapsed'
+import { upgradeParts, useUpgradeForm } from './useUpgradeForm'
+import { ValuesEditor, type ValuesEditorHandle, type ValuesView } from './ValuesEditor'
+
+const route = getRouteApi('/xapps/$namespace/$name/upgrade')
+
+const BYTES_MAX = 1024 * 1024
+const CONFLICTS = new Set([409, 412])
+const IDENTITY: readonly FieldName[] = ['xAppName', 'organization', 'team', 'namespace']
+
+const SUMMARY_LABELS: Readonly<Record<string, string>> = {
+  ...Object.fromEntries((Object.keys(LABELS) as FieldName[]).map((name) => [apiField(name), LABELS[name]])),
+  file: 'Chart file',
+  values: 'Values',
+  provenance: 'Provenance file',
+}
+
+interface UpgradeFormProps {
+  specification: XAppSpecification
+  configuration: XAppConfiguration
+  refetch: () => void
+}
+
+export function UpgradeForm({ specification, configuration, refetch }: UpgradeFormProps) {
+  const { namespace, name } = route.useParams()
+  const search = route.useSearch()
+  const navigate = useNavigate()
+  const queryClient = useQueryClient()
+  const theirs = configuration.layers.find(({ from }) => from === 'yours')?.text ?? ''
+  const form = useUpgradeForm({ namespace, name, specification, theirs, search })
+  const { draft, method, fields, stored, chart } = form
+  const values = useRef<ValuesEditorHandle>(null)
+  const [isDone, setDone] = useState(false)
+  const [view, setView] = useState<ValuesView>('yours')
+  const record = useQuery(xappQuery(namespace, name)).data
+  const { limits } = useQuery(aboutQuery).data ?? {}
+  const { right } = usePermissions(namespace, name)
+  const [error, setError] = useState<{ error: unknown; text: string } | null>(null)
+  const [previewed, setPreviewed] = useState<{ result: DryRun; of: string } | null>(null)
+
+  const parts = upgradeParts({ draft: draft.value, method, stored, fields })
+  const isConflict = draft.isDirty && specification.generation !== draft.value.generation
+  const edited = { namespace, name, generation: draft.value.generation }
+  const snapshot = JSON.stringify([
+    parts.form,
+    parts.values ?? null,
+    parts.file?.name ?? null,
+    parts.file?.lastModified ?? null,
+    edited.generation,
+  ])
+  const failed = (problem: unknown): void => {
+    setError({ error: problem, text: form.valuesText })
+    if (problem instanceof Problem && CONFLICTS.has(problem.status)) refetch()
+  }
+  const preview = useMutation({
+    mutationFn: () => previewUpgrade(edited, parts),
+    onMutate: () => ({ of: snapshot }),
+    onSuccess: (result, _, { of }) => setPreviewed({ result, of }),
+    onError: failed,
+  })
+  const upgrade = useMutation({
+    mutationFn: () => sendUpgrade(edited, parts),
+    onSuccess: (answer) => {
+      setDone(true)
+      draft.discard()
+      toast(`Accepted: ${answer.name}`)
+      void queryClient.invalidateQueries({ queryKey: ['xapps'] })
+      void navigate({ to: '/xapps/$namespace/$name', params: { namespace, name }, ignoreBlocker: true })
+    },
+    onError: failed,
+  })
+  const isFresh = previewed?.of === snapshot
+  const isBusy = preview.isPending || upgrade.isPending
+  const canWrite = allOf(
+    right('upgrade'),
+    method === 'upload' && draft.value.upload !== null ? right('upload') : ALLOWED,
+    isConflict ? refused('Changed by somebody else: decide first what to do') : ALLOWED,
+    form.isChanged || isDone ? ALLOWED : refused('You have not changed anything'),
+  )
+  const checked = (run: () => void) => () => {
+    const found = form.check()
+    setError(found.size > 0 ? { error: localProblem(found), text: form.valuesText } : null)
+    if (found.size === 0) run()
+  }
+  const runPreview = checked(() => preview.mutate())
+  const runUpgrade = checked(() => upgrade.mutate())
+  const main = (): void => {
+    if (!canWrite.allowed || isBusy) return
+    if (isFresh) runUpgrade()
+    else runPreview()
+  }
+  useKeyBindings([{ keys: 'Ctrl+Enter', label: 'Preview, then upgrade', group: 'Page', inFields: true, run: main }])
+  const problems = new Map(form.problems)
+  for (const [field, errors] of fieldErrors(error?.error))
+    problems.set(field, errors.map(({ message }) => message).join(' '))
+  const facts = useMemo(() => factsOf(chart), [chart])
+  const layersBelow = useMemo(() => {
+    const between = configuration.layers.filter(({ from }) => from !== 'yours' && from !== 'chart')
+    return [{ from: 'chart', text: facts.defaultsText }, ...between]
+  }, [facts, configuration.layers])
+  const fieldProps = { fields, problems, onChange: form.setField, onBlur: form.blurField }
+  const command = { form: parts.form, fileName: parts.file?.name ?? null, valuesText: parts.values ?? null }
+  return (
+    <div className={styles.form}>
+      <LeaveGuard when={draft.isDirty && !isDone} />
+      <FormErrors
+        error={error?.error ?? null}
+        fields={SUMMARY_LABELS}
+        onFocusField={(field, line) => values.current?.showField(field, line) ?? false}
+      />
+      {isConflict && (
+        <ConflictBar
+          base={draft.value.baseValues}
+          theirs={theirs}
+          mine={form.valuesText}
+          at={record?.updatedAt ?? null}
+          onTakeTheirs={draft.discard}
+          onKeepMine={() =>
+            draft.set((current) => ({ ...current, baseValues: theirs, generation: specification.generation }))
+          }
+        />
+      )}
+      <dl className={styles.facts}>
+        {IDENTITY.map((field) => (
+          <Fact key={field} label={LABELS[field]} value={String(stored[field])} />
+        ))}
+        <Fact
+          label="Now"
+          value={`version ${stored.version}${record?.release ? `, chart ${record.release.chart} ${record.release.chartVersion}` : ''}`}
+        />
+      </dl>
+      <UpgradeChart {...fieldProps} form={form} namespace={namespace} bytesMax={limits?.chartBytes ?? BYTES_MAX} />
+      <div className={styles.fields}>
+        <FormField {...fieldProps} name="version" isRequired />
+        <FormField {...fieldProps} name="owner" isRequired />
+      </div>
+      <ValuesEditor
+        ref={values}
+        text={form.valuesText}
+        onChange={(text) =>
+          draft.set((current) => ({ ...current, valuesText: text === current.baseValues ? null : text }))
+        }
+        view={view}
+        onView={setView}
+        chart={facts}
+        noDefaults={chart === null ? 'The chart could not be read.' : 'This chart has no default values.'}
+        layersBelow={layersBelow}
+        refusal={error?.error instanceof Problem ? { errors: error.error.errors, text: error.text } : null}
+        valuesBytesMax={limits?.valuesBytes ?? BYTES_MAX}
+        onSubmit={main}
+      />
+      <MoreOptions
+        {...fieldProps}
+        isNew={false}
+        provenance={draft.value.provenance}
+        onProvenance={
+          draft.value.upload === null ? null : (provenance) => draft.set((current) => ({ ...current, provenance }))
+        }
+      />
+      {previewed !== null && <PreviewPanel preview={previewed.result} isStale={!isFresh} />}
+      <div className={styles.bar}>
+        <Button
+          variant={isFresh ? 'default' : 'primary'}
+          right={canWrite}
+          isPending={preview.isPending}
+          onPress={runPreview}
+        >
+          Preview
+        </Button>
+        <Button
+          variant={isFresh ? 'primary' : 'default'}
+          right={allOf(canWrite, isFresh ? ALLOWED : refused('Look at the preview first'))}
+          isPending={upgrade.isPending}
+          onPress={runUpgrade}
+          tooltip="Ctrl+Enter"
+        >
+          Upgrade
+        </Button>
+        <CopyAs curl={deploymentCurl(command, edited)} kubectl={deploymentKubectl(command, name)} />
+        {draft.isDirty && !isBusy && (
+          <Button variant="quiet" onPress={draft.discard}>
+            Discard
+          </Button>
+        )}
+        <Progress isBusy={isBusy} />
+      </div>
+    </div>
+  )
+}
+
+function Fact({ label, value }: { label: string; value: string }) {
+  return (
+    <>
+      <dt>{label}</dt>
+      <dd>
+        <Text>{value}</Text>
+      </dd>
+    </>
+  )
+}
+
+function Progress({ isBusy }: { isBusy: boolean }) {
+  const seconds = useElapsed(isBusy)
+  if (seconds < 2) return null
+  return (
+    <span className={styles.muted} role="status">{`The gateway renders the chart: ${seconds} s of at most 60 s`}</span>
+  )
+}

@@ -1,0 +1,107 @@
+import { useMutation } from '@tanstack/react-query'
+import { Replace } from 'lucide-react'
+import { useEffect, useRef } from 'react'
+
+import { describeArchive, type ChartDescription } from '~/api/queries/charts'
+import { describeError, fieldErrors } from '~/lib/problem'
+import { Button } from '~/ui/Button'
+import { FileDrop } from '~/ui/FileDrop'
+
+import { ChartSummary } from './ChartSummary'
+import type { Upload } from './deployDraft'
+import styles from './deploy.module.css'
+
+interface UploadChartProps {
+  upload: Upload | null
+  /** What the gateway said about the file when it was sent. */
+  error: string | null
+  bytesMax: number
+  onChange: (upload: Upload | null) => void
+  onChart: (file: File, chart: ChartDescription) => void
+}
+
+/** A packed chart, which the gateway reads as soon as it is dropped. */
+export function UploadChart({ upload, error, bytesMax, onChange, onChart }: UploadChartProps) {
+  const input = useRef<HTMLInputElement>(null)
+  const description = useMutation({
+    mutationFn: (file: File) => describeArchive(file, null),
+    onSuccess: (chart, file) => onChart(file, chart),
+  })
+  const { mutate } = description
+  const choose = (file: File): void => {
+    onChange({ file, chart: null })
+    if (file.size <= bytesMax) mutate(file)
+    else description.reset()
+  }
+  // Back on the page while the gateway had not answered yet: ask again.
+  const unread = upload?.chart === null ? upload.file : null
+  const asked = useRef<File>(null)
+  useEffect(() => {
+    if (unread === null || asked.current === unread || unread.size > bytesMax) return
+    asked.current = unread
+    if (description.isIdle) mutate(unread)
+  }, [unread, bytesMax, description.isIdle, mutate])
+  const tooLarge = upload !== null && upload.file.size > bytesMax
+  const message = tooLarge ? tooLargeText(upload.file, bytesMax) : (error ?? refusalOf(description.error))
+  if (upload?.chart) {
+    return (
+      <div className={styles.stack}>
+        <ChartSummary
+          chart={upload.chart}
+          actions={
+            <>
+              <input
+                ref={input}
+                type="file"
+                accept=".tgz,.tar.gz"
+                hidden
+                aria-label="Another chart"
+                onChange={(event) => {
+                  const file = event.target.files?.[0]
+                  event.target.value = ''
+                  if (file) choose(file)
+                }}
+              />
+              <Button size="small" icon={<Replace size={16} aria-hidden />} onPress={() => input.current?.click()}>
+                Replace
+              </Button>
+            </>
+          }
+        />
+        {error !== null && (
+          <p className={styles.bad} role="alert">
+            {error}
+          </p>
+        )}
+      </div>
+    )
+  }
+  return (
+    <div className={styles.stack}>
+      <FileDrop
+        label={upload === null ? 'Drop a packed chart (.tgz) here' : upload.file.name}
+        name="file"
+        accept=".tgz,.tar.gz"
+        onFile={choose}
+        error={message}
+        {...(description.isPending ? { description: 'The gateway reads the chart' } : {})}
+      />
+      {upload !== null && !tooLarge && description.isError && (
+        <Button size="small" onPress={() => mutate(upload.file)}>
+          Try again
+        </Button>
+      )}
+    </div>
+  )
+}
+
+function refusalOf(error: unknown): string | null {
+  if (error === null) return null
+  const about = fieldErrors(error).get('file')
+  return about ? about.map(({ message }) => message).join(' ') : describeError(error).detail
+}
+
+export function tooLargeText(file: File, bytesMax: number): string {
+  const size = (bytes: number): string => `${(bytes / 1024 / 1024).toFixed(1)} MiB`
+  return `${file.name} has ${size(file.size)}. A chart may have at most ${size(bytesMax)}. Leave out what the chart does not need, then drop it again.`
+}

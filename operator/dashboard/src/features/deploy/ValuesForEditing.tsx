@@ -1,0 +1,208 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { getRouteApi, useNavigate } from '@tanstack/react-router'
+import { useMemo, useRef, useState } from 'react'
+
+import type { DryRun } from '~/api/queries/deployments'
+import { aboutQuery } from '~/api/queries/session'
+import { previewValues, putValues, type XAppConfiguration } from '~/api/queries/values'
+import { xappQuery } from '~/api/queries/xapps'
+import { usePermissions } from '~/api/usePermissions'
+import { Problem } from '~/lib/problem'
+import { allOf, ALLOWED, refused } from '~/lib/rights'
+import { toast } from '~/lib/toasts'
+import type { ChartFacts } from '~/lib/values/checkValues'
+import { Button } from '~/ui/Button'
+import { CopyAs } from '~/ui/CopyAs'
+import { FormErrors } from '~/ui/FormErrors'
+import { LeaveGuard } from '~/ui/LeaveGuard'
+import { useDraft } from '~/ui/useDraft'
+import { useKeyBindings } from '~/ui/useKeyBindings'
+
+import { ConflictBar } from './ConflictBar'
+import { valuesCurl, valuesKubectl } from './copyCommands'
+import styles from './deploy.module.css'
+import { PreviewPanel } from './PreviewPanel'
+import { useElapsed } from './useElapsed'
+import { ValuesEditor, type ValuesEditorHandle } from './ValuesEditor'
+
+const route = getRouteApi('/xapps/$namespace/$name/values')
+
+const VALUES_BYTES_MAX = 1024 * 1024
+const CONFLICTS = new Set([409, 412])
+
+/** What is typed, and what it was typed on. */
+interface ValuesDraft {
+  text: string
+  base: string
+  generation: number
+  revision: number | null
+}
+
+interface ValuesForEditingProps {
+  config: XAppConfiguration
+  generation: number
+  refetch: () => void
+}
+
+export function ValuesForEditing({ config, generation, refetch }: ValuesForEditingProps) {
+  const { namespace, name } = route.useParams()
+  const { view } = route.useSearch()
+  const setSearch = route.useNavigate()
+  const navigate = useNavigate()
+  const queryClient = useQueryClient()
+  const editor = useRef<ValuesEditorHandle>(null)
+  const [isDone, setDone] = useState(false)
+  const record = useQuery(xappQuery(namespace, name)).data
+  const { limits } = useQuery(aboutQuery).data ?? {}
+  const { right } = usePermissions(namespace, name)
+
+  const theirs = config.layers.find(({ from }) => from === 'yours')?.text ?? ''
+  const initial = useMemo(
+    (): ValuesDraft => ({ text: theirs, base: theirs, generation, revision: record?.release.revision ?? null }),
+    [theirs, generation, record?.release.revision],
+  )
+  const draft = useDraft<ValuesDraft>(`values:${namespace}/${name}`, initial)
+  const { text, base, revision } = draft.value
+  const isChanged = text !== base
+  // Another change of the spec, such as an owner, is no conflict: the values are what was edited.
+  const isConflict = draft.isDirty && theirs !== base
+  const edited = { namespace, name, generation: isConflict ? draft.value.generation : generation }
+
+  const facts = useFacts(config)
+  const layersBelow = useMemo(() => config.layers.filter(({ from }) => from !== 'yours'), [config.layers])
+  const [previewed, setPreviewed] = useState<{ result: DryRun; text: string; generation: number } | null>(null)
+  const [refusal, setRefusal] = useState<{ error: unknown; text: string } | null>(null)
+  const failed = (error: unknown, sent: string): void => {
+    setRefusal({ error, text: sent })
+    if (error instanceof Problem && CONFLICTS.has(error.status)) refetch()
+  }
+  const preview = useMutation({
+    mutationFn: (sent: string) => previewValues(edited, sent),
+    onMutate: () => setRefusal(null),
+    onSuccess: (result, sent) => setPreviewed({ result, text: sent, generation: edited.generation }),
+    onError: failed,
+  })
+  const upgrade = useMutation({
+    mutationFn: (sent: string) => putValues(edited, sent),
+    onMutate: () => setRefusal(null),
+    onSuccess: (answer) => {
+      setDone(true)
+      draft.discard()
+      toast(`Accepted: ${answer.name}`)
+      void queryClient.invalidateQueries({ queryKey: ['xapps'] })
+      void navigate({ to: '/xapps/$namespace/$name', params: { namespace, name }, ignoreBlocker: true })
+    },
+    onError: failed,
+  })
+  const isFresh = previewed !== null && previewed.text === text && previewed.generation === edited.generation
+  const isBusy = preview.isPending || upgrade.isPending
+  const change = (next: string): void => draft.set((current) => ({ ...current, text: next }))
+  const discard = (): void => {
+    draft.discard()
+    setPreviewed(null)
+    setRefusal(null)
+  }
+  const canWrite = allOf(
+    right('configure'),
+    isConflict ? refused('Changed by somebody else: decide first whose values to take') : ALLOWED,
+    isChanged || isDone ? ALLOWED : refused('You have not changed anything'),
+  )
+  const main = (): void => {
+    if (!canWrite.allowed || isBusy) return
+    if (isFresh) upgrade.mutate(text)
+    else preview.mutate(text)
+  }
+  useKeyBindings([{ keys: 'Ctrl+Enter', label: 'Preview, then upgrade', group: 'Page', inFields: true, run: main }])
+  return (
+    <div className={styles.stack}>
+      <LeaveGuard when={isChanged && !isDone} />
+      <FormErrors
+        error={refusal?.error ?? null}
+        fields={{ values: 'Values' }}
+        onFocusField={(field, line) => editor.current?.showField(field, line) ?? false}
+      />
+      {isConflict && (
+        <ConflictBar
+          base={base}
+          theirs={theirs}
+          mine={text}
+          at={record?.updatedAt ?? null}
+          onTakeTheirs={discard}
+          onKeepMine={() =>
+            draft.set((current) => ({
+              ...current,
+              base: theirs,
+              generation,
+              revision: record?.release.revision ?? null,
+            }))
+          }
+        />
+      )}
+      <p className={styles.muted}>{revision === null ? 'Not deployed yet' : `Based on revision ${revision}`}</p>
+      <ValuesEditor
+        ref={editor}
+        text={text}
+        onChange={change}
+        view={view}
+        onView={(next) => void setSearch({ search: { view: next }, replace: true })}
+        chart={facts}
+        noDefaults={
+          config.layers.some((layer) => layer.from === 'chart' && layer.text === null)
+            ? 'Not visible: needs get secrets.'
+            : 'This chart has no default values.'
+        }
+        layersBelow={layersBelow}
+        refusal={refusal?.error instanceof Problem ? { errors: refusal.error.errors, text: refusal.text } : null}
+        valuesBytesMax={limits?.valuesBytes ?? VALUES_BYTES_MAX}
+        onSubmit={main}
+        isReadOnly={!right('configure').allowed && !isChanged}
+      />
+      {previewed !== null && <PreviewPanel preview={previewed.result} isStale={!isFresh} />}
+      <div className={styles.bar}>
+        <Button
+          variant={isFresh ? 'default' : 'primary'}
+          right={canWrite}
+          isPending={preview.isPending}
+          onPress={() => preview.mutate(text)}
+        >
+          Preview
+        </Button>
+        <Button
+          variant={isFresh ? 'primary' : 'default'}
+          right={allOf(canWrite, isFresh ? ALLOWED : refused('Look at the preview first'))}
+          isPending={upgrade.isPending}
+          onPress={() => upgrade.mutate(text)}
+          tooltip="Ctrl+Enter"
+        >
+          Upgrade
+        </Button>
+        <CopyAs curl={valuesCurl(edited)} kubectl={valuesKubectl(edited, text)} />
+        {isChanged && !isBusy && (
+          <Button variant="quiet" onPress={discard}>
+            Discard
+          </Button>
+        )}
+        <Progress isBusy={isBusy} />
+      </div>
+    </div>
+  )
+}
+
+function useFacts(config: XAppConfiguration): ChartFacts {
+  return useMemo(
+    () => ({
+      defaultsText: config.layers.find(({ from }) => from === 'chart')?.text ?? '',
+      schemaText: config.schema === null ? null : JSON.stringify(config.schema),
+      dependencies: [],
+    }),
+    [config],
+  )
+}
+
+function Progress({ isBusy }: { isBusy: boolean }) {
+  const seconds = useElapsed(isBusy)
+  if (seconds < 2) return null
+  return (
+    <span className={styles.muted} role="status">{`The gateway renders the chart: ${seconds} s of at most 60 s`}</span>
+  )
+}

@@ -1,0 +1,70 @@
+import { curlCommand, kubectlApply, type CurlPart } from '~/lib/commands'
+import { withPlaceholders } from '~/lib/deploy/secretPlaceholders'
+import { apiPath } from '~/lib/query'
+import type { Value, ValueObject } from '~/lib/values/value'
+import { parseYaml } from '~/lib/values/yamlDocument'
+import { stringifyYaml } from '~/lib/values/yamlText'
+import type { Command } from '~/ui/CopyAs'
+
+interface Deployment {
+  form: Readonly<Record<string, unknown>>
+  fileName: string | null
+  /** Null: the values stay as they are. */
+  valuesText: string | null
+}
+
+/** curl for a deployment (`name` null) or an upgrade. The values come from a file, so that no secret is in a command. */
+export function deploymentCurl(
+  { form, fileName, valuesText }: Deployment,
+  target: { namespace: string; name: string; generation: number } | null,
+): string {
+  const parts: CurlPart[] = [{ name: 'xAppForm', value: JSON.stringify(form) }]
+  if (valuesText !== null && valuesText.trim() !== '') parts.push({ name: 'values', file: 'values.yaml' })
+  if (fileName !== null) parts.push({ name: 'file', file: fileName })
+  if (target === null) return curlCommand({ method: 'POST', path: '/api/deployment/xapp', form: parts })
+  const { namespace, name, generation } = target
+  const path = apiPath('api', 'deployment', 'xapp', namespace, name)
+  return curlCommand({ method: 'PUT', path, headers: { 'If-Match': `"${generation}"` }, form: parts })
+}
+
+/** `kubectl apply` of the XApp, secrets in its values as placeholders; or why there is none. */
+export function deploymentKubectl({ form, fileName, valuesText }: Deployment, name: string | null): Command {
+  if (fileName !== null) return { none: 'The chart is a file: kubectl cannot send it. Use curl.' }
+  if (name === null) return { none: 'Fill in organization, team, xApp name and namespace first.' }
+  const values = parseYaml(valuesText ?? '').values
+  const spec: ValueObject = { ...(form as ValueObject) }
+  if (Object.keys(values).length > 0) spec.values = withPlaceholders(values)
+  const manifest: Value = {
+    apiVersion: 'xapp-operator.io/v1alpha1',
+    kind: 'XApp',
+    metadata: { name, namespace: String(form.namespace) },
+    spec,
+  }
+  return kubectlApply(stringifyYaml(manifest))
+}
+
+/** curl for a change of the values, which it reads from a file. */
+export function valuesCurl({
+  namespace,
+  name,
+  generation,
+}: {
+  namespace: string
+  name: string
+  generation: number
+}): string {
+  return curlCommand({
+    method: 'PUT',
+    path: apiPath('api', 'xapps', namespace, name, 'config'),
+    headers: { 'Content-Type': 'application/yaml', 'If-Match': `"${generation}"` },
+    bodyFile: 'values.yaml',
+  })
+}
+
+/** kubectl for a change of the values: a JSON merge patch would keep keys that the new values leave out. */
+export function valuesKubectl({ namespace, name }: { namespace: string; name: string }, text: string): Command {
+  const { values, problems } = parseYaml(text)
+  if (problems.length > 0) return { none: 'Correct the YAML first.' }
+  const patch = stringifyYaml([{ op: 'add', path: '/spec/values', value: withPlaceholders(values) }]).replace(/\n$/, '')
+  return `kubectl patch xapp ${name} -n ${namespace} --type json --patch-file /dev/stdin <<'EOF'\n${patch}\nEOF`
+}

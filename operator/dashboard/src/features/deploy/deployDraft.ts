@@ -1,0 +1,53 @@
+import type { ChartDescription } from '~/api/queries/charts'
+import { fieldsOfForm, methodOfForm, NO_FIELDS, type DeployFields, type Method } from '~/lib/deploy/form'
+
+export interface Credentials {
+  kind: 'none' | 'basic' | 'token'
+  username: string
+  password: string
+  token: string
+}
+
+/** What was dropped, also if the gateway refused it: nothing chosen is lost. */
+export interface Upload {
+  file: File
+  /** Null while the gateway reads it, and if it refused it. */
+  chart: ChartDescription | null
+}
+
+/** What a person has chosen and typed. What is not typed comes from the chart, the session and the last deployment. */
+export interface DeployDraft {
+  typed: Partial<DeployFields>
+  upload: Upload | null
+  provenance: File | null
+  /** `namespace/name` of a saved repository; `new`: typed; empty: not chosen. */
+  repository: string
+  credentials: Credentials
+  valuesText: string
+}
+
+export const NO_DRAFT: DeployDraft = {
+  typed: {},
+  upload: null,
+  provenance: null,
+  repository: '',
+  credentials: { kind: 'none', username: '', password: '', token: '' },
+  valuesText: '',
+}
+
+/** What the page of an uninstalled xApp leaves for "Deploy again with these values". */
+interface DeployAgain {
+  form: Readonly<Record<string, unknown>>
+  valuesText: string
+}
+
+/** The draft that a deleted xApp left, and how its chart came. */
+export function draftOfDeleted(stored: unknown): { draft: DeployDraft; method: Method } | null {
+  if (typeof stored !== 'object' || stored === null || !('form' in stored)) return null
+  const { form, valuesText } = stored as DeployAgain
+  const typed: Partial<DeployFields> = {}
+  for (const [name, value] of Object.entries(fieldsOfForm(form))) {
+    if (value !== NO_FIELDS[name as keyof DeployFields]) Object.assign(typed, { [name]: value as unknown })
+  }
+  return { draft: { ...NO_DRAFT, typed, repository: 'new', valuesText }, method: methodOfForm(form) }
+}

@@ -1,0 +1,149 @@
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi } from '@tanstack/react-router'
+import { useMemo, useState } from 'react'
+
+import type { ChartDescription } from '~/api/queries/charts'
+import { repositoriesQuery, type Repository } from '~/api/queries/repositories'
+import { sessionQuery } from '~/api/queries/session'
+import {
+  apiField,
+  fieldProblem,
+  formProblems,
+  NO_FIELDS,
+  numericVersion,
+  ownerOf,
+  type DeployFields,
+  type FieldName,
+  type FieldProblems,
+  type Method,
+} from '~/lib/deploy/form'
+import { drafts } from '~/lib/drafts'
+import type { DeploySearch } from '~/lib/routeSearch'
+import { usePreference } from '~/ui/usePreference'
+import { useDraft, type Draft } from '~/ui/useDraft'
+
+import { draftOfDeleted, NO_DRAFT, type DeployDraft } from './deployDraft'
+import { chosenVersion, idOf, NEW_REPOSITORY, useChosenChart } from './RepositoryChart'
+
+const route = getRouteApi('/deploy')
+
+export interface DeployForm {
+  draft: Draft<DeployDraft>
+  method: Method
+  fields: DeployFields
+  /** The chart, once the gateway has read it. */
+  chart: ChartDescription | null
+  problems: FieldProblems
+  /** Shows what is wrong with all fields, and returns it. */
+  check: () => FieldProblems
+  setMethod: (method: Method) => void
+  setField: (name: FieldName, value: string | boolean) => void
+  blurField: (name: FieldName) => void
+  setRepository: (id: string, found: Repository | null) => void
+  setVersion: (version: string) => void
+}
+
+/** The state of the page /deploy: what is typed, what the chart and the session fill in, and what is wrong. */
+export function useDeployForm(): DeployForm {
+  const search: DeploySearch = route.useSearch()
+  const navigate = route.useNavigate()
+  const deleted = useMemo(
+    () => draftOfDeleted(search.draft === '' ? null : drafts.get().get(`deploy:${search.draft}`)),
+    [search.draft],
+  )
+  const initial = useMemo(
+    (): DeployDraft => deleted?.draft ?? { ...NO_DRAFT, repository: search.repository },
+    [deleted, search.repository],
+  )
+  const draft = useDraft<DeployDraft>(search.draft === '' ? 'deploy' : `deploy-again:${search.draft}`, initial)
+  const method: Method = deleted !== null && search.method === 'upload' ? deleted.method : search.method
+  const [checked, setChecked] = useState<ReadonlySet<FieldName>>(new Set())
+
+  const repository = useRepository(draft.value.repository, method)
+  const prefilled = usePrefilled(search)
+  const beforeChart = { ...NO_FIELDS, ...prefilled, ...draft.value.typed }
+  const remote = useChosenChart(repository, beforeChart.chartName, chosenVersion(beforeChart))
+  const chart = method === 'upload' ? (draft.value.upload?.chart ?? null) : (remote.data ?? null)
+  const fields: DeployFields = {
+    ...NO_FIELDS,
+    ...prefilled,
+    ...ofRepository(repository),
+    ...ofChart(chart, beforeChart.chartVersion),
+    ...draft.value.typed,
+  }
+  const problems = new Map(
+    [...checked].flatMap((name): [string, string][] => {
+      const problem = fieldProblem(fields, name, method)
+      return problem === null ? [] : [[apiField(name), problem]]
+    }),
+  )
+
+  const setTyped = (part: Partial<DeployFields>): void =>
+    draft.set((current) => ({ ...current, typed: { ...current.typed, ...part } }))
+  const setSearch = (part: Partial<DeploySearch>): void =>
+    void navigate({ search: { ...search, ...part }, replace: true })
+  const setField = (name: FieldName, value: string | boolean): void => {
+    setTyped({ [name]: value })
+    if (name === 'chartName' && typeof value === 'string') setSearch({ chart: value })
+  }
+  return {
+    draft,
+    method,
+    fields,
+    chart,
+    problems,
+    check: () => {
+      setChecked(new Set(Object.keys(NO_FIELDS) as FieldName[]))
+      return formProblems(fields, method)
+    },
+    setMethod: (next) => setSearch({ method: next }),
+    setField,
+    blurField: (name) => setChecked((current) => new Set(current).add(name)),
+    setRepository: (id, found) => {
+      draft.set((current) => ({ ...current, repository: id, typed: withoutAddress(current.typed, id) }))
+      if (found !== null && fields.namespace === '') setTyped({ namespace: found.namespace })
+      setSearch({ repository: id === NEW_REPOSITORY ? '' : id })
+    },
+    setVersion: (chartVersion) => {
+      setTyped({ chartVersion })
+      setSearch({ version: chartVersion })
+    },
+  }
+}
+
+/** The address of a saved repository comes from that repository, never from what was typed before. */
+function withoutAddress(typed: Partial<DeployFields>, id: string): Partial<DeployFields> {
+  if (id === NEW_REPOSITORY) return typed
+  return Object.fromEntries(Object.entries(typed).filter(([name]) => name !== 'repoName' && name !== 'url'))
+}
+
+function useRepository(id: string, method: Method): Repository | null {
+  const { data } = useQuery({ ...repositoriesQuery({ per_page: 100, sort: 'name' }), enabled: method === 'repository' })
+  return data?.content.find((each) => idOf(each) === id) ?? null
+}
+
+function usePrefilled(search: DeploySearch): Partial<DeployFields> {
+  const { data: session } = useQuery(sessionQuery)
+  const [organization] = usePreference('organization')
+  const [team] = usePreference('team')
+  const [namespace] = usePreference('namespace')
+  return {
+    organization,
+    team,
+    namespace: search.namespace === '' ? namespace : search.namespace,
+    owner: session?.user ? ownerOf(session.user) : '',
+    chartName: search.chart,
+    chartVersion: search.version,
+    releaseName: search.releaseName,
+    adopt: search.adopt,
+  }
+}
+
+function ofRepository(repository: Repository | null): Partial<DeployFields> {
+  return repository === null ? {} : { repoName: repository.name, url: repository.url }
+}
+
+function ofChart(chart: ChartDescription | null, chartVersion: string): Partial<DeployFields> {
+  const version = numericVersion(chart?.version ?? chartVersion)
+  return { ...(chart === null ? {} : { xAppName: chart.name }), ...(version === '' ? {} : { version }) }
+}

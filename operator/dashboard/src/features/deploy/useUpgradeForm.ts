@@ -1,0 +1,144 @@
+import { useQuery } from '@tanstack/react-query'
+import { useMemo, useState } from 'react'
+
+import type { ChartDescription } from '~/api/queries/charts'
+import { xappChartQuery } from '~/api/queries/charts'
+import type { DeploymentParts, XAppSpecification } from '~/api/queries/deployments'
+import {
+  apiField,
+  deploymentForm,
+  fieldProblem,
+  fieldsOfForm,
+  formProblems,
+  methodOfForm,
+  NO_FIELDS,
+  numericVersion,
+  type DeployFields,
+  type FieldName,
+  type FieldProblems,
+  type Method,
+} from '~/lib/deploy/form'
+import { useDraft, type Draft } from '~/ui/useDraft'
+
+import type { Upload } from './deployDraft'
+import { chosenVersion, useChosenChart } from './RepositoryChart'
+
+/** What is typed, and what it was typed on. */
+export interface UpgradeDraft {
+  typed: Partial<DeployFields>
+  upload: Upload | null
+  provenance: File | null
+  /** Null: the values stay as they are. */
+  valuesText: string | null
+  baseValues: string
+  generation: number
+}
+
+export interface UpgradeForm {
+  draft: Draft<UpgradeDraft>
+  method: Method
+  stored: DeployFields
+  fields: DeployFields
+  /** The chart that the upgrade would bring, or that is there now. */
+  chart: ChartDescription | null
+  problems: FieldProblems
+  check: () => FieldProblems
+  setField: (name: FieldName, value: string | boolean) => void
+  blurField: (name: FieldName) => void
+  setVersion: (version: string) => void
+  valuesText: string
+  isChanged: boolean
+}
+
+/** The parts of a PUT: an optional field that was emptied is removed, what was not touched stays. */
+export function upgradeParts({
+  draft,
+  method,
+  stored,
+  fields,
+}: Pick<UpgradeForm, 'method' | 'stored' | 'fields'> & { draft: UpgradeDraft }): DeploymentParts {
+  const form = deploymentForm(fields, method)
+  const before = deploymentForm(stored, method)
+  for (const name of Object.keys(before)) if (!(name in form)) form[name] = null
+  return {
+    form,
+    file: draft.upload?.file,
+    provenance: draft.upload === null ? undefined : (draft.provenance ?? undefined),
+    values: draft.valuesText ?? undefined,
+  }
+}
+
+interface Target {
+  namespace: string
+  name: string
+  specification: XAppSpecification
+  theirs: string
+  search: { chart: string; version: string }
+}
+
+export function useUpgradeForm({ namespace, name, specification, theirs, search }: Target): UpgradeForm {
+  const stored = useMemo(() => fieldsOfForm(specification.form), [specification.form])
+  const method = methodOfForm(specification.form)
+  const initial = useMemo(
+    (): UpgradeDraft => ({
+      typed: {},
+      upload: null,
+      provenance: null,
+      valuesText: null,
+      baseValues: theirs,
+      generation: specification.generation,
+    }),
+    [theirs, specification.generation],
+  )
+  const draft = useDraft<UpgradeDraft>(`upgrade:${namespace}/${name}`, initial)
+  const { typed, upload } = draft.value
+  const [checked, setChecked] = useState<ReadonlySet<FieldName>>(new Set())
+
+  const asked: Partial<DeployFields> = {
+    ...(search.chart === '' ? {} : { chartName: search.chart }),
+    ...(search.version === '' ? {} : { chartVersion: search.version, ...versionOf(search.version) }),
+  }
+  const wanted = { ...stored, ...asked, ...typed }
+  const repository = method === 'repository' ? { namespace, name: wanted.repoName } : null
+  const remote = useChosenChart(repository, wanted.chartName, chosenVersion(wanted))
+  const current = useQuery(xappChartQuery(namespace, name))
+  const coming = method === 'upload' ? (upload?.chart ?? null) : (remote.data ?? null)
+  const fields: DeployFields = {
+    ...NO_FIELDS,
+    ...stored,
+    ...asked,
+    ...(upload?.chart ? versionOf(upload.chart.version) : {}),
+    ...typed,
+  }
+  const problems = new Map(
+    [...checked].flatMap((field): [string, string][] => {
+      const problem = fieldProblem(fields, field, method)
+      return problem === null ? [] : [[apiField(field), problem]]
+    }),
+  )
+  const setTyped = (part: Partial<DeployFields>): void =>
+    draft.set((before) => ({ ...before, typed: { ...before.typed, ...part } }))
+  return {
+    draft,
+    method,
+    stored,
+    fields,
+    chart: coming ?? current.data ?? null,
+    problems,
+    check: () => {
+      setChecked(new Set(Object.keys(NO_FIELDS) as FieldName[]))
+      return formProblems(fields, method)
+    },
+    setField: (field, value) => setTyped({ [field]: value }),
+    blurField: (field) => setChecked((before) => new Set(before).add(field)),
+    setVersion: (chartVersion) => setTyped({ chartVersion, ...versionOf(chartVersion) }),
+    valuesText: draft.value.valuesText ?? theirs,
+    isChanged: upload !== null || draft.value.valuesText !== null || JSON.stringify(fields) !== JSON.stringify(stored),
+  }
+}
+
+/** The version of the xApp that goes with one of the chart. */
+function versionOf(chartVersion: string): Partial<DeployFields> {
+  const version = numericVersion(chartVersion)
+  return version === '' ? {} : { version }
+}

@@ -1,0 +1,110 @@
+// @vitest-environment node
+import { describe, expect, it } from 'vitest'
+
+import {
+  deploymentForm,
+  fieldsOfForm,
+  formProblems,
+  methodOfForm,
+  NO_FIELDS,
+  numericVersion,
+  ownerOf,
+  type DeployFields,
+} from './form'
+import { withPlaceholders } from './secretPlaceholders'
+
+const FIELDS: DeployFields = {
+  ...NO_FIELDS,
+  xAppName: 'hello-world',
+  version: '0.2.1',
+  organization: 'acme',
+  team: 'ran',
+  owner: 'jane',
+  namespace: 'ric-xapps',
+}
+
+describe('the form of a deployment', () => {
+  it('is complete with the fields of the identity', () => {
+    expect(formProblems(FIELDS, 'upload').size).toBe(0)
+    expect([...formProblems(FIELDS, 'repository').keys()]).toEqual([
+      'xAppForm.chartName',
+      'xAppForm.repoName',
+      'xAppForm.url',
+    ])
+  })
+
+  it.each([
+    ['version', 'v1.0', 'dotted numeric'],
+    ['version', '1.0-rc', 'dotted numeric'],
+    ['namespace', 'Ric', 'lower-case'],
+    ['namespace', '', 'missing'],
+    ['organization', '---', 'at least one letter'],
+    ['timeout', '5', 'duration'],
+    ['releaseName', 'a'.repeat(54), 'at most 53'],
+  ] as const)('refuses %s %j', (name, value, message) => {
+    expect(formProblems({ ...FIELDS, [name]: value }, 'upload').get(`xAppForm.${name}`)).toContain(message)
+  })
+
+  it('sends what is filled in, and only that', () => {
+    expect(deploymentForm(FIELDS, 'upload')).toEqual({
+      method: 'Upload Chart',
+      xAppName: 'hello-world',
+      version: '0.2.1',
+      organization: 'acme',
+      team: 'ran',
+      owner: 'jane',
+      namespace: 'ric-xapps',
+    })
+    const remote = {
+      ...FIELDS,
+      chartName: 'c',
+      repoName: 'r',
+      url: 'https://x',
+      timeout: ' 5m ',
+      onFailure: 'none',
+      adopt: true,
+    } as const
+    expect(deploymentForm(remote, 'repository')).toMatchObject({
+      chartName: 'c',
+      timeout: '5m',
+      upgrade: { onFailure: 'none' },
+      adopt: true,
+    })
+  })
+
+  it('comes back from a stored one', () => {
+    const remote: DeployFields = {
+      ...FIELDS,
+      chartName: 'c',
+      repoName: 'r',
+      url: 'https://x',
+      onFailure: 'rollback',
+      deletionPolicy: 'Orphan',
+    }
+    const form = deploymentForm(remote, 'repository')
+    expect(fieldsOfForm(form)).toEqual(remote)
+    expect(methodOfForm(form)).toBe('repository')
+  })
+})
+
+it.each([
+  ['0.2.1', '0.2.1'],
+  ['1.2.3-rc.1+build', '1.2.3'],
+  ['v2', '2'],
+  ['latest', ''],
+])('takes the version %s as %s', (chart, version) => {
+  expect(numericVersion(chart)).toBe(version)
+})
+
+it('names a service account by its name', () => {
+  expect(ownerOf('system:serviceaccount:ric-xapps:jane')).toBe('jane')
+  expect(ownerOf('jane@example.com')).toBe('jane@example.com')
+})
+
+it('puts placeholders where secrets are', () => {
+  expect(withPlaceholders({ db: { password: 'x', user: 'u' }, apiToken: 'y', list: [{ clientSecret: 'z' }] })).toEqual({
+    db: { password: '<password>', user: 'u' },
+    apiToken: '<apiToken>',
+    list: [{ clientSecret: '<clientSecret>' }],
+  })
+})
