@@ -15,6 +15,8 @@ export default defineConfig({
       '~': fileURLToPath(new URL('./src', import.meta.url)),
       // @rjsf/core names it, but our form brings its own validator: this one makes code from strings.
       '@rjsf/validator-ajv8': fileURLToPath(new URL('./build/noValidator.ts', import.meta.url)),
+      // Texts of charts are shown as texts, never as Markdown.
+      'markdown-to-jsx/react': fileURLToPath(new URL('./build/noMarkdown.tsx', import.meta.url)),
     },
   },
   plugins: [
@@ -25,6 +27,10 @@ export default defineConfig({
   ],
   build: {
     target: 'es2023',
+    rolldownOptions: {
+      // In a chunk of its own, which the editor and the form share.
+      output: { codeSplitting: { groups: [{ name: 'yaml', test: /node_modules[^/]*\/yaml\// }] } },
+    },
     outDir: '../xapp_operator/gateway/static',
     emptyOutDir: true,
     // The Content-Security-Policy allows files of our own origin: nothing inline, and no code beyond what is used.

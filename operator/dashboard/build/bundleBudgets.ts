@@ -12,14 +12,14 @@ export type Chunk = Pick<
 >
 
 const FIRST_PAGE = '/src/features/xapps/XAppsPage.tsx'
-const EDITOR = /\/src\/editor\/(?:setup|CompareView|LogView|TextEditor|TextView)\.tsx?$/
+const EDITOR = /\/src\/editor\/(?:setup|CompareView|LogView|TextEditor|TextView)\.tsx?$|node_modules[^/]*\/yaml\//
 const FORM = /\/src\/editor\/form\//
 
 /**
  * Returns the size of each part of the bundle in bytes after gzip.
  *
  * The first load is the entry and the list of xApps, with everything that they import statically. The editor and the
- * form are what a page loads later for the modules of src/editor that need CodeMirror, and for src/editor/form; the
+ * form are what a page loads later for the modules of src/editor that need CodeMirror, with the library for YAML, and for src/editor/form; the
  * form is not charged with what the editor loads.
  */
 export function bundleSizes(chunks: readonly Chunk[], styles: readonly string[]): Record<Budget, number> {
