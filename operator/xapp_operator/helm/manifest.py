@@ -18,6 +18,7 @@ DEPTH_MAX: Final = 1000  # Kubernetes itself allows ten times as much
 NODES_MAX: Final = 1_000_000  # about 3 s of work
 LOADED_DEPTH_MAX: Final = 16  # annotations of an object in a list in a list are at level 8
 OBJECTS_MAX: Final = 10_000
+RESOURCE_POLICY: Final = "helm.sh/resource-policy"
 LIST_ITEMS_MAX: Final = 100_000  # aliases can multiply even empty lists
 
 _SEPARATOR: Final = re.compile(r"^---(?:[ \t].*)?$", re.MULTILINE)
@@ -75,7 +76,7 @@ def manifest_inventory(manifest: str) -> tuple[ObjectRef, ...]:
     for number, one in enumerate(manifest_objects(manifest)):
         if number >= OBJECTS_MAX:
             raise HelmError(f"the release's manifest has more than {OBJECTS_MAX} objects: make the chart smaller")
-        reference = _reference(one)
+        reference = object_reference(one)
         if reference is not None:
             found.setdefault(reference)
     return tuple(found)
@@ -87,6 +88,24 @@ def manifest_objects(manifest: str) -> Iterator[JsonObject]:
     Raises:
         HelmError: when a document cannot be read, or its lists have more than LIST_ITEMS_MAX items.
     """
+    for _, one in _objects_with_documents(manifest):
+        yield one
+
+
+def uninstalled_objects(manifest: str) -> Iterator[tuple[JsonObject, bool]]:
+    """Yield the objects of `manifest`, and whether `helm uninstall` keeps them.
+
+    helm looks at the annotation of a document, so that of a list counts for all of its items (resource_policy.go).
+
+    Raises:
+        HelmError: as `manifest_objects`.
+    """
+    for document, one in _objects_with_documents(manifest):
+        policy = text(obj(obj(document, "metadata"), "annotations"), RESOURCE_POLICY)
+        yield one, policy.strip().lower() == "keep"
+
+
+def _objects_with_documents(manifest: str) -> Iterator[tuple[JsonObject, JsonObject]]:
     remaining = LIST_ITEMS_MAX
     for document in load_documents(manifest):
         stack = [iter((document,))]
@@ -95,7 +114,7 @@ def manifest_objects(manifest: str) -> Iterator[JsonObject]:
             if one is None:
                 stack.pop()
             elif not _is_list(one):
-                yield one
+                yield document, one
             else:
                 list_items = items(one, "items")
                 remaining -= 1 + len(list_items)
@@ -112,7 +131,8 @@ def _is_list(document: JsonObject) -> bool:
     return text(document, "kind").endswith("List") and isinstance(document.get("items"), list)
 
 
-def _reference(document: JsonObject) -> ObjectRef | None:
+def object_reference(document: JsonObject) -> ObjectRef | None:
+    """Return the reference to an object of a manifest, or None without kind and name."""
     metadata = obj(document, "metadata")
     kind, name = text(document, "kind"), text(metadata, "name")
     if not kind or not name:

@@ -210,12 +210,14 @@ class KubeClient:
         namespace: str | None = None,
         uid: str | None = None,
         resource_version: str | None = None,
+        dry_run: bool = False,
     ) -> JsonObject:
         """Delete an object and return the server's response: a Status, or the object while finalizers hold it.
 
         Args:
             uid: delete only the object with this UID, not a later one with the same name.
             resource_version: delete only if the object has not changed since.
+            dry_run: only check whether it could be deleted.
 
         Raises:
             NotFound: when the object does not exist.
@@ -225,6 +227,8 @@ class KubeClient:
         options: JsonObject = {"apiVersion": "v1", "kind": "DeleteOptions"}
         if preconditions := drop_none(uid=uid, resourceVersion=resource_version):
             options["preconditions"] = cast("JsonObject", preconditions)
+        if dry_run:
+            options["dryRun"] = ["All"]
         return await self._request_object("DELETE", path, headers=JSON_HEADERS, body=options)
 
     async def watch(

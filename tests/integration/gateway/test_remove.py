@@ -74,7 +74,7 @@ def test_an_impossible_removal_is_refused(client: GatewayClient, body: object, s
         assert field in [each["field"] for each in answer.json()["errors"]]
 
 
-@pytest.mark.parametrize("query", ["?dryRun=true", "?pretty=1", "?pretty=true&pretty=true", "?x=%ff"])
+@pytest.mark.parametrize("query", ["?dryRun=1", "?dryrun=true", "?pretty=1", "?pretty=true&pretty=true", "?x=%ff"])
 def test_a_removal_with_unknown_parameters_is_refused(client: GatewayClient, query: str) -> None:
     client.deploy()
     content = f'{{"name": "{XAPP_NAME}", "namespace": "{client.namespace}"}}'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from heapq import nsmallest
 from typing import Final, NamedTuple, TypeAlias
@@ -40,12 +41,17 @@ class XAppRecordStore(ObjectStore[XAppEntry]):
         super().__init__(sorts=XAPP_SORTS)
         self._facets = FacetIndex(len(FACETS))
         self._facet_values: LRUCache[_FacetRequest, FacetValues] = LRUCache(SCAN_CACHE_SIZE)
-        self._by_archive: dict[tuple[str, str], set[str]] = {}
+        self._by_archive = _References()
+        self._by_dependency = _References()
         self.subscribe(self._update_indexes)
 
     def users_of_archive(self, namespace: str, name: str) -> list[str]:
         """Return the names of the XApps that use a ChartArchive, sorted."""
-        return sorted(self._by_archive.get((namespace, name), ()))
+        return self._by_archive.users(namespace, name)
+
+    def dependents(self, namespace: str, name: str) -> list[str]:
+        """Return the names of the XApps that depend on an xApp, sorted."""
+        return self._by_dependency.users(namespace, name)
 
     def count_by(self, facet: str) -> dict[str, int]:
         """Return how many xApps have each value of one of FACETS."""
@@ -97,13 +103,28 @@ class XAppRecordStore(ObjectStore[XAppEntry]):
             self._facets.remove(before.uid, before.namespace, before.filter_fields.facets)
         if self._facet_values:
             self._facet_values.clear()
-        self._update_archive(before, after)
+        for user, references in ((before, _References.discard), (after, _References.add)):
+            if user is not None:
+                references(self._by_archive, user, (user.archive,) if user.archive else ())
+                references(self._by_dependency, user, user.depends_on)
 
-    def _update_archive(self, before: XAppEntry | None, after: XAppEntry | None) -> None:
-        if before is not None and before.archive:
-            users = self._by_archive[before.namespace, before.archive]
-            users.discard(before.name)
+
+class _References:
+    """Which XApps name an object of their namespace."""
+
+    def __init__(self) -> None:
+        self._users: dict[tuple[str, str], set[str]] = {}
+
+    def users(self, namespace: str, name: str) -> list[str]:
+        return sorted(self._users.get((namespace, name), ()))
+
+    def add(self, user: XAppEntry, names: Iterable[str]) -> None:
+        for name in names:
+            self._users.setdefault((user.namespace, name), set()).add(user.name)
+
+    def discard(self, user: XAppEntry, names: Iterable[str]) -> None:
+        for name in names:
+            users = self._users.get((user.namespace, name), set())
+            users.discard(user.name)
             if not users:
-                del self._by_archive[before.namespace, before.archive]
-        if after is not None and after.archive:
-            self._by_archive.setdefault((after.namespace, after.archive), set()).add(after.name)
+                self._users.pop((user.namespace, name), None)

@@ -162,8 +162,10 @@ class Deployer:
         with _as_values_error(desired):
             return await self._render(caller, desired, for_display=True, upgrade=True)
 
-    async def delete(self, caller: Caller, *, namespace: str, name: str, expected: ExpectedUid) -> JsonObject:
-        """Delete an XApp and return it with its deletionTimestamp.
+    async def delete(
+        self, caller: Caller, *, namespace: str, name: str, expected: ExpectedUid, dry_run: bool = False
+    ) -> JsonObject:
+        """Delete an XApp and return it with its deletionTimestamp; a dry run returns it as it is.
 
         Raises:
             NotFound: when there is no such XApp.
@@ -172,11 +174,13 @@ class Deployer:
         current = await caller.client.get(XAPPS, name, namespace=namespace)
         expected.require(current)
         try:
-            deleted = await caller.client.delete(XAPPS, name, namespace=namespace, uid=expected.value)
+            deleted = await caller.client.delete(XAPPS, name, namespace=namespace, uid=expected.value, dry_run=dry_run)
         except Conflict:
             if expected.value is not None:
                 raise expected.refusal(name) from None
             raise
+        if dry_run:
+            return current
         return deleted if text(deleted, "kind") == XAPP_KIND else _as_deleting(current)
 
     async def _replace_spec(

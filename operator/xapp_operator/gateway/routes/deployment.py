@@ -49,9 +49,10 @@ from xapp_operator.gateway.routes.deployment_response import (
     deployment_response,
 )
 from xapp_operator.gateway.schemas.dry_runs import DryRun
-from xapp_operator.gateway.schemas.records import DeletionRequest, XAppRecord
+from xapp_operator.gateway.schemas.records import DeletionRequest, RemovalPreview, XAppRecord
 from xapp_operator.gateway.state import Gateway, get_gateway
 from xapp_operator.gateway.xapps.dry_runs import describe_new, describe_upgrade
+from xapp_operator.gateway.xapps.removal_preview import preview_removal
 from xapp_operator.kube.resources import XAPPS
 
 router = APIRouter(prefix="/api/deployment/xapp", tags=["Deployment"], route_class=RequestRoute)
@@ -70,6 +71,8 @@ _SUCCESSES: Final = (
     (202, "Accepted. The record at Location shows the progress.", XAppRecord),
 )
 
+
+_REMOVED: Final = XAppRecord | RemovalPreview
 
 _BINARY: Final = {"type": "string", "format": "binary"}
 _REQUEST_BODY: Final[dict[str, Any]] = {
@@ -205,6 +208,11 @@ async def upgrade(request: Request) -> Response:
     openapi_extra={
         "parameters": [
             document_parameter(
+                "dryRun",
+                "Only show what would be deleted; change nothing.",
+                schema={"type": "boolean", "default": False},
+            ),
+            document_parameter(
                 "wait",
                 "Wait at most this many seconds until the xApp is gone: 200 if it is, 202 if not.",
                 schema={"type": "number", "minimum": 0},
@@ -215,7 +223,7 @@ async def upgrade(request: Request) -> Response:
         "requestBody": json_body(DeletionRequest),
     },
     responses=document_responses(
-        (200, "The xApp is gone (`wait`). This is its last record.", XAppRecord),
+        (200, "The xApp is gone, with its last record (`wait`), or what would be deleted (`dryRun`).", _REMOVED),  # type: ignore[arg-type]
         (202, "The xApp is being deleted; repeated requests get the same response until it is gone.", XAppRecord),
         problems={
             **BODY_PROBLEMS,
@@ -239,18 +247,25 @@ async def remove(request: Request) -> Response:
         await caller.require(
             Action.UNINSTALL, namespace=namespace, name=name if isinstance(name, str) and name else None
         )
-    query = StrictQuery(request.scope["query_string"]).allow_only(("wait", "pretty"))
+    query = StrictQuery(request.scope["query_string"]).allow_only(WRITE_PARAMETERS)
     options, expected = WriteOptions.from_query(query, gateway.settings), ExpectedUid.of(request)
     deletion = validate_body(body, DeletionRequest)
     audit_notes(request).name = deletion.name
     try:
         deleted = await gateway.deployer.delete(
-            caller, namespace=deletion.namespace, name=deletion.name, expected=expected
+            caller,
+            namespace=deletion.namespace,
+            name=deletion.name,
+            expected=expected,
+            dry_run=options.dry_run,
         )
     except NotFound:
         raise missing_resource_error(
             gateway, namespace=deletion.namespace, name=deletion.name, hint="GET /api/xapps lists all xApps"
         ) from None
+    if options.dry_run:
+        preview = await preview_removal(caller, deleted, registry=gateway.registry, store=gateway.store)
+        return json_response(preview, pretty=options.pretty)
     return await deletion_response(request, deleted, options)
 
 

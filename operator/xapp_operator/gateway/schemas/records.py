@@ -223,6 +223,27 @@ class Problem(BaseModel):
     )
 
 
+class ObjectReference(ResponseModel):
+    """An object of a release."""
+
+    kind: str
+    name: str
+    namespace: str | None = Field(description="Null for an object of the whole cluster.")
+
+
+class RemovalPreview(ResponseModel):
+    """What the removal of an xApp deletes. A member is null if the caller may not see it."""
+
+    objects: list[ObjectReference] | None = Field(description="Objects of the release that are deleted.")
+    kept: list[ObjectReference] | None = Field(
+        description="Objects that stay: because of helm.sh/resource-policy, or all with the deletionPolicy Orphan."
+    )
+    pods: int | None = Field(description="Number of pods that end.")
+    claims_kept: list[str] | None = Field(description="Names of the volume claims whose data stays.")
+    deletion_policy: Literal["Uninstall", "Orphan"]
+    dependents: list[str] | None = Field(description="Names of the XApps that depend on this one.")
+
+
 class DeletionRequest(BaseModel):
     """The xApp to delete."""
 

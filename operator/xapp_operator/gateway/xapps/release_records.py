@@ -68,6 +68,21 @@ async def get_revision(client: KubeClient, entry: XAppEntry, revision: int) -> R
     )
 
 
+async def get_newest_release(client: KubeClient, entry: XAppEntry) -> ReleaseRecord | None:
+    """Return the newest revision, which `helm uninstall` removes even if it failed; None if there is none.
+
+    Raises:
+        AccessDenied, HelmError: as `get_deployed_release`.
+    """
+    revisions = await _list_release_secrets(client, entry)
+    if not revisions:
+        return None
+    try:
+        return await _read_release(client, entry, revisions[0][0].revision)
+    except NotFound:
+        return None
+
+
 async def get_masked_manifest(client: KubeClient, entry: XAppEntry) -> str:
     """Return the deployed manifest with masked secrets.
 
