@@ -49,14 +49,15 @@ export function Button({
   const reason = right?.allowed === false ? (right.reason ?? 'Not possible now') : null
   const button = useRef<HTMLButtonElement>(null)
   const [showsReason, setShowsReason] = useState(false)
-  const press = reason === null ? onPress : () => setShowsReason(true)
+  const isOff = reason !== null || isPending
+  const press = isPending ? undefined : reason === null ? onPress : () => setShowsReason(true)
   return (
     <>
       <Tooltip text={reason ?? tooltip}>
         <AriaButton
           ref={button}
           {...rest}
-          type={reason === null ? type : 'button'}
+          type={isOff ? 'button' : type}
           className={classes(
             styles.button,
             styles[variant],
@@ -64,12 +65,12 @@ export function Button({
             children === undefined && styles.icon,
             className,
           )}
-          isPending={isPending}
           aria-label={label}
-          aria-disabled={reason === null ? undefined : true}
+          aria-disabled={isOff ? true : undefined}
+          data-busy={isPending || undefined}
           onPress={press}
         >
-          {isPending ? <LoaderCircle className={styles.spinner} aria-hidden size={16} /> : icon}
+          {isPending ? <LoaderCircle className={styles.spinner} aria-label="In progress" size={16} /> : icon}
           {children}
         </AriaButton>
       </Tooltip>
