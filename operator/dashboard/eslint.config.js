@@ -35,7 +35,7 @@ const NO_HTML = {
     },
     {
       selector:
-        "CallExpression[callee.property.name=/^(insertAdjacentHTML|createContextualFragment|parseFromString|setHTMLUnsafe|write|writeln)$/][callee.object.name!='stream']",
+        "CallExpression[callee.property.name=/^(insertAdjacentHTML|createContextualFragment|parseFromString|setHTMLUnsafe)$/], CallExpression[callee.object.name='document'][callee.property.name=/^write(ln)?$/]",
       message: 'No HTML from strings.',
     },
     {

@@ -48,10 +48,21 @@ export default defineConfig({
     ),
   },
   test: {
-    environment: 'jsdom',
-    // So that the alias above applies inside of it.
-    server: { deps: { inline: ['@rjsf/core'] } },
-    setupFiles: ['./build/testSetup.ts'],
-    include: ['src/**/*.test.{ts,tsx}', 'build/**/*.test.ts'],
+    // Tests of components have a document; a `.test.ts` that needs one begins with `// @vitest-environment jsdom`.
+    projects: [
+      {
+        extends: true,
+        test: { name: 'plain', environment: 'node', include: ['src/**/*.test.ts', 'build/**/*.test.ts'] },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'components',
+          environment: 'jsdom',
+          setupFiles: ['./build/testSetup.ts'],
+          include: ['src/**/*.test.tsx'],
+        },
+      },
+    ],
   },
 })

@@ -1,0 +1,93 @@
+import { describe, expect, it } from 'vitest'
+
+import { describeError, fieldErrors, NotConnected, parseProblem, parseRetryAfter, reportOf } from '~/lib/problem'
+
+const RESPONSE = { status: 422, statusText: 'Unprocessable Entity', retryAfter: null }
+const REQUEST = { method: 'POST', path: '/api/deployment/xapp' }
+
+function problem(body: unknown, response: Partial<typeof RESPONSE & { retryAfter: string | null }> = {}) {
+  return parseProblem(typeof body === 'string' ? body : JSON.stringify(body), { ...RESPONSE, ...response }, REQUEST)
+}
+
+describe('parseProblem', () => {
+  it('reads problem details', () => {
+    const found = problem({
+      type: 'urn:xapp-operator:problem:invalid-input',
+      title: 'Invalid input',
+      status: 422,
+      detail: 'two fields are wrong',
+      instance: '/api/deployment/xapp',
+      errors: [
+        { field: 'team', message: 'is empty' },
+        { field: 'values.image.tag', message: 'is no text', line: 4, column: 9 },
+      ],
+      missing: [],
+    })
+    expect(found.is('invalid-input')).toBe(true)
+    expect(found.is('input')).toBe(false)
+    expect(found.errors[1]).toEqual({ field: 'values.image.tag', message: 'is no text', line: 4, column: 9 })
+    expect(describeError(found)).toEqual({ title: 'Invalid input', detail: 'two fields are wrong' })
+  })
+
+  it.each([['<html>bad gateway</html>'], ['null'], ['[]'], ['{"errors": [1, null, {"field": 3}], "missing": "x"}']])(
+    'makes a problem of any other body: %s',
+    (body) => {
+      const found = problem(body, { status: 502, statusText: '' })
+      expect(found.title).toBe('Status 502')
+      expect(found.errors).toEqual([])
+      expect(found.missing).toEqual([])
+    },
+  )
+
+  it('says which rights are missing', () => {
+    const found = problem({
+      title: 'Forbidden',
+      detail: 'not allowed',
+      missing: [{ verb: 'delete', group: 'xapp-operator.io', resource: 'xapps', subresource: null }],
+    })
+    expect(describeError(found).detail).toBe('not allowed Needs: delete xapps')
+  })
+
+  it('reports what was asked and answered', () => {
+    const report = reportOf(
+      problem({ title: 'Invalid', detail: 'wrong', errors: [{ field: 'team', message: 'empty' }] }),
+    )
+    expect(report).toMatch(
+      /^POST \/api\/deployment\/xapp\nat \d{4}-.*\n422 Invalid \(about:blank\)\nwrong\nteam: empty$/,
+    )
+  })
+})
+
+describe('fieldErrors', () => {
+  it('collects the messages of each field', () => {
+    const found = fieldErrors(
+      problem({
+        errors: [
+          { field: 'team', message: 'a' },
+          { field: 'owner', message: 'b' },
+          { field: 'team', message: 'c' },
+        ],
+      }),
+    )
+    expect(found.get('team')?.map(({ message }) => message)).toEqual(['a', 'c'])
+    expect(found.get('owner')?.map(({ message }) => message)).toEqual(['b'])
+  })
+
+  it('is empty for other errors', () => {
+    expect(fieldErrors(new NotConnected()).size).toBe(0)
+    expect(fieldErrors(null).size).toBe(0)
+  })
+})
+
+describe('parseRetryAfter', () => {
+  it.each([
+    [null, null],
+    ['', null],
+    ['7', 7],
+    ['soon', null],
+    ['Thu, 01 Jan 1970 00:00:10 GMT', 10],
+    ['Thu, 01 Jan 1970 00:00:00 GMT', 0],
+  ])('reads %j as %j', (header, seconds) => {
+    expect(parseRetryAfter(header, 0)).toBe(seconds)
+  })
+})
