@@ -116,7 +116,7 @@ def _allowed_methods(request: Request) -> list[str]:
 
 
 async def _handle_client_disconnect(request: Request, _error: ClientDisconnect) -> Response:
-    _log.info("client disconnected", path=redact_path(request.scope["path"]))
+    _log.debug("client disconnected", path=redact_path(request.scope["path"]))
     return Response(status_code=HTTPStatus.BAD_REQUEST)
 
 

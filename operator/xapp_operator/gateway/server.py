@@ -22,10 +22,11 @@ from xapp_operator.gateway.app import create_app
 from xapp_operator.gateway.auth.callers import check_bind_address
 from xapp_operator.gateway.http.audit import write_refused_connection
 from xapp_operator.gateway.http.connection_limits import ConnectionLimits, available_connections
-from xapp_operator.gateway.http.connections import BoundedHttpProtocol, BoundedWebSocketProtocol
+from xapp_operator.gateway.http.connections import BoundedHttpProtocol
 from xapp_operator.gateway.http.tls import TlsCertificate
 from xapp_operator.gateway.http.tls_connections import BoundedHttpsProtocol, BoundedTlsProtocol
 from xapp_operator.gateway.http.transport_security import start_warnings
+from xapp_operator.gateway.http.websocket_connections import BoundedWebSocketProtocol
 from xapp_operator.gateway.state import Gateway
 from xapp_operator.kube.proxy.websocket_client import PING_SECONDS, PONG_SECONDS, WEBSOCKET_MESSAGE_MAX_BYTES
 from xapp_operator.telemetry.logs import get_logger
@@ -41,10 +42,11 @@ _EXPECTED_ERRORS: Final = frozenset(
         "ASGI callable returned without completing handshake.",
         "ASGI callable returned without completing response.",
         "Invalid HTTP request received.",
+        "Invalid UTF-8 sequence received from client.",
     }
 )
 """Errors that uvicorn logs about a WebSocket refused with a response, and about a response aborted because its source
-failed, which the proxy logs with its cause; and about what is not HTTP, which anyone can send."""
+failed, which the proxy logs with its cause; and about what is not HTTP or not text, which clients can send."""
 
 _log = get_logger(__name__)
 

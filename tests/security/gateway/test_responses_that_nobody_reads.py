@@ -13,16 +13,21 @@ import pytest
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from tests.localcluster.waiting import wait_until
-from tests.security.gateway.test_half_sent_heads import HEAD, SECONDS, small_gateway
+from tests.security.gateway.test_half_sent_heads import HEAD, MEMORY_MAX_BYTES, SECONDS, small_gateway
 from tests.support.gateway import GatewayServer
-from xapp_operator.gateway.http import connections
-from xapp_operator.gateway.http.audit import has_authenticated_caller
+from tests.support.memory import resident_bytes
+from tests.unit.gateway.test_process import process
+from xapp_operator.gateway.http import connection_limits, connections, reading_time
+from xapp_operator.gateway.http.audit import authenticated_group
 from xapp_operator.gateway.http.connection_limits import ConnectionLimits
 
 CONNECTIONS = 16
 PUBLIC_FILE = b"GET /api/v1/docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: localhost\r\n\r\n"
 PIPELINED = 8
 """Together they are more than the buffers of the kernel take."""
+LARGE_DOCUMENT = b"GET /api/openapi.json?pretty=true HTTP/1.1\r\nHost: localhost\r\n\r\n"
+UNREAD = 300
+UNSENT_MAX_BYTES = 256 * 1024
 
 
 def connect_without_reading(gateway: GatewayServer, stack: ExitStack, requests: bytes) -> socket.socket:
@@ -60,11 +65,70 @@ def test_a_connection_that_is_not_read_is_displaced(tmp_path: Path, limits: dict
 
 
 def test_a_connection_that_is_not_read_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "UNAUTHENTICATED_WRITE_SECONDS", 0.2)
+    monkeypatch.setattr(reading_time, "UNAUTHENTICATED_WRITE_SECONDS", 0.2)
     with small_gateway(tmp_path, auth="kubernetes") as gateway, ExitStack() as stack:
         for _ in range(CONNECTIONS):
             connect_without_reading(gateway, stack, PUBLIC_FILE * PIPELINED)
         wait_until(lambda: count(gateway, lambda limits: limits.open) == 0, timeout=SECONDS, what="all to be closed")
+
+
+def test_a_connection_that_is_read_a_byte_at_a_time_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading_time, "UNAUTHENTICATED_WRITE_SECONDS", 0.5)
+    with small_gateway(tmp_path, auth="kubernetes") as gateway, ExitStack() as stack:
+        connection = connect_without_reading(gateway, stack, PUBLIC_FILE * PIPELINED)
+
+        def closed_though_read() -> bool:
+            assert connection.recv(1)
+            return count(gateway, lambda limits: limits.open) == 0
+
+        wait_until(closed_though_read, timeout=SECONDS, what="it to be closed")
+
+
+def test_files_that_are_not_read_take_little_memory(tmp_path: Path) -> None:
+    """Each file has 1.5 MB."""
+    with process(tmp_path, XAPP_AUTH="kubernetes") as (running, http), ExitStack() as stack:
+        http.get("/api/v1/docs/swagger-ui-bundle.js")
+        before = resident_bytes(running.pid)
+        for _ in range(UNREAD):
+            connection = stack.enter_context(socket.socket())
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+            connection.connect(("127.0.0.1", http.base_url.port or 0))
+            connection.sendall(PUBLIC_FILE * PIPELINED)
+        assert http.get("/healthz").status_code == 200
+        grown = resident_bytes(running.pid) - before
+
+    assert grown < MEMORY_MAX_BYTES, f"{grown:,}"
+
+
+@pytest.mark.parametrize("auth", ["kubernetes", "none"])
+def test_all_unread_responses_together_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, auth: str) -> None:
+    monkeypatch.setattr(connection_limits, "UNSENT_MAX_BYTES", UNSENT_MAX_BYTES)
+    with small_gateway(tmp_path, auth=auth) as gateway, ExitStack() as stack:
+        for _ in range(CONNECTIONS):
+            connect_without_reading(gateway, stack, PUBLIC_FILE * PIPELINED)
+        wait_until(lambda: 0 < count(gateway, lambda limits: limits.open) < CONNECTIONS, timeout=SECONDS, what="closes")
+        assert gateway.send_raw(HEAD + b"\r\n").startswith(b"HTTP/1.1 200 ")
+        assert 0 < count(gateway, lambda limits: limits.unsent_bytes) <= UNSENT_MAX_BYTES
+
+
+def test_a_request_begins_when_the_response_before_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = list[str]()
+    original = RequestResponseCycle.run_asgi
+
+    async def record(cycle: RequestResponseCycle, app: Any) -> None:
+        begun.append(cycle.scope["path"])
+        await original(cycle, app)
+
+    monkeypatch.setattr(RequestResponseCycle, "run_asgi", record)
+    with small_gateway(tmp_path) as gateway, ExitStack() as stack:
+        connection = connect_without_reading(gateway, stack, LARGE_DOCUMENT * PIPELINED)
+        wait_until(lambda: unread(gateway) == 1, timeout=10, what="the response to stall")
+        assert gateway.send_raw(HEAD + b"\r\n").startswith(b"HTTP/1.1 200 ")
+        assert begun.count("/api/openapi.json") < PIPELINED
+        received = 0
+        while begun.count("/api/openapi.json") < PIPELINED:
+            received += len(connection.recv(65536))
+        assert received > 0
 
 
 def test_a_client_that_leaves_during_pipelined_responses_logs_nothing(
@@ -88,7 +152,7 @@ def test_only_authenticated_callers_have_the_long_time(tmp_path: Path, path: byt
     original = RequestResponseCycle.send
 
     async def record(cycle: RequestResponseCycle, message: Any) -> None:
-        found.append(has_authenticated_caller(cycle.scope))
+        found.append(authenticated_group(cycle.scope) is not None)
         await original(cycle, message)
 
     with pytest.MonkeyPatch.context() as patch, small_gateway(tmp_path) as gateway, ExitStack() as stack:

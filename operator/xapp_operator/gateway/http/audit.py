@@ -15,6 +15,7 @@ from typing import Final, Protocol
 from starlette.requests import HTTPConnection
 from starlette.types import Scope
 
+from xapp_operator.domain.caller_groups import group_of_user
 from xapp_operator.telemetry.audit import AuditLog
 from xapp_operator.telemetry.metrics import METRICS
 
@@ -68,10 +69,12 @@ def audit_notes(connection: HTTPConnection) -> RequestNotes:
     return notes if isinstance(notes, RequestNotes) else begin_notes(connection.scope)
 
 
-def has_authenticated_caller(scope: Mapping[str, object]) -> bool:
-    """Return whether the caller of a request has been authenticated so far."""
+def authenticated_group(scope: Mapping[str, object]) -> str | None:
+    """Return whose share the caller of a request takes (`group_of_user`), or None if they are not authenticated yet."""
     notes = scope.get(_NOTES)
-    return isinstance(notes, RequestNotes) and notes.caller is not None and notes.caller.is_authenticated
+    if not isinstance(notes, RequestNotes) or notes.caller is None or not notes.caller.is_authenticated:
+        return None
+    return group_of_user(notes.caller.user)
 
 
 class RequestRecord:

@@ -1,9 +1,9 @@
 """Bounds on one connection: the size and time of a head, its number of headers, and pipelined requests.
 
 uvicorn bounds none of them with its httptools protocol, and has no setting for it. So this is a subclass of that
-protocol. It relies on the attributes `cycle`, `transport`, `loop`, `pipeline` and `timeout_keep_alive_task`, and
-overrides `send_400_response`, `handle_websocket_upgrade` and `_start_asgi_task`; `test_connections` and
-`test_upgrades_without_an_answer` fail if an upgrade of uvicorn changes them.
+protocol. It relies on the attributes `cycle`, `transport`, `loop`, `flow`, `pipeline` and `timeout_keep_alive_task`,
+and overrides `send_400_response`, `handle_websocket_upgrade` and `_start_asgi_task`; `test_connections`,
+`test_upgrades_without_an_answer` and `test_responses_that_nobody_reads` fail if an upgrade of uvicorn changes them.
 Bodies are bounded where they are read (`bodies`, `proxy`); the number of connections is bounded by `connection_limits`.
 """
 
@@ -11,19 +11,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from functools import partial
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 
 import orjson
 from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
-from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.exceptions import InvalidMessage
 
-from xapp_operator.gateway.http.audit import has_authenticated_caller
+from xapp_operator.gateway.http.audit import authenticated_group
 from xapp_operator.gateway.http.connection_limits import ConnectionLimits
 from xapp_operator.gateway.http.problems import PROBLEM_HEADERS, PROBLEM_MEDIA_TYPE
+from xapp_operator.gateway.http.reading_time import WRITE_BUFFER_BYTES, ReadingTime
+from xapp_operator.gateway.http.websocket_connections import BoundedWebSocketProtocol
 
 HEAD_MAX_BYTES: Final = 32 * 1024
 """Maximum of everything but bodies: request line, headers, trailers, chunk extensions."""
@@ -36,12 +36,6 @@ HEAD_SECONDS: Final = 5.0
 
 PIPELINED_REQUESTS_MAX: Final = 16
 """Requests of one connection that wait for the response to an earlier one."""
-
-WRITE_SECONDS: Final = 300.0
-"""An authenticated caller that accepts nothing for this long counts as disconnected."""
-
-UNAUTHENTICATED_WRITE_SECONDS: Final = 15.0
-"""The same for any other client."""
 
 READ_BYTES: Final = 4 * 1024
 """Bytes that are parsed before the limits are checked again; a chunk extension can exceed its limit by as much."""
@@ -131,8 +125,11 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     _in_body = False
     _refusal = _NOT_HTTP
     _head_timer: asyncio.TimerHandle | None = None
-    _write_timer: asyncio.TimerHandle | None = None
     _running_cycle: RequestResponseCycle | None = None
+    _deferred: tuple[RequestResponseCycle, ASGI3Application] | None = None
+    """A request that begins when the client has read the response to an earlier one."""
+    _complete_heads_bytes = 0
+    """Size of heads whose requests wait for their bodies, or for the response to an earlier one."""
 
     def __init__(
         self, *arguments: Any, limits: ConnectionLimits, on_refusal: OnRefusal = lambda *_: None, **options: Any
@@ -143,6 +140,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES, low=0)
+        self._reading_time = ReadingTime(transport, self._abort)
         if self._limits.admit(transport, self._address):
             self._start_head_timer()
         else:
@@ -150,7 +149,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._cancel_head_timer()
-        self._cancel_write_timer()
+        self._reading_time.end()
         self._limits.remove(self.transport)
         self._disconnect_requests()  # before the base class lets the running one write again
         super().connection_lost(exc)
@@ -161,7 +160,9 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self._parse(data[start : start + READ_BYTES] if len(data) > READ_BYTES else data)
             if self.transport.is_closing() or self.transport.get_protocol() is not self:
                 return
-        self._limits.set_head_bytes(self.transport, 0 if self._in_body else self._head_bytes)
+        if self._in_body:
+            self._update_limits()  # the client may have been authenticated meanwhile
+        self._limits.set_request_bytes(self.transport, self._request_bytes())
 
     def _parse(self, data: bytes) -> None:
         self._head_bytes += len(data)
@@ -185,14 +186,12 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         if not isinstance(websocket, BoundedWebSocketProtocol):
             raise TypeError("the protocol of WebSockets is not bounded")
         self._cancel_head_timer()
-        self._cancel_write_timer()
+        self._reading_time.end()
         if not websocket.handshake_initiated:  # the library itself would neither answer nor close
             error = websocket.conn.handshake_exc
             self._refuse(_INVALID_UPGRADE if isinstance(error, InvalidMessage) else _UPGRADE_TOO_LARGE)
         elif (status := websocket.response.status_code) != HTTPStatus.SWITCHING_PROTOCOLS:
             self._on_refusal(self._address, status, _INVALID_UPGRADE.reason)
-        else:
-            self._limits.set_busy(self.transport)
 
     def on_message_begin(self) -> None:
         if len(self.pipeline) >= PIPELINED_REQUESTS_MAX:
@@ -210,6 +209,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         if len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers) > HEAD_MAX_BYTES:
             self._stop_parser(_HEAD_TOO_LARGE)
+        self._complete_heads_bytes += self._head_bytes
         self._head_bytes = 0
         self._check_transfer_encoding()
         if self.parser.should_upgrade() and self._should_upgrade():
@@ -219,7 +219,6 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._in_body = True
         self._cancel_head_timer()
         super().on_headers_complete()
-        self._update_limits()
 
     def on_body(self, body: bytes) -> None:
         self._head_bytes = 0
@@ -233,25 +232,37 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._head_bytes = 0
         self._in_body = False
         super().on_message_complete()
+        self._update_limits()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
         self._update_limits()
+        if self._complete_heads_bytes:
+            self._limits.set_request_bytes(self.transport, self._request_bytes())
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Close an idle connection."""
+        super().timeout_keep_alive_handler()
+        self._update_limits()
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        if self.flow.write_paused:  # its response would only wait in memory
+            self._deferred = cycle, app
+            return
         self._running_cycle = cycle
         super()._start_asgi_task(cycle, app)
 
     def pause_writing(self) -> None:
         """Note that the client does not read."""
         super().pause_writing()
-        self._start_write_timer()
         self._update_limits()
 
     def resume_writing(self) -> None:
-        """Note that the client reads again."""
+        """Note that the client has read everything."""
         super().resume_writing()
-        self._cancel_write_timer()
+        if self._deferred is not None and not self.transport.is_closing():
+            (cycle, app), self._deferred = self._deferred, None
+            self._start_asgi_task(cycle, app)
         self._update_limits()
 
     @property
@@ -276,7 +287,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             for name, value in self.headers
         )
         is_get = self.parser.get_method() == b"GET" and self.parser.get_http_version() == "1.1"
-        if has_body or not is_get or not self._is_idle():
+        if has_body or not is_get or not self._is_idle() or self.flow.write_paused:
             self._stop_parser(_INVALID_UPGRADE)
 
     def _refuse(self, refusal: _Refusal) -> None:
@@ -290,42 +301,50 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         is_current = self._in_body and self.cycle is self._running_cycle
         return self._is_idle() or (is_current and not self.cycle.response_started)
 
-    def _close(self, *, abort: bool = False) -> None:
+    def _close(self) -> None:
         self._disconnect_requests()
-        if abort:
-            self.transport.abort()
-        else:
-            self.transport.close()
-            self._limits.set_waiting(self.transport)  # it stays open as long as the client does not read
+        self.transport.close()
+        self._update_limits()  # it stays open as long as the client does not read
+
+    def _abort(self) -> None:
+        self._disconnect_requests()
+        self.transport.abort()
 
     def _disconnect_requests(self) -> None:
         """End the running request and forget those behind it; they would write to the closed transport."""
         self.pipeline.clear()
+        self._deferred = None
         if self._running_cycle is not None:
             self._running_cycle.disconnected = True
             self._running_cycle.message_event.set()
 
     def _update_limits(self) -> None:
-        """Note whether a newer connection may displace this one: it waits for a request, or a stranger to read."""
-        if self.transport.is_closing() or self._is_idle() or (self.flow.write_paused and not self._is_authenticated()):
+        """Note whether a newer connection may displace this one, because it waits for its client."""
+        if self.flow.write_paused or self.transport.is_closing():
+            group = self._group()
+            self._reading_time.limit(is_authenticated=group is not None)
+            unsent = self.transport.get_write_buffer_size()
+            self._limits.set_waiting(self.transport, group=group, unsent_bytes=unsent)
+            return
+        self._reading_time.end()
+        if self._is_idle():
             self._limits.set_waiting(self.transport)
+        elif self._in_body and self.cycle is self._running_cycle and not self.flow.read_paused:
+            self._limits.set_waiting(self.transport, group=self._group())
         else:
             self._limits.set_busy(self.transport)
 
-    def _is_authenticated(self) -> bool:
-        return self._running_cycle is not None and has_authenticated_caller(self._running_cycle.scope)
+    def _group(self) -> str | None:
+        """Return whose share the caller takes; None for strangers."""
+        return None if self._running_cycle is None else authenticated_group(self._running_cycle.scope)
 
-    def _start_write_timer(self) -> None:
-        self._cancel_write_timer()
-        seconds = WRITE_SECONDS if self._is_authenticated() else UNAUTHENTICATED_WRITE_SECONDS
-        unsent = self.transport.get_write_buffer_size()
-        self._write_timer = self.loop.call_later(seconds, partial(self._on_write_timeout, unsent))
-
-    def _on_write_timeout(self, unsent: int) -> None:
-        if self.transport.get_write_buffer_size() < unsent:  # a slow client reads
-            self._start_write_timer()
-        else:
-            self._close(abort=True)
+    def _request_bytes(self) -> int:
+        """Return the size of what is in memory of requests, except of one that is being served or an upload."""
+        if not self.pipeline and self._deferred is None and not (self._in_body and self._group() is None):
+            self._complete_heads_bytes = 0
+        if not self._in_body:
+            return self._complete_heads_bytes + self._head_bytes
+        return self._complete_heads_bytes + len(self.cycle.body) if self._complete_heads_bytes else 0
 
     def _start_head_timer(self) -> None:
         if self._head_timer is None:
@@ -336,26 +355,9 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self._head_timer.cancel()
             self._head_timer = None
 
-    def _cancel_write_timer(self) -> None:
-        if self._write_timer is not None:
-            self._write_timer.cancel()
-            self._write_timer = None
-
     def _on_head_timeout(self) -> None:
         self._head_timer = None
         if self._is_idle():
-            self.transport.close()
+            self._close()
         else:  # part of a pipelined request, sent before the earlier response is complete
             self._start_head_timer()
-
-
-class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
-    """A connection that has become a WebSocket; it counts as long as it is open."""
-
-    def __init__(self, *arguments: Any, limits: ConnectionLimits, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self._limits = limits
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._limits.remove(self.transport)
-        super().connection_lost(exc)

@@ -18,6 +18,9 @@ RECHECK_SECONDS: Final = 15.0
 RECHECK_TIMEOUT_SECONDS: Final = 10.0
 """A check that takes longer has failed: whoever slows down the API server must not keep a revoked permission by it."""
 
+CHUNK_BYTES: Final = 64 * 1024
+"""Bytes of a file that are handed to a connection at a time."""
+
 FINAL_MESSAGE_SECONDS: Final = 1.0
 FINAL_MESSAGE: Final[Message] = {"type": "http.response.body", "body": b"", "more_body": False}
 
@@ -73,6 +76,19 @@ class BaseStreamingResponse(Response, ABC):
     async def _send_all(self, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         await self.send_body(send)
+        await send(FINAL_MESSAGE)
+
+
+class ChunkedResponse(Response):
+    """A file in memory that many responses share, sent in chunks, each when the client has read those before.
+
+    So a client that does not read holds a chunk, and not a copy of the file.
+    """
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        for start in range(0, len(self.body), CHUNK_BYTES):
+            await send(body_message(bytes(self.body[start : start + CHUNK_BYTES])))
         await send(FINAL_MESSAGE)
 
 

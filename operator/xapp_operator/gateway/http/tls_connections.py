@@ -16,6 +16,7 @@ from uvloop.loop import SSLProtocol  # type: ignore[attr-defined]
 
 from xapp_operator.gateway.http.connection_limits import ConnectionLimits
 from xapp_operator.gateway.http.connections import BoundedHttpProtocol
+from xapp_operator.gateway.http.reading_time import WRITE_BUFFER_BYTES
 
 HANDSHAKE_SECONDS: Final = 5.0
 CLOSE_SECONDS: Final = 5.0
@@ -62,6 +63,7 @@ class BoundedTlsProtocol(SSLProtocol):  # type: ignore[misc]
         peer = transport.get_extra_info("peername")
         self._is_admitted = self._limits.admit(transport, str(peer[0]) if peer else "")
         if self._is_admitted:
+            transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES, low=0)
             super().connection_made(transport)
         else:
             transport.abort()  # nothing can be answered before the handshake

@@ -6,6 +6,7 @@ The files of Swagger UI come from the package fastapi-offline.
 from __future__ import annotations
 
 import re
+from functools import cache
 from importlib.resources import files
 from typing import Final
 
@@ -16,6 +17,7 @@ from starlette.responses import Response
 from xapp_operator.errors import GatewayNotFound
 from xapp_operator.gateway.http.openapi import RequestRoute
 from xapp_operator.gateway.http.responses import json_response, wants_pretty
+from xapp_operator.gateway.http.streaming import ChunkedResponse
 
 router = APIRouter(include_in_schema=False, route_class=RequestRoute)
 
@@ -51,9 +53,14 @@ async def docs_asset(request: Request) -> Response:
     name = request.path_params["asset"]
     if name not in _ASSETS:
         raise GatewayNotFound("there is no such file: the documentation is at /api/v1/docs")
+    content, media_type = _read_asset(name)
+    return ChunkedResponse(content, media_type=media_type, headers={"Cache-Control": "public, max-age=3600"})
+
+
+@cache
+def _read_asset(name: str) -> tuple[bytes, str]:
     folder, media_type = _ASSETS[name]
-    content = folder.joinpath(name).read_bytes()
-    return Response(content, media_type=media_type, headers={"Cache-Control": "public, max-age=3600"})
+    return folder.joinpath(name).read_bytes(), media_type
 
 
 @router.get("/api/openapi.json")

@@ -13,13 +13,12 @@ from fastapi import APIRouter
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
 
 from xapp_operator.errors import GatewayNotFound
 from xapp_operator.gateway.http.dashboard_files import DashboardFiles, accepts_gzip, new_nonce
 from xapp_operator.gateway.http.openapi import RequestRoute
 from xapp_operator.gateway.http.responses import not_modified
-from xapp_operator.gateway.http.streaming import FINAL_MESSAGE, body_message
+from xapp_operator.gateway.http.streaming import ChunkedResponse
 from xapp_operator.gateway.http.transport_security import insecure_text
 from xapp_operator.gateway.routes.docs import COMMON_POLICY
 from xapp_operator.gateway.state import get_gateway
@@ -29,9 +28,6 @@ ASSET_POLICY: Final = "default-src 'none'; script-src 'self'; frame-ancestors 'n
 
 ASSET_CACHE_CONTROL: Final = "public, max-age=31536000, immutable"
 """The name of an asset contains a digest of its content, so it never changes."""
-
-CHUNK_BYTES: Final = 64 * 1024
-"""Bytes that are handed to a connection at a time: a client that reads slowly holds no whole file in its buffer."""
 
 _PAGE_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; img-src 'self' data:; font-src 'self'; "
@@ -77,7 +73,7 @@ async def dashboard_asset(request: Request) -> Response:
         content, tag = found.compressed, found.compressed_tag
         headers["Content-Encoding"] = "gzip"
     headers["ETag"] = f'"{tag}"'
-    return not_modified(request, tag, headers=headers) or _ChunkedResponse(
+    return not_modified(request, tag, headers=headers) or ChunkedResponse(
         content, media_type=found.media_type, headers=headers
     )
 
@@ -87,16 +83,6 @@ async def dashboard_page(request: Request) -> Response:
     """Return the dashboard: it finds the page of the path itself."""
     dashboard = get_gateway(request).dashboard
     return _plain_page(request) if dashboard is None else _dashboard_page(dashboard)
-
-
-class _ChunkedResponse(Response):
-    """A response that is sent in chunks, each when the client has read most of those before."""
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        for start in range(0, len(self.body), CHUNK_BYTES):
-            await send(body_message(bytes(self.body[start : start + CHUNK_BYTES])))
-        await send(FINAL_MESSAGE)
 
 
 def _dashboard_page(dashboard: DashboardFiles) -> Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from ssl import SSLContext
@@ -36,6 +37,37 @@ class WebSocketRequest:
     proxy: str | None = None
     headers: Sequence[tuple[str, str]] = field(default=(), repr=False)
     subprotocols: Sequence[str] = ()
+
+
+class _BoundedConnection(ClientConnection):
+    """A connection that is read only while the server reads: the library answers each ping into memory.
+
+    It relies on `recv_messages` and `paused`; `test_unread_pongs` fails if an upgrade of the library changes them.
+    """
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self.recv_messages.resume = self._resume_reading
+
+    def pause_writing(self) -> None:
+        """Note that the server does not read."""
+        super().pause_writing()
+        self.transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        """Note that the server reads again."""
+        super().resume_writing()
+        self._resume_reading()
+
+    def send_data(self) -> None:
+        """Send what is due as one piece: a burst of pings would leave a piece for each."""
+        if len(due := self.protocol.writes) > 1 and all(due):
+            self.protocol.writes = [b"".join(due)]
+        super().send_data()
+
+    def _resume_reading(self) -> None:
+        if not self.paused and not self.recv_messages.paused:
+            self.transport.resume_reading()
 
 
 class _NoRedirectConnect(connect):
@@ -73,6 +105,7 @@ async def open_websocket(request: WebSocketRequest, *, seconds: float) -> Client
         close_timeout=CLOSE_SECONDS,
         max_size=WEBSOCKET_MESSAGE_MAX_BYTES,
         max_queue=QUEUED_FRAMES_MAX,
+        create_connection=_BoundedConnection,
         **options,
     )
     # Set directly, because parsing a URL would drop the part of a path after a semicolon.
