@@ -73,6 +73,7 @@ def test_a_repository_is_saved_shown_listed_and_removed(client: GatewayClient) -
         "insecureSkipTLSVerify": False,
         "allowPlainHTTP": False,
         "verify": None,
+        "usedBy": {"count": 0, "names": []},
     }
     assert response.json() == expected
     assert client.http.get(response.headers["Location"]).json() == expected

@@ -11,13 +11,15 @@ import pytest
 
 from tests.integration.gateway.caller_factory import CallerFactory
 from tests.integration.gateway.gateway_client import GatewayClient
-from tests.integration.gateway.test_repositories import PATH, URL, save, secrets_of
-from tests.support.apiserver import REPOSITORIES, SECRETS, JsonObject
+from tests.integration.gateway.test_repositories import PATH, URL, listed, save, secrets_of
+from tests.localcluster.waiting import wait_until
+from tests.support.apiserver import REPOSITORIES, SECRETS, XAPPS, JsonObject
 from tests.support.chart_server import ChartServer
 from tests.support.charts import chart_archive
 
 pytestmark = pytest.mark.integration
 
+SECONDS: Final = 60.0
 PASSWORD: Final = "hunter2-of-the-repository"
 LOGIN: Final[dict[str, Any]] = {"username": "jane", "password": PASSWORD, "allowPlainHTTP": True}
 
@@ -237,3 +239,28 @@ def test_a_refresh_of_a_repository_that_does_not_answer_says_so(client: GatewayC
     answer = client.http.post(f"{location}/refresh")
     assert answer.status_code == 502
     assert "no connection" in answer.json()["detail"]
+
+
+def test_a_repository_shows_which_xapps_use_it_to_who_may_list_them(
+    client: GatewayClient, caller_factory: CallerFactory
+) -> None:
+    location = save(client).headers["Location"]
+    spec = {"method": "Remote Chart Repository", "chartName": "hello", "url": URL, "repoName": "acme"}
+    for team in ("b", "a"):
+        form = client.deployment_form(team=team)
+        body = {"apiVersion": "xapp-operator.io/v1alpha1", "kind": "XApp", "spec": {**form, **spec}}
+        client.api.create(XAPPS.format(client.namespace), {**body, "metadata": {"name": f"acme-{team}-hello"}})
+    expected = {"count": 2, "names": ["acme-a-hello", "acme-b-hello"]}
+    wait_until(lambda: client.http.get(location).json()["usedBy"] == expected, timeout=SECONDS, what="both xApps")
+    assert [each["usedBy"] for each in listed(client)] == [expected]
+    assert change(client, url=URL).json()["usedBy"] == expected
+
+    token = caller_factory.create_account("half")
+    caller_factory.grant("half", chartrepositories=["get", "list"])
+    with caller_factory.client_with_token(token) as half:
+        wait_until(lambda: half.http.get(location).status_code == 200, timeout=SECONDS, what="the repository")
+        assert half.http.get(location).json()["usedBy"] is None
+        assert [each["usedBy"] for each in listed(half)] == [None]
+
+    client.api.delete(f"{XAPPS.format(client.namespace)}/acme-a-hello")
+    wait_until(lambda: client.http.get(location).json()["usedBy"]["count"] == 1, timeout=SECONDS, what="one to go")

@@ -96,8 +96,8 @@ class XAppEntry:
     `release` is the name of its Helm release, also before there is one; `source` is one of SOURCES. `record_json` is
     its record in a list, which begins with its summary, and `details_json` what its own page adds. `sort_keys` holds
     (value, uid) for each of XAPP_SORTS, and `filter_fields` what filters look at. `archive` is the name of the
-    ChartArchive that it uses, or empty; `depends_on` names XApps of its namespace. `handled` has the annotations that
-    the operator has handled.
+    ChartArchive that it uses, or empty, and `repository` that of its ChartRepository; `depends_on` names XApps of its
+    namespace. `handled` has the annotations that the operator has handled.
     """
 
     namespace: str
@@ -115,6 +115,7 @@ class XAppEntry:
     ready: bool
     stalled: bool
     archive: str = ""
+    repository: str = ""
     depends_on: tuple[str, ...] = ()
     handled: tuple[HandledRequest, ...] = ()
 
@@ -179,6 +180,7 @@ def build_xapp_entry(xapp: JsonObject) -> XAppEntry:
         observed_generation=observed,
         stalled=is_current and _find_condition(conditions, STALLED).get("status") == "True",
         archive=text(obj(obj(spec, "archive"), "chartArchiveRef"), "name"),
+        repository="" if upload else text(spec, "repoName"),
         depends_on=tuple(text(each, "name") for each in items(spec, "dependsOn")),
         handled=tuple(
             HandledRequest(field, value) for field, value in obj(status, "handled").items() if isinstance(value, str)
@@ -198,6 +200,7 @@ def build_entry(
     observed_generation: int = 0,
     stalled: bool = False,
     archive: str = "",
+    repository: str = "",
     depends_on: tuple[str, ...] = (),
     handled: tuple[HandledRequest, ...] = (),
 ) -> XAppEntry:
@@ -214,6 +217,7 @@ def build_entry(
         observed_generation: generation that the status is about.
         stalled: whether the XApp is stalled as of this generation.
         archive: name of the ChartArchive that it uses.
+        repository: name of the ChartRepository that its chart comes from.
         depends_on: names of the XApps that it depends on.
         handled: annotations that the operator has handled.
     """
@@ -254,6 +258,7 @@ def build_entry(
         ready=whole["ready"] is True,
         stalled=stalled,
         archive=intern(archive),
+        repository=intern(repository),
         depends_on=depends_on,
         handled=handled,
     )

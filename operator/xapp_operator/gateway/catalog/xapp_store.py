@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 from typing import Final, NamedTuple, TypeAlias
 
 from cachetools import LRUCache
+from sortedcontainers import SortedSet
 
 from xapp_operator.gateway.catalog.facet_index import FacetIndex, smallest_union
 from xapp_operator.gateway.catalog.object_store import SCAN_CACHE_SIZE, Filters, ObjectStore
@@ -42,16 +43,21 @@ class XAppRecordStore(ObjectStore[XAppEntry]):
         self._facets = FacetIndex(len(FACETS))
         self._facet_values: LRUCache[_FacetRequest, FacetValues] = LRUCache(SCAN_CACHE_SIZE)
         self._by_archive = _References()
+        self._by_repository = _References()
         self._by_dependency = _References()
         self.subscribe(self._update_indexes)
 
     def users_of_archive(self, namespace: str, name: str) -> list[str]:
         """Return the names of the XApps that use a ChartArchive, sorted."""
-        return self._by_archive.users(namespace, name)
+        return list(self._by_archive.users(namespace, name))
+
+    def users_of_repository(self, namespace: str, name: str) -> Sequence[str]:
+        """Return the names of the XApps that use a ChartRepository, sorted; valid until the next change."""
+        return self._by_repository.users(namespace, name)
 
     def dependents(self, namespace: str, name: str) -> list[str]:
         """Return the names of the XApps that depend on an xApp, sorted."""
-        return self._by_dependency.users(namespace, name)
+        return list(self._by_dependency.users(namespace, name))
 
     def count_by(self, facet: str) -> dict[str, int]:
         """Return how many xApps have each value of one of FACETS."""
@@ -106,6 +112,7 @@ class XAppRecordStore(ObjectStore[XAppEntry]):
         for user, references in ((before, _References.discard), (after, _References.add)):
             if user is not None:
                 references(self._by_archive, user, (user.archive,) if user.archive else ())
+                references(self._by_repository, user, (user.repository,) if user.repository else ())
                 references(self._by_dependency, user, user.depends_on)
 
 
@@ -113,18 +120,19 @@ class _References:
     """Which XApps name an object of their namespace."""
 
     def __init__(self) -> None:
-        self._users: dict[tuple[str, str], set[str]] = {}
+        self._users: dict[tuple[str, str], SortedSet[str]] = {}
 
-    def users(self, namespace: str, name: str) -> list[str]:
-        return sorted(self._users.get((namespace, name), ()))
+    def users(self, namespace: str, name: str) -> Sequence[str]:
+        return self._users.get((namespace, name), ())
 
     def add(self, user: XAppEntry, names: Iterable[str]) -> None:
         for name in names:
-            self._users.setdefault((user.namespace, name), set()).add(user.name)
+            self._users.setdefault((user.namespace, name), SortedSet()).add(user.name)
 
     def discard(self, user: XAppEntry, names: Iterable[str]) -> None:
         for name in names:
-            users = self._users.get((user.namespace, name), set())
-            users.discard(user.name)
-            if not users:
-                self._users.pop((user.namespace, name), None)
+            users = self._users.get((user.namespace, name))
+            if users is not None:
+                users.discard(user.name)
+                if not users:
+                    del self._users[user.namespace, name]

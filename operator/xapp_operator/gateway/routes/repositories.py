@@ -38,6 +38,7 @@ from xapp_operator.gateway.repositories.browsing import (
     search_charts,
     version_json,
 )
+from xapp_operator.gateway.repositories.usage import repository_records
 from xapp_operator.gateway.repositories.writes import (
     repository_not_found,
 )
@@ -75,8 +76,9 @@ class _RepositoryContext:
     saved: RepositoryEntry
 
 
-async def _build_records(_gateway: Gateway, _caller: Caller, entries: Sequence[RepositoryEntry]) -> list[bytes]:
-    return [entry.record_json for entry in entries]
+async def _build_records(gateway: Gateway, caller: Caller, entries: Sequence[RepositoryEntry]) -> list[bytes]:
+    gateway.require_synced()
+    return await repository_records(gateway.store, caller, entries)
 
 
 _LIST: Final = StoreList(
@@ -122,7 +124,8 @@ async def list_repositories(request: Request) -> Response:
 async def show_repository(request: Request) -> Response:
     """Return one repository."""
     context = await _get_repository_context(request, parameters=("pretty",))
-    return etag_response(request, context.saved.record_json, pretty=context.query.boolean("pretty"))
+    [record] = await repository_records(context.gateway.store, context.caller, [context.saved])
+    return etag_response(request, record, pretty=context.query.boolean("pretty"))
 
 
 @router.get(

@@ -27,6 +27,7 @@ from xapp_operator.gateway.http.responses import json_response
 from xapp_operator.gateway.repositories.browsing import reload_index
 from xapp_operator.gateway.repositories.changes import prepare_update, request_refresh, update_repository
 from xapp_operator.gateway.repositories.checks import check_repository
+from xapp_operator.gateway.repositories.usage import repository_records
 from xapp_operator.gateway.repositories.writes import (
     create_repository,
     delete_repository,
@@ -93,7 +94,8 @@ async def save_repository(request: Request) -> Response:
     gateway.repositories.put(stored)
     saved = build_repository_entry(stored)
     location = f"/api/repositories/{saved.namespace}/{saved.name}"
-    return json_response(saved.record_json, status=201, pretty=pretty, headers={"Location": location})
+    [record] = await repository_records(gateway.store, caller, [saved])
+    return json_response(record, status=201, pretty=pretty, headers={"Location": location})
 
 
 @router.put(
@@ -130,7 +132,8 @@ async def change_repository(request: Request) -> Response:
         checked = await check_repository(caller.client, gateway.chart_sources, update.request, update.spec)
         return json_response(checked, pretty=pretty)
     gateway.repositories.put(stored)
-    return json_response(build_repository_entry(stored).record_json, pretty=pretty)
+    [record] = await repository_records(gateway.store, caller, [build_repository_entry(stored)])
+    return json_response(record, pretty=pretty)
 
 
 @router.post(
@@ -153,7 +156,8 @@ async def refresh_repository(request: Request) -> Response:
     gateway.repositories.put(stored)
     saved = build_repository_entry(stored)
     await reload_index(caller.client, gateway.chart_sources, saved)
-    return json_response(saved.record_json, status=202, pretty=pretty)
+    [record] = await repository_records(gateway.store, caller, [saved])
+    return json_response(record, status=202, pretty=pretty)
 
 
 @router.delete(

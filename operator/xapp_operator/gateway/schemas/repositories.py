@@ -112,6 +112,13 @@ class SignatureCheckModel(ResponseModel):
     secret_ref: SecretName
 
 
+class RepositoryUsage(ResponseModel):
+    """The XApps whose charts come from a repository."""
+
+    count: int
+    names: list[str] = Field(description="At most 10, sorted.")
+
+
 class RepositoryRecord(ResponseModel):
     """One saved repository."""
 
@@ -129,6 +136,9 @@ class RepositoryRecord(ResponseModel):
     insecure_skip_tls_verify: bool = Field(alias="insecureSkipTLSVerify")
     allow_plain_http: bool = Field(alias="allowPlainHTTP")
     verify: SignatureCheckModel | None
+    used_by: RepositoryUsage | None = Field(
+        description="XApps of its namespace that name it in repoName; null without permission to list XApps there."
+    )
 
 
 class ChartRecord(ResponseModel):
