@@ -88,7 +88,7 @@ export function parseProblem(
       type: text(found.type, 'about:blank'),
       title: text(found.title, response.statusText || `Status ${response.status}`),
       status: response.status,
-      detail: text(found.detail, ''),
+      detail: text(found.detail, found.title === undefined ? foreignDetail(body) : ''),
       instance: text(found.instance, request.path),
       errors: list(found.errors).flatMap(fieldProblem),
       missing: list(found.missing).flatMap(missingRight),
@@ -145,6 +145,14 @@ function parseObject(body: string): Record<string, unknown> {
 
 function text(value: unknown, otherwise: string): string {
   return typeof value === 'string' && value !== '' ? value : otherwise
+}
+
+const FOREIGN_DETAIL_MAX = 1000
+
+/** What something else than the gateway says, such as the API of an xApp: text or JSON of its own, but no page. */
+function foreignDetail(body: string): string {
+  const trimmed = body.trim()
+  return trimmed.startsWith('<') ? '' : trimmed.slice(0, FOREIGN_DETAIL_MAX)
 }
 
 function list(value: unknown): unknown[] {

@@ -1,0 +1,18 @@
+/** The page of the list of xApps that was shown last: the page of one xApp steps through it. */
+
+import type { XAppsSearch } from '~/lib/routeSearch'
+import { createStore } from '~/lib/store'
+
+export interface XAppKey {
+  namespace: string
+  name: string
+}
+
+export interface ListedXApps {
+  /** Filters, order and number of the page; `per_page` is the size that was in force. */
+  search: XAppsSearch
+  rows: readonly XAppKey[]
+  lastPage: number
+}
+
+export const listedXApps = createStore<ListedXApps | null>(null)

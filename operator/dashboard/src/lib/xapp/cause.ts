@@ -1,0 +1,125 @@
+/** Why an xApp is not Ready: the container at fault, and what is known about it. */
+
+import type { Container, HealthReport, Pod, XApp, XAppEvent } from '~/lib/xapp/types'
+
+/** The container at fault. */
+export interface Culprit {
+  pod: string
+  container: string
+  reason: string | null
+  exitCode: number | null
+  restarts: number
+  /** The end of its log, if the caller may read it. */
+  lastWords: string | null
+  /** The log to read: the run before tells why a container restarts. */
+  isPreviousRun: boolean
+}
+
+export interface Cause {
+  /** What is wrong, in the words of the operator. */
+  message: string
+  culprit: Culprit | null
+  lastEvent: XAppEvent | null
+}
+
+const CREATING_REASONS = new Set(['', 'ContainerCreating', 'PodInitializing'])
+
+/** Returns whether a container is at fault: it waits for something that will not come by itself, or has failed. */
+export function isFaulty(container: Container): boolean {
+  if (container.state === 'waiting') return !CREATING_REASONS.has(container.reason ?? '')
+  if (container.state === 'terminated') return (container.exitCode ?? 0) !== 0
+  return container.reason === 'CrashLoopBackOff' || container.reason === 'OOMKilled'
+}
+
+/** Returns the container at fault: of a faulty one, or else of one that is not ready, that with the most restarts. */
+export function findCulprit(pods: readonly Pod[]): Culprit | null {
+  const all = pods.flatMap((pod) => pod.containers.map((container) => ({ pod, container })))
+  const faulty = all.filter(({ container }) => isFaulty(container))
+  const candidates =
+    faulty.length > 0
+      ? faulty
+      : all.filter(({ pod, container }) => !pod.ready && !container.ready && hasBegun(container))
+  const [worst] = candidates.toSorted((a, b) => b.container.restarts - a.container.restarts)
+  return worst === undefined ? null : culpritOf(worst.pod, worst.container)
+}
+
+/** An init container that is done is not ready and nothing is wrong with it. */
+function hasBegun({ init, state }: Container): boolean {
+  return state === 'running' || (state === 'terminated' && !init)
+}
+
+function culpritOf(pod: Pod, container: Container): Culprit {
+  return {
+    pod: pod.name,
+    container: container.name,
+    reason: container.reason ?? container.lastState?.reason ?? null,
+    exitCode: container.exitCode ?? container.lastState?.exitCode ?? null,
+    restarts: container.restarts,
+    lastWords: container.message,
+    isPreviousRun: container.restarts > 0,
+  }
+}
+
+/** Returns why an xApp is not Ready, or null if it is. `health` is undefined until it is known. */
+export function findCause(xapp: XApp, health: HealthReport | undefined): Cause | null {
+  if (xapp.phase === 'Suspended') return null
+  const isHealthy = health === undefined ? xapp.health === 'Healthy' : health.status === 'Healthy'
+  const isReady = xapp.source === 'labels' ? isHealthy : xapp.ready
+  if (isReady && isHealthy) return null
+  const culprit = health === undefined ? null : findCulprit(health.pods)
+  const message = (isReady ? health?.message : xapp.message) ?? health?.message ?? xapp.message ?? ''
+  if (!isAtFault(xapp, culprit)) return null
+  return { message, culprit, lastEvent: lastEventOf(health, culprit) }
+}
+
+/** While a deployment runs as it should, nothing is wrong yet. */
+function isAtFault(xapp: XApp, culprit: Culprit | null): boolean {
+  if (culprit !== null && culprit.reason !== null) return true
+  if (xapp.stalled || xapp.health === 'Degraded' || xapp.phase === 'Failed' || xapp.phase === 'Degraded') return true
+  if (xapp.progress !== null && xapp.progress.nextTryAt !== null) return true
+  return isFailureReason(xapp.reason) || (xapp.source === 'labels' && xapp.health !== 'Progressing')
+}
+
+const NO_FAILURE = new Set(['Progressing', 'Suspended', 'Unlocked'])
+
+/** Returns whether a reason of the condition Ready names something that a person should look at. */
+export function isFailureReason(reason: string | null): boolean {
+  return reason !== null && !reason.endsWith('Succeeded') && !NO_FAILURE.has(reason)
+}
+
+/** Returns the newest warning about the pod at fault, or else about anything of the xApp. */
+function lastEventOf(health: HealthReport | undefined, culprit: Culprit | null): XAppEvent | null {
+  const warnings = (health?.events ?? []).filter((event) => event.type === 'Warning')
+  const own = warnings.find((event) => event.object.kind === 'Pod' && event.object.name === culprit?.pod)
+  return own ?? warnings[0] ?? null
+}
+
+/** Returns for example "CrashLoopBackOff, exit 42, 7 restarts". */
+export function culpritText({ reason, exitCode, restarts }: Culprit): string {
+  const parts = [
+    reason ?? 'not ready',
+    ...(exitCode === null ? [] : [`exit ${exitCode}`]),
+    ...(restarts === 0 ? [] : [restarts === 1 ? '1 restart' : `${restarts} restarts`]),
+  ]
+  return parts.join(', ')
+}
+
+/** Returns a text for "Copy report": what a colleague needs to know about the failure. */
+export function causeReport(xapp: XApp, cause: Cause, at: Date): string {
+  const { culprit, lastEvent } = cause
+  return [
+    `xApp ${xapp.name} in namespace ${xapp.namespace}, ${xapp.phase}, revision ${xapp.release.revision ?? '-'}`,
+    `at ${at.toISOString()}`,
+    `Reason: ${xapp.reason ?? '-'}`,
+    `Message: ${cause.message}`,
+    ...(culprit === null ? [] : [`Pod ${culprit.pod}, container ${culprit.container}: ${culpritText(culprit)}`]),
+    ...(lastEvent === null
+      ? []
+      : [`Last event: ${lastEvent.reason ?? ''}: ${lastEvent.message ?? ''}, ${timesText(lastEvent.count)}`]),
+    ...(culprit?.lastWords ? ['Last words:', culprit.lastWords] : []),
+  ].join('\n')
+}
+
+export function timesText(count: number): string {
+  return count === 1 ? 'once' : `${count} times`
+}

@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest'
+
+import { isSettled, progressSteps, stepTimes } from '~/lib/xapp/steps'
+import { xappOf } from '~/lib/xapp/samples'
+import type { Progress } from '~/lib/xapp/types'
+
+function progressOf(changes: Partial<Progress>): Progress {
+  return { step: 'helm', startedAt: null, deadline: null, attempt: 1, nextTryAt: null, ...changes }
+}
+
+const DEPLOYING = xappOf({
+  phase: 'Deploying',
+  ready: false,
+  health: 'Progressing',
+  reason: 'Progressing',
+  release: { revision: null },
+  history: [],
+  resources: { total: 4, ready: 3 },
+})
+
+describe('the steps', () => {
+  it('are done, current and waiting', () => {
+    const steps = progressSteps({ ...DEPLOYING, progress: progressOf({ step: 'helm' }) })
+    expect(steps.map(({ label, state }) => `${label}: ${state}`)).toEqual([
+      'Accepted: done',
+      'Chart: done',
+      'Helm install: current',
+      'Objects 3 of 4: waiting',
+      'Ready: waiting',
+    ])
+  })
+
+  it('stay after a failure', () => {
+    const failed = { ...DEPLOYING, stalled: true, reason: 'HealthCheckFailed', release: { revision: 1 } }
+    const steps = progressSteps({ ...failed, progress: progressOf({ step: 'objects' }) })
+    expect(steps[3]).toEqual({ id: 'objects', label: 'Objects 3 of 4', state: 'failed' })
+  })
+
+  it('name what helm did last', () => {
+    const history = [{ revision: 3, status: 'deployed', action: 'Rollback' }]
+    const steps = progressSteps(xappOf({ history, release: { revision: 3 } }))
+    expect(steps[2]?.label).toBe('Helm rollback')
+    expect(steps.every(({ state }) => state === 'done')).toBe(true)
+  })
+
+  it('are none where the operator does nothing', () => {
+    expect(progressSteps(xappOf({ progress: null, source: 'labels' }))).toEqual([])
+  })
+})
+
+describe('the times of a step', () => {
+  const now = Date.parse('2026-11-22T05:02:10Z')
+
+  it('are elapsed, limit and next try', () => {
+    const progress = progressOf({
+      startedAt: '2026-11-22T05:00:00Z',
+      deadline: '2026-11-22T05:05:00Z',
+      nextTryAt: '2026-11-22T05:02:15Z',
+    })
+    expect(stepTimes({ ...DEPLOYING, progress }, now)).toEqual({ elapsed: 130, limit: 300, nextTry: 5 })
+  })
+
+  it('are none once it is Ready', () => {
+    expect(stepTimes(xappOf(), now)).toEqual({ elapsed: null, limit: null, nextTry: null })
+  })
+})
+
+describe('nothing moves any more', () => {
+  it('when it is Ready, stalled or suspended', () => {
+    expect(isSettled(xappOf(), 'Healthy')).toBe(true)
+    expect(isSettled({ ...DEPLOYING, stalled: true }, 'Degraded')).toBe(true)
+    expect(isSettled(xappOf({ phase: 'Suspended', progress: null }), 'Healthy')).toBe(true)
+  })
+
+  it('but not while it deploys, becomes healthy or goes', () => {
+    expect(isSettled({ ...DEPLOYING, progress: progressOf({}) }, 'Unknown')).toBe(false)
+    expect(isSettled(xappOf(), 'Progressing')).toBe(false)
+    expect(isSettled(xappOf({ phase: 'Uninstalling' }), 'Healthy')).toBe(false)
+  })
+})
