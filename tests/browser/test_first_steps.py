@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from playwright.sync_api import expect
 
 from tests.browser.accounts import Accounts
@@ -23,8 +25,10 @@ def test_an_xapp_is_found_and_uninstalled(dashboard: Dashboard, accounts: Accoun
     expect(page.get_by_role("button", name="Keep")).to_be_focused()
     page.get_by_role("button", name="Uninstall acme-ran-hello").click()
 
-    dashboard.heading("xApps Management")
     xapps.wait_gone("xapp", "acme-ran-hello")
+    expect(page.get_by_text(re.compile("^Uninstalled at .* This is its last state"))).to_be_visible()
+    page.get_by_role("link", name="All xApps").click()
+    dashboard.heading("xApps Management")
     expect(page.get_by_role("link", name="acme-ran-hello")).to_have_count(0)
 
 

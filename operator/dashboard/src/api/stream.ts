@@ -26,6 +26,8 @@ export interface StreamOptions {
   onEnd?: (problem: Problem | null) => void
   /** The stream is interrupted and will be tried again. */
   onInterrupted?: () => void
+  /** Begin after the event with this id. */
+  lastEventId?: string
   /** False: a stream that the gateway ends is complete. */
   isEndless?: boolean
 }
@@ -61,6 +63,7 @@ class EventStream {
 
   constructor(options: StreamOptions) {
     this.#options = options
+    this.#lastId = options.lastEventId ?? ''
   }
 
   start(): void {

@@ -1,5 +1,158 @@
-import type { ReactElement } from 'react'
+import { getRouteApi } from '@tanstack/react-router'
+import { useQuery } from '@tanstack/react-query'
+import { useState, type ReactElement } from 'react'
 
+import { historyQuery, type RevisionRow } from '~/api/queries/xappDetails'
+import { useOpenXApp } from '~/features/xapp/openXApp'
+import { RevisionPanel } from '~/features/xapp/RevisionPanel'
+import { RollbackDialog } from '~/features/xapp/RollbackDialog'
+import { allOf, refused } from '~/lib/rights'
+import { Button } from '~/ui/Button'
+import { DataTable, type Column } from '~/ui/DataTable'
+import { EmptyState } from '~/ui/EmptyState'
+import { ButtonLink } from '~/ui/Link'
+import { Pagination } from '~/ui/Pagination'
+import { Panel } from '~/ui/Panel'
+import { StatusBadge } from '~/ui/StatusBadge'
+import { MiddleText, Text } from '~/ui/Text'
+import { Time } from '~/ui/Time'
+
+import styles from './HistoryPage.module.css'
+
+const route = getRouteApi('/xapps/$namespace/$name/history')
+const PER_PAGE = 20
+
+/** The revisions of the release: look at one, compare two, roll back to one. */
 export function HistoryPage(): ReactElement {
-  return <p>This page is not built yet.</p>
+  const { id, record, goneAt } = useOpenXApp()
+  const { page, revision, with: other } = route.useSearch()
+  const navigate = route.useNavigate()
+  const [target, setTarget] = useState<number | null>(null)
+  const history = useQuery({ ...historyQuery(id, page, record.release.revision), enabled: goneAt === null })
+  return (
+    <div className={styles.page}>
+      <Panel title="History" query={history} skeletonLines={5}>
+        {({ content, total_count, last_page }) =>
+          content.length === 0 ? (
+            <EmptyState title="No revision yet">The first one comes with the first deployment.</EmptyState>
+          ) : (
+            <>
+              <DataTable
+                caption="Revisions of the release"
+                columns={columns(content, setTarget)}
+                rows={content}
+                rowKey={(row) => String(row.revision)}
+                currentRow={revision === null ? null : String(revision)}
+                isStale={history.isPlaceholderData}
+              />
+              {last_page > 1 && (
+                <Pagination
+                  page={page}
+                  lastPage={last_page}
+                  total={total_count}
+                  perPage={PER_PAGE}
+                  onPage={(next) => void navigate({ search: (current) => ({ ...current, page: next }) })}
+                />
+              )}
+              {revision !== null && <RevisionPanel revision={revision} other={other} known={content} />}
+            </>
+          )
+        }
+      </Panel>
+      {target !== null && <RollbackDialog revision={target} onClose={() => setTarget(null)} />}
+    </div>
+  )
+}
+
+function columns(all: readonly RevisionRow[], onRollBack: (revision: number) => void): Column<RevisionRow>[] {
+  return [
+    { id: 'revision', header: 'Revision', cell: ({ revision }) => revision },
+    { id: 'status', header: 'Status', cell: ({ status }) => <StatusBadge status={status ?? 'unknown'} isPlain /> },
+    { id: 'action', header: 'Action', cell: ({ action }) => <Text>{action ?? '-'}</Text> },
+    {
+      id: 'chart',
+      header: 'Chart',
+      cell: ({ chart, chartVersion }) => (
+        <MiddleText>{chart === null ? '-' : `${chart} ${chartVersion ?? ''}`}</MiddleText>
+      ),
+    },
+    { id: 'app', header: 'App version', cell: ({ appVersion }) => <Text>{appVersion ?? '-'}</Text> },
+    { id: 'deployed', header: 'Deployed', cell: ({ deployedAt }) => <Time at={deployedAt} show="both" /> },
+    {
+      id: 'actions',
+      header: 'Actions',
+      hidesLabel: true,
+      align: 'end',
+      cell: (row) => <RowActions row={row} all={all} onRollBack={onRollBack} />,
+    },
+  ]
+}
+
+interface RowActionsProps {
+  row: RevisionRow
+  all: readonly RevisionRow[]
+  onRollBack: (revision: number) => void
+}
+
+function RowActions({ row: { revision }, all, onRollBack }: RowActionsProps): ReactElement {
+  const { id, record, change, see } = useOpenXApp()
+  const inForce = record.release.revision
+  const isInForce = revision === inForce
+  const before = all.find((each) => each.revision < revision)?.revision ?? null
+  const other = isInForce || inForce === null ? before : inForce
+  const canRead = see('release')
+  return (
+    <span className={styles.actions}>
+      <RevisionLink id={id} revision={revision} other={null} right={canRead} label={`Show revision ${revision}`}>
+        Show
+      </RevisionLink>
+      <RevisionLink
+        id={id}
+        revision={revision}
+        other={other}
+        right={allOf(other === null ? refused('There is no other revision to compare with') : null, canRead)}
+        label={`Compare revision ${revision}${other === null ? '' : ` with ${other}`}`}
+      >
+        Compare
+      </RevisionLink>
+      <Button
+        size="small"
+        label={`Roll back to revision ${revision}...`}
+        right={allOf(isInForce ? refused('This revision is in force') : null, change('rollback'))}
+        onPress={() => onRollBack(revision)}
+      >
+        Roll back...
+      </Button>
+    </span>
+  )
+}
+
+interface RevisionLinkProps {
+  id: { namespace: string; name: string }
+  revision: number
+  other: number | null
+  right: ReturnType<typeof allOf>
+  label: string
+  children: string
+}
+
+function RevisionLink({ id, revision, other, right, label, children }: RevisionLinkProps): ReactElement {
+  if (!right.allowed) {
+    return (
+      <Button size="small" right={right} label={label}>
+        {children}
+      </Button>
+    )
+  }
+  return (
+    <ButtonLink
+      to="/xapps/$namespace/$name/history"
+      params={id}
+      search={(current) => ({ ...current, revision, with: other })}
+      size="small"
+      aria-label={label}
+    >
+      {children}
+    </ButtonLink>
+  )
 }

@@ -1,5 +1,100 @@
-import type { ReactElement } from 'react'
+import { getRouteApi } from '@tanstack/react-router'
+import { useQuery } from '@tanstack/react-query'
+import { Download } from 'lucide-react'
+import { useMemo, type ReactElement } from 'react'
 
+import { manifestQuery, xappPath } from '~/api/queries/xappDetails'
+import { TextView } from '~/editor/lazy'
+import { NotVisible } from '~/features/xapp/NotVisible'
+import { useOpenXApp } from '~/features/xapp/openXApp'
+import { curlCommand, kubectl } from '~/lib/commands'
+import { manifestObjects } from '~/lib/xapp/manifestObjects'
+import { Button } from '~/ui/Button'
+import { classes } from '~/ui/classes'
+import { CopyAs } from '~/ui/CopyAs'
+import { CopyButton } from '~/ui/CopyButton'
+import { EmptyState } from '~/ui/EmptyState'
+import { Link } from '~/ui/Link'
+import { Panel } from '~/ui/Panel'
+import { saveText } from '~/ui/saveText'
+import { MiddleText, Text } from '~/ui/Text'
+
+import styles from './ManifestPage.module.css'
+
+const route = getRouteApi('/xapps/$namespace/$name/manifest')
+
+/** The objects of the revision in force, as Helm keeps them, secrets masked. */
 export function ManifestPage(): ReactElement {
-  return <p>This page is not built yet.</p>
+  const { id, record, goneAt, see } = useOpenXApp()
+  const right = see('release')
+  const query = useQuery({
+    ...manifestQuery(id, record.release.revision),
+    enabled: goneAt === null && right.allowed,
+  })
+  if (!right.allowed) return <NotVisible right={right} />
+  return (
+    <Panel
+      title="Manifest"
+      query={query}
+      skeletonLines={10}
+      actions={<CopyAs size="small" {...commandsFor(id, record.release.name)} />}
+    >
+      {({ manifest }) => <Objects manifest={manifest} />}
+    </Panel>
+  )
+}
+
+function Objects({ manifest }: { manifest: string }): ReactElement {
+  const { id } = useOpenXApp()
+  const { object } = route.useSearch()
+  const objects = useMemo(() => manifestObjects(manifest), [manifest])
+  const chosen = objects.find((each) => each.id === object) ?? objects[0]
+  if (chosen === undefined) return <EmptyState title="The release has no objects" />
+  return (
+    <div className={styles.panes}>
+      <nav aria-label="Objects of the manifest" className={styles.list}>
+        {objects.map((each) => (
+          <Link
+            key={each.id}
+            to="/xapps/$namespace/$name/manifest"
+            params={id}
+            search={{ object: each.id }}
+            replace
+            className={classes(styles.item, each.id === chosen.id && styles.chosen)}
+            aria-current={each.id === chosen.id ? 'true' : undefined}
+          >
+            <span className={styles.kind}>
+              <Text>{each.kind}</Text>
+            </span>
+            <MiddleText>{each.name}</MiddleText>
+          </Link>
+        ))}
+      </nav>
+      <div className={styles.text}>
+        <div className={styles.tools}>
+          <CopyButton text={chosen.text} label={`Copy ${chosen.id}`}>
+            Copy
+          </CopyButton>
+          <CopyButton text={manifest} label="Copy the whole manifest">
+            Copy all
+          </CopyButton>
+          <Button
+            size="small"
+            icon={<Download size={16} aria-hidden />}
+            onPress={() => saveText(`${id.name}.yaml`, manifest)}
+          >
+            Save all
+          </Button>
+        </div>
+        <TextView label={`Manifest of ${chosen.id}`} text={chosen.text} language="yaml" />
+      </div>
+    </div>
+  )
+}
+
+function commandsFor(id: { namespace: string; name: string }, release: string | null) {
+  return {
+    curl: curlCommand({ method: 'GET', path: xappPath(id, 'manifest') }),
+    kubectl: kubectl(['get', 'secret', '-n', id.namespace, '-l', `owner=helm,name=${release ?? id.name}`]),
+  }
 }

@@ -1,5 +1,36 @@
+import { useQuery } from '@tanstack/react-query'
 import type { ReactElement } from 'react'
 
+import { notesQuery, xappPath } from '~/api/queries/xappDetails'
+import { NotVisible } from '~/features/xapp/NotVisible'
+import { useOpenXApp } from '~/features/xapp/openXApp'
+import { curlCommand } from '~/lib/commands'
+import { Code } from '~/ui/Code'
+import { CopyAs } from '~/ui/CopyAs'
+import { EmptyState } from '~/ui/EmptyState'
+import { Panel } from '~/ui/Panel'
+
+/** What the chart says about itself after it was installed. */
 export function NotesPage(): ReactElement {
-  return <p>This page is not built yet.</p>
+  const { id, record, goneAt, see } = useOpenXApp()
+  const right = see('release')
+  const query = useQuery({ ...notesQuery(id, record.release.revision), enabled: goneAt === null && right.allowed })
+  if (!right.allowed) return <NotVisible right={right} />
+  const commands = {
+    curl: curlCommand({ method: 'GET', path: xappPath(id, 'notes') }),
+    kubectl: { none: 'kubectl does not know notes. Use helm: helm get notes' },
+  }
+  return (
+    <Panel title="Notes" query={query} skeletonLines={6} actions={<CopyAs size="small" {...commands} />}>
+      {({ notes }) =>
+        notes.trim() === '' ? (
+          <EmptyState title="The chart has no notes" />
+        ) : (
+          <Code label="the notes" wraps>
+            {notes}
+          </Code>
+        )
+      }
+    </Panel>
+  )
 }

@@ -1,27 +1,28 @@
-import { getRouteApi } from '@tanstack/react-router'
-import { useQuery } from '@tanstack/react-query'
 import type { ReactElement } from 'react'
 
-import { xappQuery } from '~/api/queries/xapps'
-import { Panel } from '~/ui/Panel'
-import { Text } from '~/ui/Text'
+import { CausePanel } from '~/features/xapp/CausePanel'
+import { ConditionsPanel } from '~/features/xapp/ConditionsPanel'
+import { FactsPanel } from '~/features/xapp/FactsPanel'
+import { HealthPanel } from '~/features/xapp/HealthPanel'
+import { ProgressLine } from '~/features/xapp/ProgressLine'
+import { ReachPanel } from '~/features/xapp/ReachPanel'
 
-const route = getRouteApi('/xapps/$namespace/$name')
+import styles from './OverviewPage.module.css'
 
+/** How the xApp is, what to do about it, and where it is reached. Two panes on wide screens. */
 export function OverviewPage(): ReactElement {
-  const { namespace, name } = route.useParams()
-  const query = useQuery(xappQuery(namespace, name))
   return (
-    <Panel title="Conditions" query={query}>
-      {({ conditions }) => (
-        <ul>
-          {conditions.map(({ type, status, reason, message }) => (
-            <li key={type}>
-              <Text>{`${type} ${status} ${reason}: ${message}`}</Text>
-            </li>
-          ))}
-        </ul>
-      )}
-    </Panel>
+    <div className={styles.overview}>
+      <div className={styles.pane}>
+        <CausePanel />
+        <ProgressLine />
+        <HealthPanel />
+      </div>
+      <div className={styles.pane}>
+        <ReachPanel />
+        <ConditionsPanel />
+        <FactsPanel />
+      </div>
+    </div>
   )
 }

@@ -1,93 +1,219 @@
-import { getRouteApi, Outlet, useNavigate } from '@tanstack/react-router'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { useState, type ReactElement } from 'react'
+import { useQueryClient } from '@tanstack/react-query'
+import { getRouteApi, Outlet, useLocation } from '@tanstack/react-router'
+import { ChevronLeft, ChevronRight } from 'lucide-react'
+import { useEffect, useState, type ReactElement } from 'react'
 
-import { useChanges } from '~/api/changes'
-import { uninstallXApp, xappQuery } from '~/api/queries/xapps'
+import { specQuery, type XAppId } from '~/api/queries/xappDetails'
 import { usePermissions } from '~/api/usePermissions'
-import { toast } from '~/lib/toasts'
-import { Button } from '~/ui/Button'
-import { ConfirmDialog } from '~/ui/Dialog'
-import { Link } from '~/ui/Link'
+import { ActionsOfXApp } from '~/features/xapp/ActionsOfXApp'
+import { OpenXAppContext, type OpenXApp, type XAppDetails } from '~/features/xapp/openXApp'
+import { StateBars } from '~/features/xapp/StateBars'
+import { useNeighbours, type Neighbour } from '~/features/xapp/useNeighbours'
+import { useXAppRecord } from '~/features/xapp/useXAppRecord'
+import { XAppTabs } from '~/features/xapp/XAppTabs'
+import { listedXApps } from '~/lib/listedXApps'
+import { Problem } from '~/lib/problem'
+import { allOf, refused, type Action, type Right } from '~/lib/rights'
+import { clockText } from '~/lib/time'
+import { isSettled } from '~/lib/xapp/steps'
+import { EmptyState } from '~/ui/EmptyState'
+import { IconButton } from '~/ui/Button'
+import { ButtonLink, Link } from '~/ui/Link'
 import { Page } from '~/ui/Page'
+import { ProblemPanel } from '~/ui/ProblemPanel'
+import { Skeleton } from '~/ui/Skeleton'
 import { StatusBadge } from '~/ui/StatusBadge'
-import { TabLinks } from '~/ui/TabLinks'
-import { MiddleText, Text } from '~/ui/Text'
+import { MiddleText } from '~/ui/Text'
+import { AsOf } from '~/ui/Time'
+import { useKeyBindings } from '~/ui/useKeyBindings'
+
+import styles from './XAppLayout.module.css'
 
 const route = getRouteApi('/xapps/$namespace/$name')
+const NOT_FOUND = 404
 
-/** What the pages of one xApp share: its head and the tabs. */
+/** What all pages of one xApp share: its head, its actions, the tabs. */
 export function XAppLayout(): ReactElement {
   const { namespace, name } = route.useParams()
-  const client = useQueryClient()
-  const { data: xapp } = useQuery(xappQuery(namespace, name))
-  const readAgain = (): void => void client.invalidateQueries({ queryKey: ['xapps', 'one', { namespace, name }] })
-  useChanges({ query: { namespace, name }, onChange: readAgain, onReset: readAgain })
+  // Another xApp is another page: nothing of the last one stays.
+  return <LayoutOf key={`${namespace}/${name}`} id={{ namespace, name }} />
+}
+
+function LayoutOf({ id }: { id: XAppId }): ReactElement {
+  const { query, goneAt } = useXAppRecord(id)
+  const { right } = usePermissions(id.namespace, id.name)
+  const record = query.data
+  useKeptSpec(id, goneAt === null ? record : undefined)
+  const width = usePageWidth()
+  if (record === undefined) return <Unread id={id} error={query.error} query={query} />
+  const open: OpenXApp = {
+    id,
+    record,
+    goneAt,
+    isSettled: isSettled(record, record.health),
+    see: right,
+    change: (action) => changeRight(record, goneAt, right(action), action),
+  }
   return (
-    <Page
-      title={name}
-      heading={
-        <>
-          <MiddleText>{name}</MiddleText>
-          {xapp !== undefined && <StatusBadge status={xapp.health} />}
-        </>
-      }
-      breadcrumbs={
-        <>
-          <Link to="/xapps">xApps Management</Link>
-          <span>/</span>
-          <Text>{namespace}</Text>
-        </>
-      }
-      actions={<Uninstall namespace={namespace} name={name} uid={xapp?.uid} />}
-    >
-      <TabLinks label="Pages of this xApp">
-        <Link to="/xapps/$namespace/$name" params={{ namespace, name }} activeOptions={{ exact: true }}>
-          Overview
-        </Link>
-        <Link to="/xapps/$namespace/$name/logs" params={{ namespace, name }}>
-          Logs
-        </Link>
-      </TabLinks>
-      <Outlet />
-    </Page>
+    <OpenXAppContext value={open}>
+      <Page
+        title={id.name}
+        heading={<Heading record={record} readAt={query.dataUpdatedAt} />}
+        breadcrumbs={<Breadcrumbs id={id} />}
+        actions={<ActionsOfXApp />}
+        width={width}
+      >
+        <Announcer record={record} />
+        <StateBars query={query} />
+        <XAppTabs />
+        <Outlet />
+      </Page>
+    </OpenXAppContext>
   )
 }
 
-function Uninstall({ namespace, name, uid }: { namespace: string; name: string; uid?: string }): ReactElement {
-  const [isAsking, setAsking] = useState(false)
-  const { right } = usePermissions(namespace, name)
-  const navigate = useNavigate()
-  const uninstall = useMutation({
-    mutationFn: () => uninstallXApp(namespace, name, uid),
-    onSuccess: () => {
-      setAsking(false)
-      toast(`Uninstalling ${name}`)
-      void navigate({ to: '/xapps' })
-    },
-  })
+const FULL_WIDTH = new Set(['logs', 'values', 'upgrade', 'history', 'manifest'])
+
+/** Logs, diffs and editors take the whole width of the window. */
+function usePageWidth(): 'normal' | 'full' {
+  const { pathname } = useLocation()
+  return FULL_WIDTH.has(pathname.split('/').at(-1) ?? '') ? 'full' : 'normal'
+}
+
+/** Keeps the spec as it is now: once the xApp is gone, it can be deployed again with it. */
+function useKeptSpec(id: XAppId, record: XAppDetails | undefined): void {
+  const client = useQueryClient()
+  const { namespace, name } = id
+  const generation = record?.source === 'xapp' ? record.generation : null
+  useEffect(() => {
+    if (generation === null) return
+    // Without it, nothing is lost but the offer.
+    void client.query({ ...specQuery({ namespace, name }), staleTime: 0 }).catch(() => undefined)
+  }, [client, namespace, name, generation])
+}
+
+function changeRight(record: XAppDetails, goneAt: Date | null, right: Right, action: Action): Right {
+  const isOwnApi = action.startsWith('proxy')
+  return allOf(
+    goneAt === null ? null : refused(`It was uninstalled at ${clockText(goneAt)}`),
+    record.source === 'labels' && !isOwnApi && action !== 'adopt'
+      ? refused('It is known by its labels only: adopt it, and then it can be changed here')
+      : null,
+    record.phase === 'Uninstalling' && action !== 'uninstall' ? refused('It is being uninstalled') : null,
+    right,
+  )
+}
+
+function Heading({ record, readAt }: { record: XAppDetails; readAt: number }): ReactElement {
+  const { revision } = record.release
   return (
     <>
-      <Button right={right('uninstall')} onPress={() => setAsking(true)}>
-        Uninstall...
-      </Button>
-      <ConfirmDialog
-        title={`Uninstall ${name}?`}
-        isOpen={isAsking}
-        onClose={() => {
-          setAsking(false)
-          uninstall.reset()
-        }}
-        confirmLabel={`Uninstall ${name}`}
-        isDanger
-        onConfirm={() => uninstall.mutate()}
-        isPending={uninstall.isPending}
-        error={uninstall.error}
-      >
-        <p>
-          This removes its Helm release from <Text>{namespace}</Text>.
-        </p>
-      </ConfirmDialog>
+      <MiddleText>{record.name}</MiddleText>
+      <StatusBadge status={record.phase} />
+      {record.source === 'labels' && <span className={styles.remark}>External</span>}
+      {revision !== null && <span className={styles.remark}>revision {revision}</span>}
+      <AsOf at={readAt} />
     </>
+  )
+}
+
+function Breadcrumbs({ id }: { id: XAppId }): ReactElement {
+  const listed = listedXApps.get()
+  return (
+    <>
+      <Link to="/xapps" search={listed?.search ?? {}}>
+        xApps Management
+      </Link>
+      <span aria-hidden>/</span>
+      <Link to="/xapps" search={{ namespace: [id.namespace] }}>
+        {id.namespace}
+      </Link>
+      <span aria-hidden>/</span>
+      <MiddleText>{id.name}</MiddleText>
+      <Steppers id={id} />
+    </>
+  )
+}
+
+/** The buttons to the previous and the next xApp of the list. */
+function Steppers({ id }: { id: XAppId }): ReactElement {
+  const { previous, next, isListed } = useNeighbours(id)
+  const navigate = route.useNavigate()
+  const go = (to: Neighbour | null): void => {
+    if (to === null) return
+    listedXApps.set(to.listed)
+    void navigate({ to: '/xapps/$namespace/$name', params: to.key })
+  }
+  useKeyBindings([
+    { keys: '[', label: 'Previous xApp of the list', group: 'xApp', run: () => go(previous) },
+    { keys: ']', label: 'Next xApp of the list', group: 'xApp', run: () => go(next) },
+  ])
+  const right = (to: Neighbour | null, end: string): Right | undefined =>
+    to !== null ? undefined : refused(isListed ? end : 'Open the list of xApps first: these step through it')
+  return (
+    <span className={styles.steppers}>
+      <IconButton
+        label={previous === null ? 'Previous xApp of the list' : `Previous: ${previous.key.name}`}
+        icon={<ChevronLeft size={16} aria-hidden />}
+        size="small"
+        right={right(previous, 'This is the first xApp of the list')}
+        onPress={() => go(previous)}
+      />
+      <IconButton
+        label={next === null ? 'Next xApp of the list' : `Next: ${next.key.name}`}
+        icon={<ChevronRight size={16} aria-hidden />}
+        size="small"
+        right={right(next, 'This is the last xApp of the list')}
+        onPress={() => go(next)}
+      />
+    </span>
+  )
+}
+
+/** Tells screen readers once when the state changes while the page is open. */
+function Announcer({ record }: { record: XAppDetails }): ReactElement {
+  const [seen, setSeen] = useState({ phase: record.phase, words: '' })
+  // The message alone changes often: only a new phase is announced.
+  if (seen.phase !== record.phase) setSeen({ phase: record.phase, words: `${record.phase}. ${record.message ?? ''}` })
+  return (
+    <div role="status" className={styles.announcer}>
+      {seen.words}
+    </div>
+  )
+}
+
+interface UnreadProps {
+  id: XAppId
+  error: unknown
+  query: { isFetching: boolean; refetch: () => unknown }
+}
+
+/** The page before the first answer, or instead of it. */
+function Unread({ id, error, query }: UnreadProps): ReactElement {
+  const isMissing = error instanceof Problem && error.status === NOT_FOUND
+  return (
+    <Page title={id.name} heading={<MiddleText>{id.name}</MiddleText>} breadcrumbs={<Breadcrumbs id={id} />}>
+      {isMissing ? (
+        <EmptyState
+          title={`There is no xApp of this name in ${id.namespace}`}
+          actions={
+            <>
+              <ButtonLink to="/xapps" search={{ search: id.name }}>
+                Search for it
+              </ButtonLink>
+              <ButtonLink to="/deploy" search={{ namespace: id.namespace }}>
+                Deploy an xApp
+              </ButtonLink>
+            </>
+          }
+        >
+          It was uninstalled, or its name is another one.
+        </EmptyState>
+      ) : error !== null && error !== undefined ? (
+        <ProblemPanel error={error} onRetry={() => void query.refetch()} isRetrying={query.isFetching} />
+      ) : (
+        <Skeleton lines={8} />
+      )}
+    </Page>
   )
 }

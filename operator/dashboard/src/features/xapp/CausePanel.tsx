@@ -1,0 +1,141 @@
+import { useQuery } from '@tanstack/react-query'
+import type { ReactElement, ReactNode } from 'react'
+
+import { lastLinesQuery } from '~/api/queries/xappDetails'
+import { useOpenXApp } from '~/features/xapp/openXApp'
+import { Remedies } from '~/features/xapp/Remedies'
+import { useHealth } from '~/features/xapp/useHealth'
+import { describeError } from '~/lib/problem'
+import { adviceFor } from '~/lib/xapp/advice'
+import { causeReport, culpritText, findCause, timesText, type Cause, type Culprit } from '~/lib/xapp/cause'
+import { plainLines } from '~/lib/xapp/logLines'
+import { Code } from '~/ui/Code'
+import { CopyButton } from '~/ui/CopyButton'
+import { ButtonLink } from '~/ui/Link'
+import { Card } from '~/ui/Panel'
+import { Text } from '~/ui/Text'
+import { Time } from '~/ui/Time'
+
+import styles from './CausePanel.module.css'
+
+const LAST_LINES_SHOWN = 10
+
+/** Why the xApp is not Ready, with the last words of the container at fault, and what to do. */
+export function CausePanel(): ReactElement | null {
+  const { record } = useOpenXApp()
+  const health = useHealth()
+  const cause = findCause(record, health.data)
+  if (cause !== null) return <CauseCard cause={cause} />
+  if (record.ready || record.phase === 'Suspended' || record.message === null || record.message === '') return null
+  return (
+    <Card title={record.phase === 'Uninstalling' ? 'It is being uninstalled' : 'What it waits for'}>
+      <p className={styles.message}>
+        <Text multiline>{record.message}</Text>
+      </p>
+    </Card>
+  )
+}
+
+function CauseCard({ cause }: { cause: Cause }): ReactElement {
+  const { record, id } = useOpenXApp()
+  const { culprit, lastEvent, message } = cause
+  const advice = adviceFor(record, cause)
+  const title = record.phase === 'Uninstalling' ? 'Why it is not gone' : 'Why it is not Ready'
+  return (
+    <Card
+      title={title}
+      tone="bad"
+      actions={
+        <CopyButton text={() => causeReport(record, cause, new Date())} label="Copy report">
+          Copy report
+        </CopyButton>
+      }
+    >
+      {culprit !== null && (
+        <p className={styles.culprit}>
+          Pod <Text>{culprit.pod}</Text>, container <Text>{culprit.container}</Text>:{' '}
+          <Text>{culpritText(culprit)}</Text>
+        </p>
+      )}
+      <p className={styles.message}>
+        <Text multiline>{message}</Text>
+      </p>
+      {culprit !== null && <LastWords culprit={culprit} />}
+      {lastEvent !== null && (
+        <Row
+          label="Last event"
+          actions={
+            <ButtonLink to="/xapps/$namespace/$name/events" params={id} size="small">
+              Events
+            </ButtonLink>
+          }
+        >
+          <Text>{`${lastEvent.reason ?? ''}: ${lastEvent.message ?? ''}`}</Text>, {timesText(lastEvent.count)},{' '}
+          <Time at={lastEvent.lastSeen} show="both" />
+        </Row>
+      )}
+      <Row label="Do" actions={<Remedies remedies={advice.remedies} />}>
+        {advice.text}
+      </Row>
+    </Card>
+  )
+}
+
+function Row({ label, children, actions }: { label: string; children: ReactNode; actions?: ReactNode }): ReactElement {
+  return (
+    <div className={styles.row}>
+      <span className={styles.label}>{label}</span>
+      <div className={styles.content}>{children}</div>
+      {actions !== undefined && <div className={styles.actions}>{actions}</div>}
+    </div>
+  )
+}
+
+/** The end of the log of the container at fault: as the health tells it, or else read. */
+function LastWords({ culprit }: { culprit: Culprit }): ReactElement {
+  const { id, see, goneAt } = useOpenXApp()
+  const right = see('logs')
+  const { pod, container, isPreviousRun: previous, restarts, lastWords } = culprit
+  const lines = useQuery({
+    ...lastLinesQuery(id, { pod, container, previous, restarts }),
+    enabled: right.allowed && goneAt === null && lastWords === null,
+    retry: false,
+  })
+  const text = plainLines(lastWords ?? lines.data ?? '', LAST_LINES_SHOWN)
+  return (
+    <Row
+      label="Last words"
+      actions={
+        <>
+          <ButtonLink to="/xapps/$namespace/$name/logs" params={id} search={{ pod, container }} size="small">
+            Log
+          </ButtonLink>
+          {restarts > 0 && (
+            <ButtonLink
+              to="/xapps/$namespace/$name/logs"
+              params={id}
+              search={{ pod, container, previous: true }}
+              size="small"
+            >
+              Log of previous run
+            </ButtonLink>
+          )}
+        </>
+      }
+    >
+      {text !== '' ? (
+        <Code label="the last words" wraps>
+          {text}
+        </Code>
+      ) : !right.allowed ? (
+        <span className={styles.none}>Not visible. {right.reason}</span>
+      ) : lines.error !== null ? (
+        <span className={styles.none}>
+          <Text>{describeError(lines.error).detail}</Text>
+        </span>
+      ) : (
+        <span className={styles.none}>{lines.isLoading ? 'Reading the log' : 'The log is empty.'}</span>
+      )}
+    </Row>
+  )
+}

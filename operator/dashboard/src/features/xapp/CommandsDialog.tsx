@@ -1,0 +1,97 @@
+import { useState, type ReactElement } from 'react'
+
+import { xappPath } from '~/api/queries/xappDetails'
+import { useOpenXApp, type XAppDetails } from '~/features/xapp/openXApp'
+import { curlCommand, kubectl } from '~/lib/commands'
+import { rollbackTarget } from '~/lib/xapp/advice'
+import { Code } from '~/ui/Code'
+import { Dialog } from '~/ui/Dialog'
+import { Select } from '~/ui/Select'
+
+interface Commands {
+  id: string
+  label: string
+  curl: string
+  /** Null: kubectl has no command for it. */
+  kubectl: string | null
+}
+
+/** The actions of the page as commands for a shell. */
+export function CommandsDialog({ onClose }: { onClose: () => void }): ReactElement {
+  const { record } = useOpenXApp()
+  const all = commandsOf(record, new Date().toISOString())
+  const [chosen, setChosen] = useState(all[0]?.id ?? '')
+  const commands = all.find(({ id }) => id === chosen)
+  return (
+    <Dialog title="Copy as" isOpen onClose={onClose} width="medium">
+      <Select label="Action" value={chosen} onChange={setChosen} items={all.map(({ id, label }) => ({ id, label }))} />
+      {commands !== undefined && (
+        <>
+          <h3>curl</h3>
+          <Code label="the curl command">{commands.curl}</Code>
+          <h3>kubectl</h3>
+          {commands.kubectl === null ? (
+            <p>kubectl has no command for this.</p>
+          ) : (
+            <Code label="the kubectl command">{commands.kubectl}</Code>
+          )}
+        </>
+      )}
+      <p>
+        Set <code>GATEWAY</code> to the address of this page and <code>TOKEN</code> to your bearer token first.
+      </p>
+    </Dialog>
+  )
+}
+
+function commandsOf(record: XAppDetails, now: string): Commands[] {
+  const { name, namespace } = record
+  const path = xappPath(record)
+  const shown: Commands[] = [
+    {
+      id: 'show',
+      label: 'Show the xApp',
+      curl: curlCommand({ method: 'GET', path, query: { pretty: true } }),
+      kubectl: record.source === 'xapp' ? kubectl(['get', 'xapp', name, '-n', namespace, '-o', 'yaml']) : null,
+    },
+    {
+      id: 'health',
+      label: 'Show its health',
+      curl: curlCommand({ method: 'GET', path: `${path}/health`, query: { pretty: true } }),
+      kubectl: kubectl(['get', 'all', '-n', namespace, '-l', `xapp-operator.io/xapp=${name}`]),
+    },
+  ]
+  return record.source === 'labels' ? shown : [...shown, ...changes(record, path, now)]
+}
+
+function changes(record: XAppDetails, path: string, now: string): Commands[] {
+  const { name, namespace } = record
+  const act = (action: string) => curlCommand({ method: 'POST', path: `${path}/actions`, json: { action } })
+  const annotate = (key: string, value: string) =>
+    kubectl(['annotate', 'xapp', name, '-n', namespace, '--overwrite', `xapp-operator.io/${key}=${value}`])
+  const patch = (isSuspended: boolean) =>
+    kubectl(['patch', 'xapp', name, '-n', namespace, '--type', 'merge', '-p', `{"spec":{"suspend":${isSuspended}}}`])
+  const target = rollbackTarget(record)
+  return [
+    {
+      id: 'uninstall',
+      label: 'Uninstall',
+      curl: curlCommand({ method: 'DELETE', path: '/api/deployment/xapp', json: { name, namespace } }),
+      kubectl: kubectl(['delete', 'xapp', name, '-n', namespace]),
+    },
+    { id: 'retry', label: 'Retry', curl: act('retry'), kubectl: annotate('retry-at', now) },
+    { id: 'reconcile', label: 'Look again', curl: act('reconcile'), kubectl: annotate('reconcile-at', now) },
+    { id: 'suspend', label: 'Suspend', curl: act('suspend'), kubectl: patch(true) },
+    { id: 'resume', label: 'Resume', curl: act('resume'), kubectl: patch(false) },
+    ...(target === null
+      ? []
+      : [
+          {
+            id: 'rollback',
+            label: `Roll back to revision ${target}`,
+            curl: curlCommand({ method: 'POST', path: `${path}/rollback`, json: { revision: target } }),
+            kubectl: annotate('rollback-to', `${target}@${now}`),
+          },
+        ]),
+  ]
+}

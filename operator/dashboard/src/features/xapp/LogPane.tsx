@@ -1,0 +1,201 @@
+import { getRouteApi } from '@tanstack/react-router'
+import { ArrowDown, ArrowUp, Download, Eraser } from 'lucide-react'
+import { useCallback, useEffect, useRef, useState, type ReactElement } from 'react'
+
+import { xappPath, type LogOf } from '~/api/queries/xappDetails'
+import { LogView, type LogViewHandle } from '~/editor/lazy'
+import { useOpenXApp } from '~/features/xapp/openXApp'
+import { useLog, type LogState } from '~/features/xapp/useLog'
+import { parseAnsi } from '~/lib/ansi'
+import { curlCommand, kubectl } from '~/lib/commands'
+import { queryText } from '~/lib/query'
+import { saveText } from '~/ui/saveText'
+import { LOG_LINES_MAX, LogBuffer, lineText, logFileName } from '~/lib/xapp/logLines'
+import { Button, IconButton } from '~/ui/Button'
+import { Switch } from '~/ui/Choices'
+import { CopyAs } from '~/ui/CopyAs'
+import { CopyButton } from '~/ui/CopyButton'
+import { ErrorText } from '~/ui/ProblemPanel'
+import { SearchField } from '~/ui/SearchField'
+
+import styles from './LogPane.module.css'
+
+const route = getRouteApi('/xapps/$namespace/$name/logs')
+const TAIL = 5_000
+const TAIL_SINCE = 10_000
+const FIND_DELAY_MILLISECONDS = 400
+
+/** One log with what can be done with it. */
+export function LogPane({ log, since }: { log: LogOf; since: string }): ReactElement {
+  const { id, goneAt } = useOpenXApp()
+  const { find, setFind } = useFind()
+  const [isFollowed, setFollowed] = useState(true)
+  const [wraps, setWraps] = useState(false)
+  const [showsTimes, setShowsTimes] = useState(false)
+  const [count, setCount] = useState(0)
+  const [buffer] = useState(() => new LogBuffer())
+  const view = useRef<LogViewHandle | null>(null)
+  const state = useLog({
+    path: goneAt === null ? logPath(id, log, since) : null,
+    followsRestarts: !log.previous,
+    onLines: (lines) => {
+      buffer.append(lines)
+      setCount(buffer.size)
+      view.current?.append(lines.map((line) => lineText(line, showsTimes)))
+    },
+  })
+  const show = (withTimes: boolean): void =>
+    view.current?.replace(buffer.all().map((line) => lineText(line, withTimes)))
+  const attach = useCallback(
+    (handle: LogViewHandle | null) => {
+      view.current = handle
+      // The view loads while lines come already.
+      if (handle !== null && buffer.size > 0 && handle.text() === '') {
+        handle.replace(buffer.all().map((line) => lineText(line, showsTimes)))
+      }
+    },
+    [buffer, showsTimes],
+  )
+  const text = (): string =>
+    buffer
+      .all()
+      .map((line) => parseAnsi(lineText(line, showsTimes)).text)
+      .join('\n')
+  return (
+    <>
+      <div className={styles.tools}>
+        <SearchField label="Find" value={find} onChange={setFind} onSubmit={() => view.current?.findNext()} />
+        <IconButton
+          label="Previous match"
+          size="small"
+          icon={<ArrowUp size={16} aria-hidden />}
+          onPress={() => view.current?.findPrevious()}
+        />
+        <IconButton
+          label="Next match"
+          size="small"
+          icon={<ArrowDown size={16} aria-hidden />}
+          onPress={() => view.current?.findNext()}
+        />
+        <Switch label="Follow" isSelected={isFollowed} onChange={setFollowed} />
+        <Switch label="Wrap" isSelected={wraps} onChange={setWraps} />
+        <Switch
+          label="Times"
+          isSelected={showsTimes}
+          onChange={(next) => {
+            setShowsTimes(next)
+            show(next)
+          }}
+        />
+        <span className={styles.end}>
+          <Button
+            size="small"
+            icon={<Eraser size={16} aria-hidden />}
+            onPress={() => {
+              buffer.clear()
+              setCount(0)
+              view.current?.replace([])
+            }}
+          >
+            Clear
+          </Button>
+          <CopyButton text={text} label="Copy the log">
+            Copy
+          </CopyButton>
+          <Button
+            size="small"
+            icon={<Download size={16} aria-hidden />}
+            onPress={() => saveText(logFileName(log), `${text()}\n`)}
+          >
+            Save
+          </Button>
+          <CopyAs size="small" {...commandsFor(id, log, since)} />
+        </span>
+      </div>
+      <LogView
+        ref={attach}
+        label={`Log of container ${log.container} of pod ${log.pod}`}
+        wrap={wraps}
+        follow={isFollowed}
+        onFollowChange={setFollowed}
+        find={find}
+      />
+      <StateLine state={state} count={count} />
+    </>
+  )
+}
+
+/** The text to find: typed here, and a moment later in the URL. */
+function useFind(): { find: string; setFind: (find: string) => void } {
+  const { find: given } = route.useSearch()
+  const navigate = route.useNavigate()
+  const [find, setFind] = useState(given)
+  useEffect(() => {
+    if (find.trim() === given) return undefined
+    const timer = setTimeout(
+      () => void navigate({ search: (current) => ({ ...current, find }), replace: true }),
+      FIND_DELAY_MILLISECONDS,
+    )
+    return () => clearTimeout(timer)
+  }, [find, given, navigate])
+  return { find, setFind }
+}
+
+function StateLine({ state, count }: { state: LogState; count: number }): ReactElement {
+  if (state.name === 'refused') return <ErrorText error={state.problem} />
+  const lines = `${count.toLocaleString('en-US')} lines`
+  const kept = count >= LOG_LINES_MAX ? `${lines}, older ones are left out` : lines
+  return (
+    <p className={styles.state} role="status">
+      {stateText(state)} {count > 0 && kept}
+    </p>
+  )
+}
+
+function stateText(state: LogState): string {
+  switch (state.name) {
+    case 'opening':
+      return 'Reading the log.'
+    case 'open':
+      return 'Live.'
+    case 'interrupted':
+      return 'Interrupted: it goes on by itself.'
+    case 'ended':
+      return state.isWaiting ? 'The container has ended. Its next run is shown here as soon as it begins.' : 'Complete.'
+    case 'missing':
+      return `No log: ${state.problem.detail} It is tried again.`
+    case 'replaced':
+      return 'Another log of this tab is followed now.'
+    default:
+      return ''
+  }
+}
+
+function logPath(id: { namespace: string; name: string }, log: LogOf, since: string): string {
+  return `${xappPath(id, 'logs')}${queryText({ ...parameters(log, since), follow: true })}`
+}
+
+function parameters({ pod, container, previous }: LogOf, since: string) {
+  return { pod, container, previous: previous ? true : null, since, tail: since === '' ? TAIL : TAIL_SINCE }
+}
+
+function commandsFor(
+  id: { namespace: string; name: string },
+  log: LogOf,
+  since: string,
+): { curl: string; kubectl: string } {
+  const words = ['logs', '-n', id.namespace, log.pod, ...(log.container === '' ? [] : ['-c', log.container])]
+  const isTime = since.includes('T')
+  return {
+    curl: curlCommand({
+      method: 'GET',
+      path: xappPath(id, 'logs'),
+      query: { ...parameters(log, since), follow: log.previous ? null : true },
+    }),
+    kubectl: kubectl([
+      ...words,
+      log.previous ? '--previous' : '--follow',
+      ...(since === '' ? [`--tail=${TAIL}`] : [`--since${isTime ? '-time' : ''}=${since}`]),
+    ]),
+  }
+}

@@ -1,0 +1,156 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState, type ReactElement } from 'react'
+
+import { OWN_API_MAX_BYTES, ownConfigQuery, putOwnConfig, readOwnConfig } from '~/api/queries/ownApi'
+import { CompareView, TextEditor } from '~/editor/lazy'
+import { useValuesCheck } from '~/editor/useValuesCheck'
+import { useOpenXApp } from '~/features/xapp/openXApp'
+import { curlCommand } from '~/lib/commands'
+import { formatJson, jsonProblem } from '~/lib/formatJson'
+import { allOf, refused } from '~/lib/rights'
+import { toast } from '~/lib/toasts'
+import { Button } from '~/ui/Button'
+import { CopyAs } from '~/ui/CopyAs'
+import { LeaveGuard } from '~/ui/LeaveGuard'
+import { Notice } from '~/ui/Notice'
+import { ErrorText } from '~/ui/ProblemPanel'
+import { Text } from '~/ui/Text'
+import { useDraft } from '~/ui/useDraft'
+
+import styles from './OwnApiPage.module.css'
+
+interface Draft {
+  text: string
+  /** What the xApp had when the edit began. */
+  base: string
+}
+
+interface OwnConfigEditorProps {
+  base: string
+  /** What the xApp has now. */
+  current: string
+  schemaText: string | null
+}
+
+/** Edits the run-time configuration. What somebody else has changed meanwhile is never overwritten unasked. */
+export function OwnConfigEditor({ base, current, schemaText }: OwnConfigEditorProps): ReactElement {
+  const { id, record, change } = useOpenXApp()
+  const client = useQueryClient()
+  const draft = useDraft<Draft | null>(`own-api:${record.uid}`, null)
+  const text = draft.value?.text ?? current
+  const isDirty = draft.value !== null && draft.value.text !== draft.value.base
+  const isChangedByOthers = isDirty && draft.value?.base !== current
+  const check = useValuesCheck(text, { defaultsText: '', schemaText, dependencies: [] })
+  // The keys of a configuration are those of its schema: only what the schema refuses counts.
+  const problems = check.problems.filter(({ severity }) => severity === 'error')
+  const syntax = jsonProblem(text)
+  const save = useMutation({
+    mutationFn: async (wanted: Draft): Promise<'saved' | 'changed'> => {
+      const now = formatJson(await readOwnConfig(base))
+      if (now !== wanted.base) return 'changed'
+      await putOwnConfig(base, wanted.text)
+      return 'saved'
+    },
+    onSuccess: async (outcome) => {
+      if (outcome === 'saved') {
+        draft.discard()
+        toast('Accepted: the xApp has the new configuration')
+      }
+      await client.invalidateQueries({ queryKey: ownConfigQuery(id, base).queryKey })
+    },
+  })
+  const right = allOf(
+    change('proxyUpdate'),
+    isDirty ? null : refused('Nothing was changed'),
+    syntax === null ? null : refused(`This is no JSON: ${syntax}`),
+    new Blob([text]).size > OWN_API_MAX_BYTES ? refused('The text is larger than 1 MiB') : null,
+    isChangedByOthers ? refused('It was changed by somebody else: take theirs or keep yours first') : null,
+  )
+  const submit = (): void => {
+    if (right.allowed && draft.value !== null) save.mutate(draft.value)
+  }
+  return (
+    <>
+      <LeaveGuard when={isDirty} />
+      {isChangedByOthers && (
+        <ChangedByOthers
+          mine={text}
+          theirs={current}
+          onTake={draft.discard}
+          onKeep={() => draft.set({ text, base: current })}
+        />
+      )}
+      <TextEditor
+        label="Run-time configuration"
+        value={text}
+        language="json"
+        problems={problems}
+        onChange={(next) => draft.set({ text: next, base: draft.value?.base ?? current })}
+        onSubmit={submit}
+      />
+      {problems.length > 0 && (
+        <ul className={styles.problems}>
+          {problems.slice(0, 10).map(({ line, message }, index) => (
+            <li key={index}>
+              Line {line}: <Text>{message}</Text>
+            </li>
+          ))}
+        </ul>
+      )}
+      {check.unchecked !== null && <p className={styles.remark}>{check.unchecked}</p>}
+      {save.error !== null && <ErrorText error={save.error} />}
+      <div className={styles.buttons}>
+        <Button variant="primary" right={right} isPending={save.isPending} onPress={submit}>
+          Save
+        </Button>
+        <Button right={isDirty ? undefined : refused('Nothing was changed')} onPress={draft.discard}>
+          Discard
+        </Button>
+        <CopyAs
+          curl={curlCommand({
+            method: 'PUT',
+            path: `${base}/config`,
+            headers: { 'Content-Type': 'application/json' },
+            bodyFile: 'config.json',
+          })}
+          kubectl={{ none: 'kubectl cannot reach the API of an xApp with your token: use curl' }}
+        />
+        <span className={styles.remark}>Whether it lasts beyond a restart depends on the xApp.</span>
+      </div>
+    </>
+  )
+}
+
+interface ChangedByOthersProps {
+  mine: string
+  theirs: string
+  onTake: () => void
+  onKeep: () => void
+}
+
+function ChangedByOthers({ mine, theirs, onTake, onKeep }: ChangedByOthersProps): ReactElement {
+  const [compares, setCompares] = useState(false)
+  return (
+    <>
+      <Notice
+        tone="warn"
+        title="Changed by somebody else meanwhile"
+        isLive
+        actions={
+          <>
+            <Button size="small" aria-expanded={compares} onPress={() => setCompares(!compares)}>
+              Compare
+            </Button>
+            <Button size="small" onPress={onTake}>
+              Take theirs
+            </Button>
+            <Button size="small" onPress={onKeep}>
+              Keep mine
+            </Button>
+          </>
+        }
+      />
+      {compares && <CompareView before={theirs} after={mine} labels={['Theirs', 'Mine']} language="json" />}
+    </>
+  )
+}

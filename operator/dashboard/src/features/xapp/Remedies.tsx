@@ -1,0 +1,90 @@
+import { useNavigate } from '@tanstack/react-router'
+import { useState, type ReactElement } from 'react'
+
+import { AdoptLink, PageAction } from '~/features/xapp/ActionsOfXApp'
+import { useOpenXApp } from '~/features/xapp/openXApp'
+import { RollbackDialog } from '~/features/xapp/RollbackDialog'
+import { useAct } from '~/features/xapp/useAct'
+import { rollbackTarget, type Remedy } from '~/lib/xapp/advice'
+import { Button } from '~/ui/Button'
+import { ButtonLink } from '~/ui/Link'
+import { ErrorText } from '~/ui/ProblemPanel'
+
+const ACTS = { retry: 'Retry', reconcile: 'Look again', resume: 'Resume' } as const
+
+/** What to do about a failure, as buttons. */
+export function Remedies({ remedies }: { remedies: readonly Remedy[] }): ReactElement {
+  const act = useAct()
+  return (
+    <>
+      {remedies.map((remedy) => (
+        <RemedyButton key={remedy} remedy={remedy} act={act} />
+      ))}
+      {act.error !== null && <ErrorText error={act.error} />}
+    </>
+  )
+}
+
+function RemedyButton({ remedy, act }: { remedy: Remedy; act: ReturnType<typeof useAct> }): ReactElement | null {
+  const { id, change } = useOpenXApp()
+  const navigate = useNavigate()
+  switch (remedy) {
+    case 'values':
+      return (
+        <PageAction to="/xapps/$namespace/$name/values" right={change('configure')} size="small">
+          Edit values
+        </PageAction>
+      )
+    case 'upgrade':
+      return (
+        <PageAction to="/xapps/$namespace/$name/upgrade" right={change('upgrade')} size="small">
+          Upgrade
+        </PageAction>
+      )
+    case 'rollback':
+      return <RollbackButton />
+    case 'events':
+      return (
+        <ButtonLink to="/xapps/$namespace/$name/events" params={id} size="small">
+          Events
+        </ButtonLink>
+      )
+    case 'repositories':
+      return (
+        <Button
+          size="small"
+          onPress={() => void navigate({ to: '/repositories', search: { namespace: [id.namespace] } })}
+        >
+          Repositories
+        </Button>
+      )
+    case 'adopt':
+      return <AdoptLink right={change('adopt')} size="small" />
+    default:
+      return (
+        <Button
+          size="small"
+          right={change('act')}
+          isPending={act.isPending && act.variables === remedy}
+          onPress={() => act.mutate(remedy)}
+        >
+          {ACTS[remedy]}
+        </Button>
+      )
+  }
+}
+
+function RollbackButton(): ReactElement | null {
+  const { record, change } = useOpenXApp()
+  const [isOpen, setOpen] = useState(false)
+  const target = rollbackTarget(record)
+  if (target === null) return null
+  return (
+    <>
+      <Button size="small" right={change('rollback')} onPress={() => setOpen(true)}>
+        {`Roll back to ${target}`}
+      </Button>
+      {isOpen && <RollbackDialog revision={target} onClose={() => setOpen(false)} />}
+    </>
+  )
+}

@@ -1,0 +1,78 @@
+import { useNavigate } from '@tanstack/react-router'
+import { useQuery } from '@tanstack/react-query'
+import type { ReactElement } from 'react'
+
+import { specQuery } from '~/api/queries/xappDetails'
+import { useOpenXApp } from '~/features/xapp/openXApp'
+import { useAct } from '~/features/xapp/useAct'
+import { setDraft } from '~/lib/drafts'
+import { ALLOWED, refused } from '~/lib/rights'
+import { clockText } from '~/lib/time'
+import { Button } from '~/ui/Button'
+import { ButtonLink } from '~/ui/Link'
+import { Bar, Notice } from '~/ui/Notice'
+import { ErrorText } from '~/ui/ProblemPanel'
+import type { QueryLike } from '~/ui/Panel'
+
+/** What is special about this xApp now: uninstalled meanwhile, suspended, known by its labels only, not readable. */
+export function StateBars({ query }: { query: QueryLike<unknown> }): ReactElement {
+  const { record, goneAt, change } = useOpenXApp()
+  const act = useAct()
+  if (goneAt !== null) return <GoneBar goneAt={goneAt} />
+  return (
+    <>
+      {query.error !== null && query.error !== undefined && <ErrorText error={query.error} />}
+      {record.source === 'labels' && (
+        <Notice title="Installed by other means">
+          It is known by its labels. Adopt it to change, upgrade and uninstall it here.
+        </Notice>
+      )}
+      {record.phase === 'Suspended' && (
+        <Notice
+          title="Suspended"
+          actions={
+            <Button size="small" right={change('act')} isPending={act.isPending} onPress={() => act.mutate('resume')}>
+              Resume
+            </Button>
+          }
+        >
+          The operator leaves it as it is until it is resumed.
+        </Notice>
+      )}
+    </>
+  )
+}
+
+function GoneBar({ goneAt }: { goneAt: Date }): ReactElement {
+  const { id, record } = useOpenXApp()
+  const navigate = useNavigate()
+  const spec = useQuery({ ...specQuery(id), enabled: false }).data
+  const deployAgain = (): void => {
+    if (spec === undefined) return
+    setDraft(`deploy:${record.uid}`, spec)
+    void navigate({ to: '/deploy', search: { namespace: id.namespace, draft: record.uid } })
+  }
+  return (
+    <Bar
+      tone="warn"
+      actions={
+        <>
+          {record.source === 'xapp' && (
+            <Button
+              size="small"
+              right={spec === undefined ? refused('Its values were not read before it went') : ALLOWED}
+              onPress={deployAgain}
+            >
+              Deploy again with these values
+            </Button>
+          )}
+          <ButtonLink to="/xapps" size="small">
+            All xApps
+          </ButtonLink>
+        </>
+      }
+    >
+      Uninstalled at {clockText(goneAt)}. This is its last state.
+    </Bar>
+  )
+}

@@ -1,0 +1,103 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import type { ReactElement } from 'react'
+
+import { uninstallXApp, xappQuery } from '~/api/queries/xapps'
+import { removalQuery, type XAppId } from '~/api/queries/xappDetails'
+import { describeError } from '~/lib/problem'
+import { toast } from '~/lib/toasts'
+import { removalGaps, removalSentences, type RemovalPreview } from '~/lib/xapp/removal'
+import { ConfirmDialog } from '~/ui/Dialog'
+import { Skeleton } from '~/ui/Skeleton'
+import { Text } from '~/ui/Text'
+
+import styles from './UninstallDialog.module.css'
+
+interface UninstallDialogProps {
+  id: XAppId
+  /** Another xApp of the same name is not removed. */
+  uid: string
+  onClose: () => void
+}
+
+/** Asks before uninstalling, and says what goes and what stays. */
+export function UninstallDialog({ id, uid, onClose }: UninstallDialogProps): ReactElement {
+  const client = useQueryClient()
+  const preview = useQuery(removalQuery(id))
+  const uninstall = useMutation({
+    mutationFn: () => uninstallXApp(id.namespace, id.name, uid),
+    onSuccess: () => {
+      toast(`Accepted: ${id.name} is being uninstalled`)
+      onClose()
+      return client.invalidateQueries({ queryKey: xappQuery(id.namespace, id.name).queryKey })
+    },
+  })
+  return (
+    <ConfirmDialog
+      title={`Uninstall ${id.name}?`}
+      isOpen
+      onClose={onClose}
+      confirmLabel={`Uninstall ${id.name}`}
+      onConfirm={() => uninstall.mutate()}
+      isPending={uninstall.isPending}
+      isDanger
+      error={uninstall.error}
+      width="medium"
+    >
+      {preview.data !== undefined ? (
+        <Removal preview={preview.data} namespace={id.namespace} />
+      ) : preview.error !== null ? (
+        <p>
+          This removes its Helm release from {id.namespace}. What goes with it is not known:{' '}
+          <Text>{describeError(preview.error).detail}</Text>
+        </p>
+      ) : (
+        <Skeleton lines={2} />
+      )}
+    </ConfirmDialog>
+  )
+}
+
+function Removal({ preview, namespace }: { preview: RemovalPreview; namespace: string }): ReactElement {
+  return (
+    <div className={styles.removal}>
+      <p>{removalSentences(preview, namespace).join(' ')}</p>
+      <ObjectList title="Objects that go" objects={preview.objects ?? []} />
+      <ObjectList title="Objects that stay" objects={preview.kept ?? []} />
+      <NameList title="Volume claims whose data stays" names={preview.claimsKept ?? []} />
+      <NameList title="xApps that depend on it" names={preview.dependents ?? []} />
+      {removalGaps(preview, namespace).map((gap) => (
+        <p key={gap} className={styles.gap}>
+          {gap}
+        </p>
+      ))}
+    </div>
+  )
+}
+
+function ObjectList({
+  title,
+  objects,
+}: {
+  title: string
+  objects: readonly { kind: string; name: string }[]
+}): ReactElement {
+  return <NameList title={title} names={objects.map(({ kind, name }) => `${kind} ${name}`)} />
+}
+
+function NameList({ title, names }: { title: string; names: readonly string[] }): ReactElement | null {
+  if (names.length === 0) return null
+  return (
+    <details>
+      <summary>
+        {title}: {names.length}
+      </summary>
+      <ul className={styles.names}>
+        {names.map((name, index) => (
+          <li key={index}>
+            <Text>{name}</Text>
+          </li>
+        ))}
+      </ul>
+    </details>
+  )
+}

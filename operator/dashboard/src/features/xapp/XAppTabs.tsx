@@ -1,0 +1,59 @@
+import { useNavigate } from '@tanstack/react-router'
+import type { ReactElement } from 'react'
+
+import { useOpenXApp } from '~/features/xapp/openXApp'
+import { Link } from '~/ui/Link'
+import { TabLinks } from '~/ui/TabLinks'
+import { useKeyBindings } from '~/ui/useKeyBindings'
+
+const TABS = [
+  { to: '/xapps/$namespace/$name', label: 'Overview' },
+  { to: '/xapps/$namespace/$name/logs', label: 'Logs' },
+  { to: '/xapps/$namespace/$name/events', label: 'Events' },
+  { to: '/xapps/$namespace/$name/values', label: 'Values' },
+  { to: '/xapps/$namespace/$name/history', label: 'History' },
+  { to: '/xapps/$namespace/$name/manifest', label: 'Manifest' },
+  { to: '/xapps/$namespace/$name/notes', label: 'Notes' },
+  { to: '/xapps/$namespace/$name/own-api', label: 'Own API' },
+] as const
+
+/** The pages of one xApp; the keys 1 to 8 open them. */
+export function XAppTabs(): ReactElement {
+  const { id } = useOpenXApp()
+  const navigate = useNavigate()
+  useKeyBindings([
+    ...TABS.map(({ to, label }, index) => ({
+      keys: String(index + 1),
+      label,
+      group: 'xApp' as const,
+      run: () => void navigate({ to, params: id }),
+    })),
+    {
+      keys: 'e',
+      label: 'Edit values',
+      group: 'xApp',
+      run: () => void navigate({ to: '/xapps/$namespace/$name/values', params: id }),
+    },
+    {
+      keys: 'u',
+      label: 'Upgrade',
+      group: 'xApp',
+      run: () => void navigate({ to: '/xapps/$namespace/$name/upgrade', params: id }),
+    },
+    {
+      keys: 'l',
+      label: 'Logs',
+      group: 'xApp',
+      run: () => void navigate({ to: '/xapps/$namespace/$name/logs', params: id }),
+    },
+  ])
+  return (
+    <TabLinks label="Pages of this xApp">
+      {TABS.map(({ to, label }) => (
+        <Link key={to} to={to} params={id} activeOptions={{ exact: true, includeSearch: false }}>
+          {label}
+        </Link>
+      ))}
+    </TabLinks>
+  )
+}

@@ -1,0 +1,119 @@
+import { useEffect, useEffectEvent, useState } from 'react'
+
+import { openStream } from '~/api/stream'
+import { Problem } from '~/lib/problem'
+import { lineTime, remarkLine, type LogLine } from '~/lib/xapp/logLines'
+
+export type LogState =
+  | { name: 'opening' | 'open' | 'interrupted' }
+  /** The run is over; a next run is looked for if `isWaiting`. */
+  | { name: 'ended'; isWaiting: boolean }
+  /** There is no log yet, or not any more; it is looked for again. */
+  | { name: 'missing'; problem: Problem }
+  | { name: 'refused'; problem: Problem }
+  /** Another page of this tab took the stream. */
+  | { name: 'replaced' }
+
+interface LogOptions {
+  /** Path and query of the log; null: none. */
+  path: string | null
+  /** Whether a run after this one is followed too. */
+  followsRestarts: boolean
+  onLines: (lines: readonly LogLine[]) => void
+}
+
+const FLUSH_MILLISECONDS = 100
+const FIRST_RETRY_SECONDS = 1
+const MAX_RETRY_SECONDS = 10
+const NOT_FOUND = 404
+
+/** Follows a log, through restarts of its container. Lines come in bundles, so that a fast log costs few renders. */
+export function useLog({ path, followsRestarts, onLines }: LogOptions): LogState {
+  const [known, setKnown] = useState<{ path: string | null; state: LogState }>({ path, state: { name: 'opening' } })
+  const deliver = useEffectEvent(onLines)
+  useEffect(() => {
+    if (path === null) return undefined
+    return followLog({
+      path,
+      followsRestarts,
+      onLines: (lines) => deliver(lines),
+      onState: (state) => setKnown({ path, state }),
+    })
+  }, [path, followsRestarts])
+  return known.path === path ? known.state : { name: 'opening' }
+}
+
+interface FollowOptions extends LogOptions {
+  path: string
+  onState: (state: LogState) => void
+}
+
+/** Returns how to stop. */
+function followLog({ path, followsRestarts, onLines, onState }: FollowOptions): () => void {
+  let lastEventId = ''
+  let attempt = 0
+  let hasNewLines = false
+  let pending: LogLine[] = []
+  let flushTimer: ReturnType<typeof setTimeout> | undefined
+  let retryTimer: ReturnType<typeof setTimeout> | undefined
+  let close: () => void = () => undefined
+
+  const flush = (): void => {
+    flushTimer = undefined
+    const lines = pending
+    pending = []
+    if (lines.length > 0) onLines(lines)
+  }
+  const add = (lines: readonly LogLine[]): void => {
+    pending.push(...lines)
+    flushTimer ??= setTimeout(flush, FLUSH_MILLISECONDS)
+  }
+  const tryLater = (): void => {
+    const seconds = Math.min(MAX_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2 ** attempt)
+    attempt += 1
+    retryTimer = setTimeout(open, seconds * 1000)
+  }
+  const endRun = (): void => {
+    close()
+    if (hasNewLines)
+      add([remarkLine(followsRestarts ? 'the container has ended; its next run follows' : 'end of the log')])
+    hasNewLines = false
+    onState({ name: 'ended', isWaiting: followsRestarts })
+    if (followsRestarts) tryLater()
+  }
+  const refuse = (problem: Problem): void => {
+    if (problem.status !== NOT_FOUND) {
+      onState({ name: 'refused', problem })
+      return
+    }
+    onState({ name: 'missing', problem })
+    tryLater()
+  }
+  function open(): void {
+    close = openStream({
+      slot: 'log',
+      path,
+      lastEventId,
+      onOpen: () => onState({ name: 'open' }),
+      onInterrupted: () => onState({ name: 'interrupted' }),
+      onEnd: (problem) => (problem === null ? onState({ name: 'replaced' }) : refuse(problem)),
+      onMessage: ({ event, id, data }) => {
+        if (event === 'end') {
+          endRun()
+          return
+        }
+        attempt = 0
+        hasNewLines = true
+        if (id !== undefined) lastEventId = id
+        const at = id === undefined ? null : lineTime(id)
+        add(data.split('\n').map((text) => ({ at, text })))
+      },
+    })
+  }
+  open()
+  return () => {
+    clearTimeout(flushTimer)
+    clearTimeout(retryTimer)
+    close()
+  }
+}
