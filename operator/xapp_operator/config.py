@@ -115,6 +115,7 @@ class Settings(BaseSettings):
     proxy_per_caller: int = Field(64, ge=1)
     logs_per_caller: int = Field(32, ge=1)
     streams_per_caller: int = Field(64, ge=1)
+    snapshots_per_caller: int = Field(16, ge=1)
     deployments_concurrency: int = Field(16, ge=1)  # deployment requests that are read and rendered
     deployments_per_caller: int = Field(4, ge=1)
     unknown_tokens_per_address: int = Field(200, ge=1)  # in UNKNOWN_TOKEN_SECONDS

@@ -48,6 +48,7 @@ and what to do. It never contains a secret, a value that a user sent, or a local
         ├── InsecureSession              a session over plain HTTP
         ├── GatewayNotFound              no such path, record, namespace, or pod
         ├── IdentityConflict             the name belongs to another identity or URL
+        ├── SnapshotExpired              the snapshot of a list is gone: begin again
         ├── PreconditionFailed           the object is not the one that If-Match names
         ├── ChartInUse                   XApps refer to the ChartArchive
         ├── NoXAppResource               the xApp is known by its labels only, so there is no XApp to act on
@@ -349,6 +350,11 @@ class IdentityConflict(RequestRefused):
     status = 409
     title = "Conflict"
     reason = "AccessDenied"
+
+
+class SnapshotExpired(RequestRefused):
+    status = 410
+    title = "Snapshot expired"
 
 
 class PreconditionFailed(RequestRefused):

@@ -39,7 +39,8 @@ from xapp_operator.gateway.deploy.deployer import Deployer
 from xapp_operator.gateway.deploy.namespace_list import NamespaceList
 from xapp_operator.gateway.deploy.namespaces import XAppNamespaces
 from xapp_operator.gateway.http.dashboard_files import DashboardFiles
-from xapp_operator.gateway.http.limits import RequestLimits
+from xapp_operator.gateway.http.limits import RequestLimits, per_caller
+from xapp_operator.gateway.http.snapshots import SNAPSHOTS_MAX, Snapshots
 from xapp_operator.gateway.proxy.upstream import Upstream
 from xapp_operator.gateway.proxy.xapp_proxy import XAppProxy
 from xapp_operator.helm.engine import HelmEngine
@@ -87,6 +88,7 @@ class Gateway:
     upload_folder: Path
     archive_threads: ThreadPoolExecutor
     limits: RequestLimits
+    snapshots: Snapshots
     audit: AuditLog
     advertise: AdvertiseAddress
     dashboard: DashboardFiles | None
@@ -159,6 +161,9 @@ class Gateway:
                         upload_folder=uploads,
                         archive_threads=threads,
                         limits=RequestLimits.from_settings(settings),
+                        snapshots=Snapshots(
+                            per_caller=per_caller(settings, settings.snapshots_per_caller, of=SNAPSHOTS_MAX)
+                        ),
                         audit=audit,
                         advertise=advertise,
                         dashboard=DashboardFiles.load(),

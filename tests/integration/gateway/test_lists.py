@@ -92,6 +92,37 @@ def test_all_pages_over_all_namespaces_contain_every_xapp(services: GatewayClien
         assert sorted(each["name"] for each in found) == sorted(f"hello-{at}" for at in range(3, COUNT, 5))
 
 
+def test_a_walk_sees_every_xapp_once_while_all_of_them_change(services: GatewayClient) -> None:
+    """Changes reach the gateway at any time; what it shows stays what it was."""
+    query = {"namespace": services.namespace, "sort": "updated", "order": "desc"}
+    before = walk_pages(services, **query)
+    with ThreadPoolExecutor(4) as pool:
+        paths = [f"{XAPPS.format(services.namespace)}/hello-{at}" for at in range(0, COUNT, 5)]
+        changes = [pool.submit(services.api.patch, path, {"spec": {"owner": "joe"}}) for path in paths]
+        try:
+            found = walk_pages(services, **query, snapshot="new")
+        finally:
+            for change in changes:
+                change.result()
+            for path in paths:
+                services.api.patch(path, {"spec": {"owner": "jane"}})
+    restored = {"namespace": services.namespace, "owner": "jane"}
+    wait_until(
+        lambda: services.http.get("/api/xapps", params=restored).json()["total_count"] == COUNT,
+        timeout=60,
+        what="the owners of before",
+    )
+    assert sorted(each["name"] for each in found) == sorted(each["name"] for each in before)
+
+
+def test_the_names_of_namespaces_can_be_walked(services: GatewayClient) -> None:
+    first = services.http.get("/api/namespaces", params={"per_page": 1, "snapshot": "new"})
+    later = services.http.get(first.links["next"]["url"])
+
+    assert later.headers["snapshot"] == first.headers["snapshot"]
+    assert later.json()["total_count"] == first.json()["total_count"]
+
+
 @pytest.mark.parametrize(
     ("query", "count"),
     [

@@ -23,7 +23,8 @@ from xapp_operator.api.names import (
 )
 from xapp_operator.api.spec_parts import DIGEST_MAX
 from xapp_operator.config import Settings
-from xapp_operator.gateway.catalog.object_store import FilterValues, SortKey, WatchedStore
+from xapp_operator.gateway.catalog.object_store import FilterValues, WatchedStore
+from xapp_operator.gateway.catalog.store_history import SortKey
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import CHART_ARCHIVES
 
@@ -51,6 +52,11 @@ class ArchiveEntry:
     record_json: bytes
     sort_keys: tuple[SortKey, ...]
     search_text: str
+
+    @property
+    def memory_bytes(self) -> int:
+        """Return about how many bytes of memory its texts take."""
+        return len(self.record_json) + len(self.search_text)
 
 
 def build_archive_entry(raw: JsonObject) -> ArchiveEntry:

@@ -17,6 +17,7 @@ from sortedcontainers import SortedList
 from xapp_operator.api.json import JsonObject
 from xapp_operator.config import Settings
 from xapp_operator.errors import NotReady
+from xapp_operator.gateway.catalog.store_history import SortKey, StoredEntry, StoreHistory, StoreSnapshot
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import Resource
 from xapp_operator.kube.watch.watch_cache import ChangeType, ObjectKey, WatchCache
@@ -25,21 +26,14 @@ SCAN_CACHE_SIZE: Final = 256
 MERGE_FRACTION: Final = 8
 """Few keys are sorted, if they are at most 1/8 of all; otherwise a scan of all, which are in order, costs less."""
 
-SortValue: TypeAlias = str | tuple[int, tuple[int, ...], str]
-SortKey: TypeAlias = tuple[SortValue, str]
-"""What an object is sorted by, then its uid."""
 
-
-class StoreEntry(Protocol):
+class StoreEntry(StoredEntry, Protocol):
     """What a store holds of one object: any frozen value with these properties."""
 
     @property
     def uid(self) -> str:
         """Identify the object; another object of the same name has another uid."""
         ...
-
-    @property
-    def namespace(self) -> str: ...
 
     @property
     def name(self) -> str: ...
@@ -109,6 +103,10 @@ class View(Generic[E]):
     def __len__(self) -> int:
         return len(self._keys)
 
+    def fixed_keys(self) -> Sequence[SortKey]:
+        """Return the keys in ascending order, in a sequence that does not change with the store."""
+        return list(self._keys) if isinstance(self._keys, SortedList) else self._keys
+
     def __getitem__(self, at: slice) -> list[E]:
         start, stop, _ = at.indices(len(self._keys))
         if self._descending:
@@ -132,6 +130,7 @@ class ObjectStore(Generic[E]):
         self._namespaces: frozenset[str] | None = None
         self._scans = self._empty_cache()
         self._listeners: list[Listener[E]] = []
+        self._history: StoreHistory[E] = StoreHistory(self._by_uid)
 
     def __len__(self) -> int:
         return len(self._by_uid)
@@ -169,6 +168,7 @@ class ObjectStore(Generic[E]):
         if before is not None and before.uid != entry.uid:
             self.remove(namespace, name)
             before = None
+        self._history.record(entry.uid, namespace, before)
         self._by_uid[entry.uid] = self._by_key[namespace, name] = entry
         if namespace not in self._namespace_indexes:
             self._namespace_indexes[namespace] = _SortIndex(len(self._sorts))
@@ -185,6 +185,7 @@ class ObjectStore(Generic[E]):
         entry = self._by_key.pop((namespace, name), None)
         if entry is None:
             return
+        self._history.record(entry.uid, namespace, entry)
         del self._by_uid[entry.uid]
         self._index.remove(entry.sort_keys)
         index = self._namespace_indexes[namespace]
@@ -216,6 +217,18 @@ class ObjectStore(Generic[E]):
                 cached = self._scans[request] = self._scan(filters, predicate, sort=sort, namespaces=namespaces)
             keys = cached
         return View(keys, self._by_uid, descending=descending)
+
+    def snapshot(
+        self, filters: Filters[E], *, sort: str, descending: bool = False, within: frozenset[str] | None = None
+    ) -> StoreSnapshot[E]:
+        """Return what `select` returns, as it is now and stays until it is closed."""
+        view = self.select(filters, sort=sort, descending=descending, within=within)
+        namespaces = self._visible_namespaces(filters, within)
+        return self._history.begin(
+            view.fixed_keys(),
+            descending=descending,
+            namespaces=None if namespaces is None else namespaces & self.namespaces,
+        )
 
     @staticmethod
     def _visible_namespaces(filters: Filters[E], within: frozenset[str] | None) -> frozenset[str] | None:

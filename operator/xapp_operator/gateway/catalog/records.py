@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from xapp_operator.api.conditions import READY, STALLED
 from xapp_operator.api.json import Json, JsonObject, integer, items, obj, pack_json, text
 from xapp_operator.api.models import METHOD_UPLOAD, HealthStatus, Phase, XAppSpec
-from xapp_operator.gateway.catalog.object_store import SortKey, SortValue
+from xapp_operator.gateway.catalog.store_history import SortKey, SortValue
 from xapp_operator.gateway.catalog.xapp_filters import FACETS, FilterFields
 from xapp_operator.gateway.catalog.xapp_progress import build_progress
 from xapp_operator.gateway.schemas.records import (
@@ -126,6 +126,11 @@ class XAppEntry:
     @property
     def key(self) -> tuple[str, str]:
         return self.namespace, self.name
+
+    @property
+    def memory_bytes(self) -> int:
+        """Return about how many bytes of memory its texts take."""
+        return len(self.record_json) + len(self.details_json) + len(self.filter_fields.search_text)
 
     @property
     def summary_json(self) -> bytes:

@@ -11,7 +11,8 @@ from xapp_operator.api.conditions import READY
 from xapp_operator.api.json import JsonObject, integer, items, obj, pack_json, text
 from xapp_operator.charts.chart_request import OCI
 from xapp_operator.config import Settings
-from xapp_operator.gateway.catalog.object_store import FilterValues, SortKey, WatchedStore
+from xapp_operator.gateway.catalog.object_store import FilterValues, WatchedStore
+from xapp_operator.gateway.catalog.store_history import SortKey
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import CHART_REPOSITORIES
 
@@ -30,6 +31,11 @@ class RepositoryEntry:
     record_json: bytes
     sort_keys: tuple[SortKey, ...]
     search_text: str
+
+    @property
+    def memory_bytes(self) -> int:
+        """Return about how many bytes of memory its texts take."""
+        return len(self.record_json) + len(self.search_text)
 
     @property
     def is_oci(self) -> bool:

@@ -15,7 +15,8 @@ import orjson
 from xapp_operator.api.json import JsonObject, items, obj, pack_json, text
 from xapp_operator.config import Settings
 from xapp_operator.gateway.catalog.label_selector import LabelSelector
-from xapp_operator.gateway.catalog.object_store import FilterValues, SortKey, WatchedStore
+from xapp_operator.gateway.catalog.object_store import FilterValues, WatchedStore
+from xapp_operator.gateway.catalog.store_history import SortKey
 from xapp_operator.gateway.http.pagination import SINGLE_SORT
 from xapp_operator.kube.client import KubeClient
 from xapp_operator.kube.resources import SERVICES
@@ -49,6 +50,11 @@ class ServiceEntry:
     def sort_keys(self) -> tuple[SortKey, ...]:
         """Return the sort key of the only order."""
         return ((self.uid, self.uid),)
+
+    @property
+    def memory_bytes(self) -> int:
+        """Return about how many bytes of memory its texts take."""
+        return len(self.record_json) + sum(map(len, self.labels))
 
     def record_json_with_xapp(self, xapp: ObjectKey | None) -> bytes:
         """Return the JSON of the whole record."""

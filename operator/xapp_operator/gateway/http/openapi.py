@@ -79,13 +79,22 @@ PAGE_PARAMETER_DOCS: Final = (
     document_parameter("per_page", "Items on a page; bounds and default are configurable.", schema={"type": "integer"}),
     PRETTY_PARAMETER,
 )
-"""Parameters of a list that has only one order."""
+"""Parameters of a list that is read for each page."""
+WALK_PARAMETER_DOCS: Final = (
+    *PAGE_PARAMETER_DOCS,
+    document_parameter(
+        "snapshot",
+        "`new` on the first page begins a walk: the header Snapshot and the links have a token, and pages with it are "
+        "of the same instant.",
+    ),
+)
+"""Parameters of a list from memory that has only one order."""
 
 
 def sorted_page_parameter_docs(sorts: Sequence[str]) -> tuple[Parameter, ...]:
     """Return the parameters of a list that has several orders; the first of `sorts` is the default."""
     return (
-        *PAGE_PARAMETER_DOCS,
+        *WALK_PARAMETER_DOCS,
         document_parameter(
             "sort", "What to sort by, and then by uid.", schema={"enum": list(sorts), "default": sorts[0]}
         ),
@@ -95,6 +104,7 @@ def sorted_page_parameter_docs(sorts: Sequence[str]) -> tuple[Parameter, ...]:
 
 ETAG_HEADERS: Final = {"ETag": "Changes with the content; send it as If-None-Match."}
 PAGE_HEADERS: Final = {200: {**ETAG_HEADERS, "Link": "The first, previous, next and last page (RFC 8288)."}}
+WALK_HEADERS: Final = {200: {**PAGE_HEADERS[200], "Snapshot": "The token of a walk, with `snapshot` only."}}
 NOT_MODIFIED: Final = (304, "The content still has the ETag that was sent.", None)
 
 
@@ -184,6 +194,7 @@ def inline_definitions(schema: dict[str, Any]) -> dict[str, Any]:
     return inlined_schema
 
 
+SNAPSHOT_PROBLEM: Final = {410: "The snapshot is gone: begin again with snapshot=new."}
 QUERY_PROBLEMS: Final = {**UNAUTHENTICATED_PROBLEM, 400: "A parameter is unknown, repeated or invalid."}
 BODY_PROBLEMS: Final = {
     **UNAUTHENTICATED_PROBLEM,
@@ -198,18 +209,19 @@ def document_list(
     description: str,
     *,
     parameters: Sequence[Parameter] = (),
-    paging: Sequence[Parameter] = PAGE_PARAMETER_DOCS,
+    paging: Sequence[Parameter] = WALK_PARAMETER_DOCS,
     problems: Mapping[int, str] | None = None,
 ) -> dict[str, Any]:
     """Return the route arguments of a paginated list; `description` says what is on a page and in which order."""
+    walks = any(parameter["name"] == "snapshot" for parameter in paging)
     return {
         "summary": summary,
         "openapi_extra": {"parameters": [*paging, *parameters]},
         "responses": document_responses(
             (200, f"{description} A bare array if pagination is turned off.", page_model),
             NOT_MODIFIED,
-            problems={**QUERY_PROBLEMS, **(problems or {})},
-            headers=PAGE_HEADERS,
+            problems={**QUERY_PROBLEMS, **(SNAPSHOT_PROBLEM if walks else {}), **(problems or {})},
+            headers=WALK_HEADERS if walks else PAGE_HEADERS,
         ),
     }
 

@@ -5,9 +5,9 @@ If pagination of a list is turned off, the response is a bare array.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final, Generic, TypeVar, cast
 from urllib.parse import urlencode
 
 from starlette.requests import Request
@@ -19,24 +19,31 @@ from xapp_operator.errors import MalformedRequest
 from xapp_operator.gateway.http.problems import request_path
 from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.gateway.http.responses import etag_response
+from xapp_operator.gateway.http.snapshots import NEW_SNAPSHOT, Snapshots
 
 SORT_ORDERS: Final = ("asc", "desc")
-SORTED_LIST_PARAMETERS: Final = ("page", "per_page", "pretty", "sort", "order")
-LIST_PARAMETERS: Final = ("page", "per_page", "pretty")
-"""Parameters of a list that has only one order."""
+PAGE_PARAMETERS: Final = ("page", "per_page", "pretty")
+"""Parameters of a list that is read for each page."""
+LIST_PARAMETERS: Final = (*PAGE_PARAMETERS, "snapshot")
+"""Parameters of a list from memory that has only one order."""
+SORTED_LIST_PARAMETERS: Final = (*LIST_PARAMETERS, "sort", "order")
 SINGLE_SORT: Final = ("",)
 """The sorts of such a list."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """The part of a list that a query asks for; `per_page` None asks for the whole list."""
+    """The part of a list that a query asks for; `per_page` None asks for the whole list.
+
+    `snapshot` is a token, or NEW_SNAPSHOT to begin a walk, or None for the list as it is now.
+    """
 
     page: int
     per_page: int | None
     sort: str
     descending: bool
     pretty: bool
+    snapshot: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +95,13 @@ def page_envelope(bounds: PageBounds, content: Sequence[bytes]) -> bytes:
     )
 
 
-def link_header(bounds: PageBounds, *, path: str, query: StrictQuery) -> str:
+def link_header(bounds: PageBounds, *, path: str, query: StrictQuery, snapshot: str | None = None) -> str:
     """Return the Link header (RFC 8288) of a page: first, prev, next and last, with all other parameters.
 
-    The references are relative to the origin, so that they also work behind a proxy.
+    The references are relative to the origin, so that they also work behind a proxy. `snapshot` is the token of a walk.
     """
-    others = urlencode([(name, value) for name, value in query.pairs if name != "page"])
+    pairs = [(name, value) for name, value in query.pairs if name not in {"page", "snapshot"}]
+    others = urlencode([*pairs, ("snapshot", snapshot)] if snapshot else pairs)
     base = f"{path}?{others}&page=" if others else f"{path}?page="
     targets = {"first": 1, "prev": bounds.page - 1, "next": bounds.page + 1, "last": bounds.last_page}
     links = (f'<{base}{page}>; rel="{rel}"' for rel, page in targets.items() if 1 <= page <= bounds.last_page)
@@ -115,7 +123,7 @@ def parse_list_request(
     """
     paginated = name not in settings.unpaginated_lists
     if not paginated:
-        for parameter in ("page", "per_page"):
+        for parameter in ("page", "per_page", "snapshot"):
             if parameter in query.values:
                 raise MalformedRequest.for_field(
                     parameter, "is not a parameter here: pagination of this list is turned off; leave it out"
@@ -125,23 +133,75 @@ def parse_list_request(
     per_page = query.integer(
         "per_page", default=settings.default_items_per_page, low=low, high=high, bound=f"between {low} and {high}"
     )
+    snapshot = query.text("snapshot")
+    if snapshot == NEW_SNAPSHOT and page != 1:
+        raise MalformedRequest.for_field("snapshot", f"{NEW_SNAPSHOT} begins a walk: ask for page 1")
     return PageRequest(
         page=page,
         per_page=per_page if paginated else None,
         sort=query.choice("sort", sorts) or sorts[0],
         descending=query.choice("order", SORT_ORDERS) == "desc",
         pretty=query.boolean("pretty"),
+        snapshot=snapshot,
     )
 
 
 def page_response(
-    request: Request, query: StrictQuery, page_request: PageRequest, bounds: PageBounds, content: Sequence[bytes]
+    request: Request,
+    query: StrictQuery,
+    page_request: PageRequest,
+    bounds: PageBounds,
+    content: Sequence[bytes],
+    *,
+    snapshot: str | None = None,
 ) -> Response:
-    """Return the response with one page; `content` is the JSON of its items."""
+    """Return the response with one page; `content` is the JSON of its items, `snapshot` the token of a walk."""
     if page_request.per_page is None:
         return etag_response(request, b"[%b]" % b",".join(content), pretty=page_request.pretty)
-    link = link_header(bounds, path=request_path(request), query=query)
-    return etag_response(request, page_envelope(bounds, content), pretty=page_request.pretty, headers={"Link": link})
+    headers = {"Link": link_header(bounds, path=request_path(request), query=query, snapshot=snapshot)}
+    if snapshot is not None:
+        headers["Snapshot"] = snapshot
+    return etag_response(request, page_envelope(bounds, content), pretty=page_request.pretty, headers=headers)
+
+
+class SequenceSnapshot(Generic[T]):
+    """The items of a list that are in a sequence which does not change, and what makes their JSON."""
+
+    def __init__(self, items: Sequence[T], to_json: Callable[[T], bytes], *, memory_bytes: int = 0) -> None:
+        self.items = items
+        self.to_json = to_json
+        self.memory_bytes = memory_bytes
+        self.closed = False
+
+    def close(self) -> None:
+        """Mark it as gone; whoever reads a page of it still can."""
+        self.closed = True
+
+
+@dataclass(frozen=True, slots=True)
+class Walks:
+    """What a list needs for walks: `key` identifies it with its filters, `memory_bytes` is what its items take."""
+
+    snapshots: Snapshots
+    caller: str
+    key: Hashable
+    memory_bytes: int
+
+    def open(self, page_request: PageRequest, current: SequenceSnapshot[T]) -> tuple[str | None, SequenceSnapshot[T]]:
+        """Return what a page is of, with the token of its walk: the `current` items, or those of a snapshot.
+
+        Raises:
+            MalformedRequest: for a snapshot of another list.
+            SnapshotExpired: for a snapshot that is gone.
+        """
+        token = page_request.snapshot
+        if token is None:
+            return None, current
+        if token == NEW_SNAPSHOT:
+            current.memory_bytes = self.memory_bytes
+            return self.snapshots.begin(current, caller=self.caller, key=self.key), current
+        found = self.snapshots.find(token, caller=self.caller, key=self.key)
+        return token, cast("SequenceSnapshot[T]", found)
 
 
 def list_response(
@@ -151,13 +211,18 @@ def list_response(
     items: Sequence[T],
     *,
     to_json: Callable[[T], bytes],
+    walks: Walks | None = None,
 ) -> Response:
     """Return the response with one page of `items`, which are in order; `to_json` is called for that page only.
 
+    With `walks`, a caller can ask for pages of one instant; `items` must not change then.
+
     Raises:
-        MalformedRequest: for a page after the last one.
+        MalformedRequest: for a page after the last one, or a snapshot of another list.
+        SnapshotExpired: for a snapshot that is gone.
     """
-    bounds = compute_page_bounds(page_request, total_count=len(items))
-    return page_response(
-        request, query, page_request, bounds, [to_json(item) for item in items[bounds.start : bounds.stop]]
-    )
+    current = SequenceSnapshot(items, to_json)
+    token, found = (None, current) if walks is None else walks.open(page_request, current)
+    bounds = compute_page_bounds(page_request, total_count=len(found.items))
+    content = [found.to_json(item) for item in found.items[bounds.start : bounds.stop]]
+    return page_response(request, query, page_request, bounds, content, snapshot=token)

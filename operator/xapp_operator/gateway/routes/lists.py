@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from xapp_operator.errors import AccessDenied
 from xapp_operator.gateway.auth.callers import Caller
-from xapp_operator.gateway.catalog.object_store import Filters, ObjectStore, StoreEntry
-from xapp_operator.gateway.http.pagination import compute_page_bounds, page_response, parse_list_request
+from xapp_operator.gateway.catalog.object_store import Filters, ObjectStore, StoreEntry, View
+from xapp_operator.gateway.catalog.store_history import StoreSnapshot
+from xapp_operator.gateway.http.pagination import PageRequest, compute_page_bounds, page_response, parse_list_request
 from xapp_operator.gateway.http.query import StrictQuery
+from xapp_operator.gateway.http.snapshots import NEW_SNAPSHOT
 from xapp_operator.gateway.state import Gateway, get_gateway
 from xapp_operator.kube.resources import Resource
 
@@ -44,18 +47,49 @@ class StoreList(Generic[E]):
             Unauthenticated: without a token that the cluster accepts.
             AccessDenied: when the query names a namespace that the caller may not list.
             MalformedRequest: for a parameter that is unknown, repeated or out of its bounds.
+            SnapshotExpired: for a snapshot that is gone, or shows what the caller may no longer see.
             NotReady: before the store is complete.
         """
         gateway = get_gateway(request)
         query = StrictQuery(request.scope["query_string"])
         caller, namespaces = gateway.get_caller(request), query.texts("namespace")
-        await caller.require_list_allowed(namespaces=namespaces, resource=self.resource)
+        try:
+            await caller.require_list_allowed(namespaces=namespaces, resource=self.resource)
+        except AccessDenied:
+            gateway.snapshots.end(query.text("snapshot") or "", caller=caller.user)
+            raise
         query.allow_only(self.parameters, repeatable=self.filters)
         page_request = parse_list_request(query, gateway.settings, name=self.name, sorts=self.sorts)
-        filters, store, within = self.read_filters(query), self.synced_store(gateway), None
-        if not namespaces:
-            within = await caller.allowed_namespaces("list", among=store.namespaces, resource=self.resource)
-        view = store.select(filters, sort=page_request.sort, descending=page_request.descending, within=within)
+        filters, store = self.read_filters(query), self.synced_store(gateway)
+        token, view = await self._open(gateway, caller, page_request, filters, store)
         bounds = compute_page_bounds(page_request, total_count=len(view))
         records = await self.build_records(gateway, caller, view[bounds.start : bounds.stop])
-        return page_response(request, query, page_request, bounds, records)
+        return page_response(request, query, page_request, bounds, records, snapshot=token)
+
+    async def _open(
+        self, gateway: Gateway, caller: Caller, page_request: PageRequest, filters: Filters[E], store: ObjectStore[E]
+    ) -> tuple[str | None, View[E] | StoreSnapshot[E]]:
+        """Return the list as it is now, or a snapshot of it with its token."""
+        token, key = page_request.snapshot, (self.name, filters, page_request.sort, page_request.descending)
+        if token is not None and token != NEW_SNAPSHOT:
+            found = gateway.snapshots.find(token, caller=caller.user, key=key)
+            snapshot = cast("StoreSnapshot[E]", found)
+            if not filters.namespace and not await self._may_see(caller, store, snapshot):
+                raise gateway.snapshots.end(token, caller=caller.user)
+            return token, snapshot
+        within = None
+        if not filters.namespace:
+            within = await caller.allowed_namespaces("list", among=store.namespaces, resource=self.resource)
+        if token is None:
+            return None, store.select(
+                filters, sort=page_request.sort, descending=page_request.descending, within=within
+            )
+        snapshot = store.snapshot(filters, sort=page_request.sort, descending=page_request.descending, within=within)
+        return gateway.snapshots.begin(snapshot, caller=caller.user, key=key), snapshot
+
+    async def _may_see(self, caller: Caller, store: ObjectStore[E], snapshot: StoreSnapshot[E]) -> bool:
+        """Return whether the caller may still list all namespaces of a snapshot."""
+        shown = snapshot.namespaces
+        among = store.namespaces if shown is None or shown <= store.namespaces else store.namespaces | shown
+        allowed = await caller.allowed_namespaces("list", among=among, resource=self.resource)
+        return allowed is None or (shown is not None and shown <= allowed)

@@ -14,6 +14,7 @@ from xapp_operator.gateway.auth.actions import Action
 from xapp_operator.gateway.http import pagination
 from xapp_operator.gateway.http.limits import OPEN_LOGS_MAX
 from xapp_operator.gateway.http.openapi import (
+    PAGE_PARAMETER_DOCS,
     QUERY_PROBLEMS,
     XAPP_PATH_PARAMETERS,
     RequestRoute,
@@ -90,13 +91,14 @@ _LOG_RESPONSES[200]["content"] = {"text/event-stream": {"schema": {"type": "stri
         "List the Events about an xApp",
         Page[EventModel],
         "One page, newest first.",
+        paging=PAGE_PARAMETER_DOCS,
         parameters=XAPP_PATH_PARAMETERS,
         problems={404: "No such xApp.", 410: "The Events changed while they were read: try again."},
     ),
 )
 async def events(request: Request) -> Response:
     """Return the Events about the XApp, its objects, and the objects that these created."""
-    context = await get_xapp_context(request, action=Action.EVENTS, parameters=pagination.LIST_PARAMETERS)
+    context = await get_xapp_context(request, action=Action.EVENTS, parameters=pagination.PAGE_PARAMETERS)
     page_request = parse_list_request(context.query, get_gateway(request).settings, name="events")
     xapp_events = await read_xapp_events(context)
     return list_response(

@@ -11,7 +11,13 @@ from starlette.responses import Response
 from xapp_operator.gateway.auth.actions import Action
 from xapp_operator.gateway.http import pagination
 from xapp_operator.gateway.http.openapi import RequestRoute, document_list, document_parameter
-from xapp_operator.gateway.http.pagination import compute_page_bounds, page_response, parse_list_request
+from xapp_operator.gateway.http.pagination import (
+    SequenceSnapshot,
+    Walks,
+    compute_page_bounds,
+    page_response,
+    parse_list_request,
+)
 from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.gateway.schemas.permissions import NamespaceRecord
 from xapp_operator.gateway.schemas.records import Page
@@ -19,6 +25,8 @@ from xapp_operator.gateway.state import get_gateway
 
 router = APIRouter(prefix="/api/namespaces", tags=["Deployment"], route_class=RequestRoute)
 
+NAME_BYTES: Final = 128
+"""About how much memory a name takes."""
 _ACTIONS: Final = tuple(action.value for action in Action)
 
 
@@ -50,13 +58,22 @@ async def list_namespaces(request: Request) -> Response:
     page_request = parse_list_request(query, gateway.settings, name="namespaces")
     action = Action(query.choice("action", _ACTIONS) or Action.DEPLOY)
     gateway.require_synced()
-    matches = await gateway.namespaces.search(caller, gateway.store, query.text("search") or "")
-    bounds = compute_page_bounds(page_request, total_count=len(matches.names))
+    search = query.text("search") or ""
+    matches = await gateway.namespaces.search(caller, gateway.store, search)
+    # A walk keeps the names. What the caller may do there is looked up for each page.
+    walks = Walks(
+        gateway.snapshots,
+        caller.user,
+        key=("namespaces", action, search),
+        memory_bytes=NAME_BYTES * len(matches.names),
+    )
+    token, found = walks.open(page_request, SequenceSnapshot(matches.names, str.encode))
+    bounds = compute_page_bounds(page_request, total_count=len(found.items))
     choices = await gateway.namespaces.describe(
         caller,
         gateway.store,
-        matches.names[bounds.start : bounds.stop],
+        found.items[bounds.start : bounds.stop],
         action=action,
         unlisted=matches.unlisted,
     )
-    return page_response(request, query, page_request, bounds, [each.to_json() for each in choices])
+    return page_response(request, query, page_request, bounds, [each.to_json() for each in choices], snapshot=token)

@@ -28,7 +28,7 @@ from xapp_operator.gateway.http.openapi import (
     document_responses,
     json_body,
 )
-from xapp_operator.gateway.http.pagination import list_response, parse_list_request
+from xapp_operator.gateway.http.pagination import Walks, list_response, parse_list_request
 from xapp_operator.gateway.http.responses import json_response
 from xapp_operator.gateway.http.validation import validate_body
 from xapp_operator.gateway.routes.dependencies import get_xapp_context, xapp_resource
@@ -59,6 +59,8 @@ from xapp_operator.gateway.xapps.release_records import (
 router = APIRouter(prefix="/api/xapps", tags=["xApps"], route_class=RequestRoute)
 
 ROLLBACK_TOKEN_BYTES: Final = 4
+REVISION_BYTES: Final = 2 * 1024
+"""About how much memory a revision of the history takes."""
 
 _RELEASE_PROBLEMS: Final = {404: "No such xApp, or no revision of it is deployed yet."}
 
@@ -82,7 +84,13 @@ async def history(request: Request) -> Response:
     context = await get_xapp_context(request, parameters=pagination.LIST_PARAMETERS)
     page_request = parse_list_request(context.query, get_gateway(request).settings, name="history")
     revisions = await list_revisions(context.caller.client, context.entry)
-    return list_response(request, context.query, page_request, revisions, to_json=orjson.dumps)
+    walks = Walks(
+        get_gateway(request).snapshots,
+        context.caller.user,
+        key=("history", context.entry.uid),
+        memory_bytes=REVISION_BYTES * len(revisions),
+    )
+    return list_response(request, context.query, page_request, revisions, to_json=orjson.dumps, walks=walks)
 
 
 @router.post(

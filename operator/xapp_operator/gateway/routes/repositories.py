@@ -27,7 +27,7 @@ from xapp_operator.gateway.http.openapi import (
     document_resource,
     sorted_page_parameter_docs,
 )
-from xapp_operator.gateway.http.pagination import list_response, parse_list_request
+from xapp_operator.gateway.http.pagination import Walks, list_response, parse_list_request
 from xapp_operator.gateway.http.query import StrictQuery
 from xapp_operator.gateway.http.responses import etag_response
 from xapp_operator.gateway.repositories.browsing import (
@@ -54,6 +54,9 @@ from xapp_operator.gateway.state import Gateway, get_gateway
 from xapp_operator.kube.resources import CHART_REPOSITORIES
 
 router = APIRouter(prefix="/api/repositories", tags=["Repositories"], route_class=RequestRoute)
+
+VERSION_BYTES: Final = 2 * 1024
+"""About how much memory a version of a chart takes."""
 
 REPOSITORY_PARAMETERS: Final = (
     document_parameter("namespace", "Namespace of the repository.", location="path"),
@@ -149,8 +152,13 @@ async def list_charts(request: Request) -> Response:
     context = await _get_repository_context(request, parameters=pagination.LIST_PARAMETERS, filters=("search",))
     page_request = parse_list_request(context.query, context.gateway.settings, name="charts")
     index = await load_index(context.caller.client, context.gateway.chart_sources, context.saved)
-    names = await search_charts(index, context.query.texts("search"))
-    return list_response(request, context.query, page_request, names, to_json=lambda name: chart_json(index, name))
+    searches = context.query.texts("search")
+    names = await search_charts(index, searches)
+    key = "charts", context.saved.uid, searches
+    walks = Walks(context.gateway.snapshots, context.caller.user, key, memory_bytes=index.weight)
+    return list_response(
+        request, context.query, page_request, names, to_json=lambda name: chart_json(index, name), walks=walks
+    )
 
 
 @router.get(
@@ -169,7 +177,10 @@ async def list_versions(request: Request) -> Response:
     page_request = parse_list_request(context.query, context.gateway.settings, name="versions")
     chart = request.path_params["chart"]
     versions = await list_chart_versions(context.caller.client, context.gateway.chart_sources, context.saved, chart)
-    return list_response(request, context.query, page_request, versions, to_json=version_json)
+    key = "versions", context.saved.uid, chart
+    memory_bytes = VERSION_BYTES * len(versions)
+    walks = Walks(context.gateway.snapshots, context.caller.user, key, memory_bytes=memory_bytes)
+    return list_response(request, context.query, page_request, versions, to_json=version_json, walks=walks)
 
 
 @router.get(
