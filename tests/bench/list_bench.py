@@ -15,6 +15,7 @@ import gc
 import multiprocessing
 import tempfile
 import time
+import urllib.request
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -111,7 +112,14 @@ def serve(count: int, pipe: Connection) -> None:
             while (order := pipe.recv()) != "stop":
                 if order == "churn":
                     gateway.run_in_loop(churn)
-                pipe.send(resident_megabytes())
+                pipe.send(time.process_time() if order == "cpu" else resident_megabytes())
+
+
+def cpu_seconds(pipe: Connection) -> float:
+    """Return the CPU seconds of the server so far."""
+    pipe.send("cpu")
+    seconds: float = pipe.recv()
+    return seconds
 
 
 def resident_megabytes() -> float:
@@ -160,7 +168,16 @@ class Load(asyncio.Protocol):
         self._transport.write(self._request)
 
 
-async def measure(port: int, path: str, *, requests: int, connections: int) -> str:
+def measure(pipe: Connection, port: int, path: str, *, requests: int, connections: int) -> str:
+    """Return the request rate, the latency and the CPU time of one request of `path` as text."""
+    if path.endswith("snapshot="):
+        path += begin_walk(port)
+    before = cpu_seconds(pipe)
+    text = uvloop.run(send_requests(port, path, requests=requests, connections=connections))
+    return f"{text}   CPU {(cpu_seconds(pipe) - before) / requests * 1e6:4.0f} µs   {path}"
+
+
+async def send_requests(port: int, path: str, *, requests: int, connections: int) -> str:
     """Return the request rate and latency of `path` as text."""
     loop = asyncio.get_running_loop()
     left, took = [requests], list[float]()
@@ -172,7 +189,14 @@ async def measure(port: int, path: str, *, requests: int, connections: int) -> s
     seconds = time.perf_counter() - started
     took.sort()
     p50, p99 = (took[int(len(took) * share)] * 1000 for share in (0.5, 0.99))
-    return f"{requests / seconds:6.0f} requests/s   p50 {p50:5.2f} ms   p99 {p99:5.2f} ms   {path}"
+    return f"{requests / seconds:6.0f} requests/s   p50 {p50:5.2f} ms   p99 {p99:5.2f} ms"
+
+
+def begin_walk(port: int) -> str:
+    """Return the token of a new walk."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/xapps?snapshot=new") as answer:
+        token: str = answer.headers["Snapshot"]
+    return token
 
 
 def main() -> None:
@@ -195,14 +219,19 @@ def main() -> None:
         "/api/xapps?per_page=10&search=hello-99",
         "/api/xapps?per_page=100&namespace=ric-7",
         "/api/xapps/ric-1/acme-1-ran-hello-1",
+        "/api/xapps?per_page=10&attention=true",
+        "/api/xapps/facets?facet=health,attention,organization",
+        "/api/xapps/facets?facet=health&search=hello-99",
+        "/api/xapps?per_page=10&snapshot=new",
+        f"/api/xapps?per_page=10&page={last // 2}&snapshot=",
     ]
     for path in paths:
-        print(uvloop.run(measure(port, path, requests=given.requests, connections=given.connections)))
+        print(measure(here, port, path, requests=given.requests, connections=given.connections))
     here.send("churn")
     here.recv()
     print(f"and while {CHURN_PER_SECOND} XApps change each second:")
-    for path in paths[:4]:
-        print(uvloop.run(measure(port, path, requests=given.requests, connections=given.connections)))
+    for path in (*paths[:4], *paths[6:]):
+        print(measure(here, port, path, requests=given.requests, connections=given.connections))
     here.send("memory")
     full = here.recv()
     each = (full - empty) * 1000 / given.xapps
