@@ -24,6 +24,7 @@ from xapp_operator.gateway.catalog.records import build_xapp_entry
 from xapp_operator.gateway.proxy.upstream import Upstream
 from xapp_operator.gateway.proxy.xapp_proxy import XAppProxy
 from xapp_operator.gateway.state import Gateway
+from xapp_operator.gateway.xapps.own_api import OwnApis
 from xapp_operator.kube.resources import SERVICES
 
 NAMESPACE: Final = "ric-xapps"
@@ -90,7 +91,8 @@ def proxy_to_service(
             address_rule=AddressRule(allow_loopback=True),
         )
         async with opened(settings) as gateway, upstream:
-            yield dataclasses.replace(gateway, proxy=XAppProxy(settings, upstream))
+            proxy = XAppProxy(settings, upstream)
+            yield dataclasses.replace(gateway, proxy=proxy, own_apis=OwnApis(proxy))
 
     with serve_gateway(settings.model_copy(update={"proxy_timeout": 60.0, **changes}), open_located_gateway) as gateway:
         gateway.run_in_loop(lambda one: register_xapp(one, service or service_object()))

@@ -42,6 +42,8 @@ class XAppServer:
     port: int = 0
     requests: list[ReceivedRequest] = field(default_factory=list)
     disconnects: list[str] = field(default_factory=list)
+    answers: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """Status and content type of the answer to a GET of a path that has no route of its own."""
     bytes_read: int = 0
     """Bytes read of the upload to /stall, or written by /flood."""
 
@@ -71,7 +73,7 @@ class XAppServer:
                 web.get("/yaml", _yaml),
                 web.get("/json", _json),
                 web.get("/status/{code}", _status),
-                web.route("*", "/{rest:.*}", _echo),
+                web.route("*", "/{rest:.*}", self._answer_or_echo),
             ]
         )
         return app
@@ -82,6 +84,12 @@ class XAppServer:
         self.requests.append(ReceivedRequest(request.method, request.raw_path, headers))
         answer: web.StreamResponse = await handler(request)  # type: ignore[operator]
         return answer
+
+    async def _answer_or_echo(self, request: web.Request) -> web.StreamResponse:
+        if request.method != "GET" or request.path not in self.answers:
+            return await _echo(request)
+        status, content_type = self.answers[request.path]
+        return web.Response(status=status, content_type=content_type, text="{}")
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         answer = web.StreamResponse(headers={"Content-Type": "text/event-stream"})

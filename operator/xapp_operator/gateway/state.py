@@ -43,6 +43,7 @@ from xapp_operator.gateway.http.limits import RequestLimits, per_caller
 from xapp_operator.gateway.http.snapshots import SNAPSHOTS_MAX, Snapshots
 from xapp_operator.gateway.proxy.upstream import Upstream
 from xapp_operator.gateway.proxy.xapp_proxy import XAppProxy
+from xapp_operator.gateway.xapps.own_api import OwnApis
 from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.helm.limits import HelmLimits
 from xapp_operator.kube.advertise_address import AdvertiseAddress
@@ -92,6 +93,7 @@ class Gateway:
     audit: AuditLog
     advertise: AdvertiseAddress
     dashboard: DashboardFiles | None
+    own_apis: OwnApis
 
     @classmethod
     @asynccontextmanager
@@ -124,6 +126,7 @@ class Gateway:
                     ) as upstream,
                 ):
                     advertise = AdvertiseAddress(kube, settings)
+                    proxy = XAppProxy(settings, upstream)
                     sources = ValueSources(settings, advertise_address=advertise)
                     renderer = ChartRenderer(kube=kube, engine=helm, sources=sources)
                     namespaces, permissions = XAppNamespaces(kube, settings), PermissionReporter()
@@ -157,7 +160,8 @@ class Gateway:
                         repositories=repositories,
                         services=services,
                         chart_sources=charts,
-                        proxy=XAppProxy(settings, upstream),
+                        proxy=proxy,
+                        own_apis=OwnApis(proxy),
                         upload_folder=uploads,
                         archive_threads=threads,
                         limits=RequestLimits.from_settings(settings),

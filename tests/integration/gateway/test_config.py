@@ -105,6 +105,7 @@ def test_before_the_first_revision_the_configuration_has_the_values(deployed: Ga
         "defaults": None,
         "schema": None,
         "metadata": None,
+        "ownApi": {"base": None, "config": None, "schema": None},
     }
 
 
@@ -140,6 +141,8 @@ def test_without_access_to_secrets_the_rest_of_the_configuration_is_shown(
         wait_until(lambda: show(viewer)["services"], timeout=WAIT_SECONDS, what="the Service")
         found = show(viewer)
         assert (found["defaults"], found["schema"], found["metadata"]) == (None, None, None)
+        base = f"/api/xapps/{viewer.namespace}/{XAPP_NAME}/api"
+        assert found["ownApi"] == {"base": base, "config": None, "schema": None}
         assert found["values"]["greeting"] == "hi"
         for answer in (put(viewer, {}), patch(viewer, {})):
             assert (answer.status_code, "update xapps" in answer.json()["detail"]) == (403, True)

@@ -6,6 +6,7 @@ import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import Final
 
 import orjson
 from starlette.requests import HTTPConnection, Request
@@ -29,6 +30,10 @@ from xapp_operator.gateway.proxy.upstream import Upstream
 from xapp_operator.gateway.proxy.websocket_bridge import bridge_websockets, forwarded_subprotocols
 from xapp_operator.kube.proxy.proxy_request import ProxyRequest
 from xapp_operator.kube.proxy.websocket_client import WebSocketRequest
+
+_ABSENT_STATUSES: Final = frozenset(
+    {HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.GONE, HTTPStatus.NOT_IMPLEMENTED}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +160,32 @@ class XAppProxy:
             return None
         return decoded if isinstance(decoded, dict) else None
 
+    async def serves_json(self, caller: Caller, target: ProxyTarget, path: str, *, seconds: float) -> bool | None:
+        """Return whether a GET of `path` is answered with JSON; None if that cannot be told now.
+
+        The body is not read.
+        """
+        headers = [("Host", target.authority), ("Accept", "application/json"), ("Accept-Encoding", "identity")]
+        proxy_request = ProxyRequest(method="GET", target=path, headers=headers)
+        try:
+            with self._slots.hold(caller.user):
+                route = self.upstream.route(target)
+                async with (
+                    asyncio.timeout(seconds),
+                    self.upstream.send(proxy_request, route=route, client=caller.client) as response,
+                ):
+                    status, content_types = (
+                        response.status,
+                        [value for name, value in response.headers if name.lower() == b"content-type"],
+                    )
+        except (XAppError, TimeoutError):
+            return None
+        if status in _ABSENT_STATUSES:
+            return False
+        if status != HTTPStatus.OK:
+            return None
+        return any(map(_is_json, content_types))
+
     def _request_headers(
         self, connection: HTTPConnection, call: ProxyCall, *, length: int | None
     ) -> list[tuple[str, str]]:
@@ -169,3 +200,10 @@ class XAppProxy:
             prefix=call.path.prefix,
         )
         return [*headers, ("Content-Length", str(length))] if length else headers
+
+
+def _is_json(content_type: bytes) -> bool:
+    media_type = content_type.partition(b";")[0].strip().lower()
+    return media_type == b"application/json" or (
+        media_type.startswith(b"application/") and media_type.endswith(b"+json")
+    )

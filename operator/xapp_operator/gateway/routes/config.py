@@ -100,6 +100,7 @@ async def show_config(request: Request) -> Response:
     sources = ConfigurationSources(
         advertise=gateway.advertise,
         proxy=gateway.proxy,
+        own_apis=gateway.own_apis,
         loader=gateway.chart_loader,
         describer=gateway.describer,
         values=gateway.value_sources,

@@ -37,6 +37,18 @@ class ValuesLayerModel(ResponseModel):
     )
 
 
+class OwnApi(ResponseModel):
+    """The xApp's own API, as far as it is known."""
+
+    base: str | None = Field(
+        description="Its path at this gateway, without the last slash; null if it is not clear which port serves it."
+    )
+    config: bool | None = Field(
+        description="Whether it answers GET /config with JSON; null if it was not asked or has not answered."
+    )
+    json_schema: bool | None = Field(alias="schema", description="The same of GET /config/schema.")
+
+
 class XAppConfiguration(ResponseModel):
     """The addresses and the configuration of an xApp."""
 
@@ -61,6 +73,7 @@ class XAppConfiguration(ResponseModel):
         description="The response of the xApp's own API to /metadata or /config/metadata; null if there is none, if it "
         "takes too long, or without permission on services/proxy."
     )
+    own_api: OwnApi
 
 
 class XAppSpecification(ResponseModel):

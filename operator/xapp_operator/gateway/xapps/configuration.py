@@ -21,10 +21,11 @@ from xapp_operator.gateway.charts.descriptions import ChartDescriber
 from xapp_operator.gateway.charts.value_sources import ValueSources, source_name
 from xapp_operator.gateway.deploy.chart_loading import ChartLoader
 from xapp_operator.gateway.deploy.values_input import values_text_of
-from xapp_operator.gateway.proxy.targets import select_api_target
+from xapp_operator.gateway.proxy.targets import ProxyTarget, select_api_target
 from xapp_operator.gateway.proxy.xapp_proxy import XAppProxy
 from xapp_operator.gateway.xapps.chart import load_chart, values_schema
 from xapp_operator.gateway.xapps.context import XAppContext
+from xapp_operator.gateway.xapps.own_api import OwnApis
 from xapp_operator.gateway.xapps.release_records import get_deployed_release
 from xapp_operator.gateway.xapps.service_addresses import services_with_addresses
 from xapp_operator.helm.release_storage import ReleaseRecord
@@ -44,6 +45,7 @@ class ConfigurationSources:
 
     advertise: AdvertiseAddress
     proxy: XAppProxy
+    own_apis: OwnApis
     loader: ChartLoader
     describer: ChartDescriber
     values: ValueSources
@@ -58,11 +60,13 @@ async def get_configuration(context: XAppContext, sources: ConfigurationSources)
     """
     entry = context.entry
     xapp = None if entry.source == SOURCE_LABELS else await context.get_xapp()
-    release, chart, advertise_address, metadata = await asyncio.gather(
+    target, may_ask = _api_target(context), await _may_ask(context)
+    release, chart, advertise_address, metadata, own_api = await asyncio.gather(
         _readable_release(context),
         _chart_layer(context, xapp, sources),
         _optional_address(sources.advertise),
-        _fetch_metadata(context, sources.proxy),
+        _fetch_metadata(context, sources.proxy, target if may_ask else None),
+        sources.own_apis.describe(context, target, may_ask=may_ask),
     )
     if chart is None:
         chart = ValuesLayer(CHART_LAYER, None if release is None else release.chart.values)
@@ -86,6 +90,7 @@ async def get_configuration(context: XAppContext, sources: ConfigurationSources)
                 "defaults": None if release is None else ValuesLayer(CHART_LAYER, release.chart.values).masked,
                 "schema": None if release is None else values_schema(release.chart),
                 "metadata": _redacted(metadata),
+                "ownApi": own_api,
             }
         )
 
@@ -155,14 +160,21 @@ async def _optional_address(advertise: AdvertiseAddress) -> str | None:
         return None
 
 
-async def _fetch_metadata(context: XAppContext, proxy: XAppProxy) -> JsonObject | None:
-    """Return what the xApp's own API answers about itself, for callers who may use the proxy."""
+def _api_target(context: XAppContext) -> ProxyTarget | None:
     entry = context.entry
     try:
-        target = select_api_target(context.live_objects, namespace=entry.namespace, names=(entry.name, entry.release))
+        return select_api_target(context.live_objects, namespace=entry.namespace, names=(entry.name, entry.release))
     except XAppError:
         return None
-    if not await context.caller.is_allowed("get", namespace=entry.namespace, resource=SERVICES, subresource="proxy"):
+
+
+async def _may_ask(context: XAppContext) -> bool:
+    return await context.caller.is_allowed("get", namespace=context.namespace, resource=SERVICES, subresource="proxy")
+
+
+async def _fetch_metadata(context: XAppContext, proxy: XAppProxy, target: ProxyTarget | None) -> JsonObject | None:
+    """Return what the xApp's own API answers about itself."""
+    if target is None:
         return None
     try:
         async with asyncio.timeout(METADATA_SECONDS):
