@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from starlette.requests import Request
 
-from tests.unit.gateway.auth.test_access_reviews import caller, review_server
+from tests.unit.gateway.auth.review_server import caller, review_server
 from xapp_operator.errors import AccessDenied, ApiOverloaded, XAppError
 from xapp_operator.gateway.auth.access_reviews import AccessReviews
 from xapp_operator.gateway.auth.actions import Permission
