@@ -153,6 +153,7 @@ FOREIGN: Final[dict[str, tuple[str, ...]]] = {
     "gateway.xapps.log_target._POD_NAME": ("a-",),
     "gateway.xapps.log_target._RFC3339": ("2001-01-01T00:00:00.1", "0"),
     "gateway.xapps.release_records._RELEASE_NAME": ("a-",),
+    "helm.error_rules._FORBIDDEN": ('User "', 'User "a" cannot ', 'User "a" cannot a resource "', '" in API group "'),
     "helm.engine._VERIFIED": ("Signed by: ", "Using Key With Fingerprint: ", "\nSigned by: a\n"),
     "helm.engine._UNVERIFIED_RESOURCE": ("[", "[\n", "[a] ", "\n[a] a"),
     "gateway.http.audit._OBJECT_NAME": ("a-", "a."),

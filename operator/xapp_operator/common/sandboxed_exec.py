@@ -26,6 +26,7 @@ _ADD_RULE: Final = 445
 _RESTRICT_SELF: Final = 446
 _CREATE_RULESET_VERSION: Final = 1
 _RULE_PATH_BENEATH: Final = 1
+_RULE_NET_PORT: Final = 2
 _PR_SET_NO_NEW_PRIVS: Final = 38
 
 _EXECUTE: Final = 1 << 0
@@ -40,6 +41,7 @@ _RIGHTS_BY_ABI: Final = {1: 13, 2: 14, 3: 15, 5: 16}
 """The number of rights on files, which are the lowest bits, since each version of the interface."""
 _NETWORK_ABI: Final = 4
 _ALL_TCP: Final = 0b11  # bind, connect
+_CONNECT_TCP: Final = 0b10
 _SCOPE_ABI: Final = 6
 _ALL_SCOPES: Final = 0b11  # abstract Unix sockets and signals to processes outside
 
@@ -50,11 +52,11 @@ def landlock_version() -> int:
     return max(int(version), 0)
 
 
-def restrict_self(*, read: Sequence[str], write: Sequence[str]) -> None:
+def restrict_self(*, read: Sequence[str], write: Sequence[str], connect: Sequence[int] = ()) -> None:
     """Allow this thread only to read and execute what is in `read`, and to do anything with files in `write`.
 
-    Paths that do not exist are left out. With a kernel of at least 6.7, TCP is refused too, and with 6.12 signals to
-    processes outside. Files that are already open stay usable.
+    Paths that do not exist are left out. With a kernel of at least 6.7, TCP is refused too, except connections to the
+    ports `connect`, and with 6.12 signals to processes outside. Files that are already open stay usable.
 
     Raises:
         OSError: when the kernel refuses.
@@ -71,6 +73,8 @@ def restrict_self(*, read: Sequence[str], write: Sequence[str]) -> None:
             _allow(libc, ruleset, path, (_EXECUTE | _READ_FILE | _READ_DIR) & rights)
         for path in write:
             _allow(libc, ruleset, path, rights & ~_EXECUTE)
+        for port in connect if version >= _NETWORK_ABI else ():
+            _add_rule(libc, ruleset, _RULE_NET_PORT, struct.pack("=QQ", _CONNECT_TCP, port))
         one, zero = ctypes.c_ulong(1), ctypes.c_ulong(0)
         _check(libc.prctl(_PR_SET_NO_NEW_PRIVS, one, zero, zero, zero))
         _check(libc.syscall(_RESTRICT_SELF, ctypes.c_int(ruleset), ctypes.c_uint32(0)))
@@ -86,12 +90,13 @@ def _allow(libc: ctypes.CDLL, ruleset: int, path: str, rights: int) -> None:
     try:
         if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
             rights &= _FILE_RIGHTS
-        rule = struct.pack("=Qi", rights, descriptor)
-        _check(
-            libc.syscall(_ADD_RULE, ctypes.c_int(ruleset), ctypes.c_int(_RULE_PATH_BENEATH), rule, ctypes.c_uint32(0))
-        )
+        _add_rule(libc, ruleset, _RULE_PATH_BENEATH, struct.pack("=Qi", rights, descriptor))
     finally:
         os.close(descriptor)
+
+
+def _add_rule(libc: ctypes.CDLL, ruleset: int, kind: int, rule: bytes) -> None:
+    _check(libc.syscall(_ADD_RULE, ctypes.c_int(ruleset), ctypes.c_int(kind), rule, ctypes.c_uint32(0)))
 
 
 def _libc() -> ctypes.CDLL:

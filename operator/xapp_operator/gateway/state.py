@@ -111,6 +111,7 @@ class Gateway:
                 closing(HelmEngine(settings, limits=limits)) as helm,
                 ThreadPoolExecutor(ARCHIVE_CHECKS_MAX, thread_name_prefix="checks") as threads,
             ):
+                await helm.reap_orphans()  # a gateway that was killed leaves a folder with the token of a caller
                 async with (
                     xapp_sources,
                     cache,

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from xapp_operator.helm.requests import (
+    DryRunRequest,
     ReleaseOperation,
     ReleaseRequest,
     RollbackRequest,
@@ -98,6 +99,21 @@ def template(request: TemplateRequest) -> tuple[str, ...]:
     )
 
 
+def dry_run(request: DryRunRequest) -> tuple[str, ...]:
+    """Return the arguments of a dry run with the cluster, in which `lookup` finds what the user may read."""
+    command = ("upgrade", "--reset-values") if request.upgrade else ("install",)
+    return (
+        *command,
+        f"--namespace={request.namespace}",
+        "--dry-run=server",
+        *_APPLY_FLAGS,
+        "--disable-openapi-validation",
+        *_flag_if(request.take_ownership, "--take-ownership"),
+        "--output=json",
+        *_chart_arguments(request),
+    )
+
+
 def verify(*, archive: str, keyring: str) -> tuple[str, ...]:
     """Return the arguments of `helm verify`, which reads the provenance from `<archive>.prov`."""
     return ("verify", f"--keyring={keyring}", "--", archive)
@@ -152,7 +168,7 @@ def _deploy_arguments(request: ReleaseRequest) -> tuple[str, ...]:
     )
 
 
-def _chart_arguments(request: ReleaseRequest | TemplateRequest) -> tuple[str, ...]:
+def _chart_arguments(request: ReleaseRequest | TemplateRequest | DryRunRequest) -> tuple[str, ...]:
     skip_schema = _flag_if(request.skip_schema, "--skip-schema-validation")
     return (*skip_schema, "--values=-", "--", request.name, str(request.chart.absolute()))
 

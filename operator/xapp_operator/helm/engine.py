@@ -8,6 +8,7 @@ left it pending (a rollback, which does not react to SIGTERM, or after SIGKILL).
 from __future__ import annotations
 
 import asyncio
+import base64
 import re
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
@@ -15,7 +16,7 @@ from typing import Final, Literal, cast
 
 import orjson
 
-from xapp_operator.api.json import JsonObject, integer, obj, text
+from xapp_operator.api.json import JsonObject, integer, items, obj, text
 from xapp_operator.common.bounded_process import ProcessResult
 from xapp_operator.common.sandbox import Sandbox
 from xapp_operator.common.sandboxed_exec import landlock_version
@@ -24,9 +25,10 @@ from xapp_operator.domain.redaction import secret_texts
 from xapp_operator.domain.yaml_values import dump_values
 from xapp_operator.errors import ChartInvalid, HelmError, SignatureInvalid
 from xapp_operator.helm import arguments
-from xapp_operator.helm.error_rules import is_release_not_found, template_stop_reason
+from xapp_operator.helm.error_rules import is_release_not_found, template_stop_reason, user_refusal
 from xapp_operator.helm.limits import HelmLimits
 from xapp_operator.helm.requests import (
+    DryRunRequest,
     ReleaseOperation,
     ReleaseRequest,
     ReleaseResult,
@@ -44,6 +46,7 @@ from xapp_operator.helm.stderr import error_text, parse_warnings, presentable_me
 from xapp_operator.helm.workspace import Workspace, reap_orphans
 
 TEMPLATE_CPU_SECONDS: Final = 20
+CRDS_FOLDER: Final = "crds/"
 TIMEOUT_MARGIN_SECONDS: Final = 5.0  # after helm's own timeout, whose message names the hook
 QUERY_TIMEOUT_SECONDS: Final = 30.0
 
@@ -202,6 +205,38 @@ class HelmEngine:
         dry_run = await self._runner.run(replace(call, arguments=arguments.render_notes(request)))
         return replace(rendered, notes=_rendered_notes(dry_run))
 
+    async def dry_run(self, request: DryRunRequest) -> RenderResult:
+        """Render a chart with the cluster, as a user: `lookup` finds what they may read. Nothing is changed.
+
+        The manifest has no hooks. It has the CustomResourceDefinitions of the chart itself if it is installed.
+
+        Raises:
+            AccessDenied: when the user may not look something up, or not read the release or an object of the chart.
+            ValuesInvalid, ChartInvalid: when a template stops; the message names file and line.
+            XAppError: see `error_from_stderr`.
+        """
+        call = HelmCall(
+            arguments=arguments.dry_run(request),
+            subject=f"{request.namespace}/{request.name}",
+            namespace=request.namespace,
+            timeout_seconds=request.timeout,
+            values=dump_values(request.values),
+            secrets=request.secrets,
+            connection=request.connection,
+            chart=request.chart,
+            chart_name=request.chart_name,
+            cpu_seconds=TEMPLATE_CPU_SECONDS,
+        )
+        outcome = await self._runner.run(call)
+        if outcome.stdout_truncated:
+            raise ChartInvalid(f"the chart renders more than {OUTPUT_MAX_BYTES // MIB} MiB: make it smaller")
+        if outcome.exit_code > 0:
+            refusal = await asyncio.to_thread(user_refusal, outcome.stderr, secrets=call.secrets)
+            if refusal is not None:
+                raise refusal
+        await self._raise_on_failure(call, outcome)
+        return await asyncio.to_thread(_dry_run_result, outcome, upgrade=request.upgrade)
+
     async def verify(self, request: VerifyRequest) -> VerifiedArchive:
         """Check that a key of the keyring signed the provenance of an archive, and that it is for this archive.
 
@@ -333,6 +368,20 @@ def _release_result(release: JsonObject) -> ReleaseResult:
         last_deployed=text(info, "last_deployed"),
         first_deployed=text(info, "first_deployed"),
         description=text(info, "description"),
+    )
+
+
+def _dry_run_result(outcome: ProcessResult, *, upgrade: bool) -> RenderResult:
+    release = _decode_stdout(outcome)
+    definitions: list[str] = []
+    if not upgrade:  # helm never changes those that are installed
+        for file in items(obj(release, "chart"), "files"):
+            if text(file, "name").startswith(CRDS_FOLDER):
+                definitions.append(base64.b64decode(text(file, "data")).decode("utf-8", "replace"))
+    return RenderResult(
+        manifest="".join((*(f"---\n{each.strip()}\n" for each in definitions), text(release, "manifest"))),
+        notes=text(obj(release, "info"), "notes"),
+        warnings=parse_warnings(outcome.stderr),
     )
 
 

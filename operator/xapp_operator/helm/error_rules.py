@@ -36,6 +36,11 @@ _TEMPLATE_FAILURE: Final = re.compile(
     r"executing \"[^\"]*\" at <|no template \"[^\"]*\" associated with template", re.DOTALL
 )
 _RECORD_STEP: Final = re.compile(r"(?:create|update): failed to (?:create|update): ")
+_FORBIDDEN: Final = re.compile(
+    r"User \"(?P<user>[^\"]*)\" cannot (?P<verb>\S+) resource \"(?P<resource>[^\"]*)\" in API group "
+    r"\"(?P<group>[^\"]*)\" (?:in the namespace \"(?P<namespace>[^\"]*)\"|at the cluster scope)"
+)
+_LOOKUP_FAILURE: Final = "error calling lookup: "
 _ENDLESS_INCLUDE: Final = "rendering template has a nested reference name"
 
 
@@ -60,6 +65,16 @@ def is_release_not_found(stderr: str) -> bool:
     return _RELEASE_NOT_FOUND.search(error_text(stderr)) is not None
 
 
+def user_refusal(stderr: str, *, secrets: Iterable[str] = ()) -> AccessDenied | None:
+    """Return the error of a dry run whose user may not read something, or None if it failed for another reason."""
+    raw = error_text(stderr)
+    matched = _FORBIDDEN.search(presentable_message(raw, secrets=secrets))
+    if matched is None:
+        return None
+    reason = "a template uses lookup, and " if _LOOKUP_FAILURE in raw else ""
+    return AccessDenied(f"{reason}{_forbidden(matched, who='you')}")
+
+
 def template_stop_reason(stderr: str, *, secrets: Iterable[str] = ()) -> str | None:
     """Return why a template stopped while it ran (`fail`, `required`, a missing field), or None if none did.
 
@@ -81,10 +96,14 @@ def _error(kind: type[XAppError], text: str = "{message}", *, permanent: bool | 
 
 
 def _access_denied(matched: re.Match[str], _: str) -> XAppError:
+    mend = IMPERSONATION_HINT if matched["verb"] == "impersonate" else "grant that permission, then request a retry"
+    return AccessDenied(f"{_forbidden(matched, who=matched['user'])}: {mend}")
+
+
+def _forbidden(matched: re.Match[str], *, who: str) -> str:
     group = f" of API group {matched['group']}" if matched["group"] else ""
     where = f"in namespace {matched['namespace']}" if matched["namespace"] else "at the cluster scope"
-    mend = IMPERSONATION_HINT if matched["verb"] == "impersonate" else "grant that permission, then request a retry"
-    return AccessDenied(f"{matched['user']} may not {matched['verb']} {matched['resource']}{group} {where}: {mend}")
+    return f"{who} may not {matched['verb']} {matched['resource']}{group} {where}"
 
 
 def _object_too_large(_: re.Match[str], message: str) -> XAppError:
@@ -147,11 +166,7 @@ _ERROR_RULES: Final = tuple(
             r"admission webhook \S+ denied the request|denied request: |violates PodSecurity",
             _error(Invalid, f"{{message}}. Admission control of this cluster refuses it. {_FIX_VALUES_OR_CHART}"),
         ),
-        (
-            r"User \"(?P<user>[^\"]*)\" cannot (?P<verb>\S+) resource \"(?P<resource>[^\"]*)\" in API group "
-            r"\"(?P<group>[^\"]*)\" (?:in the namespace \"(?P<namespace>[^\"]*)\"|at the cluster scope)",
-            _access_denied,
-        ),
+        (_FORBIDDEN.pattern, _access_denied),
         (
             r"attempting to grant RBAC permissions not currently held| is forbidden: ",
             _error(AccessDenied, "{message}. Grant the service account that permission, then request a retry"),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from xapp_operator.api.json import JsonObject
+from xapp_operator.kube.credentials import ConnectionInfo
 
 DEFAULT_TIMEOUT_SECONDS: Final = 300.0
 DEFAULT_HISTORY_MAX: Final = 5
@@ -89,6 +90,26 @@ class TemplateRequest:
     skip_schema: bool = False
     upgrade: bool = False
     notes: bool = False
+    timeout: float = TEMPLATE_TIMEOUT_SECONDS
+    chart_name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DryRunRequest:
+    """A dry run of an install or an upgrade with the cluster, as the user of `connection`.
+
+    `secrets` are texts that errors must not contain. The other fields are those of a TemplateRequest.
+    """
+
+    name: str
+    namespace: str
+    chart: Path
+    values: JsonObject = field(repr=False)
+    connection: ConnectionInfo = field(repr=False)
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    upgrade: bool = False
+    take_ownership: bool = False
+    skip_schema: bool = False
     timeout: float = TEMPLATE_TIMEOUT_SECONDS
     chart_name: str = ""
 

@@ -22,11 +22,13 @@ from xapp_operator.common.sandbox import Sandbox
 from xapp_operator.common.sandboxed_exec import CANNOT_RESTRICT
 from xapp_operator.config import MIB, Settings
 from xapp_operator.errors import ChartInvalid, HelmError, HelmTimeout
+from xapp_operator.helm import user_kubeconfig
 from xapp_operator.helm.arguments import environment
 from xapp_operator.helm.error_rules import error_from_stderr
 from xapp_operator.helm.limits import HelmLimits
 from xapp_operator.helm.slots import HelmSlot, HelmSlots
 from xapp_operator.helm.workspace import Workspace
+from xapp_operator.kube.credentials import ConnectionInfo
 from xapp_operator.telemetry.logs import get_logger
 from xapp_operator.telemetry.metrics import METRICS
 
@@ -47,6 +49,9 @@ class HelmCall:
     `secrets` are texts that no error may contain. `chart_name` names the chart in errors, and `subject` the release in
     the log. Places are shared fairly by `namespace`. A call that does not need the cluster can read `chart`, and no
     other file of this process. `files` are written to the folder of the call, which is helm's working directory.
+
+    A call with a `connection` acts as its user and has no other credential. It can connect to the API server only. It
+    changes nothing there, so nothing has to be cleaned up after it.
     """
 
     arguments: tuple[str, ...]
@@ -60,10 +65,16 @@ class HelmCall:
     chart_name: str = ""
     cpu_seconds: int = CPU_SECONDS
     files: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    connection: ConnectionInfo | None = field(default=None, repr=False)
 
     @property
     def command(self) -> str:
         return self.arguments[0]
+
+    @property
+    def uses_own_identity(self) -> bool:
+        """Return whether helm acts with the kubeconfig of this process."""
+        return self.needs_cluster and self.connection is None
 
 
 class HelmRunner:
@@ -110,7 +121,7 @@ class HelmRunner:
             HelmError: if the call needs a cluster and none is configured, if helm needed too much memory to wait, or if
                 it was ended because another namespace needed its place.
         """
-        if call.needs_cluster and self._kubeconfig is None:
+        if call.uses_own_identity and self._kubeconfig is None:
             raise HelmError(
                 "no cluster is configured: set KUBECONFIG, or run in a pod with a service account", permanent=True
             )
@@ -119,11 +130,11 @@ class HelmRunner:
                 slot = await stack.enter_async_context(self._slots.slot(call.namespace, urgent=True))
             stack.push_async_callback(slot.close)
             with self._workspace.call_folder() as folder:
-                await asyncio.to_thread(_write_files, folder, call.files)
+                await asyncio.to_thread(_write_files, folder, call)
                 outcome = await run_process(
                     self._command(call, folder),
                     limits=self._process_limits(call),
-                    on_start=slot.watch if call.needs_cluster else None,  # a rendering ends by itself
+                    on_start=slot.watch if call.uses_own_identity else None,  # a rendering ends by itself
                 )
             if slot.memory_exceeded:
                 raise HelmError(
@@ -164,32 +175,40 @@ class HelmRunner:
             raise HelmError(
                 f"helm {call.command} was killed by signal {-outcome.exit_code}: check the memory of the machine"
             )
-        if outcome.exit_code == CANNOT_RESTRICT and not call.needs_cluster:
+        if outcome.exit_code == CANNOT_RESTRICT and not call.uses_own_identity:
             raise HelmError(f"helm was not started: {outcome.stderr.strip()}")
         raise error_from_stderr(outcome.stderr, chart=call.chart_name, secrets=call.secrets)
 
     def _command(self, call: HelmCall, folder: Path) -> Command:
-        kubeconfig = self._kubeconfig if call.needs_cluster and self._kubeconfig else str(folder / "none")
+        kubeconfig = str(folder / ("none" if call.connection is None else user_kubeconfig.FILE_NAME))
+        if call.uses_own_identity and self._kubeconfig:
+            kubeconfig = self._kubeconfig
+        discovery = self._workspace.folder / "discovery"
         command = Command(
             program=self._program,
             arguments=call.arguments,
             environment=environment(
                 working_folder=folder,
-                discovery_cache=self._workspace.folder / "discovery",
+                discovery_cache=discovery,
                 kubeconfig=kubeconfig,
                 memory_bytes=self._limits.memory_bytes,
             ),
             working_folder=folder,
             stdin=call.values,
         )
-        if call.needs_cluster:
+        if call.uses_own_identity:
             return command
-        return self._sandbox.restrict(command, readable=() if call.chart is None else (call.chart.absolute(),))
+        readable = () if call.chart is None else (call.chart.absolute(),)
+        if call.connection is None:
+            return self._sandbox.restrict(command, readable=readable)
+        discovery.mkdir(exist_ok=True)
+        port = user_kubeconfig.connection_port(call.connection)
+        return self._sandbox.restrict(command, readable=readable, writable=(discovery,), connect_port=port)
 
     def _process_limits(self, call: HelmCall) -> ProcessLimits:
         return ProcessLimits(
             timeout_seconds=call.timeout_seconds,
-            grace_seconds=self._grace if call.needs_cluster else 0,  # a rendering has nothing to clean up
+            grace_seconds=self._grace if call.uses_own_identity else 0,  # a rendering has nothing to clean up
             memory_bytes=self._limits.memory_bytes,
             niceness=NICENESS,
             stdout_bytes=OUTPUT_MAX_BYTES,
@@ -197,9 +216,13 @@ class HelmRunner:
         )
 
 
-def _write_files(folder: Path, files: Mapping[str, bytes]) -> None:
-    for name, content in files.items():
+def _write_files(folder: Path, call: HelmCall) -> None:
+    for name, content in call.files.items():
         (folder / name).write_bytes(content)
+    if call.connection is not None:
+        path = folder / user_kubeconfig.FILE_NAME
+        path.touch(mode=0o600, exist_ok=False)
+        path.write_bytes(user_kubeconfig.write_kubeconfig(call.connection))
 
 
 def find_helm(name: str) -> Path:

@@ -15,7 +15,7 @@ from xapp_operator.api.json import Json, JsonObject, encode_json, obj, text
 from xapp_operator.common.off_loop import run_sized
 from xapp_operator.config import Settings
 from xapp_operator.kube.api_errors import FIRST_ERROR_STATUS, error_from_response
-from xapp_operator.kube.credentials import ClusterCredentials
+from xapp_operator.kube.credentials import ClusterCredentials, ConnectionInfo
 from xapp_operator.kube.discovery import Discovery
 from xapp_operator.kube.proxy.service_proxy import ServiceProxy
 from xapp_operator.kube.request_encoding import (
@@ -98,6 +98,13 @@ class KubeClient:
     def service_proxy(self) -> ServiceProxy:
         """Return a client of the API server's proxy to Services, with the identity of this client."""
         return ServiceProxy(self._transport, self._identity)
+
+    async def connection(self) -> ConnectionInfo:
+        """Return what another program needs to act as this identity, which impersonates nobody."""
+        if self._identity.impersonated_user is not None:
+            raise ValueError("a connection cannot impersonate")
+        own = await self.credentials.connection()
+        return own if self._identity.token is None else own.with_token(self._identity.token)
 
     @property
     def credentials(self) -> ClusterCredentials:

@@ -12,7 +12,7 @@ import math
 import ssl
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -52,6 +52,11 @@ class ConnectionInfo:
     private_key_data: str | None = field(repr=False)
     insecure: bool
     proxy: str | None
+    tls_server_name: str | None = None
+
+    def with_token(self, token: str) -> ConnectionInfo:
+        """Return the connection of the owner of `token`: without our own client certificate and token."""
+        return replace(self, token=token, certificate_data=None, private_key_data=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +133,7 @@ class ClusterCredentials:
             private_key_data=self.tls.client_key,
             insecure=not self._configuration.verify_ssl,
             proxy=self.proxy,
+            tls_server_name=self.tls_server_name,
         )
 
     async def _refresh_now(self) -> None:

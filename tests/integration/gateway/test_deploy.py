@@ -252,10 +252,10 @@ def test_another_identity_with_the_same_name_is_a_conflict_that_names_it(client:
     assert "Acme-RAN" in answer.json()["detail"]
 
 
-def test_templates_that_call_fail_only_warn(client: GatewayClient) -> None:
+def test_templates_that_call_fail_are_refused_by_a_dry_run_only(client: GatewayClient) -> None:
     archive = chart_archive({"templates/a.yaml": '{{ required "set the host" .Values.host }}'})
     shown = client.post_deployment(client.deployment_form(), file=archive, dryRun="true")
-    assert "set the host" in shown.json()["warnings"][0]
+    assert (shown.status_code, "set the host" in shown.json()["detail"]) == (422, True)
     assert client.post_deployment(client.deployment_form(), file=archive).status_code == 202
 
 

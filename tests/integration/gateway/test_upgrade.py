@@ -118,11 +118,11 @@ def test_upgrading_an_unknown_xapp_is_404_and_names_the_deploy_route(client: Gat
 
 def test_a_dry_run_shows_the_upgrade_and_changes_nothing(deployed: GatewayClient) -> None:
     before = deployed.xapp()
-    template = "a: {{ .Release.IsUpgrade }}\nb: {{ .Values.greeting }}\n"
+    template = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: {{ .Values.greeting }}}\n"
     archive = chart_archive({"templates/a.yaml": template})
     answer = deployed.put_deployment(deployed.deployment_form(), file=archive, dryRun="true")
     assert answer.status_code == 200
-    assert "a: true\nb: hi" in answer.json()["manifest"]
+    assert "data: {a: hi}" in answer.json()["manifest"]
     assert deployed.xapp() == before
     assert deployed.existing_objects()["charts"] == [archive_name(ARCHIVE)]
 

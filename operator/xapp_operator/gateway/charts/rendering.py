@@ -10,12 +10,13 @@ from typing import Final
 from xapp_operator.api.json import JsonObject
 from xapp_operator.api.models import XAppSpec
 from xapp_operator.charts.archives.chart_info import ChartInfo
-from xapp_operator.domain.redaction import secret_texts
-from xapp_operator.domain.value_layers import CHART_LAYER, ValuesLayer, effective_values
+from xapp_operator.domain.redaction import long_texts, secret_texts
+from xapp_operator.domain.value_layers import CHART_LAYER, SECRET_LAYER, ValuesLayer, effective_values
 from xapp_operator.domain.values import merge_values
-from xapp_operator.gateway.charts.value_sources import ValueSources
+from xapp_operator.errors import ChartInvalid, HelmError, Invalid, KubeError, ValuesInvalid
+from xapp_operator.gateway.charts.value_sources import SourcedValues, ValueSources
 from xapp_operator.helm.engine import HelmEngine
-from xapp_operator.helm.requests import TemplateRequest
+from xapp_operator.helm.requests import DryRunRequest, RenderResult, TemplateRequest
 from xapp_operator.kube.client import KubeClient
 
 EXTERNAL_SCHEMA_WARNING: Final = (
@@ -24,6 +25,8 @@ EXTERNAL_SCHEMA_WARNING: Final = (
 SCHEMA_SKIPPED_WARNING: Final = (
     "the values were not checked against the chart's schema, because some of them could not be read"
 )
+
+OFFLINE_WARNING: Final = "the chart was rendered without the cluster, so lookup found nothing"
 
 CHECKED_RELEASE_NAME: Final = "release-name"
 """As `helm template` names a release by default."""
@@ -91,20 +94,20 @@ class ChartRenderer:
         """
         sourced = await self._sources.read(client, spec, chart_values=info.values, text=text)
         unread_warnings, values = sourced.unread_warnings, sourced.merged
-        version, api_versions = await asyncio.gather(self._kube.server_version(), self._kube.discovery.api_versions())
-        rendered = await self._engine.template(
-            TemplateRequest(
-                name=spec.release_name or name,
-                namespace=spec.namespace,
-                chart=chart,
-                values=values,
-                kube_version=version,
-                api_versions=api_versions,
-                skip_schema=info.external_refs or bool(unread_warnings),
-                upgrade=upgrade,
-                notes=for_display,
-                chart_name=info.name,
+        on_server, server_warnings = None, tuple[str, ...]()
+        if for_display and not unread_warnings:
+            on_server, server_warnings = await self._render_on_server(
+                client, spec, name=name, chart=chart, info=info, upgrade=upgrade, sourced=sourced
             )
+        rendered = on_server or await self._render_offline(
+            spec,
+            name=name,
+            chart=chart,
+            info=info,
+            upgrade=upgrade,
+            values=values,
+            for_display=for_display,
+            skip_schema=bool(unread_warnings),
         )
         return RenderedChart(
             manifest=rendered.manifest,
@@ -115,9 +118,75 @@ class ChartRenderer:
                 *unread_warnings,
                 *sourced.rounding_warnings,
                 *_schema_warnings(info, complete=not unread_warnings),
+                *server_warnings,
                 *rendered.warnings,
             ),
             stopped=rendered.stopped,
+            on_server=on_server is not None,
+        )
+
+    async def _render_on_server(
+        self,
+        client: KubeClient,
+        spec: XAppSpec,
+        *,
+        name: str,
+        chart: Path,
+        info: ChartInfo,
+        upgrade: bool,
+        sourced: SourcedValues,
+    ) -> tuple[RenderResult | None, tuple[str, ...]]:
+        """Return the chart rendered with the cluster as the caller, or None and the reason why that is not possible.
+
+        Raises:
+            ValuesInvalid, ChartInvalid, Invalid: when a template stops, or what it renders is not valid.
+        """
+        secrets = await asyncio.to_thread(_secrets_of, info, sourced)
+        request = DryRunRequest(
+            name=spec.release_name or name,
+            namespace=spec.namespace,
+            chart=chart,
+            values=sourced.merged,
+            secrets=secrets,
+            connection=await client.connection(),
+            upgrade=upgrade,
+            take_ownership=spec.adopt,
+            skip_schema=info.external_refs,
+            chart_name=info.name,
+        )
+        try:
+            return await self._engine.dry_run(request), ()
+        except (ValuesInvalid, ChartInvalid, Invalid):
+            raise
+        except (HelmError, KubeError) as error:
+            return None, (f"{OFFLINE_WARNING}: {error.message}",)
+
+    async def _render_offline(
+        self,
+        spec: XAppSpec,
+        *,
+        name: str,
+        chart: Path,
+        info: ChartInfo,
+        upgrade: bool,
+        values: JsonObject,
+        for_display: bool,
+        skip_schema: bool,
+    ) -> RenderResult:
+        version, api_versions = await asyncio.gather(self._kube.server_version(), self._kube.discovery.api_versions())
+        return await self._engine.template(
+            TemplateRequest(
+                name=spec.release_name or name,
+                namespace=spec.namespace,
+                chart=chart,
+                values=values,
+                kube_version=version,
+                api_versions=api_versions,
+                skip_schema=info.external_refs or skip_schema,
+                upgrade=upgrade,
+                notes=for_display,
+                chart_name=info.name,
+            )
         )
 
     async def check(self, chart: Path, info: ChartInfo, *, namespace: str) -> tuple[str, ...]:
@@ -142,6 +211,13 @@ class ChartRenderer:
         )
         external = (EXTERNAL_SCHEMA_WARNING,) if info.external_refs else ()
         return (*external, *rendered.warnings)
+
+
+def _secrets_of(info: ChartInfo, sourced: SourcedValues) -> frozenset[str]:
+    """Return the texts that an error of helm must not contain: secrets of all values, and all texts of Secrets."""
+    merged = merge_values(info.values, sourced.merged)
+    hidden = (each.values for each in sourced.layers if each.origin.startswith(SECRET_LAYER))
+    return secret_texts(merged).union(*(long_texts(values) for values in hidden if values is not None))
 
 
 def _schema_warnings(info: ChartInfo, *, complete: bool) -> tuple[str, ...]:

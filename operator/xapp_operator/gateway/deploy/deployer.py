@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 from typing import Final
 
-from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.api.json import JsonObject, integer, obj, text
 from xapp_operator.api.models import XAppSpec
 from xapp_operator.api.names import XAPP_KIND
 from xapp_operator.errors import (
@@ -52,6 +52,7 @@ from xapp_operator.gateway.deploy.preconditions import ANY_GENERATION, ExpectedG
 from xapp_operator.gateway.deploy.submission import (
     FILE_PART,
     PROVENANCE_PART,
+    VALUES_PART,
     Submission,
     with_field_error,
 )
@@ -139,7 +140,7 @@ class Deployer:
         """Return what `upgrade` would deploy, not masked; nothing is changed. Raises as `upgrade`."""
         desired = desired_upgrade(current, submission)
         await self._replace_spec(caller, current, desired, dry_run=True)
-        return await self._render(caller, desired, for_display=True, upgrade=True)
+        return await self._render(caller, desired, for_display=True, upgrade=_is_released(current))
 
     async def replace_values(self, caller: Caller, current: JsonObject, values: SentValues) -> JsonObject:
         """Replace the values of an XApp and return it as stored.
@@ -160,7 +161,7 @@ class Deployer:
         desired = desired_with_values(current, values)
         await self._replace_spec(caller, current, desired, dry_run=True)
         with _as_values_error(desired):
-            return await self._render(caller, desired, for_display=True, upgrade=True)
+            return await self._render(caller, desired, for_display=True, upgrade=_is_released(current))
 
     async def delete(
         self, caller: Caller, *, namespace: str, name: str, expected: ExpectedUid, dry_run: bool = False
@@ -254,7 +255,8 @@ class Deployer:
                 text=desired.sent_text,
             )
         except ValuesInvalid as error:
-            raise await asyncio.to_thread(locate, error, desired.sent_text) from None
+            named = with_field_error(error, VALUES_PART)
+            raise await asyncio.to_thread(locate, named, desired.sent_text) from None
         except ChartInvalid as error:
             file_part = PROVENANCE_PART if isinstance(error, SignatureInvalid) else FILE_PART
             raise with_field_error(
@@ -275,6 +277,11 @@ def _as_values_error(desired: DesiredXApp) -> Iterator[None]:
         ) from None
     except (ChartSourceError, ChartInvalid) as error:
         raise type(error)(f"the values cannot be checked, so nothing was changed: {error.message}") from None
+
+
+def _is_released(xapp: JsonObject) -> bool:
+    """Return whether helm would upgrade: a revision is deployed."""
+    return integer(obj(obj(xapp, "status"), "release"), "revision") > 0
 
 
 def _as_deleting(xapp: JsonObject) -> JsonObject:
