@@ -150,6 +150,7 @@ FOREIGN: Final[dict[str, tuple[str, ...]]] = {
     "gateway.xapps.log_responses._TIMESTAMP": ("2001-01-01T00:00:00.1", "0"),
     "gateway.xapps.log_responses._EVENT_ID": ("2001-01-01T00:00:00.000000000Z#1", "0"),
     "gateway.xapps.log_responses._LINE_BREAKS": ("\r", "\r\n"),
+    "gateway.routes.release_details._REVISION": ("1",),
     "gateway.xapps.log_target._POD_NAME": ("a-",),
     "gateway.xapps.log_target._RFC3339": ("2001-01-01T00:00:00.1", "0"),
     "gateway.xapps.release_records._RELEASE_NAME": ("a-",),
@@ -201,6 +202,7 @@ IN_FUNCTIONS: Final = {
     "api.rules.parse_duration": "after a rule of at most 32 characters has matched",
     "gateway.xapps.events.__init__": "names of Kubernetes objects, at most 253 characters, escaped",
     "gateway.xapps.events._created_name_patterns": "names of Kubernetes objects, escaped",
+    "gateway.repositories.changes.prepare_update": "names of Kubernetes objects, escaped",
     "gateway.xapps.pods.read_pods": "names of Kubernetes objects, escaped",
     "gateway.xapps.pods._list_cron_job_pods": "names of Kubernetes objects, escaped",
 }
