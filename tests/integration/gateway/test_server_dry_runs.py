@@ -11,6 +11,7 @@ import pytest
 from tests.integration.gateway.caller_factory import CallerFactory
 from tests.integration.gateway.gateway_client import XAPP_NAME, GatewayClient
 from tests.integration.gateway.test_releases import report
+from tests.localcluster.waiting import wait_until
 from tests.support.apiserver import SECRETS, JsonObject
 from tests.support.charts import chart_archive
 from tests.support.helm_user import HelmUser
@@ -139,3 +140,49 @@ def test_values_of_a_secret_that_a_template_stops_with_are_not_shown(client: Gat
     archive = chart_archive({"templates/a.yaml": "{{ fail .Values.password }}"})
     refused = client.post_deployment(form, file=archive, dryRun="true")
     assert (refused.status_code, "of-the-owner" in refused.text) == (422, False)
+
+
+def objects_of(client: GatewayClient, template: str, **parts: Any) -> list[str]:
+    found = preview(client, chart_archive({"templates/a.yaml": template}), **parts)
+    assert found["rendered"] == "server"
+    assert found["objects"], "the manifest is shown all the same"
+    warnings: list[str] = found["warnings"]
+    return warnings
+
+
+SERVICE: Final = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {ports: [{port: %s}]}\n"
+QUOTAS: Final = "/api/v1/namespaces/{}/resourcequotas"
+
+
+def test_what_the_api_server_would_refuse_is_a_warning_for_each_object(client: GatewayClient) -> None:
+    template = SERVICE % 99999 + "---\n" + HEAD + "---\n" + SERVICE.replace("web", "other") % "text"
+    warnings = objects_of(client, template)
+    assert [each.partition(":")[0] for each in warnings] == [
+        "the cluster would refuse Service web",
+        "the cluster would refuse Service other",
+    ]
+    assert "spec.ports[0].port" in warnings[0]
+    assert client.api.find(f"/api/v1/namespaces/{client.namespace}/services/web") is None
+
+
+def test_a_quota_that_is_used_up_is_a_warning(client: GatewayClient) -> None:
+    quota = {"metadata": {"name": "few"}, "spec": {"hard": {"count/services": "0"}}}
+    client.api.create(QUOTAS.format(client.namespace), quota)
+    path = f"{QUOTAS.format(client.namespace)}/few"
+    wait_until(lambda: "hard" in client.api.get(path).get("status", {}), timeout=60, what="the quota to be known")
+    (warning,) = objects_of(client, SERVICE % 80)
+    assert "exceeded quota" in warning
+
+
+def test_objects_that_the_caller_may_not_write_are_not_asked_about(
+    client: GatewayClient, caller_factory: CallerFactory
+) -> None:
+    token = caller_factory.create_account("reader")
+    caller_factory.grant("reader", xapps=["get", "create"], chartarchives=["get", "create"])
+    caller_factory.grant("reader", group="", services=["get"], configmaps=["get", "patch", "create"])
+    with caller_factory.client_with_token(token) as reader:
+        (warning,) = objects_of(reader, SERVICE % 80 + "---\n" + HEAD)
+    assert warning == (
+        "the cluster was not asked about 1 object: you may not patch or create services in the namespace "
+        f"{client.namespace}"
+    )

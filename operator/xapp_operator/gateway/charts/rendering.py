@@ -14,6 +14,7 @@ from xapp_operator.domain.redaction import long_texts, secret_texts
 from xapp_operator.domain.value_layers import CHART_LAYER, SECRET_LAYER, ValuesLayer, effective_values
 from xapp_operator.domain.values import merge_values
 from xapp_operator.errors import ChartInvalid, HelmError, Invalid, KubeError, ValuesInvalid
+from xapp_operator.gateway.charts.object_checks import check_objects
 from xapp_operator.gateway.charts.value_sources import SourcedValues, ValueSources
 from xapp_operator.helm.engine import HelmEngine
 from xapp_operator.helm.requests import DryRunRequest, RenderResult, TemplateRequest
@@ -155,11 +156,12 @@ class ChartRenderer:
             chart_name=info.name,
         )
         try:
-            return await self._engine.dry_run(request), ()
+            rendered = await self._engine.dry_run(request)
         except (ValuesInvalid, ChartInvalid, Invalid):
             raise
         except (HelmError, KubeError) as error:
             return None, (f"{OFFLINE_WARNING}: {error.message}",)
+        return rendered, await check_objects(client, rendered.manifest, namespace=spec.namespace)
 
     async def _render_offline(
         self,

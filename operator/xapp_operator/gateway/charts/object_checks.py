@@ -1,0 +1,101 @@
+"""Asks the API server what it would say to the objects of a chart: schema, admission and quota, without a change.
+
+helm's own dry run renders and compares only. Each object is applied as helm would apply it, as a dry run of the caller.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import Final
+
+from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.common.text import escape_input
+from xapp_operator.errors import AccessDenied, ApiUnavailable, HelmError, KubeError, NotFound
+from xapp_operator.helm.manifest import load_documents, split_documents
+from xapp_operator.kube.client import KubeClient
+from xapp_operator.kube.resources import Resource
+
+OBJECTS_CHECKED_MAX: Final = 100
+CHECKED_AT_ONCE: Final = 4
+CHECK_SECONDS: Final = 15.0
+OBJECT_BYTES_MAX: Final = 1536 * 1024
+"""etcd stores no larger object; helm says so itself."""
+
+_APPLY_HEADERS: Final = {"Content-Type": "application/apply-patch+yaml"}
+_APPLY_PARAMS: Final = {"fieldManager": "helm", "force": "true", "dryRun": "All"}
+_NO_DRY_RUN: Final = "does not support dry run"
+"""Of an admission webhook with side effects: the API server refuses every dry run of that kind."""
+
+
+class _Asked:
+    """What the API server has said so far."""
+
+    def __init__(self) -> None:
+        self.refused: dict[str, str] = {}
+        self.unknown: Counter[str] = Counter()
+
+
+async def check_objects(client: KubeClient, manifest: str, *, namespace: str) -> tuple[str, ...]:
+    """Return a warning for each object of a manifest that the API server would refuse, and for what it was not asked.
+
+    Args:
+        client: the caller's client.
+        manifest: rendered objects, without hooks.
+        namespace: of objects that name none.
+    """
+    sources = [each for each in split_documents(manifest) if len(each) <= OBJECT_BYTES_MAX]
+    asked, slots = _Asked(), asyncio.Semaphore(CHECKED_AT_ONCE)
+
+    async def check(source: str) -> None:
+        async with slots:
+            await _check_object(client, source, namespace=namespace, asked=asked)
+
+    try:
+        async with asyncio.timeout(CHECK_SECONDS):
+            await asyncio.gather(*(check(source) for source in sources[:OBJECTS_CHECKED_MAX]))
+    except (TimeoutError, ApiUnavailable):
+        asked.unknown["the API server did not answer in time"] += 1
+    skipped = len(sources) - OBJECTS_CHECKED_MAX
+    if skipped > 0:
+        asked.unknown[f"only the first {OBJECTS_CHECKED_MAX} are checked"] += skipped
+    return (
+        *(f"the cluster would refuse {name}: {message}" for name, message in asked.refused.items()),
+        *(
+            f"the cluster was not asked about {count} object{'' if count == 1 else 's'}: {reason}"
+            for reason, count in asked.unknown.items()
+        ),
+    )
+
+
+async def _check_object(client: KubeClient, source: str, *, namespace: str, asked: _Asked) -> None:
+    try:
+        document = next(load_documents(source), {})
+    except HelmError:
+        return  # helm would have refused it
+    metadata = obj(document, "metadata")
+    kind, name = text(document, "kind"), text(metadata, "name")
+    if not kind or not name:  # a list, or a comment
+        return
+    try:
+        resource = await client.discovery.resource_for(api_version=text(document, "apiVersion"), kind=kind)
+        path = resource.path(namespace=text(metadata, "namespace") or namespace, name=name)
+        await client.request_bytes("PATCH", path, params=_APPLY_PARAMS, headers=_APPLY_HEADERS, body=source.encode())
+    except AccessDenied as error:
+        if error.missing:
+            asked.unknown[_missing_right(resource, document, namespace=namespace)] += 1
+        else:
+            asked.refused[f"{kind} {escape_input(name)}"] = error.message
+    except NotFound:
+        return  # the namespace is created with the deployment, or the kind by the chart
+    except ApiUnavailable:
+        raise
+    except KubeError as error:
+        if _NO_DRY_RUN not in error.message:
+            asked.refused[f"{kind} {escape_input(name)}"] = error.message
+
+
+def _missing_right(resource: Resource, document: JsonObject, *, namespace: str) -> str:
+    where = text(obj(document, "metadata"), "namespace") or namespace
+    place = f"in the namespace {escape_input(where)}" if resource.namespaced else "in the cluster"
+    return f"you may not patch or create {resource.group_resource} {place}"
