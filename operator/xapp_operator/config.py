@@ -120,6 +120,9 @@ class Settings(BaseSettings):
     deployments_per_caller: int = Field(4, ge=1)
     unknown_tokens_per_address: int = Field(200, ge=1)  # in UNKNOWN_TOKEN_SECONDS
 
+    # Probes of the gateway
+    gateway_probe_port: int | None = Field(None, ge=0, le=65535)  # None: only on the port of the API
+
     # Metrics
     metrics_host: str = "127.0.0.1"
     metrics_port: int = Field(9090, ge=0, le=65535)  # 0: any free port

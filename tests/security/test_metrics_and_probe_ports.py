@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import aiohttp
 import pytest
@@ -14,11 +14,13 @@ from aiohttp import web
 from xapp_operator.common import bounded_http_server
 from xapp_operator.common.bounded_http_server import CONNECTIONS_MAX, BoundedHttpServer
 from xapp_operator.config import Settings
+from xapp_operator.gateway.probe_server import GatewayProbeServer
+from xapp_operator.gateway.state import Gateway
 from xapp_operator.manager.probe_server import ProbeServer
 from xapp_operator.telemetry.metrics import Metrics
 from xapp_operator.telemetry.metrics_server import MetricsServer
 
-OpenServer: TypeAlias = Callable[[], MetricsServer | ProbeServer]
+OpenServer: TypeAlias = Callable[[], MetricsServer | ProbeServer | GatewayProbeServer]
 
 SECONDS = 20.0
 HALF_SENT = b"GET /metrics HTTP/1.1\r\nHost: a\r\nX-A: aaaa"
@@ -32,8 +34,15 @@ def probe_server() -> ProbeServer:
     return ProbeServer(Settings(probe_host="127.0.0.1", probe_port=0), Metrics())
 
 
+def gateway_probe_server() -> GatewayProbeServer:
+    """Return a server whose gateway is not asked: it is alive as long as it answers."""
+    return GatewayProbeServer(cast("Gateway", None), Settings(probe_host="127.0.0.1", gateway_probe_port=0))
+
+
 both = pytest.mark.parametrize(
-    ("open_server", "path"), [(metrics_server, "/metrics"), (probe_server, "/healthz")], ids=["metrics", "probes"]
+    ("open_server", "path"),
+    [(metrics_server, "/metrics"), (probe_server, "/healthz"), (gateway_probe_server, "/healthz")],
+    ids=["metrics", "probes of the operator", "probes of the gateway"],
 )
 
 

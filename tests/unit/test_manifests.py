@@ -56,6 +56,13 @@ def test_pods_can_do_only_what_they_need(component: str) -> None:
         assert "emptyDir" not in volume or "sizeLimit" in volume["emptyDir"]
 
 
+@pytest.mark.parametrize("component", COMPONENTS)
+def test_the_kubelet_has_a_port_of_its_own(component: str) -> None:
+    (container,) = pod_spec(component)["containers"]
+    for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+        assert container[probe]["httpGet"]["port"] == "probe"
+
+
 def test_no_other_pod_gets_a_token_of_our_service_accounts_by_default() -> None:
     accounts = [
         each

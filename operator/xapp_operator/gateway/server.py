@@ -27,6 +27,7 @@ from xapp_operator.gateway.http.tls import TlsCertificate
 from xapp_operator.gateway.http.tls_connections import BoundedHttpsProtocol, BoundedTlsProtocol
 from xapp_operator.gateway.http.transport_security import start_warnings
 from xapp_operator.gateway.http.websocket_connections import BoundedWebSocketProtocol
+from xapp_operator.gateway.probe_server import GatewayProbeServer
 from xapp_operator.gateway.state import Gateway
 from xapp_operator.kube.proxy.websocket_client import PING_SECONDS, PONG_SECONDS, WEBSOCKET_MESSAGE_MAX_BYTES
 from xapp_operator.telemetry.logs import get_logger
@@ -70,9 +71,17 @@ async def _serve(settings: Settings) -> int:
             loop = asyncio.get_running_loop()
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, server.stop)
-            async with MetricsServer(settings, before_render=lambda: _count_xapps(gateway)):
+            metrics = MetricsServer(settings, before_render=lambda: _count_xapps(gateway))
+            async with metrics, GatewayProbeServer(gateway, settings) as probes:
                 host, port = listener.getsockname()[:2]
-                _log.info("gateway started", host=host, port=port, auth=settings.auth, tls=tls is not None)
+                _log.info(
+                    "gateway started",
+                    host=host,
+                    port=port,
+                    auth=settings.auth,
+                    tls=tls is not None,
+                    probe_port=probes.port or None,
+                )
                 for warning in start_warnings(settings):
                     _log.warning(warning)
                 await server.serve(sockets=[listener])

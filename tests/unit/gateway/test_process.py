@@ -105,6 +105,15 @@ def test_metrics_are_served_on_a_port_of_their_own(tmp_path: Path) -> None:
     assert on_the_api == 404
 
 
+def test_probes_are_served_on_a_port_of_their_own(tmp_path: Path) -> None:
+    with process(tmp_path, XAPP_GATEWAY_PROBE_PORT="0", XAPP_PROBE_HOST="127.0.0.1"):
+        found = re.search(r'"probe_port": ?(\d+)', (tmp_path / "log").read_text())
+        assert found is not None
+        probes = f"http://127.0.0.1:{found[1]}"
+        assert httpx.get(f"{probes}/healthz", trust_env=False).status_code == 200
+        assert httpx.get(f"{probes}/readyz", trust_env=False).status_code == 503
+
+
 def refusal(folder: Path, **changes: str) -> str:
     """Return the output of a gateway that refuses to start."""
     ended = subprocess.run(
