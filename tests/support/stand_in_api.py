@@ -131,8 +131,10 @@ def serve_api() -> Iterator[StandInApi]:
     thread.start()
     try:
         loop = started.result(START_SECONDS)
-        yield api
-        loop.call_soon_threadsafe(stopping.set)
+        try:
+            yield api
+        finally:
+            loop.call_soon_threadsafe(stopping.set)
     finally:
         thread.join(START_SECONDS)
 

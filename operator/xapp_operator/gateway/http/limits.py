@@ -24,6 +24,10 @@ OPEN_LOGS_MAX: Final = 256
 
 STREAMS_MAX: Final = 4096
 
+DOWNLOADS_MAX: Final = 64
+"""Charts that are sent at a time: each stays in the cache until then, beyond its limit too."""
+DOWNLOADS_PER_CALLER: Final = 16
+
 SHARES_PER_GROUP: Final = 2
 """A group gets as many shares of one caller, and waits with as many requests."""
 RESERVED_DIVISOR: Final = 4
@@ -125,6 +129,7 @@ class RequestLimits:
 
     logs: CallerSlots
     streams: CallerSlots
+    downloads: CallerSlots
     uploads: CallerSlots
     deployments: CallerSlots
 
@@ -142,6 +147,12 @@ class RequestLimits:
                 per_caller=per_caller(settings, settings.streams_per_caller, of=STREAMS_MAX),
                 what="open streams of changes",
                 hint="close some, or try again later (XAPP_STREAMS_PER_CALLER)",
+            ),
+            downloads=CallerSlots(
+                DOWNLOADS_MAX,
+                per_caller=per_caller(settings, DOWNLOADS_PER_CALLER, of=DOWNLOADS_MAX),
+                what="downloads of charts in progress",
+                hint="read the ones that you have begun, or try again in a second",
             ),
             uploads=CallerSlots(
                 UPLOADS_PER_DEPLOYMENT * settings.deployments_concurrency,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import ExitStack, suppress
 from typing import Any, Final
 
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
+from starlette.types import Receive, Scope, Send
 
 from xapp_operator.charts.archives.chart_cache import ChartFile
 from xapp_operator.common.text import quote_input
@@ -34,6 +37,9 @@ INDEX_MEDIA_TYPE: Final = "application/yaml"
 CHART_MEDIA_TYPE: Final = "application/gzip"
 PROVENANCE_MEDIA_TYPE: Final = "text/plain"
 
+DOWNLOAD_SECONDS_MAX: Final = 600.0
+"""Time to read a chart, which has at most 1 MiB."""
+
 
 def _document_file(
     description: str, media_type: str, *, schema: dict[str, str], problems: dict[int, str]
@@ -47,9 +53,16 @@ def _document_file(
 class _ChartFileResponse(FileResponse):
     """The packed chart, read from disk as fast as the client takes it; the chart stays in the cache until then."""
 
-    def __init__(self, chart: ChartFile, *, file_name: str, headers: dict[str, str]) -> None:
+    def __init__(self, chart: ChartFile, held: ExitStack, *, file_name: str, headers: dict[str, str]) -> None:
         self._chart = chart
+        self._held = held
         super().__init__(chart.path, media_type=CHART_MEDIA_TYPE, filename=file_name, headers=headers)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the chart; after DOWNLOAD_SECONDS_MAX the connection is closed instead."""
+        with self._held, suppress(TimeoutError):
+            async with asyncio.timeout(DOWNLOAD_SECONDS_MAX):
+                await super().__call__(scope, receive, send)
 
 
 @router.get(
@@ -139,11 +152,13 @@ async def _chart_response(request: Request) -> Response:
     unchanged = not_modified(request, entry.uid)
     if unchanged is not None:
         return unchanged
-    chart = await open_archive(
-        gateway.archive_storage, gateway.chart_sources, caller.client, namespace=entry.namespace, name=entry.name
-    )
     file = request.path_params.get("file", entry.name)
-    return _ChartFileResponse(chart, file_name=f"{file}.tgz", headers=cache_headers(entry.uid))
+    with ExitStack() as held:
+        held.enter_context(gateway.limits.downloads.hold(caller.user))
+        chart = await open_archive(
+            gateway.archive_storage, gateway.chart_sources, caller.client, namespace=entry.namespace, name=entry.name
+        )
+        return _ChartFileResponse(chart, held.pop_all(), file_name=f"{file}.tgz", headers=cache_headers(entry.uid))
 
 
 async def _provenance_response(request: Request) -> Response:
