@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import type { ReactElement } from 'react'
 
 import { ownConfigQuery, ownSchemaQuery } from '~/api/queries/ownApi'
-import { configQuery, xappPath, type OwnApi, type XAppId } from '~/api/queries/xappDetails'
+import { configQuery } from '~/api/queries/xappDetails'
 import { NotVisible } from '~/features/xapp/NotVisible'
 import { useOpenXApp } from '~/features/xapp/openXApp'
 import { OwnConfigEditor } from '~/features/xapp/OwnConfigEditor'
@@ -23,7 +23,7 @@ export function OwnApiPage(): ReactElement {
   if (!right.allowed) return <NotVisible right={right} />
   return (
     <QueryContent query={config} skeletonLines={6}>
-      {({ ownApi = unknownApi(id), metadata }) =>
+      {({ ownApi, metadata }) =>
         ownApi.base === null ? (
           <EmptyState title="It has no API that the gateway finds">
             Its Service needs a port with the name http, rest or api, or one port only.
@@ -44,11 +44,6 @@ export function OwnApiPage(): ReactElement {
       }
     </QueryContent>
   )
-}
-
-/** Where the API is, if the gateway does not tell. */
-function unknownApi(id: XAppId): OwnApi {
-  return { base: xappPath(id, 'api'), config: null, schema: null }
 }
 
 function OwnConfig({ base, hasSchema }: { base: string; hasSchema: boolean }): ReactElement {
