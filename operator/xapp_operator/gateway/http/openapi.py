@@ -39,6 +39,7 @@ _COMMON_PROBLEMS: Final = {
     403: "A permission is missing, or the request comes from a page of another origin.",
     429: "Too many requests of this kind are in progress, or too many unknown tokens came from this address.",
     421: "This gateway does not serve that Host.",
+    431: "The request line and the headers together are too large, or there are too many headers.",
     500: "The gateway failed; its log has the reference.",
     502: "The Kubernetes API failed.",
     503: "Not ready: the caches are not filled yet, or the Kubernetes API does not respond.",

@@ -216,7 +216,7 @@ class Problem(BaseModel):
     title: str
     status: int
     detail: str = Field(description="What happened, the rule or limit, and what to do.")
-    instance: str = Field(description="The path of the request.")
+    instance: str | None = Field(description="The path of the request; null if its head could not be read.")
     errors: list[ProblemFieldError] = Field(description="The invalid fields, if any.")
     missing: list[MissingRightModel] = Field(
         default=[], description="With status 403 only: the rights that the request needs and the caller lacks."

@@ -33,17 +33,13 @@ def live(kind: str, name: str, *, namespace: str = "ran", **labels: str) -> Live
 
 
 def answering(pods: dict[str, list[JsonObject]], requests: list[str]) -> Handler:
-    """Respond to lists by their label selector, and to single pods by their name."""
+    """Respond to lists by their label selector, or else by the name in their field selector."""
 
     async def handler(request: web.Request) -> web.StreamResponse:
-        selector = request.query.get("labelSelector")
-        requests.append(f"{request.path} {selector} {request.query.get('fieldSelector')}")
-        if selector is None:
-            found = pods.get(request.path.rpartition("/")[2])
-            return web.json_response(
-                found[0] if found else {"kind": "Status", "code": 404}, status=200 if found else 404
-            )
-        return web.json_response({"metadata": {}, "items": pods.get(selector, [])})
+        selector, field = request.query.get("labelSelector"), request.query.get("fieldSelector")
+        requests.append(f"{request.path} {selector} {field}")
+        key = (field or "").removeprefix("metadata.name=") if selector is None else selector
+        return web.json_response({"metadata": {}, "items": pods.get(key, [])})
 
     return handler
 
@@ -94,6 +90,13 @@ async def test_a_pod_is_selected_by_its_name(connect: Connect) -> None:
     objects = (live("Deployment", "web", app="web"), live("Pod", "bare"))
     await read_pods(client, objects, namespace="ran", name="web-1")
     assert requests == ["/api/v1/namespaces/ran/pods app=web metadata.name=web-1"]
+
+
+async def test_pods_are_read_with_the_right_to_list_them_alone(connect: Connect) -> None:
+    requests: list[str] = []
+    client = await connect(answering({}, requests))
+    await read_pods(client, (live("Pod", "bare"),), namespace="ran")
+    assert requests == ["/api/v1/namespaces/ran/pods None metadata.name=bare"]
 
 
 def test_regular_containers_are_listed_first() -> None:
