@@ -1,6 +1,6 @@
 import { setDiagnostics, lintGutter, lintKeymap, type Diagnostic } from '@codemirror/lint'
 import { EditorView, keymap } from '@codemirror/view'
-import { Prec, StateEffect } from '@codemirror/state'
+import { StateEffect } from '@codemirror/state'
 import { useEffect, useEffectEvent, useImperativeHandle, type Ref } from 'react'
 
 import styles from './editor.module.css'
@@ -32,8 +32,6 @@ export interface TextEditorProps {
   language: Language
   onChange: (value: string) => void
   problems?: readonly TextProblem[]
-  /** What Ctrl+Enter does. */
-  onSubmit?: () => void
   onBlur?: () => void
   describedBy?: string
   height?: 'normal' | 'tall'
@@ -47,7 +45,6 @@ export function TextEditor(props: TextEditorProps) {
     language,
     onChange,
     problems = [],
-    onSubmit,
     onBlur,
     describedBy,
     height = 'normal',
@@ -56,7 +53,6 @@ export function TextEditor(props: TextEditorProps) {
   const changed = useEffectEvent((text: string) => {
     if (text !== value) onChange(text)
   })
-  const submitted = useEffectEvent(() => onSubmit?.())
   const left = useEffectEvent(() => onBlur?.())
   const { host, view } = useEditorView(value, () => [
     keymap.of(lintKeymap),
@@ -64,12 +60,7 @@ export function TextEditor(props: TextEditorProps) {
     ...editingExtensions({ label, language, describedBy }),
   ])
   useEffect(() => {
-    const submit = (): boolean => {
-      submitted()
-      return true
-    }
     const listeners = [
-      Prec.highest(keymap.of([{ key: 'Mod-Enter', run: submit }])),
       EditorView.updateListener.of((update) => {
         if (update.docChanged) changed(update.state.doc.toString())
       }),

@@ -98,6 +98,7 @@ export function ObjectFieldTemplate(props: ObjectFieldTemplateProps<unknown, Sch
 function isWide(schema: Schema, name: string): boolean {
   const property = schema.properties?.[name]
   if (typeof property !== 'object') return true
+  if (property.enum !== undefined || property.const !== undefined) return false
   return property.type === 'object' || property.type === 'array' || property.type === undefined
 }
 

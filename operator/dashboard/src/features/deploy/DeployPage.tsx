@@ -17,7 +17,6 @@ import { LeaveGuard } from '~/ui/LeaveGuard'
 import { Notice } from '~/ui/Notice'
 import { Page } from '~/ui/Page'
 import { Card } from '~/ui/Panel'
-import { useKeyBindings } from '~/ui/useKeyBindings'
 
 import { factsOf } from './chartFacts'
 import { deploymentCurl, deploymentKubectl } from './copyCommands'
@@ -31,6 +30,7 @@ import { UploadChart } from './UploadChart'
 import { partsOf, useDeployActions, type Submission } from './useDeployActions'
 import { useDeployForm } from './useDeployForm'
 import { useElapsed } from './useElapsed'
+import { useMainKey } from './useMainKey'
 import { ValuesEditor, type ValuesEditorHandle, type ValuesView } from './ValuesEditor'
 
 /** As the gateway has them if nobody changes its settings. */
@@ -90,7 +90,7 @@ export function DeployPage() {
   const submit = (): void => {
     if (right.allowed && !isBusy) runSubmit()
   }
-  useKeyBindings([{ keys: 'Ctrl+Enter', label: 'Submit', group: 'Page', inFields: true, run: submit }])
+  useMainKey('Submit', submit)
   const change = (field: FieldName, value: string | boolean): void => {
     setLocal(null)
     setField(field, value)
@@ -176,7 +176,6 @@ export function DeployPage() {
               actions.error instanceof Problem ? { errors: actions.error.errors, text: actions.refusedText } : null
             }
             valuesBytesMax={limits?.valuesBytes ?? VALUES_BYTES_MAX}
-            onSubmit={submit}
           />
         </Card>
         <MoreOptions

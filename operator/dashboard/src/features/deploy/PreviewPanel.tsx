@@ -51,7 +51,7 @@ export function PreviewPanel({ preview, isStale, actions }: PreviewPanelProps) {
         {isStale && <Notice tone="info">You have edited since this preview.</Notice>}
         <p>{summary(preview)}</p>
         {preview.rendered === 'offline' && (
-          <p className={styles.muted}>Rendered without the cluster: lookups found nothing. The warnings say why.</p>
+          <p className={styles.muted}>Rendered without the cluster: lookups found nothing.</p>
         )}
         {warnings.length > 0 && shown !== 'warnings' && <Warnings warnings={warnings.slice(0, 3)} />}
         <Tabs label="Preview" selected={shown} onSelect={setSelected} items={items} />
@@ -112,7 +112,7 @@ function Objects({ objects }: { objects: DryRun['objects'] }) {
 
 function Code({ label, text, language }: { label: string; text: string; language: 'yaml' | 'text' }) {
   if (text.trim() === '') return <p className={styles.muted}>{`${label}: none.`}</p>
-  return <TextView label={label} text={text} language={language} />
+  return <TextView label={label} text={text.replace(/\n+$/, '')} language={language} />
 }
 
 function Warnings({ warnings }: { warnings: readonly string[] }) {
@@ -129,5 +129,5 @@ function Warnings({ warnings }: { warnings: readonly string[] }) {
 }
 
 function valuesText(values: unknown): string {
-  return isObject(values) && Object.keys(values).length > 0 ? stringifyYaml(values) : ''
+  return isObject(values) && Object.keys(values).length > 0 ? stringifyYaml(values).trimEnd() : ''
 }

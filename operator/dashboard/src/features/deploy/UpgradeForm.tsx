@@ -16,7 +16,6 @@ import { CopyAs } from '~/ui/CopyAs'
 import { FormErrors } from '~/ui/FormErrors'
 import { LeaveGuard } from '~/ui/LeaveGuard'
 import { Text } from '~/ui/Text'
-import { useKeyBindings } from '~/ui/useKeyBindings'
 
 import { factsOf } from './chartFacts'
 import { ConflictBar } from './ConflictBar'
@@ -28,6 +27,7 @@ import { MoreOptions } from './MoreOptions'
 import { PreviewPanel } from './PreviewPanel'
 import { UpgradeChart } from './UpgradeChart'
 import { useElapsed } from './useElapsed'
+import { useMainKey } from './useMainKey'
 import { upgradeParts, useUpgradeForm } from './useUpgradeForm'
 import { ValuesEditor, type ValuesEditorHandle, type ValuesView } from './ValuesEditor'
 
@@ -118,7 +118,7 @@ export function UpgradeForm({ specification, configuration, refetch }: UpgradeFo
     if (isFresh) runUpgrade()
     else runPreview()
   }
-  useKeyBindings([{ keys: 'Ctrl+Enter', label: 'Preview, then upgrade', group: 'Page', inFields: true, run: main }])
+  useMainKey('Preview, then upgrade', main)
   const problems = new Map(form.problems)
   for (const [field, errors] of fieldErrors(error?.error))
     problems.set(field, errors.map(({ message }) => message).join(' '))
@@ -176,7 +176,6 @@ export function UpgradeForm({ specification, configuration, refetch }: UpgradeFo
         layersBelow={layersBelow}
         refusal={error?.error instanceof Problem ? { errors: error.error.errors, text: error.text } : null}
         valuesBytesMax={limits?.valuesBytes ?? BYTES_MAX}
-        onSubmit={main}
       />
       <MoreOptions
         {...fieldProps}

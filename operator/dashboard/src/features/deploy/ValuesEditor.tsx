@@ -36,7 +36,6 @@ interface ValuesEditorProps {
   /** What the gateway refused, and the text that it refused. */
   refusal: { errors: readonly FieldProblem[]; text: string } | null
   valuesBytesMax: number
-  onSubmit: () => void
   onBlur?: () => void
   isReadOnly?: boolean
   ref?: Ref<ValuesEditorHandle>
@@ -46,7 +45,7 @@ const NO_PROBLEMS: readonly MarkedProblem[] = []
 
 /** The values of a user, as YAML or as a form, beside the defaults of the chart and what helm makes of both. */
 export function ValuesEditor(props: ValuesEditorProps) {
-  const { text, onChange, view, onView, chart, noDefaults, layersBelow, refusal, valuesBytesMax, onSubmit, ref } = props
+  const { text, onChange, view, onView, chart, noDefaults, layersBelow, refusal, valuesBytesMax, ref } = props
   const isReadOnly = props.isReadOnly ?? false
   const editor = useRef<TextEditorHandle>(null)
   const listId = useId()
@@ -78,14 +77,13 @@ export function ValuesEditor(props: ValuesEditorProps) {
       language="yaml"
       onChange={onChange}
       problems={problems}
-      onSubmit={onSubmit}
       describedBy={listId}
       {...(props.onBlur ? { onBlur: props.onBlur } : {})}
     />
   )
   const form = <ValuesForm text={text} onChange={onChange} chart={chart} problems={problems} isReadOnly={isReadOnly} />
   return (
-    <div id={fieldId('values')} tabIndex={-1} className={styles.stack}>
+    <div id={fieldId('values')} className={styles.stack}>
       <Tabs
         label="Values"
         selected={view}

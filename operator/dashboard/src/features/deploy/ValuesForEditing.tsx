@@ -16,13 +16,13 @@ import { CopyAs } from '~/ui/CopyAs'
 import { FormErrors } from '~/ui/FormErrors'
 import { LeaveGuard } from '~/ui/LeaveGuard'
 import { useDraft } from '~/ui/useDraft'
-import { useKeyBindings } from '~/ui/useKeyBindings'
 
 import { ConflictBar } from './ConflictBar'
 import { valuesCurl, valuesKubectl } from './copyCommands'
 import styles from './deploy.module.css'
 import { PreviewPanel } from './PreviewPanel'
 import { useElapsed } from './useElapsed'
+import { useMainKey } from './useMainKey'
 import { ValuesEditor, type ValuesEditorHandle } from './ValuesEditor'
 
 const route = getRouteApi('/xapps/$namespace/$name/values')
@@ -112,7 +112,7 @@ export function ValuesForEditing({ config, generation, refetch }: ValuesForEditi
     if (isFresh) upgrade.mutate(text)
     else preview.mutate(text)
   }
-  useKeyBindings([{ keys: 'Ctrl+Enter', label: 'Preview, then upgrade', group: 'Page', inFields: true, run: main }])
+  useMainKey('Preview, then upgrade', main)
   return (
     <div className={styles.stack}>
       <LeaveGuard when={isChanged && !isDone} />
@@ -154,7 +154,6 @@ export function ValuesForEditing({ config, generation, refetch }: ValuesForEditi
         layersBelow={layersBelow}
         refusal={refusal?.error instanceof Problem ? { errors: refusal.error.errors, text: refusal.text } : null}
         valuesBytesMax={limits?.valuesBytes ?? VALUES_BYTES_MAX}
-        onSubmit={main}
         isReadOnly={!right('configure').allowed && !isChanged}
       />
       {previewed !== null && <PreviewPanel preview={previewed.result} isStale={!isFresh} />}

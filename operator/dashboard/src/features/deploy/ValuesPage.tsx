@@ -74,7 +74,6 @@ function ExternalValues({ config, namespace, name }: { config: XAppConfiguration
           layersBelow={config.layers.filter(({ from }) => from !== 'yours')}
           refusal={null}
           valuesBytesMax={0}
-          onSubmit={NOTHING}
           isReadOnly
         />
       )}

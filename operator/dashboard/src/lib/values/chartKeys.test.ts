@@ -76,7 +76,6 @@ describe('the origin of a value', () => {
   it('is told for each line of the result', () => {
     const result = 'image:\n  repository: x\n  tag: "2"\nhosts:\n  - c\nreplicas: 1\n'
     expect(lineOrigins(result, layers).map(({ line, from }) => [line, from])).toEqual([
-      [1, 'yours'],
       [2, 'chart'],
       [3, 'yours'],
       [4, 'yours'],

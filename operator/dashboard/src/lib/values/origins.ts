@@ -1,4 +1,6 @@
 /** Where the values of a result come from: for each line the layer that had the last word. */
+import { isMap } from 'yaml'
+
 import { isObject, member, pathText, type Path, type Value } from './value'
 import { entriesOf, parseYaml, positionAt } from './yamlDocument'
 
@@ -47,6 +49,8 @@ export function lineOrigins(text: string, layers: readonly Layer[]): LineOrigin[
   const parsed = parseYaml(text)
   const origins = new Map<number, LineOrigin>()
   for (const entry of entriesOf(parsed)) {
+    // The lines of an object have origins of their own.
+    if (isMap(entry.node) && entry.node.items.length > 0 && entry.node.flow !== true) continue
     const { line } = positionAt(parsed.lines, entry.from)
     const from = originOf(layers, entry.path)
     // The last entry of a line is the innermost one: `- name: a` is about the name.

@@ -14,7 +14,7 @@ export interface MergedText {
 export function resultText(layers: readonly { from: string; text: string | null }[]): MergedText {
   const known = layersFromTexts(layers)
   const merged = layers.reduce((below, { text }) => mergeValues(below, parseYaml(text ?? '').values), {})
-  const text = Object.keys(merged).length === 0 ? '' : stringifyYaml(merged)
+  const text = Object.keys(merged).length === 0 ? '' : stringifyYaml(merged).trimEnd()
   return {
     text,
     origins: lineOrigins(text, known),

@@ -11,7 +11,7 @@ import {
   type YAMLMap,
 } from 'yaml'
 import { HELM_SCALARS, helmRounds } from './scalars'
-import { setMember, type Path, type Value, type ValueObject } from './value'
+import { pathText, setMember, type Path, type Value, type ValueObject } from './value'
 
 export interface Position {
   /** From 1. */
@@ -205,10 +205,10 @@ export function nearestEntry(entries: readonly Entry[], path: Path): Entry | nul
 
 /** Whole numbers that helm would round, because it holds every number as a float64. */
 export function roundedIntegers(parsed: YamlText): YamlProblem[] {
-  return entriesOf(parsed).flatMap(({ node }) => {
+  return entriesOf(parsed).flatMap(({ node, path }) => {
     if (!node || !isScalar(node) || typeof node.value !== 'bigint' || !helmRounds(node.value)) return []
     const [from, to] = node.range
-    const message = `helm rounds ${String(node.value)} to ${String(BigInt(Number(node.value)))}. Write it in quotes if the chart accepts text.`
+    const message = `${pathText(path)}: helm rounds ${String(node.value)} to ${String(BigInt(Number(node.value)))}. Write it in quotes if the chart accepts text.`
     return [{ ...positionAt(parsed.lines, from), from, to, message }]
   })
 }

@@ -1,0 +1,118 @@
+"""What a person does on the pages that deploy, upgrade and change values, and charts for it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from playwright.sync_api import FilePayload, Locator, Page, expect
+
+from tests.support.charts import chart_archive
+
+BIG_INTEGER: Final = 9007199254740993
+"""2^53 + 1: JSON.parse rounds it."""
+
+VALUES: Final = f"""\
+# What the xApp says.
+greeting: hello
+image:
+  repository: registry.example/hello # do not change
+  tag: "1.0"
+replicas: 1
+cellId: {BIG_INTEGER}
+labels: {{}}
+"""
+SCHEMA: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {
+        "greeting": {"type": "string", "minLength": 2, "description": "What the xApp says."},
+        "replicas": {"type": "integer", "minimum": 0},
+        "image": {"type": "object", "properties": {"tag": {"type": "string", "pattern": "^[0-9.]+$"}}},
+        "level": {"enum": ["debug", "info"]},
+        "cellId": {"type": "integer"},
+    },
+}
+CONFIGMAP: Final = """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {{ .Release.Name }}
+data:
+  greeting: {{ .Values.greeting | quote }}
+  tag: {{ .Values.image.tag | quote }}
+"""
+
+
+def chart(version: str = "0.1.0", **files: str) -> bytes:
+    """Return a packed chart with a schema, commented values, a README and notes."""
+    return chart_archive(
+        {
+            "values.yaml": VALUES,
+            "values.schema.json": json.dumps(SCHEMA),
+            "README.md": "# Hello\n<script>alert(1)</script>\n",
+            "templates/configmap.yaml": CONFIGMAP,
+            "templates/NOTES.txt": "Say {{ .Values.greeting }}.",
+            **files,
+        },
+        version=version,
+    )
+
+
+def packed(content: bytes, name: str = "hello-0.1.0.tgz") -> FilePayload:
+    """Return a file to choose in a page."""
+    return {"name": name, "mimeType": "application/gzip", "buffer": content}
+
+
+def choose_chart(page: Page, content: bytes, name: str = "hello-0.1.0.tgz") -> None:
+    """Choose a chart file with the button of the page."""
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Choose a file").first.click()
+    chooser.value.set_files(packed(content, name))
+
+
+def drop_chart(page: Page, content: bytes, name: str = "hello-0.1.0.tgz") -> None:
+    """Drop a chart file on the page."""
+    data = page.evaluate_handle(
+        """([bytes, name]) => {
+          const data = new DataTransfer()
+          data.items.add(new File([new Uint8Array(bytes)], name, {type: 'application/gzip'}))
+          return data
+        }""",
+        [list(content), name],
+    )
+    target = page.get_by_role("group", name="Drop a packed chart")
+    target.dispatch_event("dragover", {"dataTransfer": data})
+    target.dispatch_event("drop", {"dataTransfer": data})
+
+
+def field(page: Page, label: str) -> Locator:
+    """Return a field of the form by the beginning of its label."""
+    return page.get_by_label(label, exact=True)
+
+
+def fill_identity(page: Page, *, organization: str = "acme", team: str = "ran", namespace: str | None = None) -> None:
+    """Fill in what a chart and the session do not tell."""
+    page.get_by_role("textbox", name="Organization").fill(organization)
+    page.get_by_role("textbox", name="Team").fill(team)
+    if namespace is not None:
+        page.get_by_role("combobox", name="Namespace").fill(namespace)
+        page.keyboard.press("Escape")
+
+
+def editor(page: Page) -> Locator:
+    """Return the text of the values."""
+    return page.get_by_role("textbox", name="Your values, YAML")
+
+
+def write_values(page: Page, text: str) -> None:
+    """Replace the values as a person would: select all, and paste."""
+    box = editor(page)
+    box.click()
+    page.keyboard.press("ControlOrMeta+a")
+    page.keyboard.insert_text(text)
+    expect(box).to_contain_text(text.strip().splitlines()[-1].strip())
+
+
+def values_text(page: Page) -> str:
+    """Return the values as the editor shows them."""
+    return "\n".join(editor(page).locator(".cm-line").all_text_contents())

@@ -1,0 +1,203 @@
+"""What the page /deploy shows when a deployment is refused: the message at its field, and nothing typed is lost."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.accounts import Accounts
+from tests.browser.dashboard import Dashboard
+from tests.browser.deploy_steps import chart, choose_chart, fill_identity, values_text, write_values
+from tests.browser.gateway import BrowserGateway
+from tests.support.charts import tar_gz
+from tests.support.xapps import XAppClient
+
+
+def _open(dashboard: Dashboard, token: str, namespace: str) -> Page:
+    dashboard.sign_in(token, f"/deploy?namespace={namespace}")
+    dashboard.heading("Deploy an xApp")
+    return dashboard.page
+
+
+def _summary(page: Page) -> str:
+    """Wait for the summary of errors, and return its text."""
+    summary = page.get_by_role("alert").filter(has=page.get_by_role("button", name="Copy report"))
+    expect(summary).to_be_focused()
+    return summary.inner_text()
+
+
+def test_a_broken_archive_is_refused_at_the_file(dashboard: Dashboard, accounts: Accounts, namespace: str) -> None:
+    page = _open(dashboard, accounts.with_role("admin"), namespace)
+    fill_identity(page)
+    choose_chart(page, b"this is no archive", "broken.tgz")
+    group = page.get_by_role("group", name="broken.tgz")
+    expect(group.get_by_role("alert")).to_contain_text("gzip")
+    dashboard.check_accessibility()
+    dashboard.screenshots("deploy-broken-archive")
+
+    choose_chart(page, tar_gz({"hello/values.yaml": "a: 1\n"}), "no-chart.tgz")
+    expect(page.get_by_role("group", name="no-chart.tgz").get_by_role("alert")).to_contain_text("Chart.yaml")
+    choose_chart(page, chart())
+    expect(page.get_by_text("hello 0.1.0")).to_be_visible()
+    expect(page.get_by_role("textbox", name="Organization")).to_have_value("acme")
+
+
+def test_a_file_that_is_too_large_is_not_even_sent(dashboard: Dashboard, accounts: Accounts, namespace: str) -> None:
+    page = _open(dashboard, accounts.with_role("admin"), namespace)
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.url) if request.method == "POST" else None)
+    choose_chart(page, bytes(1_500_000), "large.tgz")
+    expect(page.get_by_role("group", name="large.tgz").get_by_role("alert")).to_contain_text("at most 1.0 MiB")
+    assert sent == []
+
+
+def test_fields_are_checked_when_they_are_left_and_before_anything_is_sent(
+    dashboard: Dashboard, accounts: Accounts, namespace: str
+) -> None:
+    page = _open(dashboard, accounts.with_role("admin"), namespace)
+    choose_chart(page, chart())
+    expect(page.get_by_text("hello 0.1.0")).to_be_visible()
+    version = page.get_by_role("textbox", name="Version", exact=True)
+    version.fill("v1")
+    page.get_by_role("textbox", name="Team").fill("ran")
+    expect(page.get_by_text("Must be dotted numeric, such as 0.2.1 (no letters, no v).")).to_be_visible()
+
+    page.get_by_role("button", name="Submit").click()
+    text = _summary(page)
+    assert "Organization" in text
+    assert "is missing" in text
+    assert "Version" in text
+    dashboard.check_accessibility()
+    dashboard.screenshots("deploy-refused-fields")
+    page.get_by_role("link", name="Organization").click()
+    expect(page.get_by_role("textbox", name="Organization")).to_be_focused()
+
+
+def test_the_schema_refuses_at_the_line_of_the_value(dashboard: Dashboard, accounts: Accounts, namespace: str) -> None:
+    page = _open(dashboard, accounts.with_role("admin"), namespace)
+    choose_chart(page, chart())
+    fill_identity(page)
+    values = '# mine\nreplicas: -1\nimage:\n  tagg: "2"\n  tag: latest\n'
+    write_values(page, values)
+    # Found in the page, before anything is sent.
+    expect(page.get_by_role("button", name=re.compile("line 2.*replicas"))).to_be_visible()
+    expect(
+        page.get_by_role("button", name=re.compile("line 4.*image.tagg is no value of this chart: image.tag"))
+    ).to_be_visible()
+    expect(page.get_by_role("button", name=re.compile("line 5.*image.tag:"))).to_be_visible()
+    dashboard.check_accessibility()
+    dashboard.screenshots("deploy-schema")
+
+    page.get_by_role("button", name="Preview").click()
+    assert "Values, values.replicas" in _summary(page)
+    assert values_text(page) == values
+    page.get_by_role("link", name=re.compile("values.image.tag")).click()
+    expect(page.get_by_role("textbox", name="Your values, YAML")).to_be_focused()
+    assert page.locator(".cm-activeLine").inner_text().strip() == "tag: latest"
+
+
+def test_a_pattern_that_takes_forever_does_not_stop_the_page(
+    dashboard: Dashboard, accounts: Accounts, namespace: str
+) -> None:
+    page = _open(dashboard, accounts.with_role("admin"), namespace)
+    schema = '{"properties": {"greeting": {"type": "string", "pattern": "^(a+)+$"}}}'
+    choose_chart(page, chart(**{"values.schema.json": schema}))
+    fill_identity(page)
+    write_values(page, f"greeting: {'a' * 40}!\n")
+    expect(page.get_by_text("takes longer than half a second")).to_be_visible()
+    write_values(page, "greeting: aaa\nimag: 1\n")
+    expect(page.get_by_text("imag is no value of this chart: image?")).to_be_visible()
+
+
+def test_a_name_that_is_taken_is_shown_before_and_after(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    xapps.apply(xapps.uploaded_manifest("acme-ran-hello", chart()))
+    page = _open(dashboard, accounts.with_role("admin"), xapps.namespace)
+    choose_chart(page, chart())
+    fill_identity(page)
+    expect(page.get_by_role("link", name="upgrade it")).to_be_visible()
+    write_values(page, "greeting: mine\n")
+    page.get_by_role("button", name="Submit").click()
+    assert "acme-ran-hello" in _summary(page)
+    assert values_text(page) == "greeting: mine\n"
+
+
+def test_a_reader_sees_which_right_is_missing(dashboard: Dashboard, accounts: Accounts, namespace: str) -> None:
+    page = _open(dashboard, accounts.with_role("view"), namespace)
+    choose_chart(page, chart())
+    submit = page.get_by_role("button", name="Submit")
+    expect(submit).to_have_attribute("aria-disabled", "true")
+    submit.focus()
+    expect(page.get_by_role("tooltip")).to_contain_text(f"Needs: create xapps in {namespace}")
+    dashboard.check_accessibility()
+
+
+def test_a_gateway_that_is_away_loses_nothing(
+    dashboard: Dashboard, accounts: Accounts, gateway: BrowserGateway, xapps: XAppClient
+) -> None:
+    page = _open(dashboard, accounts.with_role("admin"), xapps.namespace)
+    choose_chart(page, chart())
+    fill_identity(page)
+    write_values(page, "greeting: mine\n")
+    gateway.stop()
+    page.get_by_role("button", name="Submit").click()
+    expect(page.get_by_text("Not connected").first).to_be_visible()
+    gateway.start()
+    submit = page.get_by_role("button", name="Submit")
+    expect(submit).not_to_have_attribute("aria-disabled", "true", timeout=40_000)
+    assert values_text(page) == "greeting: mine\n"
+    submit.click()
+    dashboard.heading("acme-ran-hello")
+    assert (xapps.get("xapp", "acme-ran-hello") or {})["spec"]["values"] == {"greeting": "mine"}
+
+
+def test_a_session_that_ends_in_a_filled_form_loses_nothing(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    token = accounts.with_role("admin")
+    page = _open(dashboard, token, xapps.namespace)
+    choose_chart(page, chart())
+    fill_identity(page)
+    write_values(page, "greeting: mine\n")
+    dashboard.context.clear_cookies()
+    page.get_by_role("button", name="Submit").click()
+
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Bearer token").fill(token)
+    dialog.get_by_role("button", name="Sign in").click()
+    expect(dialog).to_have_count(0)
+    # A write is never repeated by itself.
+    assert xapps.get("xapp", "acme-ran-hello") is None
+    assert values_text(page) == "greeting: mine\n"
+    page.get_by_role("button", name="Submit").click()
+    dashboard.heading("acme-ran-hello")
+
+
+def test_hostile_texts_of_a_chart_are_texts(dashboard: Dashboard, accounts: Accounts, namespace: str) -> None:
+    page = _open(dashboard, accounts.with_role("admin"), namespace)
+    hostile = "<img src=x onerror=alert(1)>\u202e evil \x1b[31m"
+    schema = (
+        '{"properties": {"<b>k</b>": {"type": "string", "title": "<i>t</i>", "description": "[x](javascript:alert(1)) '
+        + ("long " * 1000)
+        + '"}}}'
+    )
+    choose_chart(
+        page,
+        chart(
+            **{
+                "README.md": hostile,
+                "values.yaml": f'greeting: "<script>"\nimage: {{tag: "1"}}\n# {hostile[:40]}\n',
+                "values.schema.json": schema,
+            }
+        ),
+    )
+    expect(page.get_by_text("hello 0.1.0")).to_be_visible()
+    page.get_by_role("button", name="README").click()
+    expect(page.get_by_role("textbox", name="README of the chart")).to_contain_text("<img src=x onerror=alert(1)>")
+    page.keyboard.press("Escape")
+    page.get_by_role("tab", name="Form").click()
+    expect(page.get_by_role("textbox", name="<i>t</i>")).to_be_visible()
+    expect(page.get_by_text("[x](javascript:alert(1))")).to_be_visible()
+    assert page.locator("img, i, b, script[src*=alert]").count() == 0

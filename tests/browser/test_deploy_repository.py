@@ -1,0 +1,101 @@
+"""Deploy a chart of a repository: a saved one, a new one, and one that is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.accounts import Accounts
+from tests.browser.dashboard import Dashboard
+from tests.browser.deploy_steps import chart, fill_identity
+from tests.support.chart_server import ChartServer
+from tests.support.xapps import XAppClient
+
+
+@pytest.fixture
+def charts() -> Iterator[ChartServer]:
+    with ChartServer() as server:
+        server.add("hello", "0.1.0", chart())
+        server.add("hello", "0.2.0", chart("0.2.0"))
+        yield server
+
+
+def _save(xapps: XAppClient, url: str) -> None:
+    xapps.apply(
+        {
+            "apiVersion": "xapp-operator.io/v1alpha1",
+            "kind": "ChartRepository",
+            "metadata": {"name": "charts", "namespace": xapps.namespace},
+            "spec": {"url": url},
+        }
+    )
+
+
+def test_a_chart_of_a_saved_repository(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient, charts: ChartServer
+) -> None:
+    _save(xapps, charts.url)
+    page = dashboard.page
+    dashboard.sign_in(accounts.with_role("admin"), f"/deploy?method=repository&namespace={xapps.namespace}")
+    page.get_by_role("button", name="Repository").click()
+    page.get_by_role("option", name="charts").click()
+    page.get_by_role("combobox", name="Chart", exact=True).click()
+    page.get_by_role("option", name="hello").click()
+    page.get_by_role("combobox", name="Chart version").click()
+    page.get_by_role("option", name="0.2.0").click()
+    expect(page.get_by_text("hello 0.2.0")).to_be_visible()
+    expect(page.get_by_role("textbox", name="Version", exact=True)).to_have_value("0.2.0")
+    fill_identity(page)
+    dashboard.check_accessibility()
+    dashboard.screenshots("deploy-repository")
+    assert "chart=hello" in page.url
+    assert "version=0.2.0" in page.url
+    page.get_by_role("button", name="Submit").click()
+    dashboard.heading("acme-ran-hello")
+    xapps.wait_ready("acme-ran-hello")
+
+
+def test_a_chart_of_a_new_repository(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    page = dashboard.page
+    dashboard.sign_in(accounts.with_role("admin"), f"/deploy?method=repository&namespace={xapps.namespace}")
+    page.get_by_role("button", name="Repository").click()
+    page.get_by_role("option", name="A new repository").click()
+    page.get_by_role("textbox", name="Repository name").fill("mine")
+    with ChartServer() as server:
+        server.add("hello", "0.1.0", chart())
+        page.get_by_role("textbox", name="URL").fill(server.url)
+        dashboard.check_accessibility()
+        dashboard.screenshots("deploy-new-repository")
+        page.get_by_role("button", name="Save and browse").click()
+        expect(page.get_by_role("button", name="Repository")).to_contain_text("mine")
+        page.get_by_role("combobox", name="Chart", exact=True).click()
+        page.get_by_role("option", name="hello").click()
+        page.get_by_role("combobox", name="Chart version").click()
+        page.get_by_role("option", name="0.1.0").click()
+        fill_identity(page)
+        page.get_by_role("button", name="Submit").click()
+        dashboard.heading("acme-ran-hello")
+        xapps.wait_ready("acme-ran-hello")
+
+
+def test_a_chart_that_is_not_there_is_found_by_the_preview(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient, charts: ChartServer
+) -> None:
+    page = dashboard.page
+    dashboard.sign_in(accounts.with_role("admin"), f"/deploy?method=repository&namespace={xapps.namespace}")
+    page.get_by_role("button", name="Repository").click()
+    page.get_by_role("option", name="A new repository").click()
+    page.get_by_role("textbox", name="Repository name").fill("charts")
+    page.get_by_role("textbox", name="URL").fill(charts.url)
+    page.get_by_role("combobox", name="Chart", exact=True).fill("missing")
+    page.get_by_role("combobox", name="Chart version").fill("9.9.9")
+    page.get_by_role("textbox", name="xApp name").fill("missing")
+    fill_identity(page)
+    page.get_by_role("button", name="Preview").click()
+    summary = page.get_by_role("alert").filter(has=page.get_by_role("button", name="Copy report"))
+    expect(summary).to_contain_text("missing")
+    expect(page.get_by_role("textbox", name="URL")).to_have_value(charts.url)

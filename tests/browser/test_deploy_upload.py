@@ -1,0 +1,109 @@
+"""Deploy a chart file: from the open page to Ready, with values as YAML, as a form and from a file."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import expect
+
+from tests.browser.accounts import Accounts
+from tests.browser.dashboard import Dashboard
+from tests.browser.deploy_steps import (
+    BIG_INTEGER,
+    chart,
+    choose_chart,
+    drop_chart,
+    fill_identity,
+    values_text,
+    write_values,
+)
+from tests.support.xapps import XAppClient
+
+
+def test_a_dropped_chart_becomes_ready_in_five_actions(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    page = dashboard.page
+    dashboard.sign_in(accounts.with_role("admin"), f"/deploy?namespace={xapps.namespace}")
+    dashboard.heading("Deploy an xApp")
+    dashboard.check_accessibility()
+    dashboard.screenshots("deploy-empty")
+
+    drop_chart(page, chart())
+    expect(page.get_by_text("hello 0.1.0")).to_be_visible()
+    expect(page.get_by_role("textbox", name="xApp name")).to_have_value("hello")
+    expect(page.get_by_role("textbox", name="Version", exact=True)).to_have_value("0.1.0")
+    expect(page.get_by_role("textbox", name="Owner")).to_have_value("jane")
+    fill_identity(page)
+    expect(page.get_by_text("acme-ran-hello")).to_be_visible()
+    expect(page.get_by_text("free", exact=True)).to_be_visible()
+    dashboard.check_accessibility()
+    dashboard.screenshots("deploy-filled")
+    page.get_by_role("button", name="Submit").click()
+
+    dashboard.heading("acme-ran-hello")
+    xapps.wait_ready("acme-ran-hello")
+    # The next deployment begins with the organization, team and namespace of this one.
+    dashboard.open("/deploy")
+    expect(page.get_by_role("textbox", name="Organization")).to_have_value("acme")
+    expect(page.get_by_role("combobox", name="Namespace")).to_have_value(xapps.namespace)
+    expect(page.get_by_role("textbox", name="xApp name")).to_have_value("")
+
+
+def test_form_and_yaml_agree_and_every_digit_survives(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    page = dashboard.page
+    dashboard.sign_in(accounts.with_role("admin"), f"/deploy?namespace={xapps.namespace}")
+    choose_chart(page, chart())
+    expect(page.get_by_text("hello 0.1.0")).to_be_visible()
+    fill_identity(page)
+    write_values(page, '# mine\nimage:\n  tag: "1.1" # tested\n')
+
+    page.get_by_role("tab", name="Form").click()
+    expect(page.get_by_role("textbox", name="tag")).to_have_value("1.1")
+    cell = page.get_by_role("textbox", name="cellId")
+    expect(cell).to_have_attribute("placeholder", f"{BIG_INTEGER} (default)")
+    cell.fill("9223372036854775807")
+    page.get_by_role("textbox", name="greeting").fill("hi there")
+    dashboard.check_accessibility()
+    dashboard.screenshots("deploy-form")
+    page.get_by_role("tab", name="YAML").click()
+    assert values_text(page) == (
+        '# mine\nimage:\n  tag: "1.1" # tested\ncellId: 9223372036854775807\ngreeting: hi there\n'
+    )
+
+    page.get_by_role("tab", name="Result").click()
+    result = page.get_by_role("textbox", name=re.compile("^Result"))
+    expect(result).to_contain_text("repository: registry.example/hello")
+    expect(result).to_contain_text("cellId: 9223372036854775807")
+    expect(page.get_by_text("yours", exact=True)).to_have_count(3)
+    dashboard.screenshots("deploy-result")
+
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_role("heading", name="Preview")).to_be_visible()
+    expect(page.get_by_role("tab", name=re.compile("^Objects 1"))).to_be_visible()
+    page.get_by_role("tab", name="Values", exact=True).click()
+    expect(page.get_by_role("textbox", name="Values of the result")).to_contain_text("9223372036854775807")
+    dashboard.check_accessibility()
+    dashboard.screenshots("deploy-preview")
+    page.keyboard.press("Control+Enter")
+
+    dashboard.heading("acme-ran-hello")
+    spec = (xapps.get("xapp", "acme-ran-hello") or {})["spec"]
+    assert spec["values"] == {"image": {"tag": "1.1"}, "cellId": 9223372036854775807, "greeting": "hi there"}
+    xapps.wait_ready("acme-ran-hello")
+
+
+def test_a_values_file_is_loaded_and_taken_back(dashboard: Dashboard, accounts: Accounts, xapps: XAppClient) -> None:
+    page = dashboard.page
+    dashboard.sign_in(accounts.with_role("admin"), f"/deploy?namespace={xapps.namespace}")
+    choose_chart(page, chart())
+    write_values(page, "greeting: typed\n")
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Load file").click()
+    chooser.value.set_files({"name": "site.yaml", "mimeType": "text/yaml", "buffer": b"# site\ngreeting: loaded\n"})
+    expect(page.get_by_text("Loaded site.yaml.")).to_be_visible()
+    assert values_text(page) == "# site\ngreeting: loaded\n"
+    page.get_by_role("button", name="Undo").click()
+    assert values_text(page) == "greeting: typed\n"

@@ -1,0 +1,141 @@
+"""Change the values of an xApp: edit, look at the difference by object, upgrade; and two who edit at once."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.accounts import Accounts
+from tests.browser.dashboard import Dashboard
+from tests.browser.deploy_steps import BIG_INTEGER, chart, editor, values_text, write_values
+from tests.support.xapps import XAppClient
+
+NAME = "acme-ran-hello"
+
+
+def _deploy(xapps: XAppClient, values: dict[str, object]) -> None:
+    xapps.apply(xapps.uploaded_manifest(NAME, chart(), values=values))
+    xapps.wait_ready(NAME)
+
+
+def _open(dashboard: Dashboard, token: str, xapps: XAppClient, search: str = "") -> Page:
+    dashboard.sign_in(token, f"/xapps/{xapps.namespace}/{NAME}/values{search}")
+    expect(dashboard.page.get_by_role("heading", name="Values")).to_be_visible()
+    return dashboard.page
+
+
+def _greeting(xapps: XAppClient) -> str:
+    configmap = xapps.get("configmap", NAME)
+    assert configmap is not None
+    greeting: str = configmap["data"]["greeting"]
+    return greeting
+
+
+def test_a_value_is_changed_after_its_difference_was_shown(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    _deploy(xapps, {"greeting": "hello", "cellId": BIG_INTEGER})
+    page = _open(dashboard, accounts.with_role("admin"), xapps)
+    expect(page.get_by_text("Based on revision 1")).to_be_visible()
+    assert str(BIG_INTEGER) in values_text(page)
+    upgrade = page.get_by_role("button", name="Upgrade", exact=True)
+    expect(upgrade).to_have_attribute("aria-disabled", "true")
+    dashboard.check_accessibility()
+    dashboard.screenshots("values")
+
+    write_values(page, f"# changed\ncellId: {BIG_INTEGER}\ngreeting: good morning\n")
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_text("1 object changes.")).to_be_visible()
+    expect(page.get_by_text('greeting: "good morning"')).to_be_visible()
+    dashboard.check_accessibility()
+    dashboard.screenshots("values-preview")
+    upgrade.click()
+
+    dashboard.heading(NAME)
+    xapps.wait_until(lambda: _greeting(xapps) == "good morning", what="the new greeting")
+    xapps.wait_ready(NAME)
+    dashboard.open(f"/xapps/{xapps.namespace}/{NAME}/values")
+    expect(page.get_by_text("Based on revision 2")).to_be_visible()
+    assert values_text(page) == f"# changed\ncellId: {BIG_INTEGER}\ngreeting: good morning\n"
+
+
+def test_defaults_and_the_result_show_where_values_come_from(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    _deploy(xapps, {"greeting": "mine"})
+    page = _open(dashboard, accounts.with_role("admin"), xapps, "?view=result")
+    result = page.get_by_role("textbox", name=re.compile("^Result"))
+    expect(result).to_contain_text(f"cellId: {BIG_INTEGER}")
+    expect(page.get_by_text("yours", exact=True)).to_have_count(1)
+    dashboard.check_accessibility()
+    dashboard.screenshots("values-result")
+    page.get_by_role("tab", name="Defaults").click()
+    expect(page.get_by_role("textbox", name="Default values of the chart")).to_contain_text("# What the xApp says.")
+    assert page.url.endswith("?view=defaults")
+    page.get_by_role("tab", name="Form").click()
+    expect(page.get_by_role("textbox", name="greeting")).to_have_value("mine")
+    page.get_by_role("textbox", name="replicas").fill("3")
+    page.get_by_role("tab", name="YAML").click()
+    assert values_text(page) == "greeting: mine\nreplicas: 3\n"
+
+
+def test_two_who_edit_at_once_lose_nothing(dashboard: Dashboard, accounts: Accounts, xapps: XAppClient) -> None:
+    _deploy(xapps, {"greeting": "hello"})
+    page = _open(dashboard, accounts.with_role("admin"), xapps)
+    write_values(page, "greeting: mine\n")
+    patch = '{"spec": {"values": {"greeting": "theirs"}}}'
+    xapps.kubectl("patch", "xapp", NAME, "--type=merge", f"--patch={patch}")
+
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_text("Changed by somebody else")).to_be_visible()
+    assert values_text(page) == "greeting: mine\n"
+    page.get_by_role("button", name="Compare").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("textbox", name="Theirs")).to_contain_text("greeting: theirs")
+    expect(dialog.get_by_role("textbox", name="Mine")).to_contain_text("greeting: mine")
+    dashboard.check_accessibility()
+    dashboard.screenshots("values-conflict")
+    dialog.get_by_role("button", name="Keep mine").click()
+
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_text('greeting: "mine"')).to_be_visible()
+    page.keyboard.press("Control+Enter")
+    dashboard.heading(NAME)
+    xapps.wait_until(lambda: _greeting(xapps) == "mine", what="the greeting that was kept")
+
+
+def test_theirs_can_be_taken(dashboard: Dashboard, accounts: Accounts, xapps: XAppClient) -> None:
+    _deploy(xapps, {"greeting": "hello"})
+    page = _open(dashboard, accounts.with_role("admin"), xapps)
+    write_values(page, "greeting: mine\n")
+    xapps.kubectl("patch", "xapp", NAME, "--type=merge", '--patch={"spec": {"values": {"greeting": "theirs"}}}')
+    page.get_by_role("button", name="Preview").click()
+    page.get_by_role("button", name="Take theirs").click()
+    expect(editor(page)).to_contain_text("greeting: theirs")
+    expect(page.get_by_text("Changed by somebody else")).to_have_count(0)
+
+
+def test_a_draft_is_kept_when_the_page_is_left(dashboard: Dashboard, accounts: Accounts, xapps: XAppClient) -> None:
+    _deploy(xapps, {"greeting": "hello"})
+    page = _open(dashboard, accounts.with_role("admin"), xapps)
+    write_values(page, "greeting: draft\n")
+    page.get_by_role("link", name="Services").click()
+    dialog = page.get_by_role("alertdialog")
+    expect(dialog.get_by_role("button", name="Stay")).to_be_focused()
+    dialog.get_by_role("button", name="Leave").click()
+    dashboard.heading("Services")
+    page.go_back()
+    expect(editor(page)).to_contain_text("greeting: draft")
+    page.get_by_role("button", name="Discard").click()
+    expect(editor(page)).to_contain_text("greeting: hello")
+
+
+def test_a_reader_cannot_edit_and_sees_why(dashboard: Dashboard, accounts: Accounts, xapps: XAppClient) -> None:
+    _deploy(xapps, {"greeting": "hello"})
+    page = _open(dashboard, accounts.with_role("view"), xapps)
+    expect(page.get_by_role("textbox", name="Your values")).to_contain_text("greeting: hello")
+    page.get_by_role("button", name="Upgrade", exact=True).focus()
+    expect(page.get_by_role("tooltip")).to_contain_text("Needs: ")
+    page.get_by_role("tab", name="Result").click()
+    expect(page.get_by_text(re.compile("^Not visible: chart"))).to_be_visible()
