@@ -188,7 +188,7 @@ def test_hostile_texts_of_a_chart_are_texts(dashboard: Dashboard, accounts: Acco
         chart(
             **{
                 "README.md": hostile,
-                "values.yaml": f'greeting: "<script>"\nimage: {{tag: "1"}}\n# {hostile[:40]}\n',
+                "values.yaml": f'greeting: "<script>"\nimage: {{tag: "1"}}\n# <b>\u202e\n',
                 "values.schema.json": schema,
             }
         ),
@@ -200,4 +200,4 @@ def test_hostile_texts_of_a_chart_are_texts(dashboard: Dashboard, accounts: Acco
     page.get_by_role("tab", name="Form").click()
     expect(page.get_by_role("textbox", name="<i>t</i>")).to_be_visible()
     expect(page.get_by_text("[x](javascript:alert(1))")).to_be_visible()
-    assert page.locator("img, i, b, script[src*=alert]").count() == 0
+    assert page.locator("main img, main i, main b").count() == 0

@@ -57,9 +57,7 @@ def test_a_chart_of_a_saved_repository(
     xapps.wait_ready("acme-ran-hello")
 
 
-def test_a_chart_of_a_new_repository(
-    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
-) -> None:
+def test_a_chart_of_a_new_repository(dashboard: Dashboard, accounts: Accounts, xapps: XAppClient) -> None:
     page = dashboard.page
     dashboard.sign_in(accounts.with_role("admin"), f"/deploy?method=repository&namespace={xapps.namespace}")
     page.get_by_role("button", name="Repository").click()

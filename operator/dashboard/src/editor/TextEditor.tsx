@@ -39,17 +39,7 @@ export interface TextEditorProps {
 }
 
 export function TextEditor(props: TextEditorProps) {
-  const {
-    label,
-    value,
-    language,
-    onChange,
-    problems = [],
-    onBlur,
-    describedBy,
-    height = 'normal',
-    ref,
-  } = props
+  const { label, value, language, onChange, problems = [], onBlur, describedBy, height = 'normal', ref } = props
   const changed = useEffectEvent((text: string) => {
     if (text !== value) onChange(text)
   })

@@ -129,10 +129,23 @@ export function readOnlyExtensions(options: TextOptions): Extension[] {
   ]
 }
 
+/**
+ * Replaces a selection itself. The browser would keep the colours of the text that goes in a style attribute, which the
+ * Content-Security-Policy refuses.
+ */
+const REPLACE_SELECTION = EditorView.domEventHandlers({
+  beforeinput: (event, view) => {
+    if (event.inputType !== 'insertText' || event.data === null || view.state.selection.main.empty) return false
+    view.dispatch(view.state.replaceSelection(event.data), { userEvent: 'input.type', scrollIntoView: true })
+    return true
+  },
+})
+
 /** A text to edit. Tab indents; Escape, then Tab leaves (CodeMirror does that itself). */
 export function editingExtensions(options: TextOptions): Extension[] {
   return [
     ...baseExtensions(options),
+    REPLACE_SELECTION,
     lineNumbers(),
     foldGutter(),
     history(),
