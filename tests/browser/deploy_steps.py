@@ -114,5 +114,6 @@ def write_values(page: Page, text: str) -> None:
 
 
 def values_text(page: Page) -> str:
-    """Return the values as the editor shows them."""
+    """Wait for the editor, and return its text."""
+    expect(editor(page)).to_be_visible()
     return "\n".join(editor(page).locator(".cm-line").all_text_contents())

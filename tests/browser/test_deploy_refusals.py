@@ -188,7 +188,7 @@ def test_hostile_texts_of_a_chart_are_texts(dashboard: Dashboard, accounts: Acco
         chart(
             **{
                 "README.md": hostile,
-                "values.yaml": f'greeting: "<script>"\nimage: {{tag: "1"}}\n# <b>\u202e\n',
+                "values.yaml": 'greeting: "<script>"\nimage: {tag: "1"}\n# <b>\u202e\n',
                 "values.schema.json": schema,
             }
         ),

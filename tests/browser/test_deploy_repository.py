@@ -39,7 +39,7 @@ def test_a_chart_of_a_saved_repository(
     _save(xapps, charts.url)
     page = dashboard.page
     dashboard.sign_in(accounts.with_role("admin"), f"/deploy?method=repository&namespace={xapps.namespace}")
-    page.get_by_role("button", name="Repository").click()
+    page.locator("#field-repository").click()
     page.get_by_role("option", name="charts").click()
     page.get_by_role("combobox", name="Chart", exact=True).click()
     page.get_by_role("option", name="hello").click()
@@ -60,7 +60,7 @@ def test_a_chart_of_a_saved_repository(
 def test_a_chart_of_a_new_repository(dashboard: Dashboard, accounts: Accounts, xapps: XAppClient) -> None:
     page = dashboard.page
     dashboard.sign_in(accounts.with_role("admin"), f"/deploy?method=repository&namespace={xapps.namespace}")
-    page.get_by_role("button", name="Repository").click()
+    page.locator("#field-repository").click()
     page.get_by_role("option", name="A new repository").click()
     page.get_by_role("textbox", name="Repository name").fill("mine")
     with ChartServer() as server:
@@ -69,7 +69,7 @@ def test_a_chart_of_a_new_repository(dashboard: Dashboard, accounts: Accounts, x
         dashboard.check_accessibility()
         dashboard.screenshots("deploy-new-repository")
         page.get_by_role("button", name="Save and browse").click()
-        expect(page.get_by_role("button", name="Repository")).to_contain_text("mine")
+        expect(page.locator("#field-repository")).to_contain_text("mine")
         page.get_by_role("combobox", name="Chart", exact=True).click()
         page.get_by_role("option", name="hello").click()
         page.get_by_role("combobox", name="Chart version").click()
@@ -85,12 +85,14 @@ def test_a_chart_that_is_not_there_is_found_by_the_preview(
 ) -> None:
     page = dashboard.page
     dashboard.sign_in(accounts.with_role("admin"), f"/deploy?method=repository&namespace={xapps.namespace}")
-    page.get_by_role("button", name="Repository").click()
+    page.locator("#field-repository").click()
     page.get_by_role("option", name="A new repository").click()
     page.get_by_role("textbox", name="Repository name").fill("charts")
     page.get_by_role("textbox", name="URL").fill(charts.url)
     page.get_by_role("combobox", name="Chart", exact=True).fill("missing")
+    page.keyboard.press("Escape")
     page.get_by_role("combobox", name="Chart version").fill("9.9.9")
+    page.keyboard.press("Escape")
     page.get_by_role("textbox", name="xApp name").fill("missing")
     fill_identity(page)
     page.get_by_role("button", name="Preview").click()

@@ -31,7 +31,7 @@ def test_an_uploaded_chart_is_replaced_by_a_newer_one(
     expect(page.get_by_text("1 is new.")).to_be_visible()
     dashboard.check_accessibility()
     dashboard.screenshots("upgrade-preview")
-    page.get_by_role("button", name="Upgrade", exact=True).click()
+    page.get_by_role("region", name="Upgrade").get_by_role("button", name="Upgrade", exact=True).click()
 
     dashboard.heading(NAME)
     xapps.wait_until(lambda: xapps.status(NAME).get("release", {}).get("chartVersion") == "0.2.0", what="the upgrade")

@@ -1,6 +1,6 @@
 import { setDiagnostics, lintGutter, lintKeymap, type Diagnostic } from '@codemirror/lint'
 import { EditorView, keymap } from '@codemirror/view'
-import { StateEffect } from '@codemirror/state'
+import { Prec, StateEffect } from '@codemirror/state'
 import { useEffect, useEffectEvent, useImperativeHandle, type Ref } from 'react'
 
 import styles from './editor.module.css'
@@ -32,6 +32,8 @@ export interface TextEditorProps {
   language: Language
   onChange: (value: string) => void
   problems?: readonly TextProblem[]
+  /** What Ctrl+Enter does here. */
+  onSubmit?: () => void
   onBlur?: () => void
   describedBy?: string
   height?: 'normal' | 'tall'
@@ -39,10 +41,22 @@ export interface TextEditorProps {
 }
 
 export function TextEditor(props: TextEditorProps) {
-  const { label, value, language, onChange, problems = [], onBlur, describedBy, height = 'normal', ref } = props
+  const {
+    label,
+    value,
+    language,
+    onChange,
+    problems = [],
+    onSubmit,
+    onBlur,
+    describedBy,
+    height = 'normal',
+    ref,
+  } = props
   const changed = useEffectEvent((text: string) => {
     if (text !== value) onChange(text)
   })
+  const submitted = useEffectEvent(() => onSubmit?.())
   const left = useEffectEvent(() => onBlur?.())
   const { host, view } = useEditorView(value, () => [
     keymap.of(lintKeymap),
@@ -50,7 +64,12 @@ export function TextEditor(props: TextEditorProps) {
     ...editingExtensions({ label, language, describedBy }),
   ])
   useEffect(() => {
+    const submit = (): boolean => {
+      submitted()
+      return true
+    }
     const listeners = [
+      Prec.highest(keymap.of([{ key: 'Mod-Enter', run: submit }])),
       EditorView.updateListener.of((update) => {
         if (update.docChanged) changed(update.state.doc.toString())
       }),

@@ -11,9 +11,10 @@ interface TooltipProps {
 }
 
 export function Tooltip({ text, children }: TooltipProps): ReactElement {
-  if (text === null || text === undefined || text === '') return children
+  // The trigger stays without a text too: else the child would be made anew, and lose the focus, when a text comes.
+  const isEmpty = text === null || text === undefined || text === ''
   return (
-    <TooltipTrigger delay={400} closeDelay={100}>
+    <TooltipTrigger delay={400} closeDelay={100} isDisabled={isEmpty}>
       {children}
       <AriaTooltip className={styles.tooltip} offset={6}>
         {text}

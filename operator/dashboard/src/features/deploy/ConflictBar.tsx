@@ -49,7 +49,9 @@ export function ConflictBar({ base, theirs, mine, at, onTakeTheirs, onKeepMine }
       }
       actions={buttons}
     >
-      Nothing that you typed is lost. With &quot;Keep mine&quot; your values replace theirs when you press Upgrade.
+      <p>
+        Nothing that you typed is lost. With &quot;Keep mine&quot; your values replace theirs when you press Upgrade.
+      </p>
       <Dialog title="Compare" isOpen={isComparing} onClose={() => setComparing(false)} width="large" footer={buttons}>
         <Tabs
           label="What to compare"

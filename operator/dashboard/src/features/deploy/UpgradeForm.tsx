@@ -12,6 +12,7 @@ import { fieldErrors, Problem } from '~/lib/problem'
 import { allOf, ALLOWED, refused } from '~/lib/rights'
 import { toast } from '~/lib/toasts'
 import { Button } from '~/ui/Button'
+import { classes } from '~/ui/classes'
 import { CopyAs } from '~/ui/CopyAs'
 import { FormErrors } from '~/ui/FormErrors'
 import { LeaveGuard } from '~/ui/LeaveGuard'
@@ -186,7 +187,7 @@ export function UpgradeForm({ specification, configuration, refetch }: UpgradeFo
         }
       />
       {previewed !== null && <PreviewPanel preview={previewed.result} isStale={!isFresh} />}
-      <div className={styles.bar}>
+      <div className={classes(styles.bar, styles.barInCard)}>
         <Button
           variant={isFresh ? 'default' : 'primary'}
           right={canWrite}

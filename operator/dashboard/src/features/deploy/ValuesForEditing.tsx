@@ -12,6 +12,7 @@ import { allOf, ALLOWED, refused } from '~/lib/rights'
 import { toast } from '~/lib/toasts'
 import type { ChartFacts } from '~/lib/values/checkValues'
 import { Button } from '~/ui/Button'
+import { classes } from '~/ui/classes'
 import { CopyAs } from '~/ui/CopyAs'
 import { FormErrors } from '~/ui/FormErrors'
 import { LeaveGuard } from '~/ui/LeaveGuard'
@@ -157,7 +158,7 @@ export function ValuesForEditing({ config, generation, refetch }: ValuesForEditi
         isReadOnly={!right('configure').allowed && !isChanged}
       />
       {previewed !== null && <PreviewPanel preview={previewed.result} isStale={!isFresh} />}
-      <div className={styles.bar}>
+      <div className={classes(styles.bar, styles.barInCard)}>
         <Button
           variant={isFresh ? 'default' : 'primary'}
           right={canWrite}
