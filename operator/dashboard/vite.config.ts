@@ -59,6 +59,8 @@ export default defineConfig({
         test: {
           name: 'components',
           environment: 'jsdom',
+          // So that the alias above applies inside of it.
+          server: { deps: { inline: ['@rjsf/core'] } },
           setupFiles: ['./build/testSetup.ts'],
           include: ['src/**/*.test.tsx'],
         },
