@@ -35,6 +35,8 @@ export default defineConfig({
     emptyOutDir: true,
     // The Content-Security-Policy allows files of our own origin: nothing inline, and no code beyond what is used.
     assetsInlineLimit: 0,
+    // One small file: a page never waits for its looks, nor fails for want of them.
+    cssCodeSplit: false,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
   },

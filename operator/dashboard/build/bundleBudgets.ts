@@ -53,18 +53,22 @@ export function bundleBudgets(): Plugin {
   return {
     name: 'bundle-budgets',
     apply: 'build',
-    generateBundle(_options, bundle) {
-      const outputs = Object.values(bundle)
-      const chunks = outputs.filter((output) => output.type === 'chunk')
-      const styles = outputs.filter((output) => output.type === 'asset' && output.fileName.endsWith('.css'))
-      const sizes = bundleSizes(
-        chunks,
-        styles.map((style) => String('source' in style ? style.source : '')),
-      )
-      const lines = budgetLines(sizes)
-      if (process.env.XAPP_BUNDLE_SIZES !== undefined) console.log(lines.join('\n'))
-      const over = lines.filter((line) => line.endsWith('too large'))
-      if (over.length > 0) this.error(`the bundle exceeds its budget (gzip):\n${over.join('\n')}`)
+    generateBundle: {
+      // After the plugin that writes the style sheet.
+      order: 'post',
+      handler(_options, bundle) {
+        const outputs = Object.values(bundle)
+        const chunks = outputs.filter((output) => output.type === 'chunk')
+        const styles = outputs.filter((output) => output.type === 'asset' && output.fileName.endsWith('.css'))
+        const sizes = bundleSizes(
+          chunks,
+          styles.map((style) => String('source' in style ? style.source : '')),
+        )
+        const lines = budgetLines(sizes)
+        if (process.env.XAPP_BUNDLE_SIZES !== undefined) console.log(lines.join('\n'))
+        const over = lines.filter((line) => line.endsWith('too large'))
+        if (over.length > 0) this.error(`the bundle exceeds its budget (gzip):\n${over.join('\n')}`)
+      },
     },
   }
 }

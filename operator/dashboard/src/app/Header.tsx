@@ -128,7 +128,7 @@ function UserMenu(): ReactElement {
   const isSignedIn = session?.auth === 'kubernetes'
   return (
     <MenuButton
-      label={isSignedIn ? visibleText(session.user ?? 'Signed in') : 'No sign-in'}
+      label={isSignedIn ? shortName(session.user ?? 'Signed in') : 'No sign-in'}
       variant="quiet"
       icon={<CircleUser size={18} aria-hidden />}
       items={
@@ -139,6 +139,7 @@ function UserMenu(): ReactElement {
               {
                 id: 'sign-out',
                 label: 'Sign out',
+                description: session.user ?? undefined,
                 icon: <LogOut size={16} aria-hidden />,
                 onAction: () => void leave(),
               },
@@ -147,4 +148,11 @@ function UserMenu(): ReactElement {
       }
     />
   )
+}
+
+const SERVICE_ACCOUNT = /^system:serviceaccount:[^:]+:(.+)$/
+
+/** The name of a user; a service account without its namespace, which the menu shows. */
+function shortName(user: string): string {
+  return visibleText(SERVICE_ACCOUNT.exec(user)?.[1] ?? user)
 }

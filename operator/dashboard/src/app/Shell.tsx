@@ -8,6 +8,7 @@ import { ConnectionBar } from '~/app/ConnectionBar'
 import { DroppedParameters } from '~/app/DroppedParameters'
 import { Header } from '~/app/Header'
 import { useGlobalKeys } from '~/app/globalKeys'
+import { preloadPages } from '~/app/lazyPage'
 import { SessionGuard, useSignInRedirect } from '~/app/SessionGuard'
 import { usePreference } from '~/ui/usePreference'
 import { Problem } from '~/lib/problem'
@@ -24,6 +25,7 @@ const STATUS_UNAUTHORIZED = 401
 export function Shell(): ReactElement {
   useLooks()
   useGlobalKeys()
+  usePreloadedPages()
   const isSignIn = useSignInRedirect()
   if (isSignIn) {
     return (
@@ -70,6 +72,16 @@ function Content(): ReactElement {
       <Skeleton lines={6} />
     </Page>
   )
+}
+
+const PRELOAD_MILLISECONDS = 2000
+
+/** Loads the other pages once the first one is there. */
+function usePreloadedPages(): void {
+  useEffect(() => {
+    const timer = setTimeout(() => void preloadPages(), PRELOAD_MILLISECONDS)
+    return () => clearTimeout(timer)
+  }, [])
 }
 
 /** Applies the chosen theme and density to the document. */

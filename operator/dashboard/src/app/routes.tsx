@@ -1,13 +1,8 @@
 /** The pages and their addresses. A page is loaded when it is opened. */
 
-import {
-  createRootRoute,
-  createRoute,
-  lazyRouteComponent,
-  redirect,
-  type SearchSchemaInput,
-} from '@tanstack/react-router'
+import { createRootRoute, createRoute, redirect, type SearchSchemaInput } from '@tanstack/react-router'
 
+import { lazyPage } from '~/app/lazyPage'
 import { NotFoundPage } from '~/app/NotFoundPage'
 import { Shell } from '~/app/Shell'
 import * as search from '~/lib/routeSearch'
@@ -42,128 +37,128 @@ const signin = createRoute({
   getParentRoute: () => rootRoute,
   path: '/signin',
   ...searchOf(search.signinSearch),
-  component: lazyRouteComponent(() => import('~/app/SignInPage'), 'SignInPage'),
+  component: lazyPage(() => import('~/app/SignInPage'), 'SignInPage'),
 })
 
 const xapps = createRoute({
   getParentRoute: () => rootRoute,
   path: '/xapps',
   ...searchOf(search.xappsSearch),
-  component: lazyRouteComponent(() => import('~/features/xapps/XAppsPage'), 'XAppsPage'),
+  component: lazyPage(() => import('~/features/xapps/XAppsPage'), 'XAppsPage'),
 })
 
 const deploy = createRoute({
   getParentRoute: () => rootRoute,
   path: '/deploy',
   ...searchOf(search.deploySearch),
-  component: lazyRouteComponent(() => import('~/features/deploy/DeployPage'), 'DeployPage'),
+  component: lazyPage(() => import('~/features/deploy/DeployPage'), 'DeployPage'),
 })
 
 const xapp = createRoute({
   getParentRoute: () => rootRoute,
   path: '/xapps/$namespace/$name',
-  component: lazyRouteComponent(() => import('~/features/xapp/XAppLayout'), 'XAppLayout'),
+  component: lazyPage(() => import('~/features/xapp/XAppLayout'), 'XAppLayout'),
 })
 
 const overview = createRoute({
   getParentRoute: () => xapp,
   path: '/',
-  component: lazyRouteComponent(() => import('~/features/xapp/OverviewPage'), 'OverviewPage'),
+  component: lazyPage(() => import('~/features/xapp/OverviewPage'), 'OverviewPage'),
 })
 
 const logs = createRoute({
   getParentRoute: () => xapp,
   path: '/logs',
   ...searchOf(search.logsSearch),
-  component: lazyRouteComponent(() => import('~/features/xapp/LogsPage'), 'LogsPage'),
+  component: lazyPage(() => import('~/features/xapp/LogsPage'), 'LogsPage'),
 })
 
 const events = createRoute({
   getParentRoute: () => xapp,
   path: '/events',
   ...searchOf(search.eventsSearch),
-  component: lazyRouteComponent(() => import('~/features/xapp/EventsPage'), 'EventsPage'),
+  component: lazyPage(() => import('~/features/xapp/EventsPage'), 'EventsPage'),
 })
 
 const values = createRoute({
   getParentRoute: () => xapp,
   path: '/values',
   ...searchOf(search.valuesSearch),
-  component: lazyRouteComponent(() => import('~/features/deploy/ValuesPage'), 'ValuesPage'),
+  component: lazyPage(() => import('~/features/deploy/ValuesPage'), 'ValuesPage'),
 })
 
 const upgrade = createRoute({
   getParentRoute: () => xapp,
   path: '/upgrade',
   ...searchOf(search.upgradeSearch),
-  component: lazyRouteComponent(() => import('~/features/deploy/UpgradePage'), 'UpgradePage'),
+  component: lazyPage(() => import('~/features/deploy/UpgradePage'), 'UpgradePage'),
 })
 
 const history = createRoute({
   getParentRoute: () => xapp,
   path: '/history',
   ...searchOf(search.historySearch),
-  component: lazyRouteComponent(() => import('~/features/xapp/HistoryPage'), 'HistoryPage'),
+  component: lazyPage(() => import('~/features/xapp/HistoryPage'), 'HistoryPage'),
 })
 
 const manifest = createRoute({
   getParentRoute: () => xapp,
   path: '/manifest',
   ...searchOf(search.manifestSearch),
-  component: lazyRouteComponent(() => import('~/features/xapp/ManifestPage'), 'ManifestPage'),
+  component: lazyPage(() => import('~/features/xapp/ManifestPage'), 'ManifestPage'),
 })
 
 const notes = createRoute({
   getParentRoute: () => xapp,
   path: '/notes',
-  component: lazyRouteComponent(() => import('~/features/xapp/NotesPage'), 'NotesPage'),
+  component: lazyPage(() => import('~/features/xapp/NotesPage'), 'NotesPage'),
 })
 
 const ownApi = createRoute({
   getParentRoute: () => xapp,
   path: '/own-api',
-  component: lazyRouteComponent(() => import('~/features/xapp/OwnApiPage'), 'OwnApiPage'),
+  component: lazyPage(() => import('~/features/xapp/OwnApiPage'), 'OwnApiPage'),
 })
 
 const repositories = createRoute({
   getParentRoute: () => rootRoute,
   path: '/repositories',
   ...searchOf(search.repositoriesSearch),
-  component: lazyRouteComponent(() => import('~/features/repositories/RepositoriesPage'), 'RepositoriesPage'),
+  component: lazyPage(() => import('~/features/repositories/RepositoriesPage'), 'RepositoriesPage'),
 })
 
 const newRepository = createRoute({
   getParentRoute: () => rootRoute,
   path: '/repositories/new',
   ...searchOf(search.newRepositorySearch),
-  component: lazyRouteComponent(() => import('~/features/repositories/NewRepositoryPage'), 'NewRepositoryPage'),
+  component: lazyPage(() => import('~/features/repositories/NewRepositoryPage'), 'NewRepositoryPage'),
 })
 
 const repository = createRoute({
   getParentRoute: () => rootRoute,
   path: '/repositories/$namespace/$name',
   ...searchOf(search.repositorySearch),
-  component: lazyRouteComponent(() => import('~/features/repositories/RepositoryPage'), 'RepositoryPage'),
+  component: lazyPage(() => import('~/features/repositories/RepositoryPage'), 'RepositoryPage'),
 })
 
 const chart = createRoute({
   getParentRoute: () => rootRoute,
   path: '/repositories/$namespace/$name/$chart',
   ...searchOf(search.chartSearch),
-  component: lazyRouteComponent(() => import('~/features/repositories/ChartPage'), 'ChartPage'),
+  component: lazyPage(() => import('~/features/repositories/ChartPage'), 'ChartPage'),
 })
 
 const services = createRoute({
   getParentRoute: () => rootRoute,
   path: '/services',
   ...searchOf(search.servicesSearch),
-  component: lazyRouteComponent(() => import('~/features/services/ServicesPage'), 'ServicesPage'),
+  component: lazyPage(() => import('~/features/services/ServicesPage'), 'ServicesPage'),
 })
 
 const about = createRoute({
   getParentRoute: () => rootRoute,
   path: '/about',
-  component: lazyRouteComponent(() => import('~/features/about/AboutPage'), 'AboutPage'),
+  component: lazyPage(() => import('~/features/about/AboutPage'), 'AboutPage'),
 })
 
 export const routeTree = rootRoute.addChildren([

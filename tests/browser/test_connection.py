@@ -1,0 +1,54 @@
+"""The gateway goes away and comes back while a page is open."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import expect
+
+from tests.browser.accounts import Accounts
+from tests.browser.dashboard import Dashboard
+from tests.browser.gateway import BrowserGateway
+from tests.support.charts import chart_archive
+from tests.support.xapps import XAppClient
+
+
+def test_a_page_outlives_a_restart_of_the_gateway(
+    dashboard: Dashboard, gateway: BrowserGateway, accounts: Accounts, xapps: XAppClient
+) -> None:
+    xapps.apply(xapps.uploaded_manifest("acme-ran-before", chart_archive()))
+    dashboard.sign_in(accounts.with_role("edit"))
+    page = dashboard.page
+    row = page.get_by_role("link", name="acme-ran-before")
+    row.click()
+    dashboard.heading("acme-ran-before")
+    page.go_back()
+    expect(row).to_be_visible()
+
+    gateway.stop()
+    bar = page.get_by_text(re.compile(r"Not connected\. As of \d\d:\d\d:\d\d\. Trying"))
+    expect(bar).to_be_visible()
+    expect(row).to_be_visible()
+    dashboard.check_accessibility()
+    dashboard.screenshots("not-connected")
+    page.get_by_role("button", name="Now").click()
+    row.click()
+    uninstall = page.get_by_role("button", name="Uninstall...")
+    expect(uninstall).to_have_attribute("aria-disabled", "true")
+    uninstall.hover()
+    expect(page.get_by_role("tooltip")).to_have_text(re.compile("^Not connected"))
+
+    xapps.apply(xapps.uploaded_manifest("acme-ran-after", chart_archive()))
+    gateway.start()
+    expect(page.get_by_text(re.compile("Not connected"))).to_have_count(0)
+    expect(uninstall).not_to_have_attribute("aria-disabled", "true")
+    page.get_by_role("link", name="xApps Management").first.click()
+    expect(page.get_by_role("link", name="acme-ran-after")).to_be_visible()
+    expect(page.get_by_text("Live", exact=True)).to_be_visible()
+
+
+def test_changes_show_by_themselves(dashboard: Dashboard, accounts: Accounts, xapps: XAppClient) -> None:
+    dashboard.sign_in(accounts.with_role("edit"))
+    expect(dashboard.page.get_by_text("Live", exact=True)).to_be_visible()
+    xapps.apply(xapps.uploaded_manifest("acme-ran-new", chart_archive()))
+    expect(dashboard.page.get_by_role("link", name="acme-ran-new")).to_be_visible()

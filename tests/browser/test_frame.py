@@ -1,0 +1,113 @@
+"""What surrounds every page: addresses, looks, keyboard, errors of pages, the policy of the browser."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.accounts import Accounts
+from tests.browser.dashboard import Dashboard
+
+PAGES = ("/xapps", "/deploy", "/repositories", "/repositories/new", "/services", "/about")
+
+
+@pytest.fixture
+def signed_in(dashboard: Dashboard, accounts: Accounts) -> Dashboard:
+    dashboard.sign_in(accounts.with_role("edit"))
+    return dashboard
+
+
+def test_every_page_opens_at_its_address_with_a_title_of_its_own(signed_in: Dashboard) -> None:
+    titles = set()
+    for path in PAGES:
+        signed_in.open(path)
+        expect(signed_in.page.get_by_role("heading", level=1)).to_be_visible()
+        titles.add(signed_in.page.title())
+    assert len(titles) == len(PAGES)
+
+
+def test_the_root_leads_to_the_list_and_unknown_addresses_say_so(signed_in: Dashboard) -> None:
+    signed_in.open("/")
+    expect(signed_in.page).to_have_url(f"{signed_in.url}/xapps")
+    signed_in.open("/no/such/page")
+    signed_in.heading("Page not found")
+    signed_in.page.get_by_role("link", name="All xApps").click()
+    signed_in.heading("xApps Management")
+
+
+def test_a_bad_parameter_is_dropped_with_a_note(signed_in: Dashboard) -> None:
+    page = signed_in.page
+    signed_in.open("/xapps?page=abc&search=kpi&colour=red&order=desc")
+    note = page.get_by_text(re.compile("^Not used, .*: colour, page$"))
+    expect(note).to_be_visible()
+    expect(page).to_have_url(f"{signed_in.url}/xapps?search=kpi&order=desc")
+    signed_in.check_accessibility()
+    page.get_by_role("button", name="Dismiss").click()
+    expect(note).to_have_count(0)
+
+
+def test_back_restores_the_view(signed_in: Dashboard) -> None:
+    page = signed_in.page
+    signed_in.open("/xapps?search=a&order=desc")
+    page.get_by_role("link", name="Services").click()
+    signed_in.heading("Services")
+    page.go_back()
+    expect(page).to_have_url(f"{signed_in.url}/xapps?search=a&order=desc")
+    expect(page.get_by_label("Search xApps")).to_have_value("a")
+
+
+def test_the_theme_follows_the_choice_and_is_remembered(signed_in: Dashboard) -> None:
+    page = signed_in.page
+    background = "getComputedStyle(document.documentElement).backgroundColor"
+    light, dark = "rgb(245, 247, 250)", "rgb(14, 19, 25)"
+    assert page.evaluate(background) == light
+    page.emulate_media(color_scheme="dark")
+    assert page.evaluate(background) == dark
+    page.get_by_role("button", name="Theme", exact=True).click()
+    page.get_by_role("menuitem", name="Light").click()
+    page.wait_for_function(f"{background} === '{light}'")
+    page.reload()
+    signed_in.heading("xApps Management")
+    assert page.evaluate(background) == light
+
+
+def test_the_keyboard_reaches_the_content_first_and_focus_follows_navigation(signed_in: Dashboard) -> None:
+    page = signed_in.page
+    signed_in.open("/about")
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_be_focused()
+    page.get_by_role("link", name="Services").press("Enter")
+    expect(page.get_by_role("heading", level=1, name="Services")).to_be_focused()
+
+
+def test_the_browser_refuses_scripts_and_html_from_strings(signed_in: Dashboard) -> None:
+    """The policy is in force: code that an attacker could bring onto the page is refused."""
+    page = signed_in.page
+    attempts = """() => {
+        const refusal = (action) => { try { action(); return 'done' } catch (error) { return error.name } }
+        const script = document.createElement('script')
+        script.append(document.createTextNode('window.ran = true'))
+        return [
+          refusal(() => document.head.append(script)) + (window.ran === true ? ' and ran' : ''),
+          refusal(() => { document.createElement('div').innerHTML = '<b>x</b>' }),
+        ]
+    }"""
+    assert page.evaluate(attempts) == ["done", "TypeError"]
+    page.evaluate("0")  # what the console said before has arrived then
+    assert [problem for problem in signed_in.problems if "policy violation" in problem] != []
+    signed_in.problems.clear()
+
+
+def test_no_page_scrolls_sideways(signed_in: Dashboard) -> None:
+    for path in PAGES:
+        signed_in.open(path)
+        expect(signed_in.page.get_by_role("heading", level=1)).to_be_visible()
+        for width in (320, 360, 720, 1280, 3840):
+            signed_in.page.set_viewport_size({"width": width, "height": 800})
+            excess = signed_in.page.evaluate("document.documentElement.scrollWidth - innerWidth")
+            assert excess <= 0, f"{path} at {width} px"
