@@ -39,6 +39,8 @@ export default defineConfig({
     cssCodeSplit: false,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    // The texts that the licenses of the bundled packages ask for.
+    license: { fileName: 'assets/licenses.txt' },
   },
   worker: { format: 'es' },
   server: {
