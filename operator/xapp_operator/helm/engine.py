@@ -220,7 +220,7 @@ class HelmEngine:
             subject=f"{request.namespace}/{request.name}",
             namespace=request.namespace,
             timeout_seconds=request.timeout,
-            values=dump_values(request.values),
+            values=await asyncio.to_thread(dump_values, request.values),
             secrets=request.secrets,
             connection=request.connection,
             chart=request.chart,

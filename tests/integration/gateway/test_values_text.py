@@ -127,6 +127,8 @@ def test_a_number_that_differs_only_beyond_a_float_is_a_change(client: GatewayCl
     client.deploy(CHART, values=f"a: {LARGEST}\n")
     assert put(client, f"a: {LARGEST - 1}\n").status_code == 202
     assert stored(client)[0] == {"a": LARGEST - 1}
+    assert client.http.patch(path(client), content=f'{{"a": {LARGEST - 2}}}').status_code == 202
+    assert stored(client)[0] == {"a": LARGEST - 2}
 
 
 @pytest.mark.parametrize("number", [LARGEST + 1, SMALLEST - 1, 2**64 - 1, 10**30])

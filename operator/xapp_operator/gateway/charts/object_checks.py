@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from dataclasses import dataclass, field
 from typing import Final
 
-from xapp_operator.api.json import JsonObject, obj, text
+from xapp_operator.api.json import obj, text
 from xapp_operator.common.text import escape_input
 from xapp_operator.errors import AccessDenied, ApiUnavailable, HelmError, KubeError, NotFound
 from xapp_operator.helm.manifest import load_documents, split_documents
@@ -28,6 +29,19 @@ _NO_DRY_RUN: Final = "does not support dry run"
 """Of an admission webhook with side effects: the API server refuses every dry run of that kind."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Object:
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    source: bytes = field(repr=False)
+
+    @property
+    def title(self) -> str:
+        return f"{escape_input(self.kind)} {escape_input(self.name)}"
+
+
 class _Asked:
     """What the API server has said so far."""
 
@@ -44,19 +58,19 @@ async def check_objects(client: KubeClient, manifest: str, *, namespace: str) ->
         manifest: rendered objects, without hooks.
         namespace: of objects that name none.
     """
-    sources = [each for each in split_documents(manifest) if len(each) <= OBJECT_BYTES_MAX]
+    objects = await asyncio.to_thread(_read_objects, manifest, namespace=namespace)
     asked, slots = _Asked(), asyncio.Semaphore(CHECKED_AT_ONCE)
 
-    async def check(source: str) -> None:
+    async def check(one: _Object) -> None:
         async with slots:
-            await _check_object(client, source, namespace=namespace, asked=asked)
+            await _check_object(client, one, asked=asked)
 
     try:
         async with asyncio.timeout(CHECK_SECONDS):
-            await asyncio.gather(*(check(source) for source in sources[:OBJECTS_CHECKED_MAX]))
+            await asyncio.gather(*(check(one) for one in objects[:OBJECTS_CHECKED_MAX]))
     except (TimeoutError, ApiUnavailable):
         asked.unknown["the API server did not answer in time"] += 1
-    skipped = len(sources) - OBJECTS_CHECKED_MAX
+    skipped = len(objects) - OBJECTS_CHECKED_MAX
     if skipped > 0:
         asked.unknown[f"only the first {OBJECTS_CHECKED_MAX} are checked"] += skipped
     return (
@@ -68,34 +82,46 @@ async def check_objects(client: KubeClient, manifest: str, *, namespace: str) ->
     )
 
 
-async def _check_object(client: KubeClient, source: str, *, namespace: str, asked: _Asked) -> None:
+def _read_objects(manifest: str, *, namespace: str) -> list[_Object]:
+    """Return the objects of a manifest, without lists, which are rare, and objects that helm would refuse."""
+    found: list[_Object] = []
+    for source in split_documents(manifest):
+        try:
+            document = next(load_documents(source), {}) if len(source) <= OBJECT_BYTES_MAX else {}
+        except HelmError:
+            continue
+        metadata = obj(document, "metadata")
+        one = _Object(
+            api_version=text(document, "apiVersion"),
+            kind=text(document, "kind"),
+            namespace=text(metadata, "namespace") or namespace,
+            name=text(metadata, "name"),
+            source=source.encode("utf-8", "replace"),
+        )
+        if one.kind and one.name:
+            found.append(one)
+    return found
+
+
+async def _check_object(client: KubeClient, one: _Object, *, asked: _Asked) -> None:
     try:
-        document = next(load_documents(source), {})
-    except HelmError:
-        return  # helm would have refused it
-    metadata = obj(document, "metadata")
-    kind, name = text(document, "kind"), text(metadata, "name")
-    if not kind or not name:  # a list, or a comment
-        return
-    try:
-        resource = await client.discovery.resource_for(api_version=text(document, "apiVersion"), kind=kind)
-        path = resource.path(namespace=text(metadata, "namespace") or namespace, name=name)
-        await client.request_bytes("PATCH", path, params=_APPLY_PARAMS, headers=_APPLY_HEADERS, body=source.encode())
+        resource = await client.discovery.resource_for(api_version=one.api_version, kind=one.kind)
+        path = resource.path(namespace=one.namespace, name=one.name)
+        await client.request_bytes("PATCH", path, params=_APPLY_PARAMS, headers=_APPLY_HEADERS, body=one.source)
     except AccessDenied as error:
         if error.missing:
-            asked.unknown[_missing_right(resource, document, namespace=namespace)] += 1
+            asked.unknown[_missing_right(resource, one)] += 1
         else:
-            asked.refused[f"{kind} {escape_input(name)}"] = error.message
+            asked.refused[one.title] = error.message
     except NotFound:
         return  # the namespace is created with the deployment, or the kind by the chart
     except ApiUnavailable:
         raise
     except KubeError as error:
         if _NO_DRY_RUN not in error.message:
-            asked.refused[f"{kind} {escape_input(name)}"] = error.message
+            asked.refused[one.title] = error.message
 
 
-def _missing_right(resource: Resource, document: JsonObject, *, namespace: str) -> str:
-    where = text(obj(document, "metadata"), "namespace") or namespace
-    place = f"in the namespace {escape_input(where)}" if resource.namespaced else "in the cluster"
+def _missing_right(resource: Resource, one: _Object) -> str:
+    place = f"in the namespace {escape_input(one.namespace)}" if resource.namespaced else "in the cluster"
     return f"you may not patch or create {resource.group_resource} {place}"

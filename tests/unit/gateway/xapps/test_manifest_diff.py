@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from xapp_operator.domain.redaction import MASK
-from xapp_operator.gateway.xapps.manifest_diff import LINES_COMPARED_MAX, manifest_diff
+from xapp_operator.gateway.xapps.manifest_diff import LINES_COMPARED_MAX, compare_manifests, manifest_diff
 
 
 def configmap(name: str, *lines: str) -> str:
@@ -85,3 +85,26 @@ def test_one_change_in_a_large_object_is_one_change() -> None:
     lines = [f"k{n}: {n}" for n in range(LINES_COMPARED_MAX + 100)]
     changed = [*lines[:1000], "k1000: x", *lines[1001:]]
     assert len(manifest_diff(configmap("big", *lines), configmap("big", *changed)).splitlines()) == 11
+
+
+def test_equal_secrets_have_equal_masks_wherever_their_object_stands() -> None:
+    block = "---\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData:\n  a: |\n    first-one\n"
+    other = configmap("one", "a: b")
+    assert manifest_diff(f"{block}\n{other}", f"{other}{block.rstrip()}") == ""
+
+
+def test_each_object_has_its_change() -> None:
+    kept = configmap("kept", "a: b").replace(
+        "{name: kept}", "{name: kept, namespace: other, annotations: {helm.sh/resource-policy: keep}}"
+    )
+    hook = "---\nkind: Job\nmetadata: {name: j, annotations: {helm.sh/hook: test}}\n"
+    before = configmap("same", "a: b") + configmap("old", "a: b") + configmap("changed", "a: b") + kept + hook
+    changes = compare_manifests(before, configmap("changed", "a: c") + configmap("same", "a: b") + secret("x"))
+    found = [(each.kind, each.namespace, each.name, str(change)) for each, change in changes.objects]
+    assert found == [
+        ("ConfigMap", "", "same", "unchanged"),
+        ("ConfigMap", "", "old", "remove"),
+        ("ConfigMap", "", "changed", "change"),
+        ("ConfigMap", "other", "kept", "unchanged"),
+        ("Secret", "", "s", "create"),
+    ]
