@@ -18,6 +18,7 @@ from starlette.responses import Response
 
 from xapp_operator.gateway.http.pagination import SORT_ORDERS
 from xapp_operator.gateway.http.problems import PROBLEM_MEDIA_TYPE
+from xapp_operator.gateway.http.query import PARAMETERS_MAX
 from xapp_operator.gateway.schemas.records import Problem
 
 
@@ -63,7 +64,9 @@ def document_filter(name: str, description: str, *, schema: Mapping[str, object]
     """Return the documentation of a filter, which may be given several times: any of its values counts."""
     items = dict(schema or {"type": "string"})
     return document_parameter(
-        name, f"{description} Repeated: any of the values.", schema={"type": "array", "items": items}
+        name,
+        f"{description} Repeated: any of the values.",
+        schema={"type": "array", "items": items, "maxItems": PARAMETERS_MAX},
     )
 
 
