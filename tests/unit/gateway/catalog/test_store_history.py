@@ -156,6 +156,20 @@ def test_snapshots_share_what_has_not_changed_and_keep_each_change_once() -> Non
     assert {one.revision for one in third[:]} == {2}
 
 
+def test_an_earlier_snapshot_takes_over_what_a_later_one_kept() -> None:
+    store: ObjectStore[Large] = ObjectStore(sorts=("name",))
+    list(changed_all(store, "a", 0))
+    early = store.snapshot(AnyLarge(), sort="name")
+    store.put(Large("a-0", "a", 1))
+    late = store.snapshot(AnyLarge(), sort="name")
+    store.put(Large("a-1", "a", 1))
+    late.close()
+    now = store.snapshot(AnyLarge(), sort="name")
+
+    assert {one.revision for one in early[:]} == {0}
+    assert sum(one.revision for one in now[:]) == 2
+
+
 def test_one_namespace_that_changes_too_much_ends_only_the_snapshots_that_show_it() -> None:
     store: ObjectStore[Large] = ObjectStore(sorts=("name",))
     store._history = StoreHistory(store._by_uid, max_bytes=1_000_000)

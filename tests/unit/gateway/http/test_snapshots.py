@@ -90,6 +90,8 @@ async def test_when_there_are_too_many_whoever_has_most_loses_one(bounded: Calla
         for hog in ("hog", "other hog"):
             begin(snapshots, hog, memory_bytes=1000)
 
+    calm.append(begin(snapshots, "calm", memory_bytes=1000))
+
     assert len(snapshots) == 20
     assert all(is_alive(snapshots, token, "calm") for token in calm)
 
