@@ -61,6 +61,12 @@ interface StatusBadgeProps {
   isPlain?: boolean
 }
 
+/** The icon of a status, in its colour, beside a text that names it. */
+export function StatusIcon({ status }: { status: string }): ReactElement {
+  const { icon: Icon, tone } = (Object.hasOwn(LOOKS, status) ? LOOKS[status] : undefined) ?? UNKNOWN
+  return <Icon size={16} aria-hidden className={classes(styles[tone], styles.plain)} />
+}
+
 /** A status: icon, word and colour. */
 export function StatusBadge({ status, tone, isPlain = false }: StatusBadgeProps): ReactElement {
   const look = Object.hasOwn(LOOKS, status) ? LOOKS[status] : undefined

@@ -1,0 +1,80 @@
+import { useQuery } from '@tanstack/react-query'
+import type { ReactElement } from 'react'
+
+import { facetsQuery, type Facet, type Facets } from '~/api/queries/facets'
+import type { XAppsSearch } from '~/lib/routeSearch'
+import { HEALTHS } from '~/lib/routeSearch'
+import { filtersOf } from '~/lib/xapps/listQuery'
+import { Button } from '~/ui/Button'
+import { StatusIcon } from '~/ui/StatusBadge'
+
+import styles from './XAppsPage.module.css'
+
+interface HealthChipsProps {
+  search: XAppsSearch
+  onChange: (part: Partial<XAppsSearch>) => void
+}
+
+const COUNTED: readonly Facet[] = ['health', 'attention']
+
+/** "All 10,000", "Needs attention 12", and each health with its count: buttons that filter the list. */
+export function HealthChips({ search, onChange }: HealthChipsProps): ReactElement {
+  const { data = {} } = useQuery(facetsQuery(COUNTED, filtersOf(search, ['health', 'attention'])))
+  const isAll = !search.attention && search.health.length === 0
+  return (
+    <div className={styles.chips} role="group" aria-label="Health">
+      <Chip label="All" count={total(data)} isOn={isAll} onPress={() => onChange({ attention: false, health: [] })} />
+      <Chip
+        label="Needs attention"
+        icon="Degraded"
+        count={countOf(data, 'attention', 'true')}
+        isOn={search.attention}
+        onPress={() => onChange({ attention: !search.attention, health: [] })}
+      />
+      {HEALTHS.map((health) => {
+        const isOn = search.health.includes(health)
+        return (
+          <Chip
+            key={health}
+            label={health}
+            icon={health}
+            count={countOf(data, 'health', health)}
+            isOn={isOn}
+            onPress={() => onChange({ attention: false, health: isOn ? [] : [health] })}
+          />
+        )
+      })}
+    </div>
+  )
+}
+
+interface ChipProps {
+  label: string
+  icon?: string
+  count: number | null
+  isOn: boolean
+  onPress: () => void
+}
+
+function Chip({ label, icon, count, isOn, onPress }: ChipProps): ReactElement {
+  return (
+    <Button
+      size="small"
+      aria-pressed={isOn}
+      className={styles.chip}
+      onPress={onPress}
+      icon={icon === undefined ? undefined : <StatusIcon status={icon} />}
+    >
+      {label} <span className={styles.count}>{count?.toLocaleString('en-US') ?? ''}</span>
+    </Button>
+  )
+}
+
+function countOf(facets: Facets, facet: Facet, value: string): number | null {
+  const values = facets[facet]
+  return values === undefined ? null : (values.find((found) => found.value === value)?.count ?? 0)
+}
+
+function total({ attention }: Facets): number | null {
+  return attention === undefined ? null : attention.reduce((sum, { count }) => sum + count, 0)
+}

@@ -1,0 +1,44 @@
+import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+
+import type { XApp } from '~/api/queries/xapps'
+import { useKeyBindings } from '~/ui/useKeyBindings'
+
+/** The keys of the list: `j` and `k` move to a row, `x` selects it, Enter opens it. Returns the uid of the row. */
+export function useListKeys(rows: readonly XApp[], onSelect: (uid: string) => void): string | null {
+  const navigate = useNavigate()
+  const [current, setCurrent] = useState<string | null>(null)
+  const index = rows.findIndex(({ uid }) => uid === current)
+  const move = (step: 1 | -1): void => {
+    const row = rows[index < 0 ? 0 : Math.min(rows.length - 1, Math.max(0, index + step))]
+    if (row === undefined) return
+    setCurrent(row.uid)
+    document.querySelector(`[data-row="${CSS.escape(row.uid)}"]`)?.scrollIntoView({ block: 'nearest' })
+  }
+  useKeyBindings([
+    { keys: 'j', label: 'Next row', group: 'List', run: () => move(1) },
+    { keys: 'k', label: 'Previous row', group: 'List', run: () => move(-1) },
+    {
+      keys: 'x',
+      label: 'Select the row',
+      group: 'List',
+      run: () => {
+        if (index >= 0 && current !== null) onSelect(current)
+      },
+    },
+    {
+      keys: 'o',
+      label: 'Open the row',
+      group: 'List',
+      run: () => {
+        const row = rows[index]
+        if (row !== undefined)
+          void navigate({
+            to: '/xapps/$namespace/$name',
+            params: { namespace: row.namespace, name: row.name },
+          })
+      },
+    },
+  ])
+  return index < 0 ? null : current
+}

@@ -1,0 +1,39 @@
+/** The list of xApps: what its URL asks for, as parameters of the API. */
+
+import type { Query } from '~/lib/query'
+import type { XAppsSearch } from '~/lib/routeSearch'
+
+type FilterName = 'attention' | 'namespace' | 'organization' | 'team' | 'owner' | 'phase' | 'health' | 'source'
+
+export const NO_FILTERS: Pick<XAppsSearch, FilterName | 'search' | 'page'> = {
+  search: '',
+  attention: false,
+  namespace: [],
+  organization: [],
+  team: [],
+  owner: [],
+  phase: [],
+  health: [],
+  source: [],
+  page: 1,
+}
+
+/** Returns the filters of the list, without one of them if its own values are to be counted. */
+export function filtersOf(search: XAppsSearch, without: readonly FilterName[] = []): Query {
+  const { namespace, organization, team, owner, phase, health, source } = search
+  const all = { attention: search.attention ? true : null, namespace, organization, team, owner, phase, health, source }
+  const kept = Object.entries(all).filter(([name]) => !without.some((left) => left === name))
+  return { search: search.search, ...Object.fromEntries(kept) }
+}
+
+/** Returns each filter that is set, with its value. */
+export function activeFilters(search: XAppsSearch): readonly { name: FilterName; value: string }[] {
+  const { namespace, organization, team, owner, phase, source } = search
+  return Object.entries({ namespace, organization, team, owner, phase, source }).flatMap(([name, values]) =>
+    values.map((value) => ({ name: name as FilterName, value })),
+  )
+}
+
+export function isFiltered(search: XAppsSearch): boolean {
+  return search.search !== '' || search.attention || search.health.length > 0 || activeFilters(search).length > 0
+}
