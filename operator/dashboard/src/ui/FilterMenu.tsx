@@ -71,6 +71,7 @@ export function FilterMenu({
             aria-label={label}
             className={styles.list}
             selectionMode="multiple"
+            escapeKeyBehavior="none"
             selectedKeys={selected}
             onSelectionChange={(keys) => onChange(keys === 'all' ? selected : [...keys].map(String))}
             items={withSelected(choices, selected).map((choice) => ({ id: choice.value, ...choice }))}

@@ -3,7 +3,6 @@ import { useQuery } from '@tanstack/react-query'
 import { Plus } from 'lucide-react'
 import { lazy, Suspense, useEffect, useRef, useState, type ReactElement } from 'react'
 
-import { usePermissions } from '~/api/usePermissions'
 import { xappsQuery, type XApp } from '~/api/queries/xapps'
 import { curlCommand } from '~/lib/commands'
 import { listedXApps } from '~/lib/listedXApps'
@@ -24,6 +23,7 @@ import { COLUMNS } from './columns'
 import { HealthChips } from './HealthChips'
 import { useListKeys } from './useListKeys'
 import { useLiveList } from './useLiveList'
+import { useUninstallRight } from './useUninstallRight'
 import { XAppFilters } from './XAppFilters'
 import styles from './XAppsPage.module.css'
 
@@ -115,7 +115,7 @@ export function XAppsPage(): ReactElement {
               </div>
               <div className={styles.foot}>
                 <SelectionBar
-                  count={selected.size}
+                  selected={[...selected.values()]}
                   onUninstall={() => setUninstalling(true)}
                   onClear={() => setSelected(new Map())}
                 />
@@ -171,18 +171,18 @@ function PageActions({ search }: { search: XAppsSearch }): ReactElement {
 }
 
 interface SelectionBarProps {
-  count: number
+  selected: readonly XApp[]
   onUninstall: () => void
   onClear: () => void
 }
 
-function SelectionBar({ count, onUninstall, onClear }: SelectionBarProps): ReactElement {
-  const { right } = usePermissions()
-  if (count === 0) return <span />
+function SelectionBar({ selected, onUninstall, onClear }: SelectionBarProps): ReactElement {
+  const right = useUninstallRight(selected)
+  if (selected.length === 0) return <span />
   return (
     <div className={styles.selection} role="status">
-      {count} selected
-      <Button size="small" variant="danger" right={right('uninstall')} onPress={onUninstall}>
+      {selected.length} selected
+      <Button size="small" variant="danger" right={right} onPress={onUninstall}>
         Uninstall...
       </Button>
       <Button size="small" variant="quiet" onPress={onClear}>

@@ -1,0 +1,19 @@
+import { useQueries } from '@tanstack/react-query'
+
+import { connection } from '~/api/connection'
+import { permissionsQuery } from '~/api/usePermissions'
+import type { XApp } from '~/api/queries/xapps'
+import { ALLOWED, refused, rightOf, type Right } from '~/lib/rights'
+import { useStore } from '~/lib/useStore'
+
+/** Returns whether the caller may uninstall at least one of the xApps; what is refused later has a result of its own. */
+export function useUninstallRight(xapps: readonly XApp[]): Right {
+  const namespaces = [...new Set(xapps.map(({ namespace }) => namespace))]
+  const isOnline = useStore(connection, ({ state }) => state === 'online')
+  const rights = useQueries({
+    queries: namespaces.map((namespace) => permissionsQuery(namespace)),
+    combine: (results) => results.map(({ data = [] }, index) => rightOf(data, 'uninstall', namespaces[index])),
+  })
+  if (!isOnline) return refused('Not connected: wait until the gateway answers again')
+  return rights.find(({ allowed }) => allowed) ?? rights[0] ?? ALLOWED
+}
