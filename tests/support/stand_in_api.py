@@ -45,7 +45,7 @@ class StandInApi:
             [
                 web.post("/apis/authentication.k8s.io/v1/selfsubjectreviews", self._review_user),
                 web.post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", self._review_access),
-                web.get(f"/api/v1/namespaces/{NAMESPACE}/pods/{POD}", self._pod),
+                web.get(f"/api/v1/namespaces/{NAMESPACE}/pods", self._pods),
                 web.get(f"/api/v1/namespaces/{NAMESPACE}/pods/{POD}/log", self._log),
                 web.post("/api/v1/namespaces/{namespace}/secrets", self._create_secret),
                 web.get("/api/v1/namespaces/{namespace}/secrets/{name}", self._get_secret),
@@ -73,8 +73,9 @@ class StandInApi:
             return web.json_response({"kind": "Status", "message": "Unauthorized", "code": 401}, status=401)
         return web.json_response({"status": {"allowed": user not in self.denied}}, status=201)
 
-    async def _pod(self, _: web.Request) -> web.Response:
-        return web.json_response(pod())
+    async def _pods(self, request: web.Request) -> web.Response:
+        is_asked_for = request.query.get("fieldSelector") == f"metadata.name={POD}"
+        return web.json_response({"kind": "PodList", "metadata": {}, "items": [pod()] if is_asked_for else []})
 
     async def _log(self, request: web.Request) -> web.StreamResponse:
         answer = web.StreamResponse()
