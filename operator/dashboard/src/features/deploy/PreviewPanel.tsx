@@ -1,4 +1,4 @@
-import { useMemo, useState, type ReactNode } from 'react'
+import { useEffect, useMemo, useRef, useState, type ReactNode } from 'react'
 
 import type { DryRun, ObjectChange } from '~/api/queries/deployments'
 import { DiffView, TextView } from '~/editor/lazy'
@@ -32,6 +32,9 @@ export function PreviewPanel({ preview, isStale, actions }: PreviewPanelProps) {
   const { diff, objects, manifest, notes, warnings } = preview
   const [selected, setSelected] = useState<PreviewTab>(diff === null ? 'objects' : 'changes')
   const values = useMemo(() => valuesText(preview.values), [preview.values])
+  const box = useRef<HTMLDivElement>(null)
+  // It is below the form: a person who asked for it sees it come.
+  useEffect(() => box.current?.scrollIntoView({ block: 'center' }), [preview])
   const changes: TabItem<PreviewTab>[] =
     diff === null
       ? []
@@ -47,9 +50,9 @@ export function PreviewPanel({ preview, isStale, actions }: PreviewPanelProps) {
   const shown = items.some(({ id }) => id === selected) ? selected : 'objects'
   return (
     <Card title="Preview" actions={actions}>
-      <div className={styles.stack}>
+      <div ref={box} className={styles.stack}>
         {isStale && <Notice tone="info">You have edited since this preview.</Notice>}
-        <p>{summary(preview)}</p>
+        <p role="status">{summary(preview)}</p>
         {preview.rendered === 'offline' && (
           <p className={styles.muted}>Rendered without the cluster: lookups found nothing.</p>
         )}

@@ -26,7 +26,9 @@ export function UpgradeChart({ form, namespace, bytesMax, ...props }: UpgradeCha
   if (method === 'upload') {
     return (
       <div className={styles.stack}>
-        <p className={styles.muted}>Without another chart, the one that is there stays.</p>
+        {draft.value.upload === null && (
+          <p className={styles.muted}>Without another chart, the one that is there stays.</p>
+        )}
         <UploadChart
           upload={draft.value.upload}
           error={props.problems.get('file') ?? null}

@@ -4,7 +4,7 @@ import { checkSchema } from '~/lib/schema/checkSchema'
 import { placeOf } from './fieldLine'
 import { unknownKeys } from './unknownKeys'
 import { mergeValues } from './mergeValues'
-import { pathText, type Value } from './value'
+import { pathText, valueAt, type Value } from './value'
 import { entriesOf, parseYaml, roundedIntegers, type YamlProblem } from './yamlDocument'
 
 export interface ChartFacts {
@@ -51,11 +51,19 @@ export function checkValuesSchema(text: string, chart: ChartFacts): SchemaResult
   const check = checkSchema(merged, schema)
   if (!check.checked) return { problems: [], unchecked: check.reason }
   const entries = entriesOf(parsed)
-  const problems = check.problems.map(({ path, message }): MarkedProblem => {
+  const shown = check.problems.filter(({ path }) => !isMasked(valueAt(merged, path)))
+  const problems = shown.map(({ path, message }): MarkedProblem => {
     const label = path.length === 0 ? message : `${pathText(path)}: ${message}`
     return { ...placeOf(parsed, path, label, entries), severity: 'error', path: pathText(path) }
   })
   return { problems, unchecked: null }
+}
+
+/** What the gateway shows instead of a secret; sent back, it stands for that secret. */
+const MASK = '••••••'
+
+function isMasked(value: Value | undefined): boolean {
+  return typeof value === 'string' && value.includes(MASK)
 }
 
 /** The schema of the chart; null if it has none that can be read. */
