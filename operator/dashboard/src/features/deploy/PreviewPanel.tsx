@@ -34,7 +34,10 @@ export function PreviewPanel({ preview, isStale, actions }: PreviewPanelProps) {
   const values = useMemo(() => valuesText(preview.values), [preview.values])
   const box = useRef<HTMLDivElement>(null)
   // It is below the form: a person who asked for it sees it come.
-  useEffect(() => box.current?.scrollIntoView({ block: 'center' }), [preview])
+  useEffect(() => {
+    // It returns a promise in some browsers, which is no clean-up.
+    box.current?.scrollIntoView({ block: 'center' })
+  }, [preview])
   const changes: TabItem<PreviewTab>[] =
     diff === null
       ? []

@@ -26,11 +26,9 @@ it('copies the XApp for kubectl, with placeholders for secrets and every digit',
     { form: FORM, fileName: null, valuesText: 'id: 9007199254740993\npassword: geheim\n' },
     'n',
   )
+  if (typeof command !== 'string') throw new Error(command.none)
   expect(command).not.toContain('geheim')
-  const manifest =
-    String(command)
-      .split("<<'EOF'\n")[1]
-      ?.replace(/\nEOF$/, '') ?? ''
+  const manifest = command.split("<<'EOF'\n")[1]?.replace(/\nEOF$/, '') ?? ''
   expect(parseYaml(manifest).values).toMatchObject({
     kind: 'XApp',
     metadata: { name: 'n', namespace: 'ric' },
