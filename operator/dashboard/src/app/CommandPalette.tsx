@@ -1,6 +1,43 @@
-import type { ReactElement } from 'react'
+import { useNavigate } from '@tanstack/react-router'
+import { Search } from 'lucide-react'
+import { lazy, Suspense, useState, type ReactElement } from 'react'
 
-/** The field "Search or jump" of the header. */
-export function CommandPalette(): ReactElement | null {
-  return null
+import { Button } from '~/ui/Button'
+import { useKeyBindings } from '~/ui/useKeyBindings'
+
+const PaletteDialog = lazy(() => import('~/app/PaletteDialog'))
+const KeyMapDialog = lazy(() => import('~/app/KeyMapDialog'))
+
+/** The field "Search or jump" of the header, and the keys that work on every page. The dialogs are loaded when opened. */
+export function CommandPalette(): ReactElement {
+  const navigate = useNavigate()
+  const [open, setOpen] = useState<'none' | 'palette' | 'keys'>('none')
+  const close = (): void => setOpen('none')
+  useKeyBindings([
+    { keys: 'Ctrl+k', label: 'Search or jump', group: 'Go', inFields: true, run: () => setOpen('palette') },
+    { keys: '?', label: 'Show the keys', group: 'Go', run: () => setOpen('keys') },
+    { keys: 'g x', label: 'xApps Management', group: 'Go', run: () => void navigate({ to: '/xapps' }) },
+    { keys: 'g d', label: 'Deploy', group: 'Go', run: () => void navigate({ to: '/deploy' }) },
+    { keys: 'g r', label: 'Repositories', group: 'Go', run: () => void navigate({ to: '/repositories' }) },
+    { keys: 'g s', label: 'Services', group: 'Go', run: () => void navigate({ to: '/services' }) },
+    { keys: '/', label: 'Search in this page', group: 'Page', run: focusSearch },
+  ])
+  return (
+    <>
+      <Button
+        icon={<Search size={16} aria-hidden />}
+        tooltip="Search or jump (Ctrl+K)"
+        label="Search or jump, Ctrl+K"
+        onPress={() => setOpen('palette')}
+      />
+      <Suspense fallback={null}>
+        {open === 'palette' && <PaletteDialog onClose={close} />}
+        {open === 'keys' && <KeyMapDialog onClose={close} />}
+      </Suspense>
+    </>
+  )
+}
+
+function focusSearch(): void {
+  document.querySelector<HTMLElement>('#main [data-search]')?.focus()
 }

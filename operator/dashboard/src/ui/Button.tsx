@@ -68,6 +68,7 @@ export function Button({
           aria-label={label}
           aria-disabled={isOff ? true : undefined}
           data-busy={isPending || undefined}
+          data-reason={reason ?? undefined}
           onPress={press}
         >
           {isPending ? <LoaderCircle className={styles.spinner} aria-label="In progress" size={16} /> : icon}

@@ -35,7 +35,11 @@ function ButtonAnchor({
   ...rest
 }: ButtonAnchorProps): ReactElement {
   return (
-    <a {...rest} className={classes(buttonStyles.button, buttonStyles[variant], buttonStyles[size], className)}>
+    <a
+      {...rest}
+      data-action
+      className={classes(buttonStyles.button, buttonStyles[variant], buttonStyles[size], className)}
+    >
       {icon}
       {children}
     </a>

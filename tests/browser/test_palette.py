@@ -1,0 +1,56 @@
+"""The palette, the keys that work on every page, and the page that turns them off."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from tests.browser.accounts import Accounts
+from tests.browser.dashboard import Dashboard
+from tests.support.charts import chart_archive
+from tests.support.xapps import XAppClient
+
+
+def test_pages_actions_and_xapps_are_found_by_typing(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    xapps.apply(xapps.uploaded_manifest("acme-ran-hello", chart_archive()))
+    page = dashboard.page
+    dashboard.sign_in(accounts.with_role("view"), "/repositories")
+    dashboard.heading("Repositories")
+    expect(page.get_by_role("button", name="Add", exact=True).first).to_have_attribute("aria-disabled", "true")
+    page.keyboard.press("Control+k")
+    field = page.get_by_role("combobox", name="Page, action or xApp")
+    expect(field).to_be_focused()
+    field.fill("add")
+    expect(page.get_by_role("option", name="Needs: create chartrepositories").first).to_be_visible()
+    dashboard.check_accessibility()
+    dashboard.screenshots("palette")
+    field.fill("acme-ran")
+    expect(page.get_by_role("option", name="acme-ran-hello")).to_be_visible()
+    page.keyboard.press("Enter")
+    dashboard.heading("acme-ran-hello")
+
+
+def test_keys_go_to_pages_until_they_are_turned_off(dashboard: Dashboard, accounts: Accounts) -> None:
+    page = dashboard.page
+    dashboard.sign_in(accounts.with_role("view"), "/about")
+    dashboard.heading("About")
+    expect(page.get_by_role("cell", name="uninstall")).to_be_visible()
+    dashboard.check_accessibility()
+    dashboard.screenshots("about")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keys").get_by_text("g r")).to_be_visible()
+    dashboard.check_accessibility()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.keyboard.press("g")
+    page.keyboard.press("r")
+    dashboard.heading("Repositories")
+    page.go_back()
+    page.get_by_text("Keys (press ? for the list)").click()
+    page.get_by_role("heading", name="About", level=1).focus()
+    page.keyboard.press("g")
+    page.keyboard.press("s")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    dashboard.heading("About")
