@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from xapp_operator.api.json import JsonObject
+from xapp_operator.config import Settings
 from xapp_operator.kube.advertise_address import choose_address
 
 
@@ -37,3 +38,9 @@ def test_address_stays_while_any_node_has_it() -> None:
 
 def test_no_ready_node_means_no_address() -> None:
     assert choose_address([node("a", internal="10.0.0.1", ready=False)], current=None) is None
+
+
+def test_an_empty_setting_is_no_address() -> None:
+    """Compared as an address, it would differ from the one of the nodes in each release: an upgrade without end."""
+    assert Settings.model_validate({"cluster_advertise_address": ""}).cluster_advertise_address is None
+    assert Settings.model_validate({"cluster_advertise_address": "192.0.2.1"}).cluster_advertise_address == "192.0.2.1"
