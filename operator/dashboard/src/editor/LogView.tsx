@@ -1,4 +1,4 @@
-import { search, SearchQuery, setSearchQuery, findNext, findPrevious } from '@codemirror/search'
+import { findNext, findPrevious, openSearchPanel, search, SearchQuery, setSearchQuery } from '@codemirror/search'
 import { Compartment, EditorState, StateEffect, StateField, type Range } from '@codemirror/state'
 import { Decoration, EditorView, type DecorationSet } from '@codemirror/view'
 import { useEffect, useEffectEvent, useImperativeHandle, useState, type Ref } from 'react'
@@ -69,13 +69,13 @@ export function LogView({ label, wrap, follow, onFollowChange, find = '', ref }:
     const atEnd = element.scrollHeight - element.scrollTop - element.clientHeight <= END_PIXELS
     if (atEnd !== follow) onFollowChange?.(atEnd)
   })
-  const { host, view } = useEditorView('', () => [
+  const { host, view } = useEditorView(null, () => [
     ...baseExtensions({ label, language: 'text' }),
     EditorState.readOnly.of(true),
     EditorView.editable.of(false),
-    EditorView.contentAttributes.of({ tabindex: '0', role: 'log', 'aria-live': 'off' }),
+    EditorView.contentAttributes.of({ tabindex: '0' }),
     marks,
-    search(),
+    search({ createPanel: () => ({ dom: document.createElement('div') }) }),
     wrapping.of(wrap ? WRAPPING : []),
   ])
   useEffect(() => {
@@ -86,6 +86,10 @@ export function LogView({ label, wrap, follow, onFollowChange, find = '', ref }:
       touchend: (_, current) => scrolled(current.scrollDOM),
     })
     view?.dispatch({ effects: StateEffect.appendConfig.of(listeners) })
+  }, [view])
+  useEffect(() => {
+    // CodeMirror marks matches while its panel is open. This one is empty: the field is in the page.
+    if (view) openSearchPanel(view)
   }, [view])
   useEffect(() => {
     view?.dispatch({ effects: wrapping.reconfigure(wrap ? WRAPPING : []) })
@@ -108,7 +112,7 @@ export function LogView({ label, wrap, follow, onFollowChange, find = '', ref }:
     }),
     [view, follow],
   )
-  return <div ref={host} className={styles.log} />
+  return <div ref={host} role="log" aria-live="off" aria-label={label} className={styles.log} />
 }
 
 function scrollToEnd(view: EditorView): void {

@@ -146,6 +146,8 @@ export function editingExtensions(options: TextOptions): Extension[] {
   return [
     ...baseExtensions(options),
     REPLACE_SELECTION,
+    // A text that can be edited takes the focus anyway; checkers of accessibility want it written.
+    EditorView.contentAttributes.of({ tabindex: '0' }),
     lineNumbers(),
     foldGutter(),
     history(),

@@ -11,16 +11,16 @@ interface Mounted {
 }
 
 /**
- * Keeps one editor in an element, with `text` as its document.
+ * Keeps one editor in an element, with `text` as its document; null: its owner writes into it.
  *
  * `extensions` is called once; what changes later goes through compartments.
  */
-export function useEditorView(text: string, extensions: () => Extension[]): Mounted {
+export function useEditorView(text: string | null, extensions: () => Extension[]): Mounted {
   const host = useRef<HTMLDivElement>(null)
   const [view, setView] = useState<EditorView | null>(null)
   const create = useEffectEvent(
     (parent: HTMLElement) =>
-      new EditorView({ parent, state: EditorState.create({ doc: text, extensions: extensions() }) }),
+      new EditorView({ parent, state: EditorState.create({ doc: text ?? '', extensions: extensions() }) }),
   )
   useEffect(() => {
     if (host.current === null) return undefined
@@ -32,7 +32,8 @@ export function useEditorView(text: string, extensions: () => Extension[]): Moun
     }
   }, [])
   useEffect(() => {
-    const changes = view && changeTo(view.state.doc, text)
+    if (view === null || text === null) return
+    const changes = changeTo(view.state.doc, text)
     if (changes) view.dispatch({ changes })
   }, [view, text])
   return { host, view }

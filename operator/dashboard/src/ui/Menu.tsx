@@ -1,5 +1,5 @@
 import { Check, ChevronDown } from 'lucide-react'
-import { useState, type ReactElement, type ReactNode } from 'react'
+import { useState, type ComponentPropsWithRef, type ReactElement, type ReactNode } from 'react'
 import {
   Menu as AriaMenu,
   MenuItem as AriaMenuItem,
@@ -91,7 +91,10 @@ function Item({ item }: { item: MenuAction }): ReactElement {
     <AriaMenuItem
       id={item.id}
       textValue={item.label}
-      aria-disabled={refusal === null ? undefined : true}
+      // A disabled item of React Aria takes no focus, and then nobody learns why.
+      render={(props) => (
+        <div {...(props as ComponentPropsWithRef<'div'>)} aria-disabled={refusal === null ? undefined : true} />
+      )}
       className={classes(
         fieldStyles.option,
         item.isDanger === true && refusal === null && styles.danger,
@@ -100,14 +103,15 @@ function Item({ item }: { item: MenuAction }): ReactElement {
       onAction={() => void run()}
     >
       {item.icon}
-      <span className={fieldStyles.optionText}>
-        <AriaText slot="label">{item.label}</AriaText>
+      {/* One name for both: what is seen is what is read. */}
+      <AriaText slot="label" className={fieldStyles.optionText}>
+        <span>{item.label}</span>
         {more !== undefined && (
-          <AriaText slot="description" className={styles.more}>
+          <span className={styles.more}>
             <Text>{more}</Text>
-          </AriaText>
+          </span>
         )}
-      </span>
+      </AriaText>
       {item.isSelected === true && <Check size={16} aria-label="chosen" />}
     </AriaMenuItem>
   )

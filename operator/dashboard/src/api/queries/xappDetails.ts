@@ -2,7 +2,7 @@
 
 import { keepPreviousData, queryOptions } from '@tanstack/react-query'
 
-import { api, read, request, type Schemas } from '~/api/client'
+import { api, read, request } from '~/api/client'
 import { readLimitedText } from '~/api/limitedText'
 import type { PageOf } from '~/api/queries/xapps'
 import { apiPath, queryText } from '~/lib/query'
@@ -27,25 +27,6 @@ export function healthQuery(id: XAppId) {
   return queryOptions({
     queryKey: ['xapps', 'health', id],
     queryFn: ({ signal }) => read(api.GET('/api/xapps/{namespace}/{name}/health', { params: { path: id }, signal })),
-  })
-}
-
-/** Where the xApp's own API is. Null: `base`: no port qualifies; others: not known. */
-export interface OwnApi {
-  base: string | null
-  config: boolean | null
-  schema: boolean | null
-}
-
-export type XAppConfig = Schemas['XAppConfiguration'] & { ownApi?: OwnApi }
-
-export function configQuery(id: XAppId) {
-  return queryOptions({
-    queryKey: ['xapps', 'config', id],
-    queryFn: async ({ signal }): Promise<XAppConfig> => {
-      const response = await request(xappPath(id, 'config'), { signal })
-      return (await response.json()) as XAppConfig
-    },
   })
 }
 

@@ -2,6 +2,7 @@ import type { ReactElement } from 'react'
 
 import type { Schemas } from '~/api/client'
 import { useOpenXApp } from '~/features/xapp/openXApp'
+import { Word } from '~/features/xapp/Word'
 import { DataTable, type Column } from '~/ui/DataTable'
 import { Card } from '~/ui/Panel'
 import { Text } from '~/ui/Text'
@@ -10,9 +11,9 @@ import { Time } from '~/ui/Time'
 type Condition = Schemas['ConditionModel']
 
 const COLUMNS: readonly Column<Condition>[] = [
-  { id: 'type', header: 'Condition', cell: ({ type }) => <Text>{type}</Text> },
+  { id: 'type', header: 'Condition', cell: ({ type }) => <Word>{type}</Word> },
   { id: 'status', header: 'Status', cell: ({ status }) => status },
-  { id: 'reason', header: 'Reason', cell: ({ reason }) => <Text>{reason ?? '-'}</Text> },
+  { id: 'reason', header: 'Reason', cell: ({ reason }) => <Word>{reason ?? '-'}</Word> },
   { id: 'message', header: 'Message', cell: ({ message }) => <Text>{message ?? '-'}</Text> },
   { id: 'since', header: 'For', cell: ({ lastTransitionTime }) => <Time at={lastTransitionTime} /> },
 ]

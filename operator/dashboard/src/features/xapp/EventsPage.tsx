@@ -5,6 +5,7 @@ import type { ReactElement } from 'react'
 import { eventsQuery, xappPath, type XAppEventRow } from '~/api/queries/xappDetails'
 import { NotVisible } from '~/features/xapp/NotVisible'
 import { useOpenXApp } from '~/features/xapp/openXApp'
+import { Word } from '~/features/xapp/Word'
 import { curlCommand, kubectl } from '~/lib/commands'
 import { CopyAs } from '~/ui/CopyAs'
 import { DataTable, type Column } from '~/ui/DataTable'
@@ -25,9 +26,9 @@ const COLUMNS: readonly Column<XAppEventRow & { index: number }>[] = [
   {
     id: 'type',
     header: 'Type',
-    cell: ({ type }) => (type === 'Warning' ? <StatusBadge status={type} isPlain /> : <Text>{type ?? '-'}</Text>),
+    cell: ({ type }) => (type === 'Warning' ? <StatusBadge status={type} isPlain /> : <Word>{type ?? '-'}</Word>),
   },
-  { id: 'reason', header: 'Reason', cell: ({ reason }) => <Text>{reason ?? '-'}</Text> },
+  { id: 'reason', header: 'Reason', cell: ({ reason }) => <Word>{reason ?? '-'}</Word> },
   {
     id: 'object',
     header: 'Object',

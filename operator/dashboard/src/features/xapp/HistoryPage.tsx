@@ -77,7 +77,7 @@ function columns(all: readonly RevisionRow[], onRollBack: (revision: number) => 
       ),
     },
     { id: 'app', header: 'App version', cell: ({ appVersion }) => <Text>{appVersion ?? '-'}</Text> },
-    { id: 'deployed', header: 'Deployed', cell: ({ deployedAt }) => <Time at={deployedAt} show="both" /> },
+    { id: 'deployed', header: 'Deployed', cell: ({ deployedAt }) => <Time at={deployedAt} show="time" /> },
     {
       id: 'actions',
       header: 'Actions',

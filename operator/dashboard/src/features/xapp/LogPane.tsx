@@ -35,6 +35,11 @@ export function LogPane({ log, since }: { log: LogOf; since: string }): ReactEle
   const [count, setCount] = useState(0)
   const [buffer] = useState(() => new LogBuffer())
   const view = useRef<LogViewHandle | null>(null)
+  const clear = (): void => {
+    buffer.clear()
+    setCount(0)
+    view.current?.replace([])
+  }
   const state = useLog({
     path: goneAt === null ? logPath(id, log, since) : null,
     followsRestarts: !log.previous,
@@ -43,6 +48,7 @@ export function LogPane({ log, since }: { log: LogOf; since: string }): ReactEle
       setCount(buffer.size)
       view.current?.append(lines.map((line) => lineText(line, showsTimes)))
     },
+    onReset: clear,
   })
   const show = (withTimes: boolean): void =>
     view.current?.replace(buffer.all().map((line) => lineText(line, withTimes)))
@@ -88,15 +94,7 @@ export function LogPane({ log, since }: { log: LogOf; since: string }): ReactEle
           }}
         />
         <span className={styles.end}>
-          <Button
-            size="small"
-            icon={<Eraser size={16} aria-hidden />}
-            onPress={() => {
-              buffer.clear()
-              setCount(0)
-              view.current?.replace([])
-            }}
-          >
+          <Button size="small" icon={<Eraser size={16} aria-hidden />} onPress={clear}>
             Clear
           </Button>
           <CopyButton text={text} label="Copy the log">

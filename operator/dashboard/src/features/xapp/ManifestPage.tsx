@@ -75,7 +75,7 @@ function Objects({ manifest }: { manifest: string }): ReactElement {
           <CopyButton text={chosen.text} label={`Copy ${chosen.id}`}>
             Copy
           </CopyButton>
-          <CopyButton text={manifest} label="Copy the whole manifest">
+          <CopyButton text={manifest} label="Copy all objects">
             Copy all
           </CopyButton>
           <Button

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import type { ReactElement } from 'react'
 
 import { ownConfigQuery, ownSchemaQuery } from '~/api/queries/ownApi'
-import { configQuery } from '~/api/queries/xappDetails'
+import { configQuery } from '~/api/queries/values'
 import { NotVisible } from '~/features/xapp/NotVisible'
 import { useOpenXApp } from '~/features/xapp/openXApp'
 import { OwnConfigEditor } from '~/features/xapp/OwnConfigEditor'
@@ -19,7 +19,7 @@ import styles from './OwnApiPage.module.css'
 export function OwnApiPage(): ReactElement {
   const { id, goneAt, see } = useOpenXApp()
   const right = see('proxy')
-  const config = useQuery({ ...configQuery(id), enabled: goneAt === null && right.allowed })
+  const config = useQuery({ ...configQuery(id.namespace, id.name), enabled: goneAt === null && right.allowed })
   if (!right.allowed) return <NotVisible right={right} />
   return (
     <QueryContent query={config} skeletonLines={6}>

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import type { ReactElement } from 'react'
 
 import type { Schemas } from '~/api/client'
-import { configQuery } from '~/api/queries/xappDetails'
+import { configQuery } from '~/api/queries/values'
 import { useOpenXApp } from '~/features/xapp/openXApp'
 import { Button } from '~/ui/Button'
 import { CopyButton } from '~/ui/CopyButton'
@@ -19,7 +19,7 @@ type Address = Schemas['ServiceAddress']
 /** The addresses of the xApp. */
 export function ReachPanel(): ReactElement {
   const { id, goneAt } = useOpenXApp()
-  const config = useQuery({ ...configQuery(id), enabled: goneAt === null })
+  const config = useQuery({ ...configQuery(id.namespace, id.name), enabled: goneAt === null })
   return (
     <Panel title="Reach" query={config} skeletonLines={2}>
       {({ services }) =>

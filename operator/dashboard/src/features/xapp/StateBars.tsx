@@ -2,6 +2,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
 import type { ReactElement } from 'react'
 
+import { configQuery } from '~/api/queries/values'
 import { specQuery } from '~/api/queries/xappDetails'
 import { useOpenXApp } from '~/features/xapp/openXApp'
 import { useAct } from '~/features/xapp/useAct'
@@ -47,9 +48,11 @@ function GoneBar({ goneAt }: { goneAt: Date }): ReactElement {
   const { id, record } = useOpenXApp()
   const navigate = useNavigate()
   const spec = useQuery({ ...specQuery(id), enabled: false }).data
+  const config = useQuery({ ...configQuery(id.namespace, id.name), enabled: false }).data
+  const valuesText = config?.layers.find(({ from }) => from === 'yours')?.text ?? null
   const deployAgain = (): void => {
     if (spec === undefined) return
-    setDraft(`deploy:${record.uid}`, spec)
+    setDraft(`deploy:${record.uid}`, { form: spec.form, valuesText: valuesText ?? '' })
     void navigate({ to: '/deploy', search: { namespace: id.namespace, draft: record.uid } })
   }
   return (
@@ -60,7 +63,9 @@ function GoneBar({ goneAt }: { goneAt: Date }): ReactElement {
           {record.source === 'xapp' && (
             <Button
               size="small"
-              right={spec === undefined ? refused('Its values were not read before it went') : ALLOWED}
+              right={
+                spec === undefined || valuesText === null ? refused('Its values were not read before it went') : ALLOWED
+              }
               onPress={deployAgain}
             >
               Deploy again with these values

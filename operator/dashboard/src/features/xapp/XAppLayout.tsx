@@ -3,6 +3,7 @@ import { getRouteApi, Outlet, useLocation } from '@tanstack/react-router'
 import { ChevronLeft, ChevronRight } from 'lucide-react'
 import { useEffect, useState, type ReactElement } from 'react'
 
+import { configQuery } from '~/api/queries/values'
 import { specQuery, type XAppId } from '~/api/queries/xappDetails'
 import { usePermissions } from '~/api/usePermissions'
 import { ActionsOfXApp } from '~/features/xapp/ActionsOfXApp'
@@ -80,15 +81,16 @@ function usePageWidth(): 'normal' | 'full' {
   return FULL_WIDTH.has(pathname.split('/').at(-1) ?? '') ? 'full' : 'normal'
 }
 
-/** Keeps the spec as it is now: once the xApp is gone, it can be deployed again with it. */
+/** Keeps spec and values as they are now: once the xApp is gone, it can be deployed again with them. */
 function useKeptSpec(id: XAppId, record: XAppDetails | undefined): void {
   const client = useQueryClient()
   const { namespace, name } = id
   const generation = record?.source === 'xapp' ? record.generation : null
   useEffect(() => {
     if (generation === null) return
-    // Without it, nothing is lost but the offer.
+    // Without them, nothing is lost but the offer.
     void client.query({ ...specQuery({ namespace, name }), staleTime: 0 }).catch(() => undefined)
+    void client.query({ ...configQuery(namespace, name), staleTime: 0 }).catch(() => undefined)
   }, [client, namespace, name, generation])
 }
 
@@ -109,7 +111,9 @@ function Heading({ record, readAt }: { record: XAppDetails; readAt: number }): R
   return (
     <>
       <MiddleText>{record.name}</MiddleText>
-      <StatusBadge status={record.phase} />
+      <span className={styles.status}>
+        <StatusBadge status={record.phase} />
+      </span>
       {record.source === 'labels' && <span className={styles.remark}>External</span>}
       {revision !== null && <span className={styles.remark}>revision {revision}</span>}
       <AsOf at={readAt} />

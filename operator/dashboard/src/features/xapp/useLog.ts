@@ -20,6 +20,8 @@ interface LogOptions {
   /** Whether a run after this one is followed too. */
   followsRestarts: boolean
   onLines: (lines: readonly LogLine[]) => void
+  /** The log comes again from its beginning. */
+  onReset: () => void
 }
 
 const FLUSH_MILLISECONDS = 100
@@ -28,15 +30,17 @@ const MAX_RETRY_SECONDS = 10
 const NOT_FOUND = 404
 
 /** Follows a log, through restarts of its container. Lines come in bundles, so that a fast log costs few renders. */
-export function useLog({ path, followsRestarts, onLines }: LogOptions): LogState {
+export function useLog({ path, followsRestarts, onLines, onReset }: LogOptions): LogState {
   const [known, setKnown] = useState<{ path: string | null; state: LogState }>({ path, state: { name: 'opening' } })
   const deliver = useEffectEvent(onLines)
+  const reset = useEffectEvent(onReset)
   useEffect(() => {
     if (path === null) return undefined
     return followLog({
       path,
       followsRestarts,
       onLines: (lines) => deliver(lines),
+      onReset: () => reset(),
       onState: (state) => setKnown({ path, state }),
     })
   }, [path, followsRestarts])
@@ -49,7 +53,7 @@ interface FollowOptions extends LogOptions {
 }
 
 /** Returns how to stop. */
-function followLog({ path, followsRestarts, onLines, onState }: FollowOptions): () => void {
+function followLog({ path, followsRestarts, onLines, onReset, onState }: FollowOptions): () => void {
   let lastEventId = ''
   let attempt = 0
   let hasNewLines = false
@@ -77,9 +81,11 @@ function followLog({ path, followsRestarts, onLines, onState }: FollowOptions): 
     close()
     if (hasNewLines)
       add([remarkLine(followsRestarts ? 'the container has ended; its next run follows' : 'end of the log')])
+    // Without ids of lines, a next run cannot be told from this one: its lines would come again.
+    const isWaiting = followsRestarts && (lastEventId !== '' || !hasNewLines)
     hasNewLines = false
-    onState({ name: 'ended', isWaiting: followsRestarts })
-    if (followsRestarts) tryLater()
+    onState({ name: 'ended', isWaiting })
+    if (isWaiting) tryLater()
   }
   const refuse = (problem: Problem): void => {
     if (problem.status !== NOT_FOUND) {
@@ -94,7 +100,13 @@ function followLog({ path, followsRestarts, onLines, onState }: FollowOptions): 
       slot: 'log',
       path,
       lastEventId,
-      onOpen: () => onState({ name: 'open' }),
+      onOpen: (isResumed) => {
+        if (!isResumed) {
+          pending = []
+          onReset()
+        }
+        onState({ name: 'open' })
+      },
       onInterrupted: () => onState({ name: 'interrupted' }),
       onEnd: (problem) => (problem === null ? onState({ name: 'replaced' }) : refuse(problem)),
       onMessage: ({ event, id, data }) => {
