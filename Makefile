@@ -108,7 +108,7 @@ test-dashboard: venv ## Check the dashboard without a browser: lint, types, form
 
 .PHONY: test-browser
 test-browser: venv dashboard ## Test the dashboard in Chromium against a real control plane (needs chromium-headless-shell).
-	@$(BIN)/pytest -n $(WORKERS) $(IN_ORDER) $(PYTEST_ARGS) tests/browser
+	@$(BIN)/pytest -n $(WORKERS) $(IN_ORDER) $(PYTEST_ARGS) tests/browser tests/e2e/test_dashboard.py
 
 .PHONY: screenshots
 screenshots: venv dashboard ## Take screenshots of all pages, in both themes and three widths (tests/browser/screenshots).

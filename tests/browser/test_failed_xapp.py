@@ -1,0 +1,78 @@
+"""Why an xApp failed: on its page, and one click further in the log of the run that failed."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import expect
+
+from tests.browser.accounts import Accounts
+from tests.browser.dashboard import Dashboard
+from tests.support.charts import chart_archive
+from tests.support.workload import workload_chart
+from tests.support.xapps import XAppClient
+
+NAME = "acme-ran-kpi"
+
+
+def reason_of(xapps: XAppClient) -> str:
+    condition = xapps.current_condition(NAME, "Ready")
+    return "" if condition is None else str(condition["reason"])
+
+
+def test_a_crash_loop_shows_its_cause_and_the_log_of_the_failed_run(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    xapps.apply(xapps.uploaded_manifest(NAME, workload_chart(), values={"fail": "CrashLoopBackOff"}, timeout="3s"))
+    xapps.wait_until(lambda: reason_of(xapps) == "HealthCheckFailed", what="the end of its timeout", xapp=NAME)
+    page = dashboard.page
+
+    dashboard.sign_in(accounts.with_role("edit"), f"/xapps/{xapps.namespace}/{NAME}")
+    cause = page.get_by_role("region", name="Why it is not Ready")
+    expect(cause.get_by_text("container main: CrashLoopBackOff")).to_be_visible()
+    expect(cause.get_by_text("Its log says why")).to_be_visible()
+    expect(cause.get_by_role("region", name="the last words")).to_be_visible()
+    expect(cause.get_by_role("link", name="Edit values")).to_be_visible()
+    failed_step = page.get_by_role("listitem").filter(has_text="Objects")
+    expect(failed_step.get_by_label("failed")).to_be_visible()
+    expect(page.get_by_role("listitem").filter(has_text="Pod").get_by_text("Degraded").first).to_be_visible()
+    dashboard.check_accessibility()
+    dashboard.screenshots("failed-xapp")
+
+    page.get_by_role("navigation", name="Pages of this xApp").get_by_role("link", name="Logs").click()
+    expect(page.get_by_role("checkbox", name="Previous run")).to_be_checked()
+    log = page.get_by_role("log")
+    expect(log).to_contain_text("simulated")
+    dashboard.check_accessibility()
+    dashboard.screenshots("failed-xapp-log")
+
+    page.get_by_label("Find", exact=True).fill("simulated")
+    expect(log.locator(".cm-searchMatch").first).to_be_visible()
+    expect(page).to_have_url(re.compile(r"/logs\?find=simulated$"))
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save").click()
+    assert re.fullmatch(rf"{NAME}-.*-main-previous\.log", download.value.suggested_filename)
+    assert "simulated" in download.value.path().read_text()
+
+    page.get_by_text("Previous run", exact=True).click()
+    expect(page).to_have_url(re.compile(r"[?&]pod=acme-ran-kpi-[^&]*&container=main&find=simulated$"))
+    expect(log).to_contain_text("simulated")
+    page.get_by_role("button", name="Clear", exact=True).click()
+    expect(log).not_to_contain_text("simulated")
+
+
+def test_a_failed_step_names_what_to_do_and_retry_is_one_click(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    template = '{{ fail "the E2 address is missing" }}'
+    xapps.apply(xapps.uploaded_manifest(NAME, chart_archive({"templates/x.yaml": template})))
+    xapps.wait_stalled(NAME)
+    page = dashboard.page
+
+    dashboard.sign_in(accounts.with_role("edit"), f"/xapps/{xapps.namespace}/{NAME}")
+    cause = page.get_by_role("region", name="Why it is not Ready")
+    expect(cause.get_by_text("the E2 address is missing")).to_be_visible()
+    before = xapps.status(NAME).get("handled", {}).get("retryAt")
+    cause.get_by_role("button", name="Retry").click()
+    expect(page.get_by_text("Accepted: it is tried again")).to_be_visible()
+    xapps.wait_until(lambda: xapps.status(NAME).get("handled", {}).get("retryAt") != before, what="the retry")

@@ -1,0 +1,83 @@
+"""Texts that a chart, a pod or the author of an XApp controls are shown as text, and look like what they are."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from playwright.sync_api import expect
+
+from tests.browser.accounts import Accounts
+from tests.browser.dashboard import Dashboard
+from tests.support.apiserver import ApiServer
+from tests.support.charts import CONFIGMAP_TEMPLATE, chart_archive
+from tests.support.workload import FILES
+from tests.support.xapps import XAppClient
+
+NAME: Final = "acme-ran-hostile"
+HTML: Final = "<img src=x onerror=document.title='owned'><script>document.title='owned'</script>"
+BIDI: Final = "safe\u202eexe.gpj"
+ANSI: Final = "\u001b[31mred\u001b[0m\u001b]8;;https://evil.example\u0007link\u001b]8;;\u0007"
+LONG: Final = "x" * 5000
+HOSTILE: Final = f"{HTML} {BIDI} {LONG}"
+
+
+def test_hostile_texts_are_text(dashboard: Dashboard, accounts: Accounts, xapps: XAppClient, api: ApiServer) -> None:
+    files = {
+        **FILES,
+        "templates/NOTES.txt": f"{HTML}\n{BIDI}\n{ANSI}\n{LONG}\n",
+        "templates/hostile.yaml": CONFIGMAP_TEMPLATE.replace("{{ .Release.Name }}", "hostile"),
+    }
+    chart = chart_archive(files, app_version=f"1 {HTML}")
+    xapps.apply(xapps.uploaded_manifest(NAME, chart, values={"greeting": HOSTILE}, owner=HTML[:60], team="<b>ran</b>"))
+    xapps.wait_ready(NAME)
+    found = xapps.get("xapp", NAME)
+    assert found is not None
+    event = {
+        "metadata": {"generateName": "hostile-"},
+        "involvedObject": {
+            "apiVersion": "xapp-operator.io/v1alpha1",
+            "kind": "XApp",
+            "name": NAME,
+            "namespace": xapps.namespace,
+            "uid": found["metadata"]["uid"],
+        },
+        "type": "Warning",
+        "reason": "Hostile",
+        "message": f"{HTML} {BIDI} {'x' * 800}",
+        "lastTimestamp": "2026-11-22T05:00:00Z",
+        "count": 3,
+    }
+    api.create(f"/api/v1/namespaces/{xapps.namespace}/events", event)
+    page = dashboard.page
+    dashboard.sign_in(accounts.with_role("edit"), f"/xapps/{xapps.namespace}/{NAME}")
+    expect(page.get_by_text("<b>ran</b>").first).to_be_visible()
+    expect(page.get_by_text("<img src=x").first).to_be_visible()
+    dashboard.screenshots("hostile-overview")
+
+    dashboard.open(f"/xapps/{xapps.namespace}/{NAME}/events")
+    row = page.get_by_role("row").filter(has_text="Warning")
+    expect(row).to_contain_text("<script>")
+    expect(row.get_by_title("U+202E")).to_be_visible()
+    dashboard.check_accessibility()
+
+    dashboard.open(f"/xapps/{xapps.namespace}/{NAME}/notes")
+    notes = page.get_by_role("region", name="the notes")
+    expect(notes).to_contain_text("<script>")
+    expect(notes.get_by_title("U+202E")).to_be_visible()
+    dashboard.check_accessibility()
+    dashboard.screenshots("hostile-notes")
+
+    dashboard.open(f"/xapps/{xapps.namespace}/{NAME}/manifest?object=ConfigMap/hostile")
+    manifest = page.locator(".cm-content")
+    expect(manifest).to_contain_text("<script>")
+    expect(manifest).not_to_contain_text("\u202e")
+    dashboard.open(f"/xapps/{xapps.namespace}/{NAME}/history?revision=1")
+    expect(page.locator(".cm-content")).to_contain_text("<script>")
+    expect(page.locator(".cm-content")).not_to_contain_text("\u202e")
+
+    # The editor has images of its own, without a source.
+    assert page.locator("main img[src], main script, main a[href*='evil']").count() == 0
+    assert "owned" not in page.title()
+    # Nothing but code scrolls sideways.
+    page.set_viewport_size({"width": 360, "height": 780})
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

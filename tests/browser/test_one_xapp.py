@@ -1,0 +1,175 @@
+"""The pages of one xApp: its history, what happens to it meanwhile, and links into its pages."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.browser.accounts import Accounts
+from tests.browser.dashboard import Dashboard
+from tests.support.workload import workload_chart
+from tests.support.xapps import XAppClient
+
+NAME: Final = "acme-ran-hello"
+
+
+@pytest.fixture
+def hello(xapps: XAppClient) -> XAppClient:
+    """The xApp `acme-ran-hello`, Ready."""
+    xapps.apply(xapps.uploaded_manifest(NAME, workload_chart(), values={"greeting": "good morning"}))
+    xapps.wait_ready(NAME)
+    return xapps
+
+
+def path(xapps: XAppClient, rest: str = "") -> str:
+    return f"/xapps/{xapps.namespace}/{NAME}{rest}"
+
+
+def tab(dashboard: Dashboard, name: str) -> Locator:
+    return dashboard.page.get_by_role("navigation", name="Pages of this xApp").get_by_role("link", name=name)
+
+
+def test_two_revisions_are_compared_and_the_first_comes_back(
+    dashboard: Dashboard, accounts: Accounts, hello: XAppClient
+) -> None:
+    hello.kubectl("patch", "xapp", NAME, "--type=merge", "-p", '{"spec": {"values": {"greeting": "good night"}}}')
+    hello.wait_until(lambda: hello.wait_ready(NAME)["release"]["revision"] == 2, what="revision 2")
+    page = dashboard.page
+
+    dashboard.sign_in(accounts.with_role("edit"), path(hello, "/history"))
+    page.get_by_role("link", name="Compare revision 1 with 2").click()
+    diff = page.get_by_role("region", name="Values: from revision 1 to 2")
+    expect(diff.get_by_text("greeting: good morning")).to_be_visible()
+    expect(diff.get_by_text("greeting: good night")).to_be_visible()
+    page.get_by_role("tab", name="Manifest").click()
+    expect(page.get_by_role("region", name="Manifest: from revision 1 to 2")).to_contain_text("good night")
+    expect(page).to_have_url(re.compile(r"/history\?revision=1&with=2&of=manifest$"))
+    dashboard.check_accessibility()
+    dashboard.screenshots("history")
+
+    # Three clicks from the page of the xApp: More, Roll back, confirm.
+    tab(dashboard, "Overview").click()
+    page.get_by_role("button", name="More").click()
+    page.get_by_role("menuitem", name="Roll back to revision 1...").click()
+    dialog = page.get_by_role("alertdialog")
+    expect(dialog.get_by_role("button", name="Keep")).to_be_focused()
+    expect(dialog.get_by_role("region", name="What rolling back changes")).to_contain_text("good morning")
+    dashboard.check_accessibility()
+    dashboard.screenshots("roll-back")
+    dialog.get_by_role("button", name="Roll back to revision 1").click()
+    expect(page.get_by_text("Accepted: it is rolled back to revision 1")).to_be_visible()
+    expect(page.get_by_text("revision 3", exact=True)).to_be_visible()
+    expect(page.get_by_text("Helm rollback")).to_be_visible()
+
+
+def test_an_edit_of_somebody_else_is_not_rolled_back_unseen(
+    dashboard: Dashboard, accounts: Accounts, hello: XAppClient
+) -> None:
+    hello.kubectl("patch", "xapp", NAME, "--type=merge", "-p", '{"spec": {"values": {"greeting": "second"}}}')
+    hello.wait_until(lambda: hello.wait_ready(NAME)["release"]["revision"] == 2, what="revision 2")
+    page = dashboard.page
+    dashboard.sign_in(accounts.with_role("edit"), path(hello, "/history"))
+    page.get_by_role("button", name="Roll back to revision 1...").click()
+    dialog = page.get_by_role("alertdialog")
+    expect(dialog.get_by_role("region", name="What rolling back changes")).to_be_visible()
+
+    hello.kubectl("patch", "xapp", NAME, "--type=merge", "-p", '{"spec": {"values": {"greeting": "third"}}}')
+    hello.wait_until(lambda: hello.wait_ready(NAME)["release"]["revision"] == 3, what="revision 3")
+    dialog.get_by_role("button", name="Roll back to revision 1").click()
+
+    expect(dialog.get_by_role("alert")).to_contain_text("generation")
+    assert hello.status(NAME)["release"]["revision"] == 3
+
+
+def test_suspending_and_resuming(dashboard: Dashboard, accounts: Accounts, hello: XAppClient) -> None:
+    page = dashboard.page
+    dashboard.sign_in(accounts.with_role("edit"), path(hello))
+    page.get_by_role("button", name="More").click()
+    tests = page.get_by_role("menuitem", name="Run tests")
+    expect(tests).to_have_attribute("aria-disabled", "true")
+    dashboard.check_accessibility()
+    page.get_by_role("menuitem", name="Suspend").click()
+    expect(page.get_by_text("The operator leaves it as it is until it is resumed.")).to_be_visible()
+    page.get_by_role("button", name="Resume").click()
+    expect(page.get_by_text("The operator leaves it as it is until it is resumed.")).to_have_count(0)
+    hello.wait_ready(NAME)
+
+    page.get_by_role("button", name="More").click()
+    page.get_by_role("menuitem", name="Copy as...").click()
+    dialog = page.get_by_role("dialog", name="Copy as")
+    dialog.get_by_role("button", name=re.compile("Action")).click()
+    page.get_by_role("option", name="Uninstall").click()
+    expect(dialog.get_by_text(f"kubectl delete xapp {NAME} -n {hello.namespace}")).to_be_visible()
+    expect(dialog.get_by_text('-H "Authorization: Bearer $TOKEN"')).to_be_visible()
+    dashboard.check_accessibility()
+    dashboard.screenshots("copy-as")
+
+
+def test_who_uninstalls_is_told_what_goes(dashboard: Dashboard, accounts: Accounts, hello: XAppClient) -> None:
+    page = dashboard.page
+    dashboard.sign_in(accounts.with_role("edit"), path(hello))
+    page.get_by_role("button", name="Uninstall...").click()
+    dialog = page.get_by_role("alertdialog", name=f"Uninstall {NAME}?")
+    sentence = f"This removes its Helm release from {hello.namespace}: 3 objects, 1 pod."
+    expect(dialog.get_by_text(sentence)).to_be_visible()
+    dialog.get_by_text("Objects that go: 3").click()
+    expect(dialog.get_by_text(f"Deployment {NAME}")).to_be_visible()
+    dashboard.check_accessibility()
+    dashboard.screenshots("uninstall")
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    assert hello.get("xapp", NAME) is not None
+
+
+def test_an_xapp_that_others_uninstall_keeps_its_last_state(
+    dashboard: Dashboard, accounts: Accounts, hello: XAppClient
+) -> None:
+    page = dashboard.page
+    dashboard.sign_in(accounts.with_role("edit"), path(hello))
+    expect(page.get_by_role("heading", name="Reach")).to_be_visible()
+    hello.kubectl("delete", "xapp", NAME)
+
+    expect(page.get_by_text(re.compile("^Uninstalled at .* This is its last state"))).to_be_visible()
+    expect(page.get_by_role("heading", name="Reach")).to_be_visible()
+    expect(page.get_by_role("button", name="Uninstall...")).to_have_attribute("aria-disabled", "true")
+    dashboard.check_accessibility()
+    dashboard.screenshots("gone-xapp")
+    page.get_by_role("button", name="Deploy again with these values").click()
+    dashboard.heading(re.compile("Deploy"))
+    assert f"namespace={hello.namespace}" in page.url
+
+
+def test_each_page_opens_by_its_address(dashboard: Dashboard, accounts: Accounts, hello: XAppClient) -> None:
+    page = dashboard.page
+    dashboard.sign_in(accounts.with_role("edit"), path(hello, "/events"))
+    expect(page.get_by_role("table", name="Events of the xApp")).to_contain_text("ScalingReplicaSet")
+    dashboard.check_accessibility()
+    dashboard.screenshots("events")
+
+    dashboard.open(path(hello, f"/manifest?object=Service/{NAME}"))
+    expect(page.get_by_role("link", name=f"Service {NAME}")).to_have_attribute("aria-current", "page")
+    expect(page.locator(".cm-content")).to_contain_text("targetPort: 9090")
+    dashboard.check_accessibility()
+    dashboard.screenshots("manifest")
+
+    dashboard.open(path(hello, "/notes"))
+    expect(page.get_by_text("The chart has no notes")).to_be_visible()
+    dashboard.open(path(hello))
+    expect(page.get_by_role("heading", name="Conditions")).to_be_visible()
+    expect(page.get_by_role("heading", name="Facts")).to_be_visible()
+    dashboard.check_accessibility()
+    dashboard.screenshots("overview")
+
+    page.keyboard.press("3")
+    expect(page).to_have_url(re.compile("/events$"))
+    page.keyboard.press("l")
+    expect(page).to_have_url(re.compile("/logs$"))
+    page.go_back()
+    expect(page.get_by_role("table", name="Events of the xApp")).to_be_visible()
+
+    dashboard.open(f"/xapps/{hello.namespace}/nobody")
+    expect(page.get_by_text(f"There is no xApp of this name in {hello.namespace}")).to_be_visible()
+    dashboard.check_accessibility()
