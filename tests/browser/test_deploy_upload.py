@@ -107,3 +107,13 @@ def test_a_values_file_is_loaded_and_taken_back(dashboard: Dashboard, accounts: 
     assert values_text(page) == "# site\ngreeting: loaded\n"
     page.get_by_role("button", name="Undo").click()
     assert values_text(page) == "greeting: typed\n"
+
+
+def test_an_adoption_comes_filled_in(dashboard: Dashboard, accounts: Accounts, namespace: str) -> None:
+    page = dashboard.page
+    path = f"/deploy?namespace={namespace}&releaseName=by-hand&adopt=true"
+    dashboard.sign_in(accounts.with_role("admin"), path)
+    expect(page.get_by_text("The release by-hand is taken over as it runs.")).to_be_visible()
+    expect(page.get_by_role("textbox", name="Release name")).to_have_value("by-hand")
+    expect(page.get_by_role("checkbox", name="Adopt a release of that name that is there already")).to_be_checked()
+    expect(page.get_by_role("combobox", name="Namespace")).to_have_value(namespace)
