@@ -132,7 +132,8 @@ describe('what to do', () => {
   })
 
   it('is to adopt an xApp that is known by its labels', () => {
-    expect(advice({ source: 'labels', reason: null, health: 'Degraded' }).remedies).toEqual(['adopt'])
+    const degraded = healthOf({ status: 'Degraded' })
+    expect(advice({ source: 'labels', reason: null, health: 'Degraded' }, degraded).remedies).toEqual(['adopt'])
   })
 
   it('does not look reasons up in the prototype', () => {
