@@ -69,8 +69,8 @@ export const historySearch = {
 }
 export const repositoriesSearch = { search: text(), namespace: texts(), page }
 export const newRepositorySearch = { namespace: text() }
-export const repositorySearch = { search: text(), page }
-export const chartSearch = { version: text() }
+export const repositorySearch = { search: text(), page, view: oneOf(['charts', 'settings']) }
+export const chartSearch = { version: text(), view: oneOf(['readme', 'values', 'schema', 'versions']), page }
 export const servicesSearch = {
   namespace: texts(),
   label: text(),
@@ -85,4 +85,5 @@ export type XAppsSearch = SearchOf<typeof xappsSearch>
 export type DeploySearch = SearchOf<typeof deploySearch>
 export type LogsSearch = SearchOf<typeof logsSearch>
 export type HistorySearch = SearchOf<typeof historySearch>
+export type RepositoriesSearch = SearchOf<typeof repositoriesSearch>
 export type ServicesSearch = SearchOf<typeof servicesSearch>

@@ -50,21 +50,77 @@ export function versionsQuery(namespace: string, repository: string, chart: stri
   })
 }
 
-export interface NewRepository {
+/** One saved repository. */
+export function repositoryQuery(namespace: string, name: string) {
+  return queryOptions({
+    queryKey: ['repositories', 'one', { namespace, name }],
+    queryFn: async ({ signal }): Promise<Repository> => {
+      const response = await request(apiPath('api', 'repositories', namespace, name), { signal })
+      return (await response.json()) as Repository
+    },
+  })
+}
+
+export type RepositoryCheck = Schemas['RepositoryCheck']
+
+/** The settings that are sent. Left out: the default, or for credentials and certificates what is saved; null: removed. */
+export interface RepositorySettings {
+  url: string
+  username?: string | null
+  password?: string | null
+  token?: string | null
+  caBundle?: string | null
+  insecureSkipTLSVerify?: boolean
+  allowPlainHTTP?: boolean
+  interval?: string
+  verify?: { provider: 'provenance' | 'cosign'; secretRef: { name: string } }
+}
+
+export interface NewRepository extends RepositorySettings {
   name: string
   namespace: string
-  url: string
-  username?: string
-  password?: string
-  token?: string
+}
+
+async function send<T>(path: string, method: 'POST' | 'PUT', body: RepositorySettings): Promise<T> {
+  const response = await request(path, { method, headers: JSON_TYPE, body: JSON.stringify(body) })
+  return (await response.json()) as T
 }
 
 /** Saves a repository. The credentials are in this one request only. */
-export async function saveRepository(repository: NewRepository): Promise<Repository> {
-  const response = await request('/api/repositories', {
-    method: 'POST',
-    headers: JSON_TYPE,
-    body: JSON.stringify(repository),
-  })
+export function saveRepository(repository: NewRepository): Promise<Repository> {
+  return send('/api/repositories', 'POST', repository)
+}
+
+/** Asks whether a repository answers with these settings. Nothing is saved. */
+export function checkNewRepository(repository: NewRepository): Promise<RepositoryCheck> {
+  return send('/api/repositories?dryRun=true', 'POST', repository)
+}
+
+export interface RepositoryId {
+  namespace: string
+  name: string
+}
+
+export function repositoryPath({ namespace, name }: RepositoryId): string {
+  return apiPath('api', 'repositories', namespace, name)
+}
+
+/** Replaces the settings of a saved repository. */
+export function changeRepository(id: RepositoryId, settings: RepositorySettings): Promise<Repository> {
+  return send(repositoryPath(id), 'PUT', settings)
+}
+
+/** Asks whether a saved repository answers with other settings. Nothing is saved. */
+export function checkRepositoryChange(id: RepositoryId, settings: RepositorySettings): Promise<RepositoryCheck> {
+  return send(`${repositoryPath(id)}?dryRun=true`, 'PUT', settings)
+}
+
+/** Has the gateway and the operator read the index now. */
+export async function refreshRepository(id: RepositoryId): Promise<Repository> {
+  const response = await request(`${repositoryPath(id)}/refresh`, { method: 'POST' })
   return (await response.json()) as Repository
+}
+
+export async function removeRepository(id: RepositoryId): Promise<void> {
+  await request(repositoryPath(id), { method: 'DELETE' })
 }

@@ -22,7 +22,7 @@ import { ConflictBar } from './ConflictBar'
 import { valuesCurl, valuesKubectl } from './copyCommands'
 import styles from './deploy.module.css'
 import { PreviewPanel } from './PreviewPanel'
-import { useElapsed } from './useElapsed'
+import { useElapsed } from '~/ui/useElapsed'
 import { useMainKey } from './useMainKey'
 import { ValuesEditor, type ValuesEditorHandle } from './ValuesEditor'
 

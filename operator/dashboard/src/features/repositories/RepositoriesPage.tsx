@@ -1,7 +1,206 @@
-import type { ReactElement } from 'react'
+import { getRouteApi } from '@tanstack/react-router'
+import { useQuery } from '@tanstack/react-query'
+import { useDeferredValue, useState, type ReactElement } from 'react'
 
+import { namespacesQuery } from '~/api/queries/namespaces'
+import { repositoriesQuery, type Repository } from '~/api/queries/repositories'
+import { usePermissions } from '~/api/usePermissions'
+import { curlCommand, kubectl } from '~/lib/commands'
+import type { Right } from '~/lib/rights'
+import type { RepositoriesSearch } from '~/lib/routeSearch'
+import { Button } from '~/ui/Button'
+import { ComboBox } from '~/ui/ComboBox'
+import { CopyAs } from '~/ui/CopyAs'
+import { CopyButton } from '~/ui/CopyButton'
+import { DataTable, type Column } from '~/ui/DataTable'
+import { EmptyState } from '~/ui/EmptyState'
+import { ButtonLink, Link } from '~/ui/Link'
 import { Page } from '~/ui/Page'
+import { Pagination } from '~/ui/Pagination'
+import { QueryContent } from '~/ui/Panel'
+import { SearchField } from '~/ui/SearchField'
+import { MiddleText, Text } from '~/ui/Text'
+import { AsOf, Time } from '~/ui/Time'
 
+import { RepositoryActions } from './RepositoryActions'
+import { RepositoryState, stateOf, UsedBy } from './RepositoryState'
+import styles from './repositories.module.css'
+
+const route = getRouteApi('/repositories')
+const ROWS = 50
+/** While the operator reads a new repository, and otherwise. */
+const [SOON, LATER] = [2000, 15_000]
+
+const COLUMNS: readonly Column<Repository>[] = [
+  {
+    id: 'name',
+    header: 'Name',
+    cell: ({ name, namespace }) => (
+      <Link to="/repositories/$namespace/$name" params={{ namespace, name }}>
+        <MiddleText>{name}</MiddleText>
+      </Link>
+    ),
+  },
+  { id: 'namespace', header: 'Namespace', cell: ({ namespace }) => <Text>{namespace}</Text> },
+  {
+    id: 'url',
+    header: 'URL',
+    cell: ({ url }) => (
+      <span className={styles.row}>
+        <MiddleText>{url}</MiddleText>
+        <CopyButton text={url} label="Copy the URL" />
+      </span>
+    ),
+  },
+  { id: 'type', header: 'Type', fold: 'medium', cell: ({ type }) => type },
+  { id: 'charts', header: 'Charts', align: 'end', cell: ({ charts }) => (charts === null ? '-' : String(charts)) },
+  { id: 'fetched', header: 'Fetched', fold: 'medium', cell: ({ lastFetched }) => <Time at={lastFetched} /> },
+  { id: 'state', header: 'State', cell: (repository) => <RepositoryState repository={repository} /> },
+  { id: 'usedBy', header: 'Used by', fold: 'medium', cell: (repository) => <UsedBy repository={repository} /> },
+  {
+    id: 'actions',
+    header: 'Actions',
+    hidesLabel: true,
+    cell: (repository) => <RepositoryActions repository={repository} isRow />,
+  },
+]
+
+/** The saved chart repositories. */
 export function RepositoriesPage(): ReactElement {
-  return <Page title="Repositories">This page is not built yet.</Page>
+  const search = route.useSearch()
+  const navigate = route.useNavigate()
+  const { page } = search
+  const asked = { search: search.search, namespace: search.namespace, sort: 'name', page, per_page: ROWS }
+  const query = useQuery({
+    ...repositoriesQuery(asked),
+    refetchInterval: ({ state }) => (state.data?.content.some((each) => stateOf(each) === 'Pending') ? SOON : LATER),
+  })
+  const change = (part: Partial<RepositoriesSearch>): void =>
+    void navigate({ search: (old) => ({ ...old, page: 1, ...part }), replace: true })
+  const clear = (): void => change({ search: '', namespace: [] })
+  const { right } = usePermissions(search.namespace.length === 1 ? search.namespace[0] : undefined)
+  return (
+    <Page
+      title="Repositories"
+      actions={
+        <>
+          <AsOf at={query.dataUpdatedAt} />
+          <CopyAs
+            curl={curlCommand({ method: 'GET', path: '/api/repositories', query: { ...asked, pretty: true } })}
+            kubectl={kubectl(['get', 'chartrepositories', ...namespaceFlags(search.namespace)])}
+          />
+          <AddLink right={right('addRepository')} namespace={search.namespace[0] ?? ''} />
+        </>
+      }
+    >
+      <Filters key={search.namespace.join(' ')} search={search} onChange={change} onClear={clear} />
+      <QueryContent query={query} skeletonLines={6}>
+        {(found) =>
+          found.total_count === 0 ? (
+            <NoRepositories
+              isFiltered={search.search !== '' || search.namespace.length > 0}
+              onClear={clear}
+              right={right('addRepository')}
+            />
+          ) : (
+            <>
+              <DataTable
+                caption="Repositories"
+                columns={COLUMNS}
+                rows={found.content}
+                rowKey={({ namespace, name }) => `${namespace}/${name}`}
+                isStale={query.isPlaceholderData}
+              />
+              <Pagination
+                page={found.page}
+                lastPage={found.last_page}
+                total={found.total_count}
+                perPage={ROWS}
+                onPage={(wanted) => void navigate({ search: (old) => ({ ...old, page: wanted }) })}
+              />
+            </>
+          )
+        }
+      </QueryContent>
+    </Page>
+  )
+}
+
+function namespaceFlags(namespaces: readonly string[]): readonly string[] {
+  const [only, ...others] = namespaces
+  return only === undefined || others.length > 0 ? ['--all-namespaces'] : ['-n', only]
+}
+
+function AddLink({ right, namespace }: { right: Right; namespace: string }): ReactElement {
+  if (!right.allowed)
+    return (
+      <Button variant="primary" right={right}>
+        Add
+      </Button>
+    )
+  return (
+    <ButtonLink to="/repositories/new" search={{ namespace }} variant="primary">
+      Add
+    </ButtonLink>
+  )
+}
+
+interface FiltersProps {
+  search: RepositoriesSearch
+  onChange: (part: Partial<RepositoriesSearch>) => void
+  onClear: () => void
+}
+
+function Filters({ search, onChange, onClear }: FiltersProps): ReactElement {
+  const [namespace, setNamespace] = useState(search.namespace.join(', '))
+  const choices = useQuery(namespacesQuery(useDeferredValue(namespace), 'viewRepository'))
+  const apply = (): void => {
+    const names = namespace.split(/[\s,]+/).filter((name) => name !== '')
+    if (names.join() !== search.namespace.join()) onChange({ namespace: names })
+  }
+  return (
+    <form
+      className={styles.filters}
+      onSubmit={(event) => {
+        event.preventDefault()
+        apply()
+      }}
+    >
+      <SearchField label="Search repositories" value={search.search} onChange={(text) => onChange({ search: text })} />
+      <ComboBox
+        label="Namespace"
+        items={(choices.data?.content ?? []).map(({ name }) => ({ id: name, label: name }))}
+        value={namespace}
+        onChange={setNamespace}
+        onSelect={(name) => onChange({ namespace: [name] })}
+        onBlur={apply}
+        isFiltered
+        isLoading={choices.isFetching}
+      />
+      {(search.search !== '' || search.namespace.length > 0) && <Button onPress={onClear}>Clear filters</Button>}
+    </form>
+  )
+}
+
+function NoRepositories({
+  isFiltered,
+  onClear,
+  right,
+}: {
+  isFiltered: boolean
+  onClear: () => void
+  right: Right
+}): ReactElement {
+  if (isFiltered)
+    return (
+      <EmptyState title="No repository found" actions={<Button onPress={onClear}>Clear filters</Button>}>
+        No repository matches all filters.
+      </EmptyState>
+    )
+  return (
+    <EmptyState title="No repositories yet" actions={<AddLink right={right} namespace="" />}>
+      A repository is an address with charts to deploy. You see those of namespaces in which you may list
+      chartrepositories.
+    </EmptyState>
+  )
 }

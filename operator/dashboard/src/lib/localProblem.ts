@@ -1,10 +1,9 @@
-import type { FieldProblems } from '~/lib/deploy/form'
 import { Problem } from '~/lib/problem'
 
 const UNPROCESSABLE = 422
 
 /** What the page itself found, in the shape of a refusal, so that both are shown the same way. */
-export function localProblem(found: FieldProblems): Problem {
+export function localProblem(found: ReadonlyMap<string, string>): Problem {
   const errors = [...found].map(([field, message]) => ({ field, message }))
   return new Problem(
     {

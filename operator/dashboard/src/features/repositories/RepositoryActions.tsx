@@ -1,0 +1,76 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { RotateCw } from 'lucide-react'
+import { useState, type ReactElement } from 'react'
+
+import { refreshRepository, type Repository } from '~/api/queries/repositories'
+import { usePermissions } from '~/api/usePermissions'
+import { toast } from '~/lib/toasts'
+import { Button } from '~/ui/Button'
+import { ButtonLink } from '~/ui/Link'
+import { ErrorText } from '~/ui/ProblemPanel'
+
+import { RemoveRepositoryDialog } from './RemoveRepositoryDialog'
+import styles from './repositories.module.css'
+
+interface RepositoryActionsProps {
+  repository: Repository
+  /** In a row of the list: small, and with a link to the charts. */
+  isRow?: boolean
+  onRemoved?: () => void
+}
+
+/** The buttons of one repository. */
+export function RepositoryActions({ repository, isRow = false, onRemoved }: RepositoryActionsProps): ReactElement {
+  const { name, namespace } = repository
+  const client = useQueryClient()
+  const { right } = usePermissions(namespace)
+  const [isRemoving, setRemoving] = useState(false)
+  const refresh = useMutation({
+    mutationFn: () => refreshRepository(repository),
+    onSuccess: () => toast(`Accepted: the operator reads ${name} again`),
+    // Also after a refusal: the operator may have found the same.
+    onSettled: () => client.invalidateQueries({ queryKey: ['repositories'] }),
+  })
+  const size = isRow ? 'small' : 'normal'
+  return (
+    <div className={styles.row}>
+      {isRow && (
+        <ButtonLink
+          to="/repositories/$namespace/$name"
+          params={{ namespace, name }}
+          size="small"
+          aria-label={`Browse ${name}`}
+        >
+          Browse
+        </ButtonLink>
+      )}
+      <Button
+        size={size}
+        icon={<RotateCw size={16} aria-hidden />}
+        right={right('changeRepository')}
+        isPending={refresh.isPending}
+        onPress={() => refresh.mutate()}
+        label={`Refresh ${name}`}
+      >
+        Refresh
+      </Button>
+      <Button
+        size={size}
+        variant="danger"
+        right={right('removeRepository')}
+        onPress={() => setRemoving(true)}
+        label={`Remove ${name}...`}
+      >
+        Remove...
+      </Button>
+      {refresh.error !== null && <ErrorText error={refresh.error} />}
+      {isRemoving && (
+        <RemoveRepositoryDialog
+          repository={repository}
+          onClose={() => setRemoving(false)}
+          {...(onRemoved === undefined ? {} : { onRemoved })}
+        />
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,157 @@
+/** The form of a chart repository: what a page holds of it, what is wrong with it, and what is sent. */
+
+export interface RepositoryFields {
+  name: string
+  namespace: string
+  url: string
+  /** `keep`: what is saved already. */
+  credentials: 'keep' | 'none' | 'basic' | 'token'
+  username: string
+  password: string
+  token: string
+  certificates: 'keep' | 'usual' | 'given' | 'any'
+  caBundle: string
+  allowPlainHTTP: boolean
+  interval: string
+  verify: 'none' | 'provenance' | 'cosign'
+  verifySecret: string
+}
+
+export const NO_REPOSITORY: RepositoryFields = {
+  name: '',
+  namespace: '',
+  url: '',
+  credentials: 'none',
+  username: '',
+  password: '',
+  token: '',
+  certificates: 'usual',
+  caBundle: '',
+  allowPlainHTTP: false,
+  interval: '',
+  verify: 'none',
+  verifySecret: '',
+}
+
+/** Labels by the name of the field in `errors[]`. */
+export const REPOSITORY_LABELS: Readonly<Record<string, string>> = {
+  name: 'Name',
+  namespace: 'Namespace',
+  url: 'URL',
+  username: 'User',
+  password: 'Password',
+  token: 'Token',
+  caBundle: 'Certificates (PEM)',
+  allowPlainHTTP: 'Send credentials over http',
+  insecureSkipTLSVerify: 'Certificates',
+  interval: 'Read every',
+  verify: 'Signatures',
+}
+
+const DNS_LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
+const URL_PATTERN = /^(?:https?|oci):\/\/[!-~]+$/
+const NAME_RULE = 'May have lower-case letters, digits and -, at most 63, a letter or digit at both ends.'
+
+/** What is wrong with each field, by its name in `errors[]`. The gateway checks again, and more. */
+export function repositoryProblems(fields: RepositoryFields): ReadonlyMap<string, string> {
+  const found = new Map<string, string>()
+  const need = (field: string, value: string, rule?: (value: string) => string | null): void => {
+    const label = REPOSITORY_LABELS[field] ?? field
+    const problem = value === '' ? `${label} is missing.` : (rule?.(value) ?? null)
+    if (problem !== null) found.set(field, problem)
+  }
+  const name = (value: string): string | null => (DNS_LABEL.test(value) ? null : NAME_RULE)
+  need('name', fields.name.trim(), name)
+  need('namespace', fields.namespace.trim(), name)
+  need('url', fields.url.trim(), (value) =>
+    URL_PATTERN.test(value) ? null : 'Must begin with https://, http:// or oci://, without blanks.',
+  )
+  if (fields.credentials === 'basic') {
+    need('username', fields.username)
+    need('password', fields.password)
+  }
+  if (fields.credentials === 'token') need('token', fields.token)
+  if (fields.certificates === 'given') need('caBundle', fields.caBundle.trim())
+  if (fields.verify !== 'none' && fields.verifySecret.trim() === '')
+    found.set('verify', 'Name the Secret with the keys.')
+  return found
+}
+
+interface Settings {
+  url: string
+  username?: string | null
+  password?: string | null
+  token?: string | null
+  caBundle?: string | null
+  insecureSkipTLSVerify?: boolean
+  allowPlainHTTP?: boolean
+  interval?: string
+  verify?: { provider: 'provenance' | 'cosign'; secretRef: { name: string } }
+}
+
+/** The settings to send. `isChange`: of a saved repository, where null removes what is saved. */
+export function repositorySettings(fields: RepositoryFields, { isChange }: { isChange: boolean }): Settings {
+  const settings: Settings = { url: fields.url.trim() }
+  if (fields.credentials === 'basic') Object.assign(settings, { username: fields.username, password: fields.password })
+  if (fields.credentials === 'token') settings.token = fields.token
+  if (fields.credentials === 'none' && isChange)
+    Object.assign(settings, { username: null, password: null, token: null })
+  if (fields.certificates === 'given') settings.caBundle = fields.caBundle
+  if (fields.certificates === 'any') settings.insecureSkipTLSVerify = true
+  if ((fields.certificates === 'usual' || fields.certificates === 'any') && isChange) settings.caBundle = null
+  if (fields.allowPlainHTTP) settings.allowPlainHTTP = true
+  if (fields.interval.trim() !== '') settings.interval = fields.interval.trim()
+  if (fields.verify !== 'none')
+    settings.verify = { provider: fields.verify, secretRef: { name: fields.verifySecret.trim() } }
+  return settings
+}
+
+const SECRETS = ['username', 'password', 'token', 'caBundle'] as const
+
+/** The same for a command to copy: what is secret is a placeholder. */
+export function settingsToCopy(settings: Settings): Settings {
+  const shown = { ...settings }
+  for (const name of SECRETS) if (typeof shown[name] === 'string') shown[name] = `<${name}>`
+  return shown
+}
+
+interface SavedRepository {
+  name: string
+  namespace: string
+  url: string
+  interval: string
+  hasCredentials: boolean
+  hasCaBundle: boolean
+  insecureSkipTLSVerify: boolean
+  allowPlainHTTP: boolean
+  verify: { provider: 'provenance' | 'cosign'; secretRef: { name: string } } | null
+}
+
+/** The form of a saved repository. Credentials and certificates never come back: they are kept. */
+export function fieldsOfRepository(saved: SavedRepository): RepositoryFields {
+  return {
+    ...NO_REPOSITORY,
+    name: saved.name,
+    namespace: saved.namespace,
+    url: saved.url,
+    credentials: saved.hasCredentials ? 'keep' : 'none',
+    certificates: saved.hasCaBundle ? 'keep' : saved.insecureSkipTLSVerify ? 'any' : 'usual',
+    allowPlainHTTP: saved.allowPlainHTTP,
+    interval: saved.interval,
+    verify: saved.verify?.provider ?? 'none',
+    verifySecret: saved.verify?.secretRef.name ?? '',
+  }
+}
+
+/** The manifest of a repository without credentials, or null: with them the gateway creates a Secret too. */
+export function repositoryManifest(fields: RepositoryFields): string | null {
+  if (fields.credentials !== 'none' || fields.certificates === 'given' || fields.certificates === 'keep') return null
+  const { url, ...rest } = repositorySettings(fields, { isChange: false })
+  const manifest = {
+    apiVersion: 'xapp-operator.io/v1alpha1',
+    kind: 'ChartRepository',
+    metadata: { name: fields.name.trim(), namespace: fields.namespace.trim() },
+    spec: { url, ...rest },
+  }
+  return JSON.stringify(manifest, null, 2)
+}

@@ -1,0 +1,83 @@
+"""Chart repositories: add one, look at its charts, change and remove it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.accounts import Accounts
+from tests.browser.dashboard import Dashboard
+from tests.support.chart_server import ChartServer
+from tests.support.charts import chart_archive
+from tests.support.xapps import XAppClient
+
+PASSWORD: Final = "hunter2-of-the-repository"
+
+
+@pytest.fixture
+def guarded_charts() -> Iterator[ChartServer]:
+    """A repository that requires a password."""
+    with ChartServer(username="jane", password=PASSWORD) as server:
+        server.add("hello", "0.1.0", chart_archive())
+        yield server
+
+
+def fill_address(page: Page, *, name: str, namespace: str, url: str) -> None:
+    page.get_by_role("textbox", name="Name", exact=True).fill(name)
+    page.get_by_role("combobox", name="Namespace").fill(namespace)
+    page.get_by_role("combobox", name="Namespace").press("Escape")
+    page.get_by_role("textbox", name="URL").fill(url)
+
+
+def test_a_repository_is_tested_saved_browsed_and_removed(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient, guarded_charts: ChartServer
+) -> None:
+    page, namespace = dashboard.page, xapps.namespace
+    dashboard.sign_in(accounts.with_role("admin"), f"/repositories?namespace={namespace}")
+    dashboard.heading("Repositories")
+    page.get_by_role("link", name="Add", exact=True).click()
+    dashboard.heading("Add a repository")
+    fill_address(page, name="acme", namespace=namespace, url=guarded_charts.url)
+
+    page.get_by_role("button", name="Test", exact=True).click()
+    summary = page.get_by_role("alert")
+    expect(summary).to_be_focused()
+    dashboard.check_accessibility()
+    dashboard.screenshots("repository-refused")
+    page.get_by_text("User and password").click()
+    page.get_by_role("textbox", name="User").fill("jane")
+    page.get_by_role("textbox", name="Password").fill(PASSWORD)
+    page.get_by_text("Send them over http").click()
+    page.get_by_role("button", name="Test", exact=True).click()
+    expect(page.get_by_text("The test succeeded")).to_be_visible()
+    dashboard.check_accessibility()
+    dashboard.screenshots("repository-new")
+    page.get_by_role("button", name="Save", exact=True).click()
+
+    dashboard.heading("acme")
+    page.get_by_role("link", name="hello").click()
+    dashboard.heading("hello")
+    expect(page.get_by_role("heading", name="Version 0.1.0")).to_be_visible()
+    page.get_by_role("tab", name="Values").click()
+    expect(page.locator(".cm-content")).to_be_visible()
+    dashboard.check_accessibility()
+    dashboard.screenshots("chart")
+    expect(page.get_by_role("link", name="Deploy", exact=True).last).to_have_attribute(
+        "href", re.compile("method=repository.*chart=hello.*version=0.1.0")
+    )
+    assert PASSWORD not in page.content()
+
+    page.get_by_role("navigation", name="Breadcrumbs").get_by_role("link", name="acme").click()
+    dashboard.heading("acme")
+    dashboard.check_accessibility()
+    dashboard.screenshots("repository")
+    page.get_by_role("button", name="Remove acme...").click()
+    expect(page.get_by_role("button", name="Keep")).to_be_focused()
+    page.get_by_role("button", name="Remove acme", exact=True).click()
+    dashboard.heading("Repositories")
+    xapps.wait_gone("chartrepository", "acme")
+    expect(page.get_by_role("link", name="acme")).to_have_count(0)
