@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.accounts import Accounts
 from tests.browser.dashboard import Dashboard
+from tests.support.apiserver import JsonObject
 from tests.support.chart_server import ChartServer
 from tests.support.charts import chart_archive
 from tests.support.xapps import XAppClient
@@ -24,6 +25,15 @@ def guarded_charts() -> Iterator[ChartServer]:
     with ChartServer(username="jane", password=PASSWORD) as server:
         server.add("hello", "0.1.0", chart_archive())
         yield server
+
+
+def repository_manifest(namespace: str) -> JsonObject:
+    return {
+        "apiVersion": "xapp-operator.io/v1alpha1",
+        "kind": "ChartRepository",
+        "metadata": {"name": "acme", "namespace": namespace},
+        "spec": {"url": "https://charts.example.com", "interval": "1h"},
+    }
 
 
 def fill_address(page: Page, *, name: str, namespace: str, url: str) -> None:
@@ -46,6 +56,8 @@ def test_a_repository_is_tested_saved_browsed_and_removed(
     page.get_by_role("button", name="Test", exact=True).click()
     summary = page.get_by_role("alert")
     expect(summary).to_be_focused()
+    summary.get_by_role("link").click()
+    expect(page.get_by_role("radio", name="None")).to_be_focused()
     dashboard.check_accessibility()
     dashboard.screenshots("repository-refused")
     page.get_by_text("User and password").click()
@@ -81,3 +93,56 @@ def test_a_repository_is_tested_saved_browsed_and_removed(
     dashboard.heading("Repositories")
     xapps.wait_gone("chartrepository", "acme")
     expect(page.get_by_role("link", name="acme")).to_have_count(0)
+
+
+def test_a_refused_address_stands_at_its_field_and_nothing_typed_is_lost(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    page, namespace = dashboard.page, xapps.namespace
+    dashboard.sign_in(accounts.with_role("admin"), "/repositories/new")
+    url = page.get_by_role("textbox", name="URL")
+    fill_address(page, name="acme", namespace=namespace, url="ftp://charts.example.com")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(url).to_have_accessible_description(re.compile("Must begin with https://"))
+    url.fill("http://169.254.169.254/charts")
+    page.get_by_role("button", name="Test", exact=True).click()
+    page.get_by_role("alert").get_by_role("link", name="URL").click()
+    expect(url).to_be_focused()
+    expect(url).to_have_attribute("aria-invalid", "true")
+    expect(url).to_have_value("http://169.254.169.254/charts")
+
+    page.get_by_role("link", name="Repositories").first.click()
+    page.get_by_role("button", name="Leave").click()
+    dashboard.heading("Repositories")
+    page.go_back()
+    expect(page.get_by_role("textbox", name="Name", exact=True)).to_have_value("acme")
+
+
+def test_settings_of_a_repository_are_changed(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient, guarded_charts: ChartServer
+) -> None:
+    page = dashboard.page
+    xapps.apply(repository_manifest(xapps.namespace))
+    dashboard.sign_in(accounts.with_role("admin"), f"/repositories/{xapps.namespace}/acme?view=settings")
+    url = page.get_by_role("textbox", name="URL")
+    expect(url).to_have_value("https://charts.example.com")
+    dashboard.check_accessibility()
+    url.fill(guarded_charts.url)
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator("dd").get_by_text(guarded_charts.url, exact=True)).to_be_visible()
+
+
+def test_a_reader_sees_why_repositories_cannot_be_changed(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    page, namespace = dashboard.page, xapps.namespace
+    xapps.apply(repository_manifest(xapps.namespace))
+    dashboard.sign_in(accounts.with_role("view"), f"/repositories?namespace={namespace}")
+    remove = page.get_by_role("button", name="Remove acme...")
+    expect(remove).to_have_attribute("aria-disabled", "true")
+    remove.press("Enter")
+    expect(page.get_by_text(f"Needs: delete chartrepositories in {namespace}").first).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("button", name="Add", exact=True)).to_have_attribute("aria-disabled", "true")
+    dashboard.check_accessibility()
+    dashboard.screenshots("repositories")

@@ -6,6 +6,7 @@ import { refreshRepository, type Repository } from '~/api/queries/repositories'
 import { usePermissions } from '~/api/usePermissions'
 import { toast } from '~/lib/toasts'
 import { Button } from '~/ui/Button'
+import { classes } from '~/ui/classes'
 import { ButtonLink } from '~/ui/Link'
 import { ErrorText } from '~/ui/ProblemPanel'
 
@@ -33,7 +34,7 @@ export function RepositoryActions({ repository, isRow = false, onRemoved }: Repo
   })
   const size = isRow ? 'small' : 'normal'
   return (
-    <div className={styles.row}>
+    <div className={classes(styles.row, isRow && styles.inRow)}>
       {isRow && (
         <ButtonLink
           to="/repositories/$namespace/$name"

@@ -108,6 +108,7 @@ function NamespaceField(props: RepositoryFieldsProps): ReactElement {
 
 function Credentials(props: RepositoryFieldsProps): ReactElement {
   const { fields, onChange, saved, problems } = props
+  const isHidden = fields.credentials === 'none' || fields.credentials === 'keep'
   const isPlain = fields.url.trim().startsWith('http://')
   return (
     <Card title="Credentials">
@@ -115,6 +116,8 @@ function Credentials(props: RepositoryFieldsProps): ReactElement {
         <RadioGroup
           label="Credentials"
           hidesLabel
+          {...(isHidden ? { name: 'username' } : {})}
+          error={isHidden ? hiddenRefusals(problems) : null}
           orientation="horizontal"
           items={[
             ...(saved?.hasCredentials === true ? [{ id: 'keep', label: 'Keep the saved ones' }] : []),
@@ -145,16 +148,14 @@ function Credentials(props: RepositoryFieldsProps): ReactElement {
             />
           </div>
         )}
-        {fields.credentials === 'none' && <Refusals problems={problems} names={['username', 'password', 'token']} />}
       </div>
     </Card>
   )
 }
 
-/** Refusals of fields that are not shown now: the repository wants credentials, and none are given. */
-function Refusals({ problems, names }: { problems: ReadonlyMap<string, string>; names: readonly string[] }) {
-  const found = new Set(names.flatMap((name) => problems.get(name) ?? []))
-  return [...found].map((message) => <p key={message}>{message}</p>)
+/** Refusals of fields that are not shown: the repository wants credentials, and none are given. */
+function hiddenRefusals(problems: ReadonlyMap<string, string>): string[] {
+  return [...new Set(['username', 'password', 'token'].flatMap((name) => problems.get(name) ?? []))]
 }
 
 function Certificates(props: RepositoryFieldsProps): ReactElement {

@@ -4,6 +4,7 @@ import { REPOSITORY_LABELS } from '~/lib/repositories/form'
 import { allOf, refused, type Right } from '~/lib/rights'
 import { Button } from '~/ui/Button'
 import { CopyAs, type CopyAsProps } from '~/ui/CopyAs'
+import { fieldId } from '~/ui/FieldFrame'
 import { FormErrors } from '~/ui/FormErrors'
 import { LeaveGuard } from '~/ui/LeaveGuard'
 import { Notice } from '~/ui/Notice'
@@ -17,6 +18,15 @@ import type { RepositoryForm } from './useRepositoryForm'
 
 const TEST_SECONDS = 15
 const BUSY = refused('The last request is still on its way')
+
+/** A refused choice is a group: the focus goes to its chosen item. Other fields take the focus themselves. */
+function focusChoice(field: string): boolean {
+  const hidden = ['username', 'password', 'token'].includes(field) && document.getElementById(fieldId(field)) === null
+  const group = document.getElementById(fieldId(hidden ? 'username' : field))
+  const item = group?.querySelector<HTMLElement>('input:checked, input')
+  item?.focus()
+  return item !== null && item !== undefined
+}
 
 interface RepositoryFormViewProps {
   form: RepositoryForm
@@ -47,7 +57,7 @@ export function RepositoryFormView(props: RepositoryFormViewProps): ReactElement
       }}
     >
       <LeaveGuard when={form.isDirty} />
-      <FormErrors error={form.error} fields={REPOSITORY_LABELS} />
+      <FormErrors error={form.error} fields={REPOSITORY_LABELS} onFocusField={focusChoice} />
       <RepositoryFields
         fields={fields}
         problems={form.problems}

@@ -20,13 +20,11 @@ export function useRepositoryForm({ draftKey, initial, check, save, onSaved }: R
   const draft = useDraft(draftKey, initial)
   const [left, setLeft] = useState<ReadonlySet<string>>(new Set())
   const [local, setLocal] = useState<Problem | null>(null)
-  const [isDone, setDone] = useState(false)
   const fields = draft.value
   const test = useMutation({ mutationFn: check })
   const saving = useMutation({
     mutationFn: save,
     onSuccess: (record) => {
-      setDone(true)
       draft.discard()
       onSaved(record)
     },
@@ -45,7 +43,7 @@ export function useRepositoryForm({ draftKey, initial, check, save, onSaved }: R
     fields,
     problems,
     error,
-    isDirty: draft.isDirty && !isDone,
+    isDirty: draft.isDirty,
     /** What the repository answered to these settings; undefined if they were not tested. */
     answer: test.data,
     isTesting: test.isPending,
