@@ -134,6 +134,7 @@ def dashboard(chromium: Browser, gateway: BrowserGateway, request: pytest.Fixtur
     yield one
     if any(report.failed for report in _reports(request)):
         one.page.screenshot(path=SCREENSHOTS / f"failed-{request.node.name}.png")
+        print("failed requests:", *one.failed_requests, sep="\n")
     context.close()
     assert one.problems == []
 

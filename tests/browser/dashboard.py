@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
 
-from playwright.sync_api import BrowserContext, ConsoleMessage, Error, Page, expect
+from playwright.sync_api import BrowserContext, ConsoleMessage, Error, Page, Response, expect
 
 from tests.localcluster.cluster import ROOT
 
@@ -33,6 +34,8 @@ class Dashboard:
         self.url = url
         self.context = context
         self.problems: list[str] = []
+        self.failed_requests: list[str] = []
+        """Shown when a test fails. Pages deal with them."""
         self._takes_screenshots = takes_screenshots
         context.add_init_script(_REPORT_VIOLATIONS)
         self.page = self.new_page()
@@ -42,6 +45,8 @@ class Dashboard:
         page = self.context.new_page()
         page.on("console", self._note_console)
         page.on("pageerror", self._note_error)
+        page.on("requestfailed", lambda sent: self.failed_requests.append(f"{sent.method} {sent.url}: {sent.failure}"))
+        page.on("response", self._note_response)
         return page
 
     def open(self, path: str = "/") -> None:
@@ -97,6 +102,10 @@ class Dashboard:
     def _note_console(self, message: ConsoleMessage) -> None:
         if message.type in {"error", "warning"} and not _FAILED_REQUEST.match(message.text):
             self.problems.append(f"{message.type}: {message.text} ({message.location.get('url', '')})")
+
+    def _note_response(self, response: Response) -> None:
+        if response.status >= HTTPStatus.BAD_REQUEST:
+            self.failed_requests.append(f"{response.request.method} {response.url}: {response.status}")
 
     def _note_error(self, error: Error) -> None:
         self.problems.append(f"script error: {error.message}\n{error.stack or ''}")

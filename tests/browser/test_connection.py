@@ -21,7 +21,8 @@ def test_a_page_outlives_a_restart_of_the_gateway(
     page = dashboard.page
     row = page.get_by_role("link", name="acme-ran-before")
     row.click()
-    dashboard.heading("acme-ran-before")
+    uninstall = page.get_by_role("button", name="Uninstall...")
+    expect(uninstall).to_be_visible()
     page.go_back()
     expect(row).to_be_visible()
 
@@ -33,7 +34,6 @@ def test_a_page_outlives_a_restart_of_the_gateway(
     dashboard.screenshots("not-connected")
     page.get_by_role("button", name="Now").click()
     row.click()
-    uninstall = page.get_by_role("button", name="Uninstall...")
     expect(uninstall).to_have_attribute("aria-disabled", "true")
     uninstall.hover()
     expect(page.get_by_role("tooltip")).to_have_text(re.compile("^Not connected"))

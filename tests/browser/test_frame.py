@@ -9,8 +9,15 @@ from playwright.sync_api import expect
 
 from tests.browser.accounts import Accounts
 from tests.browser.dashboard import Dashboard
+from tests.support.charts import chart_archive
+from tests.support.xapps import XAppClient
 
 PAGES = ("/xapps", "/deploy", "/repositories", "/repositories/new", "/services", "/about")
+
+TOO_WIDE = """() => document.documentElement.scrollWidth <= innerWidth ? [] :
+    [...document.querySelectorAll('main *')].filter((each) => each.getBoundingClientRect().right > innerWidth)
+        .map((each) => each.outerHTML.slice(0, 120))"""
+"""The elements because of which the page scrolls sideways."""
 
 
 @pytest.fixture
@@ -109,5 +116,43 @@ def test_no_page_scrolls_sideways(signed_in: Dashboard) -> None:
         expect(signed_in.page.get_by_role("heading", level=1)).to_be_visible()
         for width in (320, 360, 720, 1280, 3840):
             signed_in.page.set_viewport_size({"width": width, "height": 800})
-            excess = signed_in.page.evaluate("document.documentElement.scrollWidth - innerWidth")
-            assert excess <= 0, f"{path} at {width} px"
+            wide = signed_in.page.evaluate(TOO_WIDE)
+            assert wide == [], f"{path} at {width} px"
+
+
+def test_pages_keep_their_meaning_in_forced_colours_and_at_200_percent(signed_in: Dashboard) -> None:
+    page = signed_in.page
+    page.emulate_media(forced_colors="active")
+    for path in PAGES:
+        signed_in.open(path)
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+    signed_in.screenshots("forced-colours")
+    # A window of 1280 px shows 640 px at 200 %.
+    page.emulate_media(forced_colors="none")
+    page.set_viewport_size({"width": 640, "height": 400})
+    page.get_by_role("button", name="Pages").click()
+    page.get_by_role("menuitem", name="Services").click()
+    signed_in.heading("Services")
+
+
+def test_an_action_without_the_right_says_which_one_is_missing(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    xapps.apply(xapps.uploaded_manifest("acme-ran-hello", chart_archive()))
+    dashboard.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    dashboard.sign_in(accounts.with_role("view"), f"/xapps/{xapps.namespace}/acme-ran-hello")
+    page = dashboard.page
+    uninstall = page.get_by_role("button", name="Uninstall...")
+    expect(uninstall).to_have_attribute("aria-disabled", "true")
+    reason = f"Needs: delete xapps in {xapps.namespace}"
+    uninstall.focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Shift+Tab")
+    expect(page.get_by_role("tooltip")).to_have_text(reason)
+    page.keyboard.press("Enter")
+    why = page.get_by_role("dialog", name="Why this is not possible")
+    expect(why).to_contain_text(reason)
+    dashboard.check_accessibility()
+    why.get_by_role("button", name="Copy the reason").click()
+    expect(page.get_by_text("Copied", exact=True)).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == reason

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime, timedelta
 
 from playwright.sync_api import Page, expect
 
@@ -71,3 +72,49 @@ def test_next_leads_to_pages_of_ours_only(dashboard: Dashboard, accounts: Accoun
     dashboard.sign_in(accounts.with_role("view"), "/signin?next=//evil.example/xapps")
     dashboard.heading("xApps Management")
     assert dashboard.page.url == f"{dashboard.url}/xapps"
+
+
+def test_the_end_of_a_session_is_announced_five_minutes_before(dashboard: Dashboard, accounts: Accounts) -> None:
+    token = accounts.with_role("edit")
+    dashboard.sign_in(token, "/services?search=kpi")
+    page = dashboard.page
+    warning = page.get_by_text(re.compile(r"^Your sign-in ends at \d\d:\d\d:\d\d\.$"))
+    expires_at = page.evaluate(
+        """async () => {
+            const headers = { 'X-Session-Proof': localStorage.getItem('xapp-session-proof') }
+            const session = await (await fetch('/api/session', { headers })).json()
+            return session.expiresAt
+        }"""
+    )
+    ends = datetime.fromisoformat(expires_at)
+    page.clock.install(time=ends - timedelta(minutes=6))
+    page.reload()
+    dashboard.heading("Services")
+    expect(warning).to_have_count(0)
+    page.clock.fast_forward(timedelta(minutes=1, seconds=20) // timedelta(milliseconds=1))
+    expect(warning).to_be_visible()
+    dashboard.check_accessibility()
+
+    page.get_by_role("button", name="Sign in again").click()
+    dialog = page.get_by_role("dialog", name="Sign in again")
+    dialog.get_by_label("Bearer token").fill(token)
+    dialog.get_by_role("button", name="Sign in").click()
+    expect(dialog).to_have_count(0)
+    expect(page).to_have_url(f"{dashboard.url}/services?search=kpi")
+
+
+def test_signing_in_again_in_one_tab_lets_the_others_go_on(dashboard: Dashboard, accounts: Accounts) -> None:
+    token = accounts.with_role("view")
+    dashboard.sign_in(token)
+    other = dashboard.new_page()
+    other.goto(f"{dashboard.url}/xapps")
+    expect(other.get_by_role("heading", level=1, name="xApps Management")).to_be_visible()
+    forget_cookie(dashboard)
+    for page in (dashboard.page, other):
+        page.get_by_label("Search xApps").fill("kpi")
+        expect(page.get_by_role("dialog", name="Your sign-in has ended")).to_be_visible()
+
+    sign_in_again(other, token)
+
+    expect(dashboard.page.get_by_role("dialog")).to_have_count(0)
+    expect(dashboard.page.get_by_text("No xApp found")).to_be_visible()

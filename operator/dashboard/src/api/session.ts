@@ -13,6 +13,9 @@ export type SessionState =
 
 export const sessionState = createStore<SessionState>('signed-in')
 
+/** Grows with each sign-in, in this tab or another: what was read before may belong to somebody else. */
+export const sessionCount = createStore(0)
+
 /** The proof of the session, or null. */
 export function sessionProof(): string | null {
   try {
@@ -24,7 +27,7 @@ export function sessionProof(): string | null {
 
 export function storeProof(proof: string): void {
   localStorage.setItem(PROOF_KEY, proof)
-  sessionState.set('signed-in')
+  noteSignIn()
 }
 
 export function forgetProof(): void {
@@ -43,8 +46,14 @@ export function sessionWasRefused(): void {
 export function followOtherTabs(): () => void {
   const onStorage = (event: StorageEvent): void => {
     if (event.key !== PROOF_KEY) return
-    sessionState.set(event.newValue === null ? 'signed-out' : 'signed-in')
+    if (event.newValue === null) sessionState.set('signed-out')
+    else noteSignIn()
   }
   window.addEventListener('storage', onStorage)
   return () => window.removeEventListener('storage', onStorage)
+}
+
+function noteSignIn(): void {
+  sessionState.set('signed-in')
+  sessionCount.set((count) => count + 1)
 }

@@ -1,21 +1,22 @@
 import { useLocation, useNavigate } from '@tanstack/react-router'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { useEffect, useRef, useState, type ReactElement } from 'react'
+import { lazy, Suspense, useEffect, useRef, useState, type ReactElement } from 'react'
 
 import { reconnected } from '~/api/connection'
 import { sessionQuery } from '~/api/queries/session'
-import { sessionState } from '~/api/session'
-import { SignInForm } from '~/app/SignInForm'
+import { sessionCount, sessionState } from '~/api/session'
 import { useClearSession } from '~/app/useClearSession'
 import { useStore } from '~/lib/useStore'
 import { clockText, parseTime } from '~/lib/time'
 import { Button } from '~/ui/Button'
 import { Dialog } from '~/ui/Dialog'
 import { Bar } from '~/ui/Notice'
+import { Skeleton } from '~/ui/Skeleton'
 import { useNow } from '~/ui/useNow'
 
 import styles from './ConnectionBar.module.css'
 
+const SignInForm = lazy(async () => ({ default: (await import('~/app/SignInForm')).SignInForm }))
 const WARN_MILLISECONDS = 5 * 60 * 1000
 const SIGN_IN = '/signin'
 
@@ -40,7 +41,7 @@ export function SessionGuard(): ReactElement {
   const hasExpired = useStore(sessionState, (state) => state === 'expired')
   const [isRenewing, setRenewing] = useState(false)
   const { data: session } = useQuery({ ...sessionQuery, enabled: !hasExpired })
-  const goOn = useGoOn(session?.user ?? null)
+  useGoOn(session?.user ?? null)
   return (
     <>
       <ExpiryWarning expiresAt={session?.expiresAt ?? null} onRenew={() => setRenewing(true)} />
@@ -55,35 +56,42 @@ export function SessionGuard(): ReactElement {
             ? 'Sign in to go on. Nothing on this page is lost. What you were about to send is not sent: do it again.'
             : 'A new token keeps you signed in. Nothing on this page is lost.'}
         </p>
-        <SignInForm
-          onSignedIn={async () => {
-            await goOn()
-            setRenewing(false)
-          }}
-        />
+        <Suspense fallback={<Skeleton lines={4} />}>
+          <SignInForm onSignedIn={() => setRenewing(false)} />
+        </Suspense>
       </Dialog>
     </>
   )
 }
 
-function useGoOn(user: string | null): () => Promise<void> {
+/** After each sign-in, in this tab or another: reads again what the page shows. */
+function useGoOn(user: string | null): void {
+  const count = useStore(sessionCount)
   const client = useQueryClient()
   const clear = useClearSession()
   const navigate = useNavigate()
   const lastUser = useRef(user)
+  const lastCount = useRef(count)
   useEffect(() => {
     if (user !== null) lastUser.current = user
   }, [user])
-  return async () => {
-    const session = await client.query({ ...sessionQuery, staleTime: 0 })
-    if (lastUser.current !== null && session.user !== lastUser.current) {
-      // Somebody else: what is on the page and in its drafts is not theirs.
-      clear()
-      await navigate({ to: '/xapps', ignoreBlocker: true })
+  useEffect(() => {
+    if (count === lastCount.current) return
+    lastCount.current = count
+    const before = lastUser.current
+    const goOn = async (): Promise<void> => {
+      const session = await client.query({ ...sessionQuery, staleTime: 0 })
+      if (before !== null && session.user !== before) {
+        // Somebody else: what is on the page and in its drafts is not theirs.
+        clear()
+        await navigate({ to: '/xapps', ignoreBlocker: true })
+      }
+      await client.invalidateQueries()
+      reconnected()
     }
-    await client.invalidateQueries()
-    reconnected()
-  }
+    // If that fails, the queries of the page say so.
+    void goOn().catch(() => undefined)
+  }, [count, client, clear, navigate])
 }
 
 function ExpiryWarning({ expiresAt, onRenew }: { expiresAt: string | null; onRenew: () => void }): ReactElement | null {

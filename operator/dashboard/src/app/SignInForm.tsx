@@ -14,7 +14,7 @@ import styles from './SignInForm.module.css'
 const STATUS_UNAUTHORIZED = 401
 
 /** The one field that takes a token. It is sent in one request, and kept nowhere. */
-export function SignInForm({ onSignedIn }: { onSignedIn: () => void | Promise<void> }): ReactElement {
+export function SignInForm({ onSignedIn }: { onSignedIn?: () => void }): ReactElement {
   const about = useQuery(aboutQuery)
   const [token, setToken] = useState('')
   const [isEmpty, setEmpty] = useState(false)
@@ -22,9 +22,9 @@ export function SignInForm({ onSignedIn }: { onSignedIn: () => void | Promise<vo
     mutationFn: signIn,
     // The answer and the token are not kept with the state of the page.
     gcTime: 0,
-    onSuccess: async () => {
+    onSuccess: () => {
       setToken('')
-      await onSignedIn()
+      onSignedIn?.()
     },
   })
   const submit = (): void => {

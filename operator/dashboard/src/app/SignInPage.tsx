@@ -1,10 +1,12 @@
 import { getRouteApi, useRouter } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
-import { useCallback, useEffect, type ReactElement } from 'react'
+import { useCallback, useEffect, useState, type ReactElement } from 'react'
 
 import { aboutQuery } from '~/api/queries/session'
+import { sessionCount } from '~/api/session'
 import { SignInForm } from '~/app/SignInForm'
 import { safeNext } from '~/app/safeNext'
+import { useStore } from '~/lib/useStore'
 import { Card } from '~/ui/Panel'
 import { Page } from '~/ui/Page'
 
@@ -22,14 +24,18 @@ export function SignInPage(): ReactElement {
     await router.invalidate()
   }, [router, next])
   const needsNone = about?.auth === 'none'
+  // Also signed in by another tab.
+  const count = useStore(sessionCount)
+  const [firstCount] = useState(count)
+  const isDone = needsNone || count !== firstCount
   useEffect(() => {
-    if (needsNone) void goOn()
-  }, [needsNone, goOn])
+    if (isDone) void goOn()
+  }, [isDone, goOn])
   return (
     <div className={styles.place}>
       <Page title="Sign in" heading={<Heading />}>
         <Card>
-          <SignInForm onSignedIn={goOn} />
+          <SignInForm />
         </Card>
       </Page>
     </div>

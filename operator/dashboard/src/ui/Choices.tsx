@@ -1,14 +1,5 @@
-import { Check, Minus } from 'lucide-react'
-import type { ReactElement, ReactNode } from 'react'
-import {
-  CheckboxButton,
-  CheckboxField,
-  RadioButton,
-  RadioField,
-  RadioGroup as AriaRadioGroup,
-  SwitchButton,
-  SwitchField,
-} from 'react-aria-components'
+import type { ReactElement } from 'react'
+import { RadioButton, RadioField, RadioGroup as AriaRadioGroup, SwitchButton, SwitchField } from 'react-aria-components'
 
 import { classes } from '~/ui/classes'
 import { errorText, fieldId, FieldLabel, FieldNotes, type FieldProps } from '~/ui/FieldFrame'
@@ -17,32 +8,7 @@ import type { Item } from '~/ui/Select'
 import styles from './fieldStyles.module.css'
 import choiceStyles from './Choices.module.css'
 
-interface CheckboxProps {
-  /** Its text; without children it is for screen readers only. */
-  label: string
-  children?: ReactNode
-  isSelected: boolean
-  isIndeterminate?: boolean
-  onChange: (isSelected: boolean) => void
-  isDisabled?: boolean
-}
-
-export function Checkbox({ label, children, isIndeterminate = false, ...rest }: CheckboxProps): ReactElement {
-  return (
-    <CheckboxField {...rest} isIndeterminate={isIndeterminate} aria-label={children === null ? label : undefined}>
-      <CheckboxButton className={styles.choice}>
-        {({ isSelected }) => (
-          <>
-            <span className={styles.box}>
-              {isIndeterminate ? <Minus size={14} aria-hidden /> : isSelected && <Check size={14} aria-hidden />}
-            </span>
-            {children === undefined ? label : children}
-          </>
-        )}
-      </CheckboxButton>
-    </CheckboxField>
-  )
-}
+export { Checkbox } from '~/ui/Checkbox'
 
 interface SwitchProps {
   label: string

@@ -2,7 +2,7 @@ import { ArrowDown, ArrowUp } from 'lucide-react'
 import type { ReactElement, ReactNode } from 'react'
 
 import { classes } from '~/ui/classes'
-import { Checkbox } from '~/ui/Choices'
+import { Checkbox } from '~/ui/Checkbox'
 
 import styles from './DataTable.module.css'
 

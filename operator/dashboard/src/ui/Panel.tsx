@@ -1,11 +1,14 @@
 import { useId, type ReactElement, type ReactNode } from 'react'
 
+import { Problem } from '~/lib/problem'
 import { classes } from '~/ui/classes'
 import { ProblemPanel } from '~/ui/ProblemPanel'
 import { Skeleton } from '~/ui/Skeleton'
 import { AsOf } from '~/ui/Time'
 
 import styles from './Panel.module.css'
+
+const STATUS_UNAUTHORIZED = 401
 
 /** The part of a query's result that a panel uses; `useQuery` returns it. */
 export interface QueryLike<T> {
@@ -77,7 +80,9 @@ export function QueryContent<T>({
   skeletonLines = 3,
   errorActions,
 }: Pick<PanelProps<T>, 'query' | 'children' | 'skeletonLines' | 'errorActions'>): ReactElement {
-  const { data, error } = query
+  const { data } = query
+  // Over a page whose session has ended, the shell asks to sign in; then the query is repeated.
+  const error = query.error instanceof Problem && query.error.status === STATUS_UNAUTHORIZED ? null : query.error
   return (
     <>
       {error !== null && error !== undefined && (

@@ -1,0 +1,32 @@
+import { Check, Minus } from 'lucide-react'
+import type { ReactElement, ReactNode } from 'react'
+import { CheckboxButton, CheckboxField } from 'react-aria-components'
+
+import styles from './fieldStyles.module.css'
+
+interface CheckboxProps {
+  /** Its text; without children it is for screen readers only. */
+  label: string
+  children?: ReactNode
+  isSelected: boolean
+  isIndeterminate?: boolean
+  onChange: (isSelected: boolean) => void
+  isDisabled?: boolean
+}
+
+export function Checkbox({ label, children, isIndeterminate = false, ...rest }: CheckboxProps): ReactElement {
+  return (
+    <CheckboxField {...rest} isIndeterminate={isIndeterminate} aria-label={children === null ? label : undefined}>
+      <CheckboxButton className={styles.choice}>
+        {({ isSelected }) => (
+          <>
+            <span className={styles.box}>
+              {isIndeterminate ? <Minus size={14} aria-hidden /> : isSelected && <Check size={14} aria-hidden />}
+            </span>
+            {children === undefined ? label : children}
+          </>
+        )}
+      </CheckboxButton>
+    </CheckboxField>
+  )
+}
