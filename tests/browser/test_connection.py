@@ -32,7 +32,7 @@ def test_a_page_outlives_a_restart_of_the_gateway(
     expect(row).to_be_visible()
     dashboard.check_accessibility()
     dashboard.screenshots("not-connected")
-    page.get_by_role("button", name="Now").click()
+    page.get_by_role("button", name="Now", exact=True).click()
     row.click()
     expect(uninstall).to_have_attribute("aria-disabled", "true")
     uninstall.hover()
@@ -52,3 +52,20 @@ def test_changes_show_by_themselves(dashboard: Dashboard, accounts: Accounts, xa
     expect(dashboard.page.get_by_text("Live", exact=True)).to_be_visible()
     xapps.apply(xapps.uploaded_manifest("acme-ran-new", chart_archive()))
     expect(dashboard.page.get_by_role("link", name="acme-ran-new")).to_be_visible()
+
+
+def test_a_page_whose_files_do_not_come_is_loaded_later(
+    dashboard: Dashboard, gateway: BrowserGateway, accounts: Accounts
+) -> None:
+    page = dashboard.page
+    page.route("**/assets/AboutPage*", lambda route: route.abort())
+    dashboard.sign_in(accounts.with_role("view"))
+    page.get_by_role("button", name="jane").click()
+    page.get_by_role("menuitem", name="About").click()
+    dashboard.heading("This page could not be loaded")
+    dashboard.check_accessibility()
+    page.unroute("**/assets/AboutPage*")
+    page.get_by_role("button", name="Retry").click()
+    dashboard.heading("About")
+    assert {problem.partition(":")[0] for problem in dashboard.problems} <= {"error", "warning"}
+    dashboard.problems.clear()

@@ -2,6 +2,7 @@ import { Outlet } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, type ReactElement } from 'react'
 
+import { onReconnect } from '~/api/connection'
 import { sessionQuery } from '~/api/queries/session'
 import { sessionProof } from '~/api/session'
 import { ConnectionBar } from '~/app/ConnectionBar'
@@ -80,7 +81,11 @@ const PRELOAD_MILLISECONDS = 2000
 function usePreloadedPages(): void {
   useEffect(() => {
     const timer = setTimeout(() => void preloadPages(), PRELOAD_MILLISECONDS)
-    return () => clearTimeout(timer)
+    const stopListening = onReconnect(() => void preloadPages())
+    return () => {
+      clearTimeout(timer)
+      stopListening()
+    }
   }, [])
 }
 

@@ -1,5 +1,8 @@
 import { lazyRouteComponent } from '@tanstack/react-router'
 
+/** The files of a page could not be loaded: the gateway is away, or it is of another version by now. */
+export class PageNotLoaded extends Error {}
+
 const preloads: (() => Promise<unknown>)[] = []
 
 /**
@@ -12,17 +15,18 @@ export function lazyPage<M extends object, K extends keyof M & string>(load: () 
     try {
       return await load()
     } catch (error) {
-      throw new Error('This page could not be loaded from the gateway.', { cause: error })
+      throw new PageNotLoaded('The gateway did not send the files of this page.', { cause: error })
     }
   }
   preloads.push(loadSafely)
   return lazyRouteComponent<M, K>(loadSafely, name)
 }
 
-/** Loads all pages in the background, so that they open even while the gateway restarts or is upgraded. */
+/** Loads all pages in the background, so that they open even while the gateway restarts. Stops at the first failure. */
 export async function preloadPages(): Promise<void> {
-  for (const preload of preloads) {
-    // What fails now is tried again when the page is opened.
-    await preload().catch(() => undefined)
+  try {
+    for (const preload of preloads) await preload()
+  } catch {
+    // The gateway is away: the caller tries again when it is back.
   }
 }

@@ -35,7 +35,7 @@ function KnownTime({ date, show }: { date: Date; show: 'age' | 'time' | 'both' }
     )
   }
   return (
-    <time dateTime={date.toISOString()} title={words} className={styles.time}>
+    <time dateTime={date.toISOString()} title={words} className={show === 'both' ? undefined : styles.time}>
       {show === 'both' ? `${absolute}, ${words}` : absolute}
     </time>
   )

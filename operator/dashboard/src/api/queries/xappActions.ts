@@ -36,11 +36,11 @@ export async function previewRollback(id: XAppId, revision: number, signal?: Abo
   return (await response.json()) as RollbackPreview
 }
 
-/** Shows the record of an answer at once, before the stream tells of the change. */
+/** Shows the record of an answer at once, and reads it again: the operator may have gone on meanwhile. */
 export function showRecord(client: QueryClient, id: XAppId, record: XAppRecord): void {
-  client.setQueryData(xappQuery(id.namespace, id.name).queryKey, (known) =>
-    known?.uid === record.uid ? { ...known, ...record } : known,
-  )
+  const { queryKey } = xappQuery(id.namespace, id.name)
+  client.setQueryData(queryKey, (known) => (known?.uid === record.uid ? { ...known, ...record } : known))
+  void client.invalidateQueries({ queryKey })
 }
 
 async function post(path: string, body: object, generation: number | null): Promise<XAppRecord> {

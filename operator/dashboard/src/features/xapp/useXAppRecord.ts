@@ -5,6 +5,7 @@ import { useChanges } from '~/api/changes'
 import type { XAppId } from '~/api/queries/xappDetails'
 import { xappQuery } from '~/api/queries/xapps'
 import type { XAppDetails } from '~/features/xapp/openXApp'
+import { oneAfterTheOther } from '~/lib/oneAfterTheOther'
 import { Problem } from '~/lib/problem'
 
 const NOT_FOUND = 404
@@ -23,12 +24,15 @@ export function useXAppRecord(id: XAppId): { query: UseQueryResult<XAppDetails>;
   // The stream tells of changes; reading now and then is for what a stream can miss.
   const query = useQuery({ ...record, refetchInterval: MISSED_CHANGES_MILLISECONDS })
   const { data, error, errorUpdatedAt } = query
-  const readAgain = (): void => {
-    void client.invalidateQueries({ queryKey: record.queryKey }, { cancelRefetch: false })
-    for (const what of ['health', 'config'] as const) {
-      void client.invalidateQueries({ queryKey: ['xapps', what, id] }, { cancelRefetch: false })
-    }
-  }
+  const [readAgain] = useState(() =>
+    oneAfterTheOther(() =>
+      Promise.all(
+        [record.queryKey, ['xapps', 'health', id], ['xapps', 'config', id]].map((queryKey) =>
+          client.invalidateQueries({ queryKey }),
+        ),
+      ),
+    ),
+  )
   useChanges({
     query: { namespace: id.namespace, name: id.name, fields: 'summary' },
     onReset: readAgain,
