@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Generator, Iterator
-from typing import Final
 
 import pytest
-from playwright.sync_api import Browser, expect, sync_playwright
+from playwright.sync_api import Browser
 
 from tests.browser.accounts import Accounts
+from tests.browser.chromium import EXPECT_MILLISECONDS, start_chromium
 from tests.browser.dashboard import SCREENSHOTS, Dashboard
 from tests.browser.gateway import BrowserGateway
 from tests.integration.gateway.conftest import BASE, MANIFESTS
@@ -25,11 +24,6 @@ from tests.localrun.cluster_setup import prepare_cluster
 from tests.support.apiserver import ARCHIVES, REPOSITORIES, XAPPS, ApiServer
 from tests.support.operator import OperatorProcess
 from tests.support.xapps import XAppClient
-
-CHROMIUM: Final = "chromium-headless-shell"
-SANDBOX_OFF: Final = "--no-sandbox"
-"""Chromium's own sandbox refuses to run as root. The tests load pages of this checkout only."""
-EXPECT_MILLISECONDS: Final = 20_000
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -99,14 +93,8 @@ def gateway(running_gateway: BrowserGateway) -> Iterator[BrowserGateway]:
 
 @pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
-    program = shutil.which(CHROMIUM)
-    if program is None:
-        pytest.skip(f"{CHROMIUM} is not on PATH: install it (on Debian: apt-get install {CHROMIUM} fonts-dejavu-core)")
-    expect.set_options(timeout=EXPECT_MILLISECONDS)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=[SANDBOX_OFF] if os.geteuid() == 0 else [])
+    with start_chromium() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture

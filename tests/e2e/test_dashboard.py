@@ -8,16 +8,23 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.browser.conftest import EXPECT_MILLISECONDS, built_dashboard, chromium
+from tests.browser.chromium import EXPECT_MILLISECONDS, start_chromium
+from tests.browser.conftest import built_dashboard
 from tests.browser.dashboard import SCREENSHOTS, Dashboard
 from tests.e2e.sample_xapp import SECONDS, XAPP_NAME, SampleXApp
 from tests.support.gateway import GatewayServer
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 
-__all__ = ["built_dashboard", "chromium"]
+__all__ = ["built_dashboard"]
 
 BUSY = {"periodMilliseconds": 200, "thresholdPercent": 80, "cells": ["cell-1"]}
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with start_chromium() as browser:
+        yield browser
 
 
 @pytest.fixture
