@@ -52,6 +52,7 @@ def test_a_change_shows_in_its_row_and_new_rows_wait(
     row = page.get_by_role("row", name=re.compile("acme-ran-seen"))
     expect(row).to_contain_text("Deployed")
     page.keyboard.press("j")
+    expect(page.get_by_role("link", name="acme-ran-seen")).to_be_focused()
     page.keyboard.press("x")
     expect(page.get_by_text("1 selected")).to_be_visible()
 
@@ -62,6 +63,11 @@ def test_a_change_shows_in_its_row_and_new_rows_wait(
     expect(page.get_by_role("link", name="acme-ran-new")).to_have_count(0)
     page.get_by_role("button", name="Show", exact=True).click()
     expect(page.get_by_role("link", name="acme-ran-new")).to_be_visible()
+
+    # The rows are sorted by name: the first one is new.
+    page.keyboard.press("k")
+    page.keyboard.press("Enter")
+    dashboard.heading(re.compile("^acme-ran-new"))
 
 
 def test_several_xapps_are_uninstalled_and_external_ones_are_left_out(

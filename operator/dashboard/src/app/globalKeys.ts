@@ -10,7 +10,7 @@ export function useGlobalKeys(): void {
     const onKeyDown = (event: KeyboardEvent): void => {
       const key = keyName(event)
       if (key === null || event.defaultPrevented || event.isComposing) return
-      if (preferences.get().keys === 'off') return
+      if (preferences.get().keys === 'off' || (key === 'Enter' && isActivatedByEnter(event.target))) return
       const isInField = isField(event.target) || document.querySelector('[aria-modal="true"], [role="menu"]') !== null
       const binding = match({ key, isInField, at: event.timeStamp }, keyBindings.get())
       if (binding === null) return
@@ -20,6 +20,10 @@ export function useGlobalKeys(): void {
     document.addEventListener('keydown', onKeyDown)
     return () => document.removeEventListener('keydown', onKeyDown)
   }, [])
+}
+
+function isActivatedByEnter(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && target.closest('a, button, summary, [role="button"]') !== null
 }
 
 function isField(target: EventTarget | null): boolean {

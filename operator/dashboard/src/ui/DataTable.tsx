@@ -1,5 +1,5 @@
 import { ArrowDown, ArrowUp } from 'lucide-react'
-import type { ReactElement, ReactNode } from 'react'
+import { memo, useCallback, useEffect, useRef, type ReactElement, type ReactNode } from 'react'
 
 import { classes } from '~/ui/classes'
 import { Checkbox } from '~/ui/Checkbox'
@@ -54,6 +54,7 @@ export function DataTable<R>({
   currentRow,
   isStale = false,
 }: DataTableProps<R>): ReactElement {
+  const toggle = useToggle(selection)
   return (
     <div className={styles.scroll}>
       <table className={classes(styles.table, isStale && styles.stale)}>
@@ -84,38 +85,17 @@ export function DataTable<R>({
         <tbody>
           {rows.map((row) => {
             const key = rowKey(row)
-            const isSelected = selection?.selected.has(key) === true
             return (
-              <tr
+              <MemoizedRow
                 key={key}
-                data-row={key}
-                data-selected={isSelected || undefined}
-                data-current={currentRow === key || undefined}
-              >
-                {selection !== undefined && (
-                  <td className={styles.check}>
-                    <Checkbox
-                      label={`Select ${rowLabel(row)}`}
-                      isSelected={isSelected}
-                      onChange={() => selection.onChange(toggled(selection.selected, key))}
-                    >
-                      {null}
-                    </Checkbox>
-                  </td>
-                )}
-                {columns.map((column) => (
-                  <td
-                    key={column.id}
-                    data-label={column.hidesLabel === true ? undefined : column.header}
-                    className={classes(
-                      column.align === 'end' && styles.end,
-                      column.fold !== undefined && styles.medium,
-                    )}
-                  >
-                    {column.cell(row)}
-                  </td>
-                ))}
-              </tr>
+                id={key}
+                row={row}
+                columns={columns as readonly Column<unknown>[]}
+                label={rowLabel(row)}
+                isSelected={selection?.selected.has(key) ?? null}
+                isCurrent={currentRow === key}
+                onToggle={toggle}
+              />
             )
           })}
         </tbody>
@@ -123,6 +103,50 @@ export function DataTable<R>({
     </div>
   )
 }
+
+/** Returns a function that selects or deselects a row. It stays the same, so that no other row is rendered. */
+function useToggle(selection: Selection | undefined): (key: string) => void {
+  const latest = useRef(selection)
+  useEffect(() => {
+    latest.current = selection
+  })
+  return useCallback((key) => latest.current?.onChange(toggled(latest.current.selected, key)), [])
+}
+
+interface RowProps {
+  id: string
+  row: unknown
+  columns: readonly Column<unknown>[]
+  label: string
+  /** null: rows cannot be selected. */
+  isSelected: boolean | null
+  isCurrent: boolean
+  onToggle: (key: string) => void
+}
+
+/** Rendered again only when its own record, selection or columns change: a page has up to 1,000 cells. */
+const MemoizedRow = memo(function Row({ id, row, columns, label, isSelected, isCurrent, onToggle }: RowProps) {
+  return (
+    <tr data-row={id} data-selected={isSelected === true || undefined} data-current={isCurrent || undefined}>
+      {isSelected !== null && (
+        <td className={styles.check}>
+          <Checkbox label={`Select ${label}`} isSelected={isSelected} onChange={() => onToggle(id)}>
+            {null}
+          </Checkbox>
+        </td>
+      )}
+      {columns.map((column) => (
+        <td
+          key={column.id}
+          data-label={column.hidesLabel === true ? undefined : column.header}
+          className={classes(column.align === 'end' && styles.end, column.fold !== undefined && styles.medium)}
+        >
+          {column.cell(row)}
+        </td>
+      ))}
+    </tr>
+  )
+})
 
 function ariaSort(order: 'asc' | 'desc'): 'ascending' | 'descending' {
   return order === 'asc' ? 'ascending' : 'descending'

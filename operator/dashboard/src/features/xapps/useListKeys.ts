@@ -4,7 +4,7 @@ import { useState } from 'react'
 import type { XApp } from '~/api/queries/xapps'
 import { useKeyBindings } from '~/ui/useKeyBindings'
 
-/** The keys of the list: `j` and `k` move to a row, `x` selects it, Enter opens it. Returns the uid of the row. */
+/** The keys of the list: `j` and `k` go to a row, `x` selects it, Enter opens it. Returns the uid of the row. */
 export function useListKeys(rows: readonly XApp[], onSelect: (uid: string) => void): string | null {
   const navigate = useNavigate()
   const [current, setCurrent] = useState<string | null>(null)
@@ -13,7 +13,8 @@ export function useListKeys(rows: readonly XApp[], onSelect: (uid: string) => vo
     const row = rows[index < 0 ? 0 : Math.min(rows.length - 1, Math.max(0, index + step))]
     if (row === undefined) return
     setCurrent(row.uid)
-    document.querySelector(`[data-row="${CSS.escape(row.uid)}"]`)?.scrollIntoView({ block: 'nearest' })
+    // With the focus on its link a screen reader reads the row, and the other keys of a link work too.
+    document.querySelector<HTMLElement>(`[data-row="${CSS.escape(row.uid)}"] a`)?.focus()
   }
   useKeyBindings([
     { keys: 'j', label: 'Next row', group: 'List', run: () => move(1) },
@@ -27,7 +28,7 @@ export function useListKeys(rows: readonly XApp[], onSelect: (uid: string) => vo
       },
     },
     {
-      keys: 'o',
+      keys: 'Enter',
       label: 'Open the row',
       group: 'List',
       run: () => {
