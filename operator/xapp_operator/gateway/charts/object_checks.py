@@ -73,11 +73,12 @@ async def check_objects(client: KubeClient, manifest: str, *, namespace: str) ->
     skipped = len(objects) - OBJECTS_CHECKED_MAX
     if skipped > 0:
         asked.unknown[f"only the first {OBJECTS_CHECKED_MAX} are checked"] += skipped
+    names = dict.fromkeys(one.title for one in objects)
     return (
-        *(f"the cluster would refuse {name}: {message}" for name, message in asked.refused.items()),
+        *(f"the cluster would refuse {name}: {asked.refused[name]}" for name in names if name in asked.refused),
         *(
             f"the cluster was not asked about {count} object{'' if count == 1 else 's'}: {reason}"
-            for reason, count in asked.unknown.items()
+            for reason, count in sorted(asked.unknown.items())
         ),
     )
 

@@ -39,9 +39,9 @@ _WARNING_PLACE: Final = "<!-- warning -->"
 
 
 class PageConvertor(Convertor[str]):
-    """The paths of pages: not those of the API, files and probes; their first segment has no dot."""
+    """The paths of pages: not those of the API, files and probes; their first segment is not empty and has no dot."""
 
-    regex = r"(?!(?:api|assets|helmrepo|healthz|readyz|metrics)(?:/|$))[^./]*(?:/.*)?"
+    regex = r"(?!(?:api|assets|helmrepo|healthz|readyz|metrics)(?:/|$))(?:[^./]+(?:/.*)?)?"
 
     def convert(self, value: str) -> str:
         return value

@@ -74,7 +74,11 @@ export function DeployPage() {
   })
   const error = local ?? actions.error
   const problems = merged(form.problems, error)
-  const right = useDeployRight(method, fields.namespace.trim(), fields.adopt)
+  const right = allOf(
+    useDeployRight(method, fields.namespace.trim(), fields.adopt),
+    // What the chart fills in would be called missing.
+    form.isReadingChart ? refused('The gateway is reading the chart') : null,
+  )
 
   const checked = (run: (submission: Submission) => void) => () => {
     const found = new Map(form.check())

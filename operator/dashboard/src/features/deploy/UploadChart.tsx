@@ -11,6 +11,9 @@ import { ChartSummary } from './ChartSummary'
 import type { Upload } from './deployDraft'
 import styles from './deploy.module.css'
 
+/** The key under which other parts of the page see that the gateway reads the chart. */
+export const DESCRIBE_ARCHIVE = ['charts', 'describe'] as const
+
 interface UploadChartProps {
   upload: Upload | null
   /** What the gateway said about the file when it was sent. */
@@ -24,6 +27,7 @@ interface UploadChartProps {
 export function UploadChart({ upload, error, bytesMax, onChange, onChart }: UploadChartProps) {
   const input = useRef<HTMLInputElement>(null)
   const description = useMutation({
+    mutationKey: DESCRIBE_ARCHIVE,
     mutationFn: (file: File) => describeArchive(file, null),
     onSuccess: (chart, file) => onChart(file, chart),
   })

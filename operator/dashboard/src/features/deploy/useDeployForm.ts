@@ -1,4 +1,4 @@
-import { useQuery } from '@tanstack/react-query'
+import { useIsMutating, useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 
@@ -23,6 +23,7 @@ import { usePreference } from '~/ui/usePreference'
 import { useDraft, type Draft } from '~/ui/useDraft'
 
 import { draftOfDeleted, NO_DRAFT, type DeployDraft } from './deployDraft'
+import { DESCRIBE_ARCHIVE } from './UploadChart'
 import { chosenVersion, idOf, NEW_REPOSITORY, useChosenChart } from './RepositoryChart'
 
 const route = getRouteApi('/deploy')
@@ -33,6 +34,8 @@ export interface DeployForm {
   fields: DeployFields
   /** The chart, once the gateway has read it. */
   chart: ChartDescription | null
+  /** The gateway reads the chart now, which fills in fields. */
+  isReadingChart: boolean
   problems: FieldProblems
   /** Shows what is wrong with all fields, and returns it. */
   check: () => FieldProblems
@@ -63,6 +66,7 @@ export function useDeployForm(): DeployForm {
   const prefilled = usePrefilled(search)
   const beforeChart = { ...NO_FIELDS, ...prefilled, ...draft.value.typed }
   const remote = useChosenChart(repository, beforeChart.chartName, chosenVersion(beforeChart))
+  const isReadingFile = useIsMutating({ mutationKey: DESCRIBE_ARCHIVE }) > 0
   const chart = method === 'upload' ? (draft.value.upload?.chart ?? null) : (remote.data ?? null)
   const fields: DeployFields = {
     ...NO_FIELDS,
@@ -91,6 +95,7 @@ export function useDeployForm(): DeployForm {
     method,
     fields,
     chart,
+    isReadingChart: method === 'upload' ? isReadingFile : remote.isLoading,
     problems,
     check: () => {
       setChecked(new Set(Object.keys(NO_FIELDS) as FieldName[]))
