@@ -87,21 +87,28 @@ def fill(count: int) -> Callable[[Gateway], float]:
     return filled
 
 
-def churn(gateway: Gateway) -> None:
-    """Change CHURN_PER_SECOND XApps each second, until the loop ends."""
-    loop = asyncio.get_running_loop()
+def churn(rate: int) -> Callable[[Gateway], None]:
+    """Return a function that changes `rate` XApps each second, until the loop ends."""
 
-    def change(at: int) -> None:
-        xapp: JsonObject = orjson.loads(deployed(at))
-        status = ready_status(phase=("Deployed", "Degraded")[at % 2])
-        gateway.store.put(build_xapp_entry(xapp | {"status": status}))
-        loop.call_later(1 / CHURN_PER_SECOND, change, (at + 7) % len(gateway.store))
+    def begin(gateway: Gateway) -> None:
+        loop = asyncio.get_running_loop()
 
-    change(0)
+        def change(at: int) -> None:
+            xapp: JsonObject = orjson.loads(deployed(at))
+            status = ready_status(phase=("Deployed", "Degraded")[at % 2])
+            gateway.store.put(build_xapp_entry(xapp | {"status": status}))
+            loop.call_later(1 / rate, change, (at + 7) % len(gateway.store))
+
+        change(0)
+
+    return begin
 
 
 def serve(count: int, pipe: Connection) -> None:
-    """Serve in this process until stopped; print the port, the seconds of filling, and the memory."""
+    """Serve in this process until `stop`, and send the port, the seconds of filling, and the memory.
+
+    Orders: `cpu` and `memory` send these figures; a number begins so many changes a second, and sends the memory.
+    """
     with tempfile.TemporaryDirectory() as folder:
         settings, opened = offline_gateway(Path(folder))
         with serve_gateway(settings, opened, wait_synced=False) as gateway:
@@ -110,8 +117,8 @@ def serve(count: int, pipe: Connection) -> None:
             gc.collect()
             pipe.send((gateway.port, seconds, empty))
             while (order := pipe.recv()) != "stop":
-                if order == "churn":
-                    gateway.run_in_loop(churn)
+                if isinstance(order, int):
+                    gateway.run_in_loop(churn(order))
                 pipe.send(time.process_time() if order == "cpu" else resident_megabytes())
 
 
@@ -227,7 +234,7 @@ def main() -> None:
     ]
     for path in paths:
         print(measure(here, port, path, requests=given.requests, connections=given.connections))
-    here.send("churn")
+    here.send(CHURN_PER_SECOND)
     here.recv()
     print(f"and while {CHURN_PER_SECOND} XApps change each second:")
     for path in (*paths[:4], *paths[6:]):
