@@ -22,6 +22,7 @@ and what to do. It never contains a secret, a value that a user sent, or a local
     │   ├── DigestMismatch               the archive has another digest than the spec names
     │   └── SourceUnavailable            network errors and 5xx
     │       ├── CertificateNotTrusted
+    │       ├── SourcePending            nothing has failed: the source has not answered yet
     │       └── SourceTimeout
     ├── HelmError                        the condition reason names the step: InstallFailed, UpgradeFailed, …
     │   ├── HelmTimeout
@@ -193,6 +194,13 @@ class SourceUnavailable(ChartSourceError):
 
 class CertificateNotTrusted(SourceUnavailable):
     title = "Certificate of the repository not trusted"
+
+
+class SourcePending(SourceUnavailable):
+    """Nothing has failed: the source is being read. `has_begun` is False while it waits for its turn."""
+
+    title, reason = "Chart source not read yet", "Progressing"
+    has_begun: bool = True
 
 
 class SourceTimeout(SourceUnavailable):

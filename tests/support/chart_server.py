@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import http.server
 import threading
 from collections import Counter
+from collections.abc import Iterator
 from http import HTTPStatus
 from types import TracebackType
 from typing import Self
@@ -25,6 +27,7 @@ class ChartServer:
         self.requests: Counter[str] = Counter()
         self.authorizations: list[str] = []
         self.files: dict[str, bytes] = {}
+        self._held: dict[str, threading.Event] = {}
         self._charts: dict[tuple[str, str], bytes] = {}
         self._lock = threading.Lock()
         self._expected = None
@@ -53,6 +56,16 @@ class ChartServer:
         with self._lock:
             self._charts[name, version] = archive
 
+    @contextlib.contextmanager
+    def holding(self, path: str) -> Iterator[None]:
+        """Answer requests for a path, such as `/hello-0.1.0.tgz`, only at the end of the block."""
+        held = self._held[path] = threading.Event()
+        try:
+            yield
+        finally:
+            del self._held[path]
+            held.set()
+
     def __enter__(self) -> Self:
         self._thread.start()
         return self
@@ -74,6 +87,9 @@ class ChartServer:
             self.authorizations += handler.headers.get_all("Authorization", [])
             files = self.files | {f"/{name}-{version}.tgz": data for (name, version), data in self._charts.items()}
             body = self._index() if handler.path == "/index.yaml" else files.get(handler.path)
+            held = self._held.get(handler.path)
+        if held is not None:
+            held.wait()
         status = HTTPStatus.OK
         if self._expected is not None and handler.headers.get("Authorization") != self._expected:
             status, body = HTTPStatus.UNAUTHORIZED, b""

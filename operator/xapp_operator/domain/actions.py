@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from xapp_operator.api.status_parts import Step
 from xapp_operator.domain.plan_input import Digests
 
 
@@ -84,12 +85,16 @@ class RepairLabels:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Do nothing now. `stalled`: until something changes; otherwise plan again at `until` (seconds since the epoch)."""
+    """Do nothing now. `stalled`: until something changes; otherwise plan again at `until` (seconds since the epoch).
+
+    `step` is what it waits for, where the reason does not tell.
+    """
 
     reason: str
     message: str
     stalled: bool = False
     until: float | None = None
+    step: Step | None = None
 
 
 @dataclass(frozen=True, slots=True)

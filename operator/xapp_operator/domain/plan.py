@@ -35,6 +35,7 @@ from dataclasses import replace
 
 from xapp_operator.api.conditions import Reason
 from xapp_operator.api.models import HealthStatus
+from xapp_operator.api.status_parts import Step
 from xapp_operator.domain.actions import (
     Action,
     Adopt,
@@ -69,7 +70,7 @@ from xapp_operator.domain.plan_input import (
     PastRevision,
     PlanInput,
 )
-from xapp_operator.errors import InputError, XAppError
+from xapp_operator.errors import InputError, SourcePending, XAppError
 
 
 def plan(inputs: PlanInput) -> Action:
@@ -231,6 +232,9 @@ def _plan_unavailable_source(inputs: PlanInput) -> Action | None:
         return SaveRepository()
     if error is None:
         return Wait(Reason.PROGRESSING, "chart and values are not known yet")
+    if isinstance(error, SourcePending):
+        step = Step.CHART if error.has_begun else Step.QUEUED
+        return Wait(Reason.PROGRESSING, error.message, step=step)
     if isinstance(error, XAppError):
         return Wait(error.reason or Reason.CHART_PULL_FAILED, error.message, stalled=error.permanent)
     return None

@@ -92,6 +92,8 @@ def _find_step(decision: Wait | Nothing, attempt: Attempt | None, health: Health
         return None if health is HealthStatus.HEALTHY else Step.OBJECTS
     if decision.reason == Reason.SUSPENDED:
         return None
+    if decision.step is not None:
+        return decision.step
     failed = _failed_attempt(decision, attempt)
     if failed is not None and decision.reason == Reason.CHART_INVALID:
         return Step.RENDER  # a template of a chart that was fetched

@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import Final
 
+from xapp_operator.api.conditions import READY, STALLED, Reason
 from xapp_operator.api.json import obj, text
 from xapp_operator.api.models import METHOD_REMOTE, HealthStatus, ReleaseStatus, RevisionStatus, XApp
 from xapp_operator.api.names import HELM_HOOK
@@ -24,7 +25,7 @@ from xapp_operator.domain.plan_input import (
     ObservedState,
 )
 from xapp_operator.domain.values import values_digest
-from xapp_operator.errors import HelmError, InputError, KubeError, SourceUnavailable, XAppError
+from xapp_operator.errors import HelmError, InputError, KubeError, SourcePending, SourceUnavailable, XAppError
 from xapp_operator.helm.manifest import load_documents, manifest_inventory, split_documents
 from xapp_operator.helm.release_storage import public_description
 from xapp_operator.helm.requests import TemplateRequest
@@ -185,10 +186,11 @@ class Observer:
             if isinstance(error, KubeError) and not error.permanent:
                 raise
             result = error
-        return _DesiredState(
-            result or SourceUnavailable("the chart's source has not answered yet; the request is still running"),
-            handled=unhandled,
-        )
+        if result is None:
+            result = _pending_source(
+                xapp, has_begun=self._context.resolver.is_running(xapp.key), is_asked_for=bool(unhandled)
+            )
+        return _DesiredState(result, handled=unhandled)
 
     async def _load_release(self, xapp: XApp, draft: StatusDraft, revision: int) -> ReleaseStatus:
         """Return the status of the deployed revision, and make sure that the monitor knows its inventory."""
@@ -260,6 +262,18 @@ class Observer:
         # kstatus calls a rollout Progressing until its deadline, even while its pods crash. Users call that Degraded.
         status = cause.status if report.status is HealthStatus.PROGRESSING else report.status
         return replace(report, status=status, message=cause.message)
+
+
+def _pending_source(xapp: XApp, *, has_begun: bool, is_asked_for: bool) -> SourceUnavailable:
+    """Return the error until a source answers. One that failed before keeps its failure, unless somebody asks again."""
+    conditions = {each.type: each for each in xapp.status.conditions or ()}
+    failed = conditions.get(READY)
+    is_current = failed is not None and failed.observed_generation == xapp.metadata.generation
+    if failed is not None and is_current and failed.reason == Reason.CHART_PULL_FAILED and not is_asked_for:
+        return SourceUnavailable(failed.message, permanent=STALLED in conditions)
+    pending = SourcePending("the chart is read from its source" if has_begun else "other charts are read first")
+    pending.has_begun = has_begun
+    return pending
 
 
 def _annotation_requests(xapp: XApp, draft: StatusDraft) -> AnnotationRequests:

@@ -351,6 +351,8 @@ class Reconciler:
             return float("inf")
         if decision.until is not None:
             return max(decision.until - time.time(), 0.0)
+        if decision.step is not None:  # no failure, and its end brings the key back
+            return SLOW_RECHECK_SECONDS
         self._waits[key] += 1
         return self._backoff.jittered(self._waits[key])
 

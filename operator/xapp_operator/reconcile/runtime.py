@@ -43,8 +43,8 @@ from xapp_operator.telemetry.metrics import Metrics
 
 UNOWNED_CHECK_SECONDS: Final = 600.0
 """How often ChartArchives without an owner are looked for."""
-RESOLVE_WAIT_SECONDS: Final = 2.0
-"""How long a worker waits for a chart's source before it turns to other XApps."""
+RESOLVE_WAIT_SECONDS: Final = 0.5
+"""How long a worker waits for a chart's source before it turns to other XApps, and the status says what is awaited."""
 
 _log = get_logger(__name__)
 

@@ -122,6 +122,11 @@ class DeferredResolver(Generic[T]):
         self._pending.pop(key, None)
         return call.task.result()
 
+    def is_running(self, key: NamespacedName) -> bool:
+        """Return whether the operation has a place and has not ended."""
+        call = self._pending.get(key)
+        return call is not None and not call.task.done()
+
     def cancel(self, key: NamespacedName) -> None:
         """End the operation; a turn for the next one is kept."""
         call = self._pending.pop(key, None)

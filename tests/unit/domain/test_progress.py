@@ -47,6 +47,7 @@ FAILED = AttemptOutcome.FAILED
     [
         (Wait(Reason.PROGRESSING, "chart and values are not known yet"), None, Step.QUEUED),
         (Wait(Reason.DEPENDENCY_NOT_READY, "m"), None, Step.QUEUED),
+        (Wait(Reason.PROGRESSING, "the chart is read", step=Step.CHART), tried(AttemptOutcome.SUCCEEDED), Step.CHART),
         (Wait(Reason.ACCESS_DENIED, "m", stalled=True), None, Step.QUEUED),
         (Wait(Reason.PROGRESSING, "the spec has changed"), tried(AttemptOutcome.INTERRUPTED), Step.QUEUED),
         (Wait(Reason.PROGRESSING, "another helm", until=NOW + 1), tried(AttemptOutcome.SUCCEEDED), Step.QUEUED),

@@ -98,10 +98,13 @@ async def test_quick_result_is_returned_and_resolved_again_the_next_time() -> No
 
 async def test_late_result_is_reported_and_stored_for_the_next_call() -> None:
     lookup = SlowLookup()
+    assert not lookup.resolver.is_running(KEY)
     assert await lookup.resolve() is None
     assert await lookup.resolve() is None
+    assert lookup.resolver.is_running(KEY)
     lookup.result.set_result("yes")
     assert await lookup.done.get() == KEY
+    assert not lookup.resolver.is_running(KEY)
     assert await lookup.resolve() == "yes"
     assert lookup.started == 1
 
