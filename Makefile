@@ -111,8 +111,8 @@ test-browser: venv dashboard ## Test the dashboard in Chromium against a real co
 	@$(BIN)/pytest -n $(WORKERS) $(IN_ORDER) $(PYTEST_ARGS) tests/browser tests/e2e/test_dashboard.py
 
 .PHONY: screenshots
-screenshots: venv dashboard ## Take screenshots of all pages, in both themes and three widths (tests/browser/screenshots).
-	@$(BIN)/pytest $(PYTEST_ARGS) --screenshots tests/browser
+screenshots: venv dashboard ## Take screenshots of all pages (tests/browser/screenshots), and draw those of the documentation (docs/images; needs a real node).
+	@$(BIN)/pytest $(PYTEST_ARGS) --screenshots tests/browser tests/e2e/dashboard_pictures.py
 
 .PHONY: test-deep
 test-deep: venv ## Run property and fuzz tests with many random examples, for a nightly job (PYTEST_ARGS=tests/unit needs no cluster).
