@@ -145,7 +145,8 @@ class Session:
         return f"""
 Both sample xApps are Ready after {self._console.elapsed:.0f} s. Where to look:
 
-  gateway     {self.url}/api/xapps   (API docs: {self.url}/api/v1/docs){token}{api}
+  dashboard   {self.url}{token}
+  gateway     {self.url}/api/xapps   (API docs: {self.url}/api/v1/docs){api}
   cluster     export KUBECONFIG={quote(f"{folder}/kubeconfig")} PATH={quote(f"{folder}/bin")}:$PATH
               kubectl get xapps -A
               helm list -A
