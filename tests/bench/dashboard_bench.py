@@ -104,7 +104,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=60)
     given = parser.parse_args()
     here, there = multiprocessing.Pipe()
-    server = multiprocessing.get_context("spawn").Process(target=serve, args=(given.xapps, there))
+    server = multiprocessing.get_context("spawn").Process(target=serve, args=(given.xapps, there), daemon=True)
     server.start()
     port, *_ = here.recv()
     url = f"http://127.0.0.1:{port}/xapps?per_page=100"

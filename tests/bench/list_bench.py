@@ -28,6 +28,7 @@ from tests.support.gateway import offline_gateway, serve_gateway
 from tests.unit.gateway.xapp_objects import raw_xapp, ready_status
 from xapp_operator.api.json import JsonObject
 from xapp_operator.gateway.catalog.records import build_xapp_entry
+from xapp_operator.gateway.http.dashboard_files import DashboardFiles
 from xapp_operator.gateway.state import Gateway
 
 MEGABYTE: Final = 1_000_000
@@ -110,7 +111,7 @@ def serve(count: int, pipe: Connection) -> None:
     Orders: `cpu` and `memory` send these figures; a number begins so many changes a second, and sends the memory.
     """
     with tempfile.TemporaryDirectory() as folder:
-        settings, opened = offline_gateway(Path(folder))
+        settings, opened = offline_gateway(Path(folder), dashboard=DashboardFiles.load())
         with serve_gateway(settings, opened, wait_synced=False) as gateway:
             empty = resident_megabytes()
             seconds = gateway.run_in_loop(fill(count))
@@ -214,7 +215,7 @@ def main() -> None:
     parser.add_argument("--connections", type=int, default=16)
     given = parser.parse_args()
     here, there = multiprocessing.Pipe()
-    server = multiprocessing.get_context("spawn").Process(target=serve, args=(given.xapps, there))
+    server = multiprocessing.get_context("spawn").Process(target=serve, args=(given.xapps, there), daemon=True)
     server.start()
     port, seconds, empty = here.recv()
     print(f"filled with {given.xapps} XApps in {seconds:.2f} s")

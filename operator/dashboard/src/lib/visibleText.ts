@@ -6,13 +6,19 @@ export interface TextPart {
   hidden?: string
 }
 
+const PRINTABLE_ASCII = /^[\x20-\x7e]*$/
 const NEWLINE_OR_TAB = /[\n\t]/
 /** Control characters, bidi controls, invisible characters (but the one that makes an emoji), halves of surrogates. */
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]|(?!\ufe0f)\p{Default_Ignorable_Code_Point}/u
 
+/** Returns whether a text has printable ASCII characters only, as nearly all names have. */
+export function isAscii(text: string): boolean {
+  return PRINTABLE_ASCII.test(text)
+}
+
 /** Splits a text into what is shown as it is, and hidden characters. Line ends and tabs stay if `multiline`. */
 export function visibleParts(text: string, { multiline = false }: { multiline?: boolean } = {}): TextPart[] {
-  if (!HIDDEN.test(text)) return text === '' ? [] : [{ text }]
+  if (isAscii(text) || !HIDDEN.test(text)) return text === '' ? [] : [{ text }]
   const parts: TextPart[] = []
   let plain = ''
   for (const character of text) {

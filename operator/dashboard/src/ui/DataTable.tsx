@@ -2,7 +2,7 @@ import { ArrowDown, ArrowUp } from 'lucide-react'
 import { memo, useCallback, useEffect, useRef, type ReactElement, type ReactNode } from 'react'
 
 import { classes } from '~/ui/classes'
-import { Checkbox } from '~/ui/Checkbox'
+import { RowCheckbox } from '~/ui/RowCheckbox'
 
 import styles from './DataTable.module.css'
 
@@ -130,9 +130,7 @@ const MemoizedRow = memo(function Row({ id, row, columns, label, isSelected, isC
     <tr data-row={id} data-selected={isSelected === true || undefined} data-current={isCurrent || undefined}>
       {isSelected !== null && (
         <td className={styles.check}>
-          <Checkbox label={`Select ${label}`} isSelected={isSelected} onChange={() => onToggle(id)}>
-            {null}
-          </Checkbox>
+          <RowCheckbox label={`Select ${label}`} isSelected={isSelected} onChange={() => onToggle(id)} />
         </td>
       )}
       {columns.map((column) => (
@@ -171,14 +169,12 @@ function SelectAll({ keys, selection }: { keys: readonly string[]; selection: Se
     selection.onChange(next)
   }
   return (
-    <Checkbox
+    <RowCheckbox
       label="Select all rows of this page"
       isSelected={isAll}
       isIndeterminate={count > 0 && !isAll}
       onChange={change}
-    >
-      {null}
-    </Checkbox>
+    />
   )
 }
 

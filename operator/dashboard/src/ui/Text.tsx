@@ -1,6 +1,6 @@
 import type { ReactElement } from 'react'
 
-import { visibleParts } from '~/lib/visibleText'
+import { isAscii, visibleParts } from '~/lib/visibleText'
 import { classes } from '~/ui/classes'
 
 import styles from './Text.module.css'
@@ -43,24 +43,33 @@ const SEGMENTER = new Intl.Segmenter('en', { granularity: 'grapheme' })
 
 /** Shows a name in one line, cut in the middle where there is no room, whole in its tooltip and when copied. */
 export function MiddleText({ children, className }: { children: string; className?: string }): ReactElement {
-  const characters = Array.from(SEGMENTER.segment(children), (part) => part.segment)
-  if (characters.length <= 2 * TAIL) {
+  const [head, tail] = splitTail(children)
+  if (head === '') {
     return (
       <bdi className={classes(styles.whole, className)} title={children}>
-        <Parts text={children} />
+        <Parts text={tail} />
       </bdi>
     )
   }
   return (
     <bdi className={classes(styles.middle, className)} title={children}>
       <span className={styles.head}>
-        <Parts text={characters.slice(0, -TAIL).join('')} />
+        <Parts text={head} />
       </span>
       <span className={styles.tail}>
-        <Parts text={characters.slice(-TAIL).join('')} />
+        <Parts text={tail} />
       </span>
     </bdi>
   )
+}
+
+/** Returns what may be cut and what stays; the first is empty for a short text. */
+function splitTail(text: string): [string, string] {
+  if (text.length <= 2 * TAIL) return ['', text]
+  if (isAscii(text)) return [text.slice(0, -TAIL), text.slice(-TAIL)]
+  const characters = Array.from(SEGMENTER.segment(text), (part) => part.segment)
+  if (characters.length <= 2 * TAIL) return ['', text]
+  return [characters.slice(0, -TAIL).join(''), characters.slice(-TAIL).join('')]
 }
 
 function Parts({ text }: { text: string }): ReactElement {

@@ -19,7 +19,7 @@ export function Time({ at, show = 'age' }: TimeProps): ReactElement {
 }
 
 function KnownTime({ date, show }: { date: Date; show: 'age' | 'time' | 'both' }): ReactElement {
-  const [step, setStep] = useState(1000)
+  const [step, setStep] = useState(() => durationStep(Math.abs(Date.now() - date.getTime()) / 1000))
   const seconds = (useNow(step) - date.getTime()) / 1000
   // Fewer renders for what changes rarely.
   const wanted = durationStep(Math.abs(seconds))

@@ -2,10 +2,10 @@ import type { ReactElement } from 'react'
 
 import type { XApp } from '~/api/queries/xapps'
 import type { Column } from '~/ui/DataTable'
-import { Link } from '~/ui/Link'
 import { StatusBadge } from '~/ui/StatusBadge'
 import { MiddleText, Text } from '~/ui/Text'
 import { Time } from '~/ui/Time'
+import { XAppLink } from '~/ui/XAppLink'
 
 import styles from './XAppsPage.module.css'
 
@@ -38,9 +38,9 @@ function Name({ xapp }: { xapp: XApp }): ReactElement {
   const more = [team, owner, release.revision === null ? null : `revision ${release.revision}`]
   return (
     <span className={styles.name}>
-      <Link to="/xapps/$namespace/$name" params={{ namespace, name }}>
+      <XAppLink namespace={namespace} name={name}>
         <MiddleText>{name}</MiddleText>
-      </Link>
+      </XAppLink>
       {source === 'labels' && <span className={styles.external}>External</span>}
       <span className={styles.folded}>
         <Text lines={1}>{more.filter((text) => text !== null && text !== '').join(', ')}</Text>

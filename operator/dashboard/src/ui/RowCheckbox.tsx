@@ -1,0 +1,29 @@
+import type { ReactElement } from 'react'
+
+import styles from './RowCheckbox.module.css'
+
+interface RowCheckboxProps {
+  /** For screen readers. */
+  label: string
+  isSelected: boolean
+  isIndeterminate?: boolean
+  onChange: () => void
+}
+
+/** A checkbox of a table. A native one: 100 of React Aria's cost most of the time that a page of rows takes. */
+export function RowCheckbox({ label, isSelected, isIndeterminate = false, onChange }: RowCheckboxProps): ReactElement {
+  return (
+    <label className={styles.target}>
+      <input
+        type="checkbox"
+        aria-label={label}
+        className={styles.box}
+        checked={isSelected}
+        onChange={onChange}
+        ref={(input) => {
+          if (input !== null) input.indeterminate = isIndeterminate
+        }}
+      />
+    </label>
+  )
+}
