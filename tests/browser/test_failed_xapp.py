@@ -29,7 +29,7 @@ def test_a_crash_loop_shows_its_cause_and_the_log_of_the_failed_run(
 
     dashboard.sign_in(accounts.with_role("edit"), f"/xapps/{xapps.namespace}/{NAME}")
     cause = page.get_by_role("region", name="Why it is not Ready")
-    expect(cause.get_by_text("container main: CrashLoopBackOff")).to_be_visible()
+    expect(cause.get_by_text(re.compile("^Pod .*, container main: CrashLoopBackOff, exit 1"))).to_be_visible()
     expect(cause.get_by_text("Its log says why")).to_be_visible()
     expect(cause.get_by_role("region", name="the last words")).to_be_visible()
     expect(cause.get_by_role("link", name="Edit values")).to_be_visible()

@@ -1,6 +1,7 @@
 import type { ReactElement } from 'react'
 
 import type { XApp } from '~/api/queries/xapps'
+import { rowReason } from '~/lib/xapps/rowReason'
 import type { Column } from '~/ui/DataTable'
 import { StatusBadge } from '~/ui/StatusBadge'
 import { MiddleText, Text } from '~/ui/Text'
@@ -55,7 +56,7 @@ function Health({ xapp: { health, ready, message } }: { xapp: XApp }): ReactElem
       <StatusBadge status={health} isPlain />
       {!ready && message !== null && message !== '' && (
         <span className={styles.message}>
-          <Text lines={2}>{message}</Text>
+          <Text lines={2}>{rowReason(message)}</Text>
         </span>
       )}
     </span>
