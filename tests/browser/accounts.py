@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from tests.integration.gateway.caller_factory import (
     ACCOUNTS,
     BINDINGS,
@@ -10,7 +12,10 @@ from tests.integration.gateway.caller_factory import (
     wait_for_role,
     wait_until_allowed,
 )
+from tests.localcluster.waiting import wait_until
 from tests.support.apiserver import ApiServer
+
+TOKEN_REVIEWS: Final = "/apis/authentication.k8s.io/v1/tokenreviews"
 
 
 class Accounts:
@@ -37,6 +42,21 @@ class Accounts:
         self._bind(name, name, "Role")
         wait_until_allowed(self._api, f"{self._namespace}:{name}", rights, group=group, namespace=self._namespace)
         return create_token(self._api, name, namespace=self._namespace)
+
+    def revoke(self, name: str, token: str) -> None:
+        """End the tokens of an account, and wait until the cluster refuses this one. The account keeps its rights."""
+        self._api.delete(f"{ACCOUNTS.format(self._namespace)}/{name}")
+        # The API server remembers for some seconds that it has accepted a token.
+        wait_until(lambda: not self._is_known(token), timeout=60, what=f"the token of {name} to end")
+
+    def restore(self, name: str) -> str:
+        """Create an account that was revoked again, and return a new token."""
+        self._create(name)
+        return create_token(self._api, name, namespace=self._namespace)
+
+    def _is_known(self, token: str) -> bool:
+        review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
+        return self._api.create(TOKEN_REVIEWS, review)["status"].get("authenticated") is True
 
     def _create(self, name: str) -> None:
         self._api.create(ACCOUNTS.format(self._namespace), {"metadata": {"name": name}})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, Final
 
 from playwright.sync_api import FilePayload, Locator, Page, expect
@@ -64,9 +65,9 @@ def packed(content: bytes, name: str = "hello-0.1.0.tgz") -> FilePayload:
 
 
 def choose_chart(page: Page, content: bytes, name: str = "hello-0.1.0.tgz") -> None:
-    """Choose a chart file with the button of the page."""
+    """Choose a chart file with the button of the page, also in place of another one."""
     with page.expect_file_chooser() as chooser:
-        page.get_by_role("button", name="Choose a file").first.click()
+        page.get_by_role("button", name=re.compile("^(Choose a file|Replace)$")).first.click()
     chooser.value.set_files(packed(content, name))
 
 
@@ -97,6 +98,13 @@ def fill_identity(page: Page, *, organization: str = "acme", team: str = "ran", 
     if namespace is not None:
         page.get_by_role("combobox", name="Namespace").fill(namespace)
         page.keyboard.press("Escape")
+
+
+def summary_text(page: Page) -> str:
+    """Wait for the summary of a refusal, and return its text."""
+    summary = page.get_by_role("alert").filter(has=page.get_by_role("button", name="Copy report"))
+    expect(summary).to_be_focused()
+    return summary.inner_text()
 
 
 def editor(page: Page) -> Locator:

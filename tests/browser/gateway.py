@@ -35,14 +35,22 @@ class BrowserGateway:
             "cluster_advertise_address": cluster.node_address,
         }
         self._settings: Settings = settings_for(cluster, folder, **changes)
+        self._started_with: Settings | None = None
         self._running = ExitStack()
         self.url = f"http://127.0.0.1:{port}"
         self.server: GatewayServer | None = None
 
-    def start(self) -> None:
-        """Start it, and wait until its lists are filled. Does nothing if it runs."""
-        if self.server is None:
-            self.server = self._running.enter_context(serve_gateway(self._settings))
+    def start(self, **changes: object) -> None:
+        """Start it with other settings, if any are given, and wait until its lists are filled.
+
+        Does nothing if it runs with these settings.
+        """
+        settings = self._settings.model_copy(update=changes)
+        if self.server is not None and self._started_with == settings:
+            return
+        self.stop()
+        self.server = self._running.enter_context(serve_gateway(settings))
+        self._started_with = settings
 
     def stop(self) -> None:
         """Stop it, and wait for its end. Does nothing if it is stopped."""

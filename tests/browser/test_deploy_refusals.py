@@ -8,8 +8,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.accounts import Accounts
 from tests.browser.dashboard import Dashboard
-from tests.browser.deploy_steps import chart, choose_chart, fill_identity, values_text, write_values
-from tests.browser.gateway import BrowserGateway
+from tests.browser.deploy_steps import chart, choose_chart, fill_identity, summary_text, values_text, write_values
 from tests.support.charts import tar_gz
 from tests.support.xapps import XAppClient
 
@@ -18,13 +17,6 @@ def _open(dashboard: Dashboard, token: str, namespace: str) -> Page:
     dashboard.sign_in(token, f"/deploy?namespace={namespace}")
     dashboard.heading("Deploy an xApp")
     return dashboard.page
-
-
-def _summary(page: Page) -> str:
-    """Wait for the summary of errors, and return its text."""
-    summary = page.get_by_role("alert").filter(has=page.get_by_role("button", name="Copy report"))
-    expect(summary).to_be_focused()
-    return summary.inner_text()
 
 
 def test_a_broken_archive_is_refused_at_the_file(dashboard: Dashboard, accounts: Accounts, namespace: str) -> None:
@@ -64,7 +56,7 @@ def test_fields_are_checked_when_they_are_left_and_before_anything_is_sent(
     expect(page.get_by_text("Must be dotted numeric, such as 0.2.1 (no letters, no v).")).to_be_visible()
 
     page.get_by_role("button", name="Submit").click()
-    text = _summary(page)
+    text = summary_text(page)
     assert "Organization" in text
     assert "is missing" in text
     assert "Version" in text
@@ -90,7 +82,7 @@ def test_the_schema_refuses_at_the_line_of_the_value(dashboard: Dashboard, accou
     dashboard.screenshots("deploy-schema")
 
     page.get_by_role("button", name="Preview").click()
-    assert "Values, values.replicas" in _summary(page)
+    assert "Values, values.replicas" in summary_text(page)
     assert values_text(page) == values
     page.get_by_role("link", name=re.compile("values.image.tag")).click()
     expect(page.get_by_role("textbox", name="Your values, YAML")).to_be_focused()
@@ -120,7 +112,7 @@ def test_a_name_that_is_taken_is_shown_before_and_after(
     expect(page.get_by_role("link", name="upgrade it")).to_be_visible()
     write_values(page, "greeting: mine\n")
     page.get_by_role("button", name="Submit").click()
-    assert "acme-ran-hello" in _summary(page)
+    assert "acme-ran-hello" in summary_text(page)
     assert values_text(page) == "greeting: mine\n"
 
 
@@ -132,47 +124,6 @@ def test_a_reader_sees_which_right_is_missing(dashboard: Dashboard, accounts: Ac
     submit.focus()
     expect(page.get_by_role("tooltip")).to_contain_text(f"Needs: create xapps in {namespace}")
     dashboard.check_accessibility()
-
-
-def test_a_gateway_that_is_away_loses_nothing(
-    dashboard: Dashboard, accounts: Accounts, gateway: BrowserGateway, xapps: XAppClient
-) -> None:
-    page = _open(dashboard, accounts.with_role("admin"), xapps.namespace)
-    choose_chart(page, chart())
-    fill_identity(page)
-    write_values(page, "greeting: mine\n")
-    gateway.stop()
-    page.get_by_role("button", name="Submit").click()
-    expect(page.get_by_text("Not connected").first).to_be_visible()
-    gateway.start()
-    submit = page.get_by_role("button", name="Submit")
-    expect(submit).not_to_have_attribute("aria-disabled", "true", timeout=40_000)
-    assert values_text(page) == "greeting: mine\n"
-    submit.click()
-    dashboard.heading("acme-ran-hello")
-    assert (xapps.get("xapp", "acme-ran-hello") or {})["spec"]["values"] == {"greeting": "mine"}
-
-
-def test_a_session_that_ends_in_a_filled_form_loses_nothing(
-    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
-) -> None:
-    token = accounts.with_role("admin")
-    page = _open(dashboard, token, xapps.namespace)
-    choose_chart(page, chart())
-    fill_identity(page)
-    write_values(page, "greeting: mine\n")
-    dashboard.context.clear_cookies()
-    page.get_by_role("button", name="Submit").click()
-
-    dialog = page.get_by_role("dialog")
-    dialog.get_by_label("Bearer token").fill(token)
-    dialog.get_by_role("button", name="Sign in").click()
-    expect(dialog).to_have_count(0)
-    # A write is never repeated by itself.
-    assert xapps.get("xapp", "acme-ran-hello") is None
-    assert values_text(page) == "greeting: mine\n"
-    page.get_by_role("button", name="Submit").click()
-    dashboard.heading("acme-ran-hello")
 
 
 def test_hostile_texts_of_a_chart_are_texts(dashboard: Dashboard, accounts: Accounts, namespace: str) -> None:

@@ -28,7 +28,7 @@ def test_an_uploaded_chart_is_replaced_by_a_newer_one(
     )
     expect(page.get_by_role("textbox", name="Version", exact=True)).to_have_value("0.2.0")
     page.get_by_role("button", name="Preview").click()
-    expect(page.get_by_text("1 is new.")).to_be_visible()
+    expect(page.get_by_text("1 object is new.")).to_be_visible()
     dashboard.check_accessibility()
     dashboard.screenshots("upgrade-preview")
     page.get_by_role("region", name="Upgrade").get_by_role("button", name="Upgrade", exact=True).click()

@@ -14,6 +14,8 @@ export type Schemas = components['schemas']
 export type { paths }
 
 const PROOF_HEADER = 'X-Session-Proof'
+/** Requests that may be sent twice: a dry run, and signing in. */
+const WITHOUT_EFFECT = /[?&]dryRun=true|\/api\/session$/
 const STATUS_UNAUTHORIZED = 401
 
 /**
@@ -41,7 +43,7 @@ async function send(sent: Request): Promise<Response> {
   } catch (error) {
     if (sent.signal.aborted) throw error
     gatewayFailed('offline')
-    throw new NotConnected()
+    throw new NotConnected(sent.method !== 'GET' && !WITHOUT_EFFECT.test(sent.url))
   }
 }
 

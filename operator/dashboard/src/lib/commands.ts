@@ -66,7 +66,17 @@ export function kubectl(words: readonly string[]): string {
 
 /** `kubectl apply` of a manifest that stands in the command itself. */
 export function kubectlApply(manifest: string): string {
+  return withInput('kubectl apply --server-side -f -', manifest)
+}
+
+/** `kubectl patch` with a JSON patch (RFC 6902) that stands in the command itself. */
+export function kubectlPatch({ namespace, name }: { namespace: string; name: string }, patch: string): string {
+  const words = ['patch', 'xapp', name, '-n', namespace, '--type', 'json', '--patch-file', '/dev/stdin']
+  return withInput(kubectl(words), patch)
+}
+
+function withInput(command: string, input: string): string {
   let mark = 'EOF'
-  while (manifest.split('\n').includes(mark)) mark += '_'
-  return `kubectl apply --server-side -f - <<'${mark}'\n${manifest.replace(/\n$/, '')}\n${mark}`
+  while (input.split('\n').includes(mark)) mark += '_'
+  return `${command} <<'${mark}'\n${input.replace(/\n$/, '')}\n${mark}`
 }

@@ -70,8 +70,13 @@ export class Problem extends Error implements ProblemFields {
 export class NotConnected extends Error {
   readonly at = new Date()
 
-  constructor() {
-    super('The gateway does not answer.')
+  /** With `isWrite`, the request may have had its effect: only its answer is missing. */
+  constructor(isWrite = false) {
+    super(
+      isWrite
+        ? 'The gateway does not answer. It may have accepted this before the connection broke: look before you send it again.'
+        : 'The gateway does not answer.',
+    )
     this.name = 'NotConnected'
   }
 }

@@ -6,6 +6,9 @@ import { Text } from '~/ui/Text'
 
 import styles from './fieldStyles.module.css'
 
+/** Longer labels come from charts only, and are cut after two lines. */
+const LONG_LABEL = 60
+
 /** What every field takes. */
 export interface FieldProps {
   label: string
@@ -36,7 +39,7 @@ export function fieldId(name: string): string {
 export function FieldLabel({ label, isRequired }: Pick<FieldProps, 'label' | 'isRequired'>): ReactElement {
   return (
     <Label className={styles.label}>
-      {label}
+      <Text {...(label.length > LONG_LABEL ? { lines: 2 as const } : {})}>{label}</Text>
       {isRequired === true && (
         <span className={styles.required} aria-hidden>
           {' *'}
@@ -53,7 +56,7 @@ export function FieldNotes({ description, error }: Pick<FieldProps, 'description
     <>
       {description !== undefined && description !== null && (
         <AriaText slot="description" className={styles.description}>
-          {description}
+          {typeof description === 'string' ? <Text>{description}</Text> : description}
         </AriaText>
       )}
       {message !== '' && (

@@ -9,6 +9,7 @@ import {
   SelectValue,
 } from 'react-aria-components'
 
+import { visibleText } from '~/lib/visibleText'
 import { classes } from '~/ui/classes'
 import { errorText, fieldId, FieldLabel, FieldNotes, type FieldProps } from '~/ui/FieldFrame'
 import { Text } from '~/ui/Text'
@@ -76,14 +77,17 @@ export function Select({
   )
 }
 
+/** Longer choices come from charts only, and are cut after two lines. */
+const LONG_OPTION = 120
+
 /** An item of a list of choices. */
 export function Option({ item }: { item: Item }): ReactElement {
   return (
-    <ListBoxItem id={item.id} textValue={item.label} className={styles.option}>
+    <ListBoxItem id={item.id} textValue={visibleText(item.label)} className={styles.option}>
       {({ isSelected }) => (
         <>
           <span className={styles.optionText}>
-            <Text>{item.label}</Text>
+            <Text {...(item.label.length > LONG_OPTION ? { lines: 2 as const } : {})}>{item.label}</Text>
             {item.description !== undefined && (
               <span className={selectStyles.more}>
                 <Text>{item.description}</Text>

@@ -1,6 +1,6 @@
 import type { ReactElement } from 'react'
 
-import { isAscii, visibleParts } from '~/lib/visibleText'
+import { isAscii, visibleParts, visibleText } from '~/lib/visibleText'
 import { classes } from '~/ui/classes'
 
 import styles from './Text.module.css'
@@ -23,7 +23,7 @@ export function Text({ children, lines, multiline = false, className }: TextProp
     className,
   )
   return (
-    <bdi className={look} title={lines === undefined ? undefined : children}>
+    <bdi className={look} title={lines === undefined ? undefined : visibleText(children)}>
       {visibleParts(children, { multiline }).map((part, index) =>
         part.hidden === undefined ? (
           part.text

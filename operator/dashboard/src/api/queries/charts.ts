@@ -7,13 +7,35 @@ export type ChartDescription = Schemas['ChartDescription']
 
 const DESCRIPTION_STALE_MILLISECONDS = 5 * 60_000
 
-/** What a chart archive is, as the gateway reads it. Nothing is stored. */
-export async function describeArchive(file: Blob, provenance: Blob | null): Promise<ChartDescription> {
-  const body = new FormData()
-  body.append('file', file)
-  if (provenance !== null) body.append('provenance', provenance)
-  const response = await request('/api/charts?dryRun=true', { method: 'POST', body })
-  return (await response.json()) as ChartDescription
+/** The key of all chosen files: other parts of the page see by it that the gateway reads one. */
+export const ARCHIVES = ['charts', 'archive'] as const
+
+const fileNumbers = new WeakMap<File, number>()
+let filesSeen = 0
+
+/** A number for each chosen file: two files may have the same name. */
+function fileNumber(file: File): number {
+  const known = fileNumbers.get(file)
+  if (known !== undefined) return known
+  filesSeen += 1
+  fileNumbers.set(file, filesSeen)
+  return filesSeen
+}
+
+/** What a chart archive is, as the gateway reads it. Nothing is stored, so that it may be asked again. */
+export function archiveQuery(file: File) {
+  return queryOptions({
+    queryKey: [...ARCHIVES, fileNumber(file)],
+    staleTime: Infinity,
+    refetchOnWindowFocus: false,
+    retry: false,
+    queryFn: async ({ signal }): Promise<ChartDescription> => {
+      const body = new FormData()
+      body.append('file', file)
+      const response = await request('/api/charts?dryRun=true', { method: 'POST', body, signal })
+      return (await response.json()) as ChartDescription
+    },
+  })
 }
 
 /** A version of a chart in a saved repository. */

@@ -12,6 +12,7 @@ import {
 } from '@rjsf/utils'
 import { Plus, Trash2 } from 'lucide-react'
 
+import { visibleText } from '~/lib/visibleText'
 import { Button, IconButton } from '~/ui/Button'
 import { Select } from '~/ui/Select'
 import { Text } from '~/ui/Text'
@@ -41,7 +42,7 @@ export function FieldTemplate({
       <KeyField key={label} id={id} label={label} onRename={onKeyRename} />
       {children}
       <IconButton
-        label={`Remove ${label}`}
+        label={`Remove ${visibleText(label)}`}
         icon={<Trash2 size={16} aria-hidden />}
         onPress={() => onRemoveProperty()}
       />
@@ -82,7 +83,7 @@ export function ObjectFieldTemplate(props: ObjectFieldTemplateProps<unknown, Sch
   return (
     <fieldset className={styles.group}>
       <legend className={styles.legend}>
-        <Text>{title}</Text>
+        <Text lines={2}>{title}</Text>
       </legend>
       {typeof description === 'string' && description !== '' && (
         <p className={styles.description}>
@@ -112,7 +113,7 @@ export function ArrayFieldTemplate({
   return (
     <fieldset className={styles.group}>
       <legend className={styles.legend}>
-        <Text>{title}</Text>
+        <Text lines={2}>{title}</Text>
       </legend>
       {schema.description !== undefined && (
         <p className={styles.description}>
@@ -122,7 +123,7 @@ export function ArrayFieldTemplate({
       {items}
       {canAdd === true && (
         <Button size="small" icon={<Plus size={16} aria-hidden />} onPress={() => onAddClick()}>
-          {`Add to ${title}`}
+          {`Add to ${visibleText(title)}`}
         </Button>
       )}
     </fieldset>

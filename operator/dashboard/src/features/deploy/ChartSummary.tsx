@@ -34,9 +34,11 @@ export function ChartSummary({ chart, actions }: ChartSummaryProps) {
     <div className={styles.chart}>
       <div className={styles.row}>
         <strong>
-          <Text>{`${chart.name} ${chart.version}`}</Text>
+          <Text lines={1}>{`${chart.name} ${chart.version}`}</Text>
         </strong>
-        <Text className={styles.muted}>{`${app}${size}`.replace(/^, /, '')}</Text>
+        <Text lines={1} className={styles.muted}>
+          {`${app}${size}`.replace(/^, /, '')}
+        </Text>
         {(Object.keys(texts) as Shown[]).map((name) =>
           texts[name] === null || texts[name] === '' ? (
             <span key={name} className={styles.muted}>{`no ${name === 'README' ? name : name.toLowerCase()}`}</span>

@@ -50,7 +50,8 @@ export function ConflictBar({ base, theirs, mine, at, onTakeTheirs, onKeepMine }
       actions={buttons}
     >
       <p>
-        Nothing that you typed is lost. With &quot;Keep mine&quot; your values replace theirs when you press Upgrade.
+        Nothing that you typed is lost. With &quot;Keep mine&quot;, what you typed replaces theirs when you press
+        Upgrade.
       </p>
       <Dialog title="Compare" isOpen={isComparing} onClose={() => setComparing(false)} width="large" footer={buttons}>
         <Tabs

@@ -43,6 +43,9 @@ const SUMMARY_LABELS: Readonly<Record<string, string>> = {
   values: 'Values',
   repository: 'Repository',
   provenance: 'Provenance file',
+  username: 'User',
+  password: 'Password',
+  token: 'Token',
 }
 
 export function DeployPage() {
@@ -101,7 +104,12 @@ export function DeployPage() {
   }
   const fieldProps = { fields, problems, onChange: change, onBlur: blurField }
   const sent = partsOf(submission)
-  const command = { form: sent.form, fileName: sent.file?.name ?? null, valuesText: draft.value.valuesText }
+  const command = {
+    form: sent.form,
+    fileName: sent.file?.name ?? null,
+    provenanceName: sent.provenance?.name,
+    valuesText: draft.value.valuesText,
+  }
   return (
     <Page title="Deploy an xApp">
       <LeaveGuard when={draft.isDirty && !isDone} />

@@ -1,3 +1,5 @@
+import { useState } from 'react'
+
 import { apiField, LABELS } from '~/lib/deploy/form'
 import { Checkbox } from '~/ui/Choices'
 import { FileDrop } from '~/ui/FileDrop'
@@ -19,10 +21,17 @@ const DEFAULT = { id: 'default', label: 'Default' }
 /** What few deployments need. */
 export function MoreOptions({ isNew, provenance, onProvenance, ...props }: MoreOptionsProps) {
   const { fields, problems, onChange } = props
-  const isOpen =
+  const [isOpen, setOpen] = useState(false)
+  const mustShow =
     fields.adopt || fields.suspend || fields.releaseName !== '' || [...problems.keys()].some((field) => MORE.has(field))
+  // Once open, it stays open until a person closes it: a field that is emptied does not vanish under the cursor.
+  const [mustHaveShown, setMustHaveShown] = useState(false)
+  if (mustShow !== mustHaveShown) {
+    setMustHaveShown(mustShow)
+    if (mustShow) setOpen(true)
+  }
   return (
-    <details className={styles.more} open={isOpen || undefined}>
+    <details className={styles.more} open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>More options</summary>
       <div className={styles.stack}>
         <div className={styles.fields}>

@@ -74,12 +74,16 @@ export function summary({ objects, diff }: Pick<DryRun, 'objects' | 'diff'>): st
     return `${objects.length} objects. What changes is not visible. Needs: get secrets.`
   }
   const parts = [
-    changed > 0 ? `${changed} ${changed === 1 ? 'object changes' : 'objects change'}` : '',
-    created > 0 ? `${created} ${created === 1 ? 'is new' : 'are new'}` : '',
-    removed > 0 ? `${removed} ${removed === 1 ? 'goes' : 'go'}` : '',
-  ].filter((part) => part !== '')
+    { number: changed, one: 'changes', many: 'change' },
+    { number: created, one: 'is new', many: 'are new' },
+    { number: removed, one: 'goes', many: 'go' },
+  ].filter(({ number }) => number > 0)
   if (parts.length === 0) return diff === null ? `${objects.length} objects.` : 'No object changes.'
-  return `${parts.join(', ')}.`
+  const texts = parts.map(({ number, one, many }, index) => {
+    const noun = index > 0 ? '' : number === 1 ? ' object' : ' objects'
+    return `${number}${noun} ${number === 1 ? one : many}`
+  })
+  return `${texts.join(', ')}.`
 }
 
 function Objects({ objects }: { objects: DryRun['objects'] }) {

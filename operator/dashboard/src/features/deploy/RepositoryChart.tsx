@@ -10,7 +10,7 @@ import {
   type Repository,
 } from '~/api/queries/repositories'
 import { apiField, LABELS } from '~/lib/deploy/form'
-import { describeError } from '~/lib/problem'
+import { describeError, fieldErrors } from '~/lib/problem'
 import type { Right } from '~/lib/rights'
 import { Button } from '~/ui/Button'
 import { RadioGroup } from '~/ui/Choices'
@@ -24,12 +24,11 @@ import { ChartSummary } from './ChartSummary'
 import type { Credentials } from './deployDraft'
 import styles from './deploy.module.css'
 import { FormField, type FieldsProps } from './IdentityFields'
+import { inDeployForm, NEW_REPOSITORY, newRepository } from './newRepository'
 
 interface ChosenProps extends FieldsProps {
   chosen: Repository | null
 }
-
-export const NEW_REPOSITORY = 'new'
 
 interface RepositoryChartProps extends FieldsProps {
   /** `namespace/name`, `new`, or empty. */
@@ -105,10 +104,16 @@ function NamespaceNote({ repository, namespace }: { repository: Repository; name
 }
 
 function NewRepositoryFields(props: RepositoryChartProps) {
-  const { fields, problems, credentials, onCredentials, onRepository, saveRight } = props
+  const { fields, credentials, onCredentials, onRepository, saveRight } = props
   const queryClient = useQueryClient()
   const save = useMutation({
-    mutationFn: () => saveRepository(newRepository(fields, credentials)),
+    mutationFn: async () => {
+      try {
+        return await saveRepository(newRepository(fields, credentials))
+      } catch (error) {
+        throw inDeployForm(error)
+      }
+    },
     onSuccess: async (repository) => {
       await queryClient.invalidateQueries({ queryKey: ['repositories'] })
       onRepository(idOf(repository), repository)
@@ -116,14 +121,24 @@ function NewRepositoryFields(props: RepositoryChartProps) {
       onCredentials({ kind: 'none', username: '', password: '', token: '' })
     },
   })
+  const problems = new Map(props.problems)
+  for (const [field, errors] of fieldErrors(save.error)) {
+    problems.set(field, errors.map(({ message }) => message).join(' '))
+  }
   const set = (part: Partial<Credentials>): void => onCredentials({ ...credentials, ...part })
   const isComplete = fields.repoName.trim() !== '' && fields.url.trim() !== '' && fields.namespace.trim() !== ''
   const right: Right = isComplete ? saveRight : { allowed: false, reason: 'Give name, URL and namespace first' }
   return (
     <div className={styles.stack}>
       <div className={styles.fields}>
-        <FormField {...props} name="repoName" isRequired description="Under this name the address is saved" />
-        <FormField {...props} name="url" isRequired description="https://, http:// or oci://" />
+        <FormField
+          {...props}
+          problems={problems}
+          name="repoName"
+          isRequired
+          description="Under this name the address is saved"
+        />
+        <FormField {...props} problems={problems} name="url" isRequired description="https://, http:// or oci://" />
       </div>
       <RadioGroup
         label="Credentials"
@@ -181,20 +196,6 @@ function NewRepositoryFields(props: RepositoryChartProps) {
       )}
     </div>
   )
-}
-
-/** The body that saves the typed repository. */
-export function newRepository(
-  fields: RepositoryChartProps['fields'],
-  { kind, username, password, token }: Credentials,
-) {
-  return {
-    name: fields.repoName.trim(),
-    namespace: fields.namespace.trim(),
-    url: fields.url.trim(),
-    ...(kind === 'basic' ? { username, password } : {}),
-    ...(kind === 'token' ? { token } : {}),
-  }
 }
 
 export function ChartField({ fields, problems, onChange, onBlur, chosen }: ChosenProps) {

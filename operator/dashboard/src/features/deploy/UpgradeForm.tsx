@@ -7,10 +7,11 @@ import { aboutQuery } from '~/api/queries/session'
 import type { XAppConfiguration } from '~/api/queries/values'
 import { xappQuery } from '~/api/queries/xapps'
 import { usePermissions } from '~/api/usePermissions'
-import { apiField, LABELS, type FieldName } from '~/lib/deploy/form'
+import { apiField, LABELS, type DeployFields, type FieldName } from '~/lib/deploy/form'
 import { fieldErrors, Problem } from '~/lib/problem'
 import { allOf, ALLOWED, refused } from '~/lib/rights'
 import { toast } from '~/lib/toasts'
+import { stringifyYaml } from '~/lib/values/yamlText'
 import { Button } from '~/ui/Button'
 import { classes } from '~/ui/classes'
 import { CopyAs } from '~/ui/CopyAs'
@@ -20,7 +21,7 @@ import { Text } from '~/ui/Text'
 
 import { factsOf } from './chartFacts'
 import { ConflictBar } from './ConflictBar'
-import { deploymentCurl, deploymentKubectl } from './copyCommands'
+import { deploymentCurl, upgradeKubectl } from './copyCommands'
 import styles from './deploy.module.css'
 import { FormField } from './IdentityFields'
 import { localProblem } from '~/lib/localProblem'
@@ -57,7 +58,15 @@ export function UpgradeForm({ specification, configuration, refetch }: UpgradeFo
   const navigate = useNavigate()
   const queryClient = useQueryClient()
   const theirs = configuration.layers.find(({ from }) => from === 'yours')?.text ?? ''
-  const form = useUpgradeForm({ namespace, name, specification, theirs, search })
+  const navigateHere = route.useNavigate()
+  const form = useUpgradeForm({
+    namespace,
+    name,
+    specification,
+    theirs,
+    search,
+    setSearch: (next) => void navigateHere({ search: next, replace: true }),
+  })
   const { draft, method, fields, stored, chart } = form
   const values = useRef<ValuesEditorHandle>(null)
   const [isDone, setDone] = useState(false)
@@ -129,7 +138,12 @@ export function UpgradeForm({ specification, configuration, refetch }: UpgradeFo
     return [{ from: 'chart', text: facts.defaultsText }, ...between]
   }, [facts, configuration.layers])
   const fieldProps = { fields, problems, onChange: form.setField, onBlur: form.blurField }
-  const command = { form: parts.form, fileName: parts.file?.name ?? null, valuesText: parts.values ?? null }
+  const command = {
+    form: parts.form,
+    fileName: parts.file?.name ?? null,
+    provenanceName: parts.provenance?.name,
+    valuesText: parts.values ?? null,
+  }
   return (
     <div className={styles.form}>
       <LeaveGuard when={draft.isDirty && !isDone} />
@@ -140,13 +154,18 @@ export function UpgradeForm({ specification, configuration, refetch }: UpgradeFo
       />
       {isConflict && (
         <ConflictBar
-          base={draft.value.baseValues}
-          theirs={theirs}
-          mine={form.valuesText}
+          base={comparedText(draft.value.baseFields, draft.value.baseValues)}
+          theirs={comparedText(stored, theirs)}
+          mine={comparedText(fields, form.valuesText)}
           at={record?.updatedAt ?? null}
-          onTakeTheirs={draft.discard}
+          onTakeTheirs={form.discard}
           onKeepMine={() =>
-            draft.set((current) => ({ ...current, baseValues: theirs, generation: specification.generation }))
+            draft.set((current) => ({
+              ...current,
+              baseValues: theirs,
+              baseFields: stored,
+              generation: specification.generation,
+            }))
           }
         />
       )}
@@ -205,9 +224,9 @@ export function UpgradeForm({ specification, configuration, refetch }: UpgradeFo
         >
           Upgrade
         </Button>
-        <CopyAs curl={deploymentCurl(command, edited)} kubectl={deploymentKubectl(command, name)} />
-        {draft.isDirty && !isBusy && (
-          <Button variant="quiet" onPress={draft.discard}>
+        <CopyAs curl={deploymentCurl(command, edited)} kubectl={upgradeKubectl(command, specification.form, edited)} />
+        {form.isChanged && !isBusy && (
+          <Button variant="quiet" onPress={form.discard}>
             Discard
           </Button>
         )}
@@ -215,6 +234,12 @@ export function UpgradeForm({ specification, configuration, refetch }: UpgradeFo
       </div>
     </div>
   )
+}
+
+/** Fields and values as one text, to compare what others stored meanwhile with what is typed here. */
+function comparedText(fields: DeployFields, valuesText: string): string {
+  const given = Object.entries(fields).filter(([, value]) => value !== '' && value !== false)
+  return `# Fields\n${stringifyYaml(Object.fromEntries(given))}\n# Values\n${valuesText}`
 }
 
 function Fact({ label, value }: { label: string; value: string }) {

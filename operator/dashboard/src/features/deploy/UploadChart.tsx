@@ -1,8 +1,8 @@
-import { useMutation } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { Replace } from 'lucide-react'
-import { useEffect, useRef } from 'react'
+import { useEffect, useEffectEvent, useRef } from 'react'
 
-import { describeArchive, type ChartDescription } from '~/api/queries/charts'
+import { archiveQuery, type ChartDescription } from '~/api/queries/charts'
 import { describeError, fieldErrors } from '~/lib/problem'
 import { Button } from '~/ui/Button'
 import { FileDrop } from '~/ui/FileDrop'
@@ -10,9 +10,6 @@ import { FileDrop } from '~/ui/FileDrop'
 import { ChartSummary } from './ChartSummary'
 import type { Upload } from './deployDraft'
 import styles from './deploy.module.css'
-
-/** The key under which other parts of the page see that the gateway reads the chart. */
-export const DESCRIBE_ARCHIVE = ['charts', 'describe'] as const
 
 interface UploadChartProps {
   upload: Upload | null
@@ -23,28 +20,19 @@ interface UploadChartProps {
   onChart: (file: File, chart: ChartDescription) => void
 }
 
+const NO_FILE = new File([], '')
+
 /** A packed chart, which the gateway reads as soon as it is dropped. */
 export function UploadChart({ upload, error, bytesMax, onChange, onChart }: UploadChartProps) {
   const input = useRef<HTMLInputElement>(null)
-  const description = useMutation({
-    mutationKey: DESCRIBE_ARCHIVE,
-    mutationFn: (file: File) => describeArchive(file, null),
-    onSuccess: (chart, file) => onChart(file, chart),
-  })
-  const { mutate } = description
-  const choose = (file: File): void => {
-    onChange({ file, chart: null })
-    if (file.size <= bytesMax) mutate(file)
-    else description.reset()
-  }
-  // Back on the page while the gateway had not answered yet: ask again.
-  const unread = upload?.chart === null ? upload.file : null
-  const asked = useRef<File>(null)
+  const unread = upload?.chart === null && upload.file.size <= bytesMax ? upload.file : null
+  const description = useQuery({ ...archiveQuery(unread ?? NO_FILE), enabled: unread !== null })
+  const { data, refetch } = description
+  const tell = useEffectEvent(onChart)
   useEffect(() => {
-    if (unread === null || asked.current === unread || unread.size > bytesMax) return
-    asked.current = unread
-    if (description.isIdle) mutate(unread)
-  }, [unread, bytesMax, description.isIdle, mutate])
+    if (unread !== null && data !== undefined) tell(unread, data)
+  }, [unread, data])
+  const choose = (file: File): void => onChange({ file, chart: null })
   const tooLarge = upload !== null && upload.file.size > bytesMax
   const message = tooLarge ? tooLargeText(upload.file, bytesMax) : (error ?? refusalOf(description.error))
   if (upload?.chart) {
@@ -88,10 +76,10 @@ export function UploadChart({ upload, error, bytesMax, onChange, onChart }: Uplo
         accept=".tgz,.tar.gz"
         onFile={choose}
         error={message}
-        {...(description.isPending ? { description: 'The gateway reads the chart' } : {})}
+        {...(description.isFetching ? { description: 'The gateway reads the chart' } : {})}
       />
       {upload !== null && !tooLarge && description.isError && (
-        <Button size="small" onPress={() => mutate(upload.file)}>
+        <Button size="small" isPending={description.isFetching} onPress={() => void refetch()}>
           Try again
         </Button>
       )}

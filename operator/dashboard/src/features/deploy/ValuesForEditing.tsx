@@ -7,6 +7,7 @@ import { aboutQuery } from '~/api/queries/session'
 import { previewValues, putValues, type XAppConfiguration } from '~/api/queries/values'
 import { xappQuery } from '~/api/queries/xapps'
 import { usePermissions } from '~/api/usePermissions'
+import { valuesDraftKey } from '~/lib/drafts'
 import { Problem } from '~/lib/problem'
 import { allOf, ALLOWED, refused } from '~/lib/rights'
 import { toast } from '~/lib/toasts'
@@ -62,7 +63,7 @@ export function ValuesForEditing({ config, generation, refetch }: ValuesForEditi
     (): ValuesDraft => ({ text: theirs, base: theirs, generation, revision: record?.release.revision ?? null }),
     [theirs, generation, record?.release.revision],
   )
-  const draft = useDraft<ValuesDraft>(`values:${namespace}/${name}`, initial)
+  const draft = useDraft<ValuesDraft>(valuesDraftKey(namespace, name), initial)
   const { text, base, revision } = draft.value
   const isChanged = text !== base
   // Another change of the spec, such as an owner, is no conflict: the values are what was edited.

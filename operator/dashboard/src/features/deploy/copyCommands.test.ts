@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 
 import { parseYaml } from '~/lib/values/yamlDocument'
 
-import { deploymentCurl, deploymentKubectl, valuesCurl, valuesKubectl } from './copyCommands'
+import { deploymentCurl, deploymentKubectl, upgradeKubectl, valuesCurl, valuesKubectl } from './copyCommands'
 
 const FORM = { xAppName: "it's", method: 'Remote Chart Repository', namespace: 'ric', url: 'https://x' }
 const TARGET = { namespace: 'ric', name: 'acme-ran-hello', generation: 3 }
@@ -41,4 +41,35 @@ it('says why there is no command', () => {
   expect(deploymentKubectl({ form: FORM, fileName: null, valuesText: null }, null)).toHaveProperty('none')
   expect(valuesKubectl(TARGET, 'a: [')).toHaveProperty('none')
   expect(valuesKubectl(TARGET, 'a: 1')).toContain('kubectl patch xapp acme-ran-hello')
+})
+
+it('copies an upgrade for kubectl as a patch of what changes', () => {
+  const stored = { ...FORM, version: '1.0', timeout: '5m', upgrade: { onFailure: 'none' } }
+  const form = { ...FORM, version: '1.1', timeout: null, upgrade: { onFailure: 'none' } }
+  const command = upgradeKubectl({ form, fileName: null, valuesText: 'token: geheim' }, stored, TARGET)
+  expect(command).toBe(
+    [
+      "kubectl patch xapp acme-ran-hello -n ric --type json --patch-file /dev/stdin <<'EOF'",
+      '- op: add',
+      '  path: /spec/version',
+      '  value: "1.1"',
+      '- op: remove',
+      '  path: /spec/timeout',
+      '- op: add',
+      '  path: /spec/values',
+      '  value:',
+      '    token: <token>',
+      'EOF',
+    ].join('\n'),
+  )
+  expect(upgradeKubectl({ form: stored, fileName: null, valuesText: null }, stored, TARGET)).toHaveProperty('none')
+  expect(upgradeKubectl({ form, fileName: 'a.tgz', valuesText: null }, stored, TARGET)).toHaveProperty('none')
+})
+
+it('copies a provenance file with its chart', () => {
+  const command = deploymentCurl(
+    { form: FORM, fileName: 'a.tgz', provenanceName: 'a.tgz.prov', valuesText: null },
+    null,
+  )
+  expect(command).toContain('-F provenance=@a.tgz.prov')
 })

@@ -1,4 +1,4 @@
-import { curlCommand, kubectlApply, type CurlPart } from '~/lib/commands'
+import { curlCommand, kubectlApply, kubectlPatch, type CurlPart } from '~/lib/commands'
 import { withPlaceholders } from '~/lib/deploy/secretPlaceholders'
 import { apiPath } from '~/lib/query'
 import type { Value, ValueObject } from '~/lib/values/value'
@@ -6,20 +6,25 @@ import { parseYaml } from '~/lib/values/yamlDocument'
 import { stringifyYaml } from '~/lib/values/yamlText'
 import type { Command } from '~/ui/CopyAs'
 
+const NO_FILES: Command = { none: 'The chart is a file: kubectl cannot send it. Use curl.' }
+const CORRECT_YAML: Command = { none: 'Correct the YAML first.' }
+
 interface Deployment {
   form: Readonly<Record<string, unknown>>
   fileName: string | null
+  provenanceName?: string | undefined
   /** Null: the values stay as they are. */
   valuesText: string | null
 }
 
 /** curl for a deployment (`name` null) or an upgrade. The values come from a file, so that no secret is in a command. */
 export function deploymentCurl(
-  { form, fileName, valuesText }: Deployment,
+  { form, fileName, provenanceName, valuesText }: Deployment,
   target: { namespace: string; name: string; generation: number } | null,
 ): string {
   const parts: CurlPart[] = [{ name: 'xAppForm', value: JSON.stringify(form) }]
   if (valuesText !== null && valuesText.trim() !== '') parts.push({ name: 'values', file: 'values.yaml' })
+  if (provenanceName !== undefined) parts.push({ name: 'provenance', file: provenanceName })
   if (fileName !== null) parts.push({ name: 'file', file: fileName })
   if (target === null) return curlCommand({ method: 'POST', path: '/api/deployment/xapp', form: parts })
   const { namespace, name, generation } = target
@@ -29,7 +34,7 @@ export function deploymentCurl(
 
 /** `kubectl apply` of the XApp, secrets in its values as placeholders; or why there is none. */
 export function deploymentKubectl({ form, fileName, valuesText }: Deployment, name: string | null): Command {
-  if (fileName !== null) return { none: 'The chart is a file: kubectl cannot send it. Use curl.' }
+  if (fileName !== null) return NO_FILES
   if (name === null) return { none: 'Fill in organization, team, xApp name and namespace first.' }
   const values = parseYaml(valuesText ?? '').values
   const spec: ValueObject = { ...(form as ValueObject) }
@@ -64,7 +69,31 @@ export function valuesCurl({
 /** kubectl for a change of the values: a JSON merge patch would keep keys that the new values leave out. */
 export function valuesKubectl({ namespace, name }: { namespace: string; name: string }, text: string): Command {
   const { values, problems } = parseYaml(text)
-  if (problems.length > 0) return { none: 'Correct the YAML first.' }
-  const patch = stringifyYaml([{ op: 'add', path: '/spec/values', value: withPlaceholders(values) }]).replace(/\n$/, '')
-  return `kubectl patch xapp ${name} -n ${namespace} --type json --patch-file /dev/stdin <<'EOF'\n${patch}\nEOF`
+  if (problems.length > 0) return CORRECT_YAML
+  return kubectlPatch(
+    { namespace, name },
+    stringifyYaml([{ op: 'add', path: '/spec/values', value: withPlaceholders(values) }]),
+  )
+}
+
+/**
+ * kubectl for an upgrade: a JSON patch of the fields that change. `kubectl apply` would be refused, because the gateway
+ * owns the fields, and would keep values that the new ones leave out.
+ */
+export function upgradeKubectl(
+  { form, fileName, valuesText }: Deployment,
+  stored: Readonly<Record<string, unknown>>,
+  target: { namespace: string; name: string },
+): Command {
+  if (fileName !== null) return NO_FILES
+  const { values, problems } = parseYaml(valuesText ?? '')
+  if (problems.length > 0) return CORRECT_YAML
+  const operations = Object.entries(form as ValueObject).flatMap(([name, value]): Value[] => {
+    const path = `/spec/${name}`
+    if (value === null) return [{ op: 'remove', path }]
+    return JSON.stringify(value) === JSON.stringify(stored[name]) ? [] : [{ op: 'add', path, value }]
+  })
+  if (valuesText !== null) operations.push({ op: 'add', path: '/spec/values', value: withPlaceholders(values) })
+  if (operations.length === 0) return { none: 'You have not changed anything.' }
+  return kubectlPatch(target, stringifyYaml(operations))
 }

@@ -1,5 +1,7 @@
 import type { ChartDescription } from '~/api/queries/charts'
-import { fieldsOfForm, methodOfForm, NO_FIELDS, type DeployFields, type Method } from '~/lib/deploy/form'
+import { fieldsOfForm, NO_FIELDS, type DeployFields } from '~/lib/deploy/form'
+
+import { NEW_REPOSITORY } from './newRepository'
 
 export interface Credentials {
   kind: 'none' | 'basic' | 'token'
@@ -41,13 +43,13 @@ interface DeployAgain {
   valuesText: string
 }
 
-/** The draft that a deleted xApp left, and how its chart came. */
-export function draftOfDeleted(stored: unknown): { draft: DeployDraft; method: Method } | null {
+/** The draft that a deleted xApp left. */
+export function draftOfDeleted(stored: unknown): DeployDraft | null {
   if (typeof stored !== 'object' || stored === null || !('form' in stored)) return null
   const { form, valuesText } = stored as DeployAgain
   const typed: Partial<DeployFields> = {}
   for (const [name, value] of Object.entries(fieldsOfForm(form))) {
     if (value !== NO_FIELDS[name as keyof DeployFields]) Object.assign(typed, { [name]: value as unknown })
   }
-  return { draft: { ...NO_DRAFT, typed, repository: 'new', valuesText }, method: methodOfForm(form) }
+  return { ...NO_DRAFT, typed, repository: NEW_REPOSITORY, valuesText }
 }

@@ -2,13 +2,13 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
 
 import { deploy, previewDeployment, type DeploymentParts, type DryRun } from '~/api/queries/deployments'
-import { saveRepository } from '~/api/queries/repositories'
+import { changeRepository, saveRepository } from '~/api/queries/repositories'
 import type { XApp } from '~/api/queries/xapps'
 import { deploymentForm } from '~/lib/deploy/form'
 import type { DeployFields, Method } from '~/lib/deploy/form'
 
 import type { DeployDraft } from './deployDraft'
-import { NEW_REPOSITORY, newRepository } from './RepositoryChart'
+import { inDeployForm, NEW_REPOSITORY, newRepository } from './newRepository'
 
 export interface Submission {
   draft: DeployDraft
@@ -40,20 +40,29 @@ export interface DeployActions {
   forgetError: () => void
 }
 
+const NO_CREDENTIALS = { username: null, password: null, token: null }
+
 /** Preview and Submit. A refusal leaves everything that was typed as it is. */
 export function useDeployActions(onDeployed: (record: XApp, submission: Submission) => void): DeployActions {
   const queryClient = useQueryClient()
   const [error, setError] = useState<{ error: unknown; text: string } | null>(null)
   const [previewed, setPreviewed] = useState<{ result: DryRun; of: Submission } | null>(null)
-  const savedRepository = useRef('')
+  const savedRepository = useRef({ id: '', body: '' })
   // A new repository with credentials is saved first: the deployment itself carries none.
   const prepare = async ({ draft, fields, method }: Submission): Promise<void> => {
     if (method !== 'repository' || draft.repository !== NEW_REPOSITORY || draft.credentials.kind === 'none') return
-    const body = newRepository(fields, draft.credentials)
-    const id = JSON.stringify([body.namespace, body.name, body.url])
-    if (savedRepository.current === id) return
-    await saveRepository(body)
-    savedRepository.current = id
+    const { name, namespace, ...settings } = newRepository(fields, draft.credentials)
+    const saved = { id: `${namespace}/${name}`, body: JSON.stringify(settings) }
+    const before = savedRepository.current
+    if (before.id === saved.id && before.body === saved.body) return
+    try {
+      // Credentials that were refused are corrected in the repository that this page has saved.
+      if (before.id === saved.id) await changeRepository({ namespace, name }, { ...NO_CREDENTIALS, ...settings })
+      else await saveRepository({ name, namespace, ...settings })
+    } catch (problem) {
+      throw inDeployForm(problem)
+    }
+    savedRepository.current = saved
     await queryClient.invalidateQueries({ queryKey: ['repositories'] })
   }
   const failed = (problem: unknown, { draft }: Submission): void => setError({ error: problem, text: draft.valuesText })

@@ -1,8 +1,8 @@
-import { useIsMutating, useQuery } from '@tanstack/react-query'
+import { useIsFetching, useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
-import { useMemo, useState } from 'react'
+import { useEffect, useEffectEvent, useMemo, useState } from 'react'
 
-import type { ChartDescription } from '~/api/queries/charts'
+import { ARCHIVES, type ChartDescription } from '~/api/queries/charts'
 import { repositoriesQuery, type Repository } from '~/api/queries/repositories'
 import { sessionQuery } from '~/api/queries/session'
 import {
@@ -12,6 +12,7 @@ import {
   NO_FIELDS,
   numericVersion,
   ownerOf,
+  withoutContradictions,
   type DeployFields,
   type FieldName,
   type FieldProblems,
@@ -23,8 +24,8 @@ import { usePreference } from '~/ui/usePreference'
 import { useDraft, type Draft } from '~/ui/useDraft'
 
 import { draftOfDeleted, NO_DRAFT, type DeployDraft } from './deployDraft'
-import { DESCRIBE_ARCHIVE } from './UploadChart'
-import { chosenVersion, idOf, NEW_REPOSITORY, useChosenChart } from './RepositoryChart'
+import { NEW_REPOSITORY } from './newRepository'
+import { chosenVersion, idOf, useChosenChart } from './RepositoryChart'
 
 const route = getRouteApi('/deploy')
 
@@ -55,18 +56,19 @@ export function useDeployForm(): DeployForm {
     [search.draft],
   )
   const initial = useMemo(
-    (): DeployDraft => deleted?.draft ?? { ...NO_DRAFT, repository: search.repository },
+    (): DeployDraft => deleted ?? { ...NO_DRAFT, repository: search.repository },
     [deleted, search.repository],
   )
   const draft = useDraft<DeployDraft>(search.draft === '' ? 'deploy' : `deploy-again:${search.draft}`, initial)
-  const method: Method = deleted !== null && search.method === 'upload' ? deleted.method : search.method
+  const { method } = search
   const [checked, setChecked] = useState<ReadonlySet<FieldName>>(new Set())
+  useAddressFirst(search, draft)
 
   const repository = useRepository(draft.value.repository, method)
   const prefilled = usePrefilled(search)
   const beforeChart = { ...NO_FIELDS, ...prefilled, ...draft.value.typed }
   const remote = useChosenChart(repository, beforeChart.chartName, chosenVersion(beforeChart))
-  const isReadingFile = useIsMutating({ mutationKey: DESCRIBE_ARCHIVE }) > 0
+  const isReadingFile = useIsFetching({ queryKey: ARCHIVES }) > 0
   const chart = method === 'upload' ? (draft.value.upload?.chart ?? null) : (remote.data ?? null)
   const fields: DeployFields = {
     ...NO_FIELDS,
@@ -89,6 +91,7 @@ export function useDeployForm(): DeployForm {
   const setField = (name: FieldName, value: string | boolean): void => {
     setTyped({ [name]: value })
     if (name === 'chartName' && typeof value === 'string') setSearch({ chart: value })
+    if (name === 'adopt') setSearch({ adopt: value === true })
   }
   return {
     draft,
@@ -103,17 +106,39 @@ export function useDeployForm(): DeployForm {
     },
     setMethod: (next) => setSearch({ method: next }),
     setField,
-    blurField: (name) => setChecked((current) => new Set(current).add(name)),
+    blurField: (name) => {
+      setChecked((current) => new Set(current).add(name))
+      if ((name === 'namespace' || name === 'releaseName') && draft.value.typed[name] !== undefined) {
+        setSearch({ [name]: fields[name].trim() })
+      }
+    },
     setRepository: (id, found) => {
       draft.set((current) => ({ ...current, repository: id, typed: withoutAddress(current.typed, id) }))
-      if (found !== null && fields.namespace === '') setTyped({ namespace: found.namespace })
-      setSearch({ repository: id === NEW_REPOSITORY ? '' : id })
+      const namespace = found !== null && fields.namespace === '' ? found.namespace : null
+      if (namespace !== null) setTyped({ namespace })
+      setSearch({ repository: id === NEW_REPOSITORY ? '' : id, ...(namespace === null ? {} : { namespace }) })
     },
     setVersion: (chartVersion) => {
       setTyped({ chartVersion })
       setSearch({ version: chartVersion })
     },
   }
+}
+
+/**
+ * What the address of the page asks for comes before what was typed on an earlier visit: a link that deploys a chart or
+ * adopts a release must not end in another namespace. What is typed on the page is written to the address.
+ */
+function useAddressFirst(search: DeploySearch, draft: Draft<DeployDraft>): void {
+  const begin = useEffectEvent(() => {
+    if (!draft.isDirty) return
+    const { typed, repository } = draft.value
+    const next = withoutContradictions(typed, search)
+    if (search.repository !== '' && search.repository !== repository) {
+      draft.set((current) => ({ ...current, repository: search.repository, typed: withoutAddress(next, '') }))
+    } else if (next !== typed) draft.set((current) => ({ ...current, typed: next }))
+  })
+  useEffect(() => begin(), [])
 }
 
 /** The address of a saved repository comes from that repository, never from what was typed before. */

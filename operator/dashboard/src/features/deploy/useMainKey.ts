@@ -17,7 +17,8 @@ export function useMainKey(label: string, run: () => void): void {
       if (document.querySelector('[role="dialog"], [role="alertdialog"], [role="menu"]') !== null) return
       event.preventDefault()
       event.stopPropagation()
-      pressed()
+      // A key that is held down is one press: the preview that comes meanwhile is to be looked at.
+      if (!event.repeat) pressed()
     }
     document.addEventListener('keydown', onKeyDown, { capture: true })
     return () => document.removeEventListener('keydown', onKeyDown, { capture: true })

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { useMemo, useState } from 'react'
+import { useEffect, useEffectEvent, useMemo, useState } from 'react'
 
 import type { ChartDescription } from '~/api/queries/charts'
 import { xappChartQuery } from '~/api/queries/charts'
@@ -13,6 +13,7 @@ import {
   methodOfForm,
   NO_FIELDS,
   numericVersion,
+  withoutContradictions,
   type DeployFields,
   type FieldName,
   type FieldProblems,
@@ -31,6 +32,7 @@ export interface UpgradeDraft {
   /** Null: the values stay as they are. */
   valuesText: string | null
   baseValues: string
+  baseFields: DeployFields
   generation: number
 }
 
@@ -46,6 +48,8 @@ export interface UpgradeForm {
   setField: (name: FieldName, value: string | boolean) => void
   blurField: (name: FieldName) => void
   setVersion: (version: string) => void
+  /** Forgets what was typed, and what the address asks for. */
+  discard: () => void
   valuesText: string
   isChanged: boolean
 }
@@ -73,10 +77,16 @@ interface Target {
   name: string
   specification: XAppSpecification
   theirs: string
-  search: { chart: string; version: string }
+  search: UpgradeSearch
+  setSearch: (search: UpgradeSearch) => void
 }
 
-export function useUpgradeForm({ namespace, name, specification, theirs, search }: Target): UpgradeForm {
+interface UpgradeSearch {
+  chart: string
+  version: string
+}
+
+export function useUpgradeForm({ namespace, name, specification, theirs, search, setSearch }: Target): UpgradeForm {
   const stored = useMemo(() => fieldsOfForm(specification.form), [specification.form])
   const method = methodOfForm(specification.form)
   const initial = useMemo(
@@ -86,13 +96,15 @@ export function useUpgradeForm({ namespace, name, specification, theirs, search 
       provenance: null,
       valuesText: null,
       baseValues: theirs,
+      baseFields: stored,
       generation: specification.generation,
     }),
-    [theirs, specification.generation],
+    [theirs, stored, specification.generation],
   )
   const draft = useDraft<UpgradeDraft>(`upgrade:${namespace}/${name}`, initial)
   const { typed, upload } = draft.value
   const [checked, setChecked] = useState<ReadonlySet<FieldName>>(new Set())
+  useAddressFirst(search, draft)
 
   const asked: Partial<DeployFields> = {
     ...(search.chart === '' ? {} : { chartName: search.chart }),
@@ -129,12 +141,32 @@ export function useUpgradeForm({ namespace, name, specification, theirs, search 
       setChecked(new Set(Object.keys(NO_FIELDS) as FieldName[]))
       return formProblems(fields, method)
     },
-    setField: (field, value) => setTyped({ [field]: value }),
+    setField: (field, value) => {
+      setTyped({ [field]: value })
+      if (field === 'chartName' && typeof value === 'string') setSearch({ ...search, chart: value })
+    },
     blurField: (field) => setChecked((before) => new Set(before).add(field)),
-    setVersion: (chartVersion) => setTyped({ chartVersion, ...versionOf(chartVersion) }),
+    setVersion: (chartVersion) => {
+      setTyped({ chartVersion, ...versionOf(chartVersion) })
+      setSearch({ ...search, version: chartVersion })
+    },
+    discard: () => {
+      draft.discard()
+      if (search.chart !== '' || search.version !== '') setSearch({ chart: '', version: '' })
+    },
     valuesText: draft.value.valuesText ?? theirs,
     isChanged: upload !== null || draft.value.valuesText !== null || JSON.stringify(fields) !== JSON.stringify(stored),
   }
+}
+
+/** The version that a link asks for comes before the one that was typed on an earlier visit. */
+function useAddressFirst({ chart, version }: UpgradeSearch, draft: Draft<UpgradeDraft>): void {
+  const begin = useEffectEvent(() => {
+    const { typed } = draft.value
+    const next = withoutContradictions(typed, { chart, version, namespace: '', releaseName: '', adopt: false })
+    if (next !== typed) draft.set((current) => ({ ...current, typed: next }))
+  })
+  useEffect(() => begin(), [])
 }
 
 /** The version of the xApp that goes with one of the chart. */

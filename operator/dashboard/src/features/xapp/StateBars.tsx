@@ -6,7 +6,8 @@ import { configQuery } from '~/api/queries/values'
 import { specQuery } from '~/api/queries/xappDetails'
 import { useOpenXApp } from '~/features/xapp/openXApp'
 import { useAct } from '~/features/xapp/useAct'
-import { setDraft } from '~/lib/drafts'
+import { methodOfForm } from '~/lib/deploy/form'
+import { setDraft, typedValues } from '~/lib/drafts'
 import { ALLOWED, refused } from '~/lib/rights'
 import { clockText } from '~/lib/time'
 import { Button } from '~/ui/Button'
@@ -52,8 +53,11 @@ function GoneBar({ goneAt }: { goneAt: Date }): ReactElement {
   const valuesText = config?.layers.find(({ from }) => from === 'yours')?.text ?? null
   const deployAgain = (): void => {
     if (spec === undefined) return
-    setDraft(`deploy:${record.uid}`, { form: spec.form, valuesText: valuesText ?? '' })
-    void navigate({ to: '/deploy', search: { namespace: id.namespace, draft: record.uid } })
+    // What was typed on the page of its values comes before what it had.
+    const typed = typedValues(id.namespace, id.name)
+    setDraft(`deploy:${record.uid}`, { form: spec.form, valuesText: typed ?? valuesText ?? '' })
+    const search = { method: methodOfForm(spec.form), namespace: id.namespace, draft: record.uid }
+    void navigate({ to: '/deploy', search })
   }
   return (
     <Bar

@@ -9,6 +9,7 @@ import {
   NO_FIELDS,
   numericVersion,
   ownerOf,
+  withoutContradictions,
   type DeployFields,
 } from './form'
 import { withPlaceholders } from './secretPlaceholders'
@@ -107,4 +108,21 @@ it('puts placeholders where secrets are', () => {
     apiToken: '<apiToken>',
     list: [{ clientSecret: '<clientSecret>' }],
   })
+})
+
+it('prefers what a link asks for to what was typed before', () => {
+  const nothing = { chart: '', version: '', namespace: '', releaseName: '', adopt: false }
+  const typed = { namespace: 'mine', team: 'ran', xAppName: 'old', version: '1.0' }
+  expect(withoutContradictions(typed, nothing)).toBe(typed)
+  expect(withoutContradictions(typed, { ...nothing, namespace: 'mine' })).toBe(typed)
+  expect(withoutContradictions(typed, { ...nothing, namespace: 'theirs' })).toEqual({
+    team: 'ran',
+    xAppName: 'old',
+    version: '1.0',
+  })
+  expect(withoutContradictions({ ...typed, chartName: 'a' }, { ...nothing, chart: 'b' })).toEqual({
+    namespace: 'mine',
+    team: 'ran',
+  })
+  expect(withoutContradictions({ adopt: false }, { ...nothing, adopt: true })).toEqual({})
 })

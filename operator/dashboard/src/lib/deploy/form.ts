@@ -50,6 +50,35 @@ export const NO_FIELDS: DeployFields = {
 
 export type FieldName = keyof DeployFields
 
+interface AskedFor {
+  chart: string
+  version: string
+  namespace: string
+  releaseName: string
+  adopt: boolean
+}
+
+/** What was typed, without what contradicts the parameters of a link; the same object if nothing does. */
+export function withoutContradictions(typed: Partial<DeployFields>, asked: AskedFor): Partial<DeployFields> {
+  const wanted: Partial<DeployFields> = {
+    chartName: asked.chart,
+    chartVersion: asked.version,
+    namespace: asked.namespace,
+    releaseName: asked.releaseName,
+    adopt: asked.adopt,
+  }
+  const contradicts = (name: FieldName): boolean =>
+    Boolean(wanted[name]) && typed[name] !== undefined && typed[name] !== wanted[name]
+  const names = Object.keys(typed) as FieldName[]
+  if (!names.some(contradicts)) return typed
+  // Another chart or release is another xApp: its name and version come from it.
+  const dependent: readonly FieldName[] =
+    contradicts('chartName') || contradicts('chartVersion') ? ['xAppName', 'version'] : []
+  return Object.fromEntries(
+    Object.entries(typed).filter(([name]) => !contradicts(name as FieldName) && !dependent.includes(name as FieldName)),
+  )
+}
+
 /** What each field is called on the page. */
 export const LABELS: Readonly<Record<FieldName, string>> = {
   xAppName: 'xApp name',
