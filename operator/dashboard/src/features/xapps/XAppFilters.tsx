@@ -1,10 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
+import { X } from 'lucide-react'
 import { useDeferredValue, useState, type ReactElement } from 'react'
 
 import { facetsQuery, type Facet } from '~/api/queries/facets'
 import type { XAppsSearch } from '~/lib/routeSearch'
-import { activeFilters, filtersOf, isFiltered, NO_FILTERS } from '~/lib/xapps/listQuery'
-import { Button } from '~/ui/Button'
+import { activeFilters, filtersOf, isFiltered, NO_FILTERS, withoutFilter } from '~/lib/xapps/listQuery'
+import { Button, IconButton } from '~/ui/Button'
 import { FilterMenu } from '~/ui/FilterMenu'
 import { FilterSheet } from '~/ui/FilterSheet'
 import { SearchField } from '~/ui/SearchField'
@@ -47,11 +48,22 @@ export function XAppFilters({ search, onChange, onMenu }: XAppFiltersProps): Rea
       </FilterSheet>
       {isFiltered(search) && (
         <div className={styles.active}>
-          {active.map(({ name, value }) => (
-            <span key={`${name} ${value}`} className={styles.filter}>
-              {LABELS.get(name)}: <Text>{value}</Text>
-            </span>
-          ))}
+          {active.map((filter) => {
+            const label = LABELS.get(filter.name) ?? filter.name
+            return (
+              <span key={`${filter.name} ${filter.value}`} className={styles.filter}>
+                <span>
+                  {label}: <Text>{filter.value}</Text>
+                </span>
+                <IconButton
+                  size="small"
+                  label={`Remove the filter ${label}: ${filter.value}`}
+                  icon={<X size={14} aria-hidden />}
+                  onPress={() => onChange(withoutFilter(search, filter))}
+                />
+              </span>
+            )
+          })}
           <Button size="small" variant="quiet" onPress={() => onChange(NO_FILTERS)}>
             Clear filters
           </Button>

@@ -18,7 +18,7 @@ export const COLUMNS: readonly Column<XApp>[] = [
   { id: 'version', header: 'Version', sort: 'version', cell: ({ version }) => plain(version) },
   { id: 'owner', header: 'Owner', sort: 'owner', fold: 'medium', cell: ({ owner }) => plain(owner) },
   { id: 'namespace', header: 'Namespace', sort: 'namespace', cell: ({ namespace }) => plain(namespace) },
-  { id: 'phase', header: 'Phase', sort: 'phase', cell: ({ phase }) => <StatusBadge status={phase} isPlain /> },
+  { id: 'phase', header: 'Phase', sort: 'phase', cell: ({ phase }) => <Phase phase={phase} /> },
   { id: 'health', header: 'Health, reason', sort: 'health', cell: (xapp) => <Health xapp={xapp} /> },
   {
     id: 'revision',
@@ -32,6 +32,14 @@ export const COLUMNS: readonly Column<XApp>[] = [
 
 function plain(text: string | null): ReactElement {
   return <Text lines={1}>{text ?? '-'}</Text>
+}
+
+function Phase({ phase }: { phase: string }): ReactElement {
+  return (
+    <span className={styles.phase}>
+      <StatusBadge status={phase} isPlain />
+    </span>
+  )
 }
 
 function Name({ xapp }: { xapp: XApp }): ReactElement {

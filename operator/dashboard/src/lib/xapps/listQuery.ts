@@ -26,12 +26,22 @@ export function filtersOf(search: XAppsSearch, without: readonly FilterName[] = 
   return { search: search.search, ...Object.fromEntries(kept) }
 }
 
+export interface ActiveFilter {
+  name: 'namespace' | 'organization' | 'team' | 'owner' | 'phase' | 'source'
+  value: string
+}
+
 /** Returns each filter that is set, with its value. */
-export function activeFilters(search: XAppsSearch): readonly { name: FilterName; value: string }[] {
+export function activeFilters(search: XAppsSearch): readonly ActiveFilter[] {
   const { namespace, organization, team, owner, phase, source } = search
   return Object.entries({ namespace, organization, team, owner, phase, source }).flatMap(([name, values]) =>
-    values.map((value) => ({ name: name as FilterName, value })),
+    values.map((value) => ({ name: name as ActiveFilter['name'], value })),
   )
+}
+
+/** Returns the change of the URL that takes one value out of a filter. */
+export function withoutFilter(search: XAppsSearch, { name, value }: ActiveFilter): Partial<XAppsSearch> {
+  return { [name]: search[name].filter((each) => each !== value) }
 }
 
 export function isFiltered(search: XAppsSearch): boolean {
