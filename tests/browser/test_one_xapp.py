@@ -124,22 +124,45 @@ def test_who_uninstalls_is_told_what_goes(dashboard: Dashboard, accounts: Accoun
     assert hello.get("xapp", NAME) is not None
 
 
-def test_an_xapp_that_others_uninstall_keeps_its_last_state(
+def test_an_xapp_that_others_uninstall_keeps_its_last_state_and_what_was_typed(
     dashboard: Dashboard, accounts: Accounts, hello: XAppClient
 ) -> None:
     page = dashboard.page
     dashboard.sign_in(accounts.with_role("edit"), path(hello))
     expect(page.get_by_role("heading", name="Reach")).to_be_visible()
+    expect(page.get_by_text("100 %").or_(page.get_by_text("Objects 3 of 3"))).to_be_visible()
+    page.keyboard.press("e")
+    editor = page.get_by_role("textbox", name=re.compile("values", re.IGNORECASE)).first
+    editor.press("Control+End")
+    page.keyboard.insert_text("\nextra: {note: typed before}")
     hello.kubectl("delete", "xapp", NAME)
 
     expect(page.get_by_text(re.compile("^Uninstalled at .* This is its last state"))).to_be_visible()
-    expect(page.get_by_role("heading", name="Reach")).to_be_visible()
-    expect(page.get_by_role("button", name="Uninstall...")).to_have_attribute("aria-disabled", "true")
+    expect(editor).to_contain_text("typed before")
+    gone = re.compile("^It was uninstalled at ")
+    for name in ("Preview", "Upgrade", "Edit values", "Uninstall..."):
+        for button in page.get_by_role("button", name=name, exact=True).all():
+            expect(button).to_have_attribute("aria-disabled", "true")
+    page.get_by_role("button", name="Preview", exact=True).focus()
+    expect(page.get_by_role("tooltip")).to_have_text(gone)
     dashboard.check_accessibility()
-    dashboard.screenshots("gone-xapp")
+    dashboard.screenshots("gone-values")
+
     page.get_by_role("button", name="Deploy again with these values").click()
     dashboard.heading(re.compile("Deploy"))
     assert f"namespace={hello.namespace}" in page.url
+    expect(page.locator(".cm-content").first).to_contain_text("typed before")
+    page.go_back()
+    expect(editor).to_contain_text("typed before")
+    tab(dashboard, "Overview").click()
+    page.get_by_role("alertdialog").get_by_role("button", name="Leave").click()
+    expect(page.get_by_role("heading", name="Health")).to_be_visible()
+    expect(page.get_by_text(f"Deployment{NAME}")).to_be_visible()
+    expect(page.get_by_text("Not found")).to_have_count(0)
+    dashboard.check_accessibility()
+    dashboard.screenshots("gone-xapp")
+    tab(dashboard, "Events").click()
+    expect(page.get_by_text("This was not read before the xApp was uninstalled")).to_be_visible()
 
 
 def test_each_page_opens_by_its_address(dashboard: Dashboard, accounts: Accounts, hello: XAppClient) -> None:
@@ -163,10 +186,26 @@ def test_each_page_opens_by_its_address(dashboard: Dashboard, accounts: Accounts
     dashboard.check_accessibility()
     dashboard.screenshots("overview")
 
+    keys = {"1": NAME, "2": "logs", "3": "events", "4": "values", "5": "history", "6": "manifest", "7": "notes"}
+    for key, last in {**keys, "8": "own-api", "e": "values", "u": "upgrade", "3": "events", "l": "logs"}.items():
+        page.keyboard.press(key)
+        expect(page).to_have_url(re.compile(f"/{last}$"))
+        if last == "values":
+            expect(page.get_by_role("textbox", name="Your values, YAML")).to_be_visible()
+    # From inside of the log too, which is no field.
+    page.get_by_role("textbox", name=re.compile("^Log of container main")).or_(
+        page.locator(".cm-content")
+    ).first.focus()
     page.keyboard.press("3")
     expect(page).to_have_url(re.compile("/events$"))
+    page.set_viewport_size({"width": 360, "height": 780})
+    page.keyboard.press("8")
+    expect(tab(dashboard, "Own API")).to_be_in_viewport(ratio=0.9)
     page.keyboard.press("l")
-    expect(page).to_have_url(re.compile("/logs$"))
+    expect(tab(dashboard, "Logs")).to_be_in_viewport(ratio=0.9)
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.go_back()
+    page.go_back()
     page.go_back()
     expect(page.get_by_role("table", name="Events of the xApp")).to_be_visible()
 

@@ -11,6 +11,7 @@ import json
 import secrets
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -74,18 +75,23 @@ def e2e_operator(e2e_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory)
 @pytest.fixture(scope="package")
 def e2e_gateway(e2e_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
     """The gateway with synced caches and without authentication."""
+    with serve_gateway(gateway_settings(e2e_cluster, tmp_path_factory.mktemp("gateway"))) as gateway:
+        yield gateway
+
+
+def gateway_settings(cluster: Cluster, folder: Path, *, port: int = 0) -> Settings:
+    """Return the settings of a gateway that asks for no token; `folder` is for its cache."""
     settings = {
-        "KUBECONFIG": str(e2e_cluster.kubeconfig),
+        "KUBECONFIG": str(cluster.kubeconfig),
         "auth": "none",
-        "port": 0,
-        "helm": str(e2e_cluster.helm_path),
-        "cache_dir": tmp_path_factory.mktemp("gateway") / "cache",
+        "port": port,
+        "helm": str(cluster.helm_path),
+        "cache_dir": folder / "cache",
         "allow_loopback_repositories": True,
-        "cluster_advertise_address": e2e_cluster.node_address,
+        "cluster_advertise_address": cluster.node_address,
         "audit_log": "off",
     }
-    with serve_gateway(Settings.model_validate(settings)) as gateway:
-        yield gateway
+    return Settings.model_validate(settings)
 
 
 @pytest.fixture

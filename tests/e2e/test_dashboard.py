@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -11,13 +13,16 @@ from playwright.sync_api import Browser, expect
 from tests.browser.chromium import EXPECT_MILLISECONDS, start_chromium
 from tests.browser.conftest import built_dashboard
 from tests.browser.dashboard import SCREENSHOTS, Dashboard
+from tests.e2e.conftest import gateway_settings
 from tests.e2e.sample_xapp import SECONDS, XAPP_NAME, SampleXApp
-from tests.support.gateway import GatewayServer
+from tests.localcluster.ports import PortReservation
+from tests.support.gateway import GatewayServer, serve_gateway
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 
 __all__ = ["built_dashboard"]
 
+LINES_MEANWHILE = 50
 BUSY = {"periodMilliseconds": 200, "thresholdPercent": 80, "cells": ["cell-1"]}
 
 
@@ -30,10 +35,16 @@ def chromium() -> Iterator[Browser]:
 @pytest.fixture
 def dashboard(built_dashboard: None, chromium: Browser, e2e_gateway: GatewayServer) -> Iterator[Dashboard]:
     """A browser at the gateway of the real node, which asks for no token."""
+    with open_dashboard(chromium, e2e_gateway.url) as one:
+        yield one
+
+
+@contextmanager
+def open_dashboard(chromium: Browser, url: str) -> Iterator[Dashboard]:
     SCREENSHOTS.mkdir(exist_ok=True)
     context = chromium.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce", locale="en-GB")
     context.set_default_timeout(EXPECT_MILLISECONDS)
-    one = Dashboard(context, e2e_gateway.url, takes_screenshots=False)
+    one = Dashboard(context, url, takes_screenshots=False)
     yield one
     context.close()
     assert one.problems == []
@@ -63,6 +74,43 @@ def test_a_log_is_followed_through_a_restart(dashboard: Dashboard, e2e_sample: S
     dashboard.open(f"/xapps/{e2e_sample.namespace}/{XAPP_NAME}/logs?pod={pod['metadata']['name']}&previous=true")
     expect(page.get_by_text("Complete.")).to_be_visible()
     expect(log).to_contain_text('"msg":"crashed"')
+
+
+def test_a_log_goes_on_where_it_was_when_the_gateway_comes_back(
+    built_dashboard: None, chromium: Browser, e2e_sample: SampleXApp, tmp_path: Path
+) -> None:
+    e2e_sample.install(config=BUSY)
+    e2e_sample.xapps.wait_ready(XAPP_NAME, seconds=SECONDS)
+    (pod,) = e2e_sample.pods()
+
+    def written() -> list[str]:
+        return e2e_sample.xapps.kubectl("logs", pod["metadata"]["name"], "--all-containers").splitlines()
+
+    with PortReservation(1) as reservation, ExitStack() as stack:
+        settings = gateway_settings(e2e_sample.xapps.cluster, tmp_path, port=reservation.ports[0])
+        dashboard = stack.enter_context(open_dashboard(chromium, f"http://127.0.0.1:{reservation.ports[0]}"))
+        page = dashboard.page
+        with serve_gateway(settings):
+            dashboard.open(f"/xapps/{e2e_sample.namespace}/{XAPP_NAME}/logs")
+            expect(page.get_by_role("log")).to_contain_text('"msg":"sample"')
+        expect(page.get_by_text(re.compile("^Not connected. As of"))).to_be_visible()
+        expect(page.get_by_text("Interrupted: it goes on by itself.")).to_be_visible()
+        before = len(written())
+        e2e_sample.xapps.wait_until(lambda: len(written()) >= before + LINES_MEANWHILE, what="lines meanwhile")
+        with serve_gateway(settings):
+            page.get_by_role("button", name="Now", exact=True).click()
+            expect(page.get_by_text("Live.")).to_be_visible()
+            newest = len(written())
+            count = page.get_by_text(re.compile(r"Live\. [\d,]+ lines"))
+            e2e_sample.xapps.wait_until(
+                lambda: int(re.sub(r"\D", "", count.inner_text())) > newest, what="lines after the absence"
+            )
+            with page.expect_download() as download:
+                page.get_by_role("button", name="Save").click()
+            saved = download.value.path().read_text().splitlines()
+    # Each line once, in order.
+    assert saved == written()[: len(saved)]
+    assert len(saved) > before + LINES_MEANWHILE
 
 
 def test_the_configuration_of_a_running_xapp_is_changed(dashboard: Dashboard, e2e_sample: SampleXApp) -> None:

@@ -55,6 +55,8 @@ interface PanelProps<T> extends Omit<CardProps, 'children' | 'aside'> {
   query: QueryLike<T>
   children: (data: T) => ReactNode
   skeletonLines?: number
+  /** Nothing is read any more: the last data stays, without an error; this stands in its place if there is none. */
+  ended?: ReactElement | undefined
   /** Next steps for an error, as buttons or links. */
   errorActions?: (error: unknown) => ReactNode
 }
@@ -63,10 +65,17 @@ interface PanelProps<T> extends Omit<CardProps, 'children' | 'aside'> {
  * A box with the result of a query: its skeleton while it loads for the first time, the data with its age once it is
  * old, and an error in its place. Old data stays while new comes, and below an error.
  */
-export function Panel<T>({ query, children, skeletonLines = 3, errorActions, ...card }: PanelProps<T>): ReactElement {
+export function Panel<T>({
+  query,
+  children,
+  skeletonLines = 3,
+  ended,
+  errorActions,
+  ...card
+}: PanelProps<T>): ReactElement {
   return (
     <Card {...card} aside={query.data === undefined ? undefined : <AsOf at={query.dataUpdatedAt} />}>
-      <QueryContent query={query} skeletonLines={skeletonLines} errorActions={errorActions}>
+      <QueryContent query={query} skeletonLines={skeletonLines} ended={ended} errorActions={errorActions}>
         {children}
       </QueryContent>
     </Card>
@@ -78,9 +87,11 @@ export function QueryContent<T>({
   query,
   children,
   skeletonLines = 3,
+  ended,
   errorActions,
-}: Pick<PanelProps<T>, 'query' | 'children' | 'skeletonLines' | 'errorActions'>): ReactElement {
+}: Pick<PanelProps<T>, 'query' | 'children' | 'skeletonLines' | 'ended' | 'errorActions'>): ReactElement {
   const { data } = query
+  if (ended !== undefined) return data === undefined ? ended : <>{children(data)}</>
   // Over a page whose session has ended, the shell asks to sign in; then the query is repeated.
   const error = query.error instanceof Problem && query.error.status === STATUS_UNAUTHORIZED ? null : query.error
   return (

@@ -1,12 +1,26 @@
-import type { ReactElement, ReactNode } from 'react'
+import { useEffect, useRef, type ReactElement, type ReactNode } from 'react'
 import { Tab, TabList, TabPanel, Tabs as AriaTabs } from 'react-aria-components'
 
 import styles from './TabLinks.module.css'
 
+interface TabLinksProps {
+  label: string
+  /** The path of the open page: its link is scrolled into view where not all have room. */
+  current: string
+  children: ReactNode
+}
+
 /** A row of links that look like tabs; the children are `<Link>`s. The link of the open page has aria-current. */
-export function TabLinks({ label, children }: { label: string; children: ReactNode }): ReactElement {
+export function TabLinks({ label, current, children }: TabLinksProps): ReactElement {
+  const row = useRef<HTMLElement>(null)
+  useEffect(() => {
+    const link = row.current?.querySelector('[aria-current="page"]')
+    if (!row.current || !link) return
+    const [outer, inner] = [row.current.getBoundingClientRect(), link.getBoundingClientRect()]
+    row.current.scrollLeft += inner.left + inner.width / 2 - (outer.left + outer.width / 2)
+  }, [current])
   return (
-    <nav aria-label={label} className={styles.tabs}>
+    <nav ref={row} aria-label={label} className={styles.tabs}>
       {children}
     </nav>
   )

@@ -25,6 +25,8 @@ import { deploymentCurl, upgradeKubectl } from './copyCommands'
 import styles from './deploy.module.css'
 import { FormField } from './IdentityFields'
 import { localProblem } from '~/lib/localProblem'
+import { goneXApps, rightUntilGone } from '~/lib/goneXApps'
+import { useStore } from '~/lib/useStore'
 import { MoreOptions } from './MoreOptions'
 import { PreviewPanel } from './PreviewPanel'
 import { UpgradeChart } from './UpgradeChart'
@@ -110,7 +112,9 @@ export function UpgradeForm({ specification, configuration, refetch }: UpgradeFo
   })
   const isFresh = previewed?.of === snapshot
   const isBusy = preview.isPending || upgrade.isPending
+  const goneAt = useStore(goneXApps).get(`${namespace}/${name}`)
   const canWrite = allOf(
+    rightUntilGone(goneAt),
     right('upgrade'),
     method === 'upload' && draft.value.upload !== null ? right('upload') : ALLOWED,
     isConflict ? refused('Changed by somebody else: decide first what to do') : ALLOWED,

@@ -3,6 +3,9 @@ import { getRouteApi } from '@tanstack/react-router'
 
 import { specQuery } from '~/api/queries/deployments'
 import { configQuery } from '~/api/queries/values'
+import { goneXApps } from '~/lib/goneXApps'
+import { useStore } from '~/lib/useStore'
+import { EmptyState } from '~/ui/EmptyState'
 import { usePageTitle } from '~/ui/Page'
 import { Card } from '~/ui/Panel'
 import { QueryContent } from '~/ui/Panel'
@@ -15,12 +18,14 @@ const route = getRouteApi('/xapps/$namespace/$name/upgrade')
 export function UpgradePage() {
   const { namespace, name } = route.useParams()
   usePageTitle(`Upgrade ${name}`)
-  const spec = useQuery(specQuery(namespace, name))
-  const config = useQuery(configQuery(namespace, name))
+  const isGone = useStore(goneXApps).has(`${namespace}/${name}`)
+  const spec = useQuery({ ...specQuery(namespace, name), enabled: !isGone })
+  const config = useQuery({ ...configQuery(namespace, name), enabled: !isGone })
+  const ended = isGone ? <EmptyState title="This was not read before the xApp was uninstalled" /> : undefined
   return (
-    <QueryContent query={spec}>
+    <QueryContent query={spec} ended={ended}>
       {(specification) => (
-        <QueryContent query={config}>
+        <QueryContent query={config} ended={ended}>
           {(configuration) => (
             <Card title="Upgrade">
               <UpgradeForm

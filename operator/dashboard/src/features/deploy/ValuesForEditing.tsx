@@ -8,9 +8,11 @@ import { previewValues, putValues, type XAppConfiguration } from '~/api/queries/
 import { xappQuery } from '~/api/queries/xapps'
 import { usePermissions } from '~/api/usePermissions'
 import { valuesDraftKey } from '~/lib/drafts'
+import { goneXApps, rightUntilGone } from '~/lib/goneXApps'
 import { Problem } from '~/lib/problem'
 import { allOf, ALLOWED, refused } from '~/lib/rights'
 import { toast } from '~/lib/toasts'
+import { useStore } from '~/lib/useStore'
 import type { ChartFacts } from '~/lib/values/checkValues'
 import { Button } from '~/ui/Button'
 import { classes } from '~/ui/classes'
@@ -57,6 +59,7 @@ export function ValuesForEditing({ config, generation, refetch }: ValuesForEditi
   const record = useQuery(xappQuery(namespace, name)).data
   const { limits } = useQuery(aboutQuery).data ?? {}
   const { right } = usePermissions(namespace, name)
+  const goneAt = useStore(goneXApps).get(`${namespace}/${name}`)
 
   const theirs = config.layers.find(({ from }) => from === 'yours')?.text ?? ''
   const initial = useMemo(
@@ -105,6 +108,7 @@ export function ValuesForEditing({ config, generation, refetch }: ValuesForEditi
     setRefusal(null)
   }
   const canWrite = allOf(
+    rightUntilGone(goneAt),
     right('configure'),
     isConflict ? refused('Changed by somebody else: decide first whose values to take') : ALLOWED,
     isChanged || isDone ? ALLOWED : refused('You have not changed anything'),

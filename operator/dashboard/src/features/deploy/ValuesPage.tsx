@@ -4,6 +4,9 @@ import { getRouteApi } from '@tanstack/react-router'
 import { xappChartQuery } from '~/api/queries/charts'
 import { xappQuery } from '~/api/queries/xapps'
 import { configQuery, type XAppConfiguration } from '~/api/queries/values'
+import { goneXApps } from '~/lib/goneXApps'
+import { useStore } from '~/lib/useStore'
+import { EmptyState } from '~/ui/EmptyState'
 import { ButtonLink } from '~/ui/Link'
 import { Notice } from '~/ui/Notice'
 import { usePageTitle } from '~/ui/Page'
@@ -22,9 +25,11 @@ const NOTHING = () => undefined
 export function ValuesPage() {
   const { namespace, name } = route.useParams()
   usePageTitle(`Values of ${name}`)
-  const config = useQuery(configQuery(namespace, name))
+  const isGone = useStore(goneXApps).has(`${namespace}/${name}`)
+  const config = useQuery({ ...configQuery(namespace, name), enabled: !isGone })
+  const ended = isGone ? <EmptyState title="This was not read before the xApp was uninstalled" /> : undefined
   return (
-    <Panel title="Values" query={config}>
+    <Panel title="Values" query={config} ended={ended}>
       {(data) =>
         data.generation === null ? (
           <ExternalValues config={data} namespace={namespace} name={name} />

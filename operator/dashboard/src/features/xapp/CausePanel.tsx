@@ -22,11 +22,18 @@ const LAST_LINES_SHOWN = 10
 
 /** Why the xApp is not Ready, with the last words of the container at fault, and what to do. */
 export function CausePanel(): ReactElement | null {
-  const { record } = useOpenXApp()
+  const { record, goneAt } = useOpenXApp()
   const health = useHealth()
   const cause = findCause(record, health.data)
   if (cause !== null) return <CauseCard cause={cause} />
-  if (record.ready || record.phase === 'Suspended' || record.message === null || record.message === '') return null
+  if (
+    goneAt !== null ||
+    record.ready ||
+    record.phase === 'Suspended' ||
+    record.message === null ||
+    record.message === ''
+  )
+    return null
   return (
     <Card title={record.phase === 'Uninstalling' ? 'It is being uninstalled' : 'What it waits for'}>
       <p className={styles.message}>

@@ -6,6 +6,7 @@ import { eventsQuery, xappPath, type XAppEventRow } from '~/api/queries/xappDeta
 import { NotVisible } from '~/features/xapp/NotVisible'
 import { useOpenXApp } from '~/features/xapp/openXApp'
 import { Word } from '~/features/xapp/Word'
+import { useEnded } from '~/features/xapp/useEnded'
 import { curlCommand, kubectl } from '~/lib/commands'
 import { CopyAs } from '~/ui/CopyAs'
 import { DataTable, type Column } from '~/ui/DataTable'
@@ -43,6 +44,7 @@ export function EventsPage(): ReactElement {
   const { id, goneAt, isSettled, see } = useOpenXApp()
   const { page } = route.useSearch()
   const navigate = route.useNavigate()
+  const ended = useEnded()
   const right = see('events')
   const events = useQuery({
     ...eventsQuery(id, page, PER_PAGE),
@@ -53,7 +55,13 @@ export function EventsPage(): ReactElement {
     return <NotVisible right={right} />
   }
   return (
-    <Panel title="Events" query={events} skeletonLines={8} actions={<CopyAs size="small" {...commandsFor(id)} />}>
+    <Panel
+      title="Events"
+      query={events}
+      ended={ended}
+      skeletonLines={8}
+      actions={<CopyAs size="small" {...commandsFor(id)} />}
+    >
       {({ content, total_count, last_page }) =>
         content.length === 0 ? (
           <EmptyState title="No events">The cluster keeps events for about an hour.</EmptyState>

@@ -3,6 +3,7 @@ import { useState, type ReactElement } from 'react'
 import type { Schemas } from '~/api/client'
 import { useOpenXApp } from '~/features/xapp/openXApp'
 import { useHealth } from '~/features/xapp/useHealth'
+import { useEnded } from '~/features/xapp/useEnded'
 import { buildHealthTree, startsOpen, type ContainerNode, type PodNode, type ResourceNode } from '~/lib/xapp/healthTree'
 import { Button } from '~/ui/Button'
 import { ButtonLink } from '~/ui/Link'
@@ -17,9 +18,10 @@ const OBJECTS_SHOWN = 50
 
 /** The objects of the xApp, their pods and containers. */
 export function HealthPanel(): ReactElement {
+  const ended = useEnded()
   const health = useHealth()
   return (
-    <Panel title="Health" query={health} skeletonLines={5}>
+    <Panel title="Health" query={health} ended={ended} skeletonLines={5}>
       {(report) => <Tree report={report} />}
     </Panel>
   )
@@ -72,6 +74,9 @@ function ResourceItem({ node, total }: { node: ResourceNode; total: number }): R
       </span>
       <MiddleText>{node.name}</MiddleText>
       <StatusBadge status={node.status} isPlain />
+      {node.pods.length > 0 && (
+        <span className={styles.kind}>{node.pods.length === 1 ? '1 pod' : `${node.pods.length} pods`}</span>
+      )}
       {node.message !== null && node.message !== '' && (
         <span className={styles.message}>
           <Text lines={2}>{node.message}</Text>
@@ -83,10 +88,7 @@ function ResourceItem({ node, total }: { node: ResourceNode; total: number }): R
   return (
     <li>
       <details open={startsOpen(node, total)}>
-        <summary className={styles.summary}>
-          {title}
-          <span className={styles.kind}>{node.pods.length === 1 ? '1 pod' : `${node.pods.length} pods`}</span>
-        </summary>
+        <summary className={styles.summary}>{title}</summary>
         <ul className={styles.branch}>
           {node.pods.map((pod) => (
             <PodItem key={pod.key} node={pod} />

@@ -6,6 +6,7 @@ import { historyQuery, type RevisionRow } from '~/api/queries/xappDetails'
 import { useOpenXApp } from '~/features/xapp/openXApp'
 import { RevisionPanel } from '~/features/xapp/RevisionPanel'
 import { RollbackDialog } from '~/features/xapp/RollbackDialog'
+import { useEnded } from '~/features/xapp/useEnded'
 import { allOf, refused } from '~/lib/rights'
 import { Button } from '~/ui/Button'
 import { DataTable, type Column } from '~/ui/DataTable'
@@ -25,13 +26,14 @@ const PER_PAGE = 20
 /** The revisions of the release: look at one, compare two, roll back to one. */
 export function HistoryPage(): ReactElement {
   const { id, record, goneAt } = useOpenXApp()
+  const ended = useEnded()
   const { page, revision, with: other } = route.useSearch()
   const navigate = route.useNavigate()
   const [target, setTarget] = useState<number | null>(null)
   const history = useQuery({ ...historyQuery(id, page, record.release.revision), enabled: goneAt === null })
   return (
     <div className={styles.page}>
-      <Panel title="History" query={history} skeletonLines={5}>
+      <Panel title="History" query={history} ended={ended} skeletonLines={5}>
         {({ content, total_count, last_page }) =>
           content.length === 0 ? (
             <EmptyState title="No revision yet">The first one comes with the first deployment.</EmptyState>

@@ -8,6 +8,7 @@ import { LogPane } from '~/features/xapp/LogPane'
 import { NotVisible } from '~/features/xapp/NotVisible'
 import { useOpenXApp } from '~/features/xapp/openXApp'
 import { useHealth } from '~/features/xapp/useHealth'
+import { useEnded } from '~/features/xapp/useEnded'
 import { refused } from '~/lib/rights'
 import { buildHealthTree } from '~/lib/xapp/healthTree'
 import { Checkbox } from '~/ui/Choices'
@@ -22,13 +23,14 @@ const route = getRouteApi('/xapps/$namespace/$name/logs')
 /** The log of one container, live. */
 export function LogsPage(): ReactElement {
   const { id, see } = useOpenXApp()
+  const ended = useEnded()
   const health = useHealth()
   const right = see('logs')
   if (!right.allowed) {
     return <NotVisible right={right} />
   }
   return (
-    <QueryContent query={health} skeletonLines={8}>
+    <QueryContent query={health} ended={ended} skeletonLines={8}>
       {(report) =>
         report.podsTotal === null ? (
           <NotVisible right={refused(`Needs: list pods in ${id.namespace}`)} />

@@ -7,6 +7,7 @@ import { manifestQuery, xappPath } from '~/api/queries/xappDetails'
 import { TextView } from '~/editor/lazy'
 import { NotVisible } from '~/features/xapp/NotVisible'
 import { useOpenXApp } from '~/features/xapp/openXApp'
+import { useEnded } from '~/features/xapp/useEnded'
 import { curlCommand, kubectl } from '~/lib/commands'
 import { manifestObjects } from '~/lib/xapp/manifestObjects'
 import { Button } from '~/ui/Button'
@@ -26,6 +27,7 @@ const route = getRouteApi('/xapps/$namespace/$name/manifest')
 /** The objects of the revision in force, as Helm keeps them, secrets masked. */
 export function ManifestPage(): ReactElement {
   const { id, record, goneAt, see } = useOpenXApp()
+  const ended = useEnded()
   const right = see('release')
   const query = useQuery({
     ...manifestQuery(id, record.release.revision),
@@ -36,6 +38,7 @@ export function ManifestPage(): ReactElement {
     <Panel
       title="Manifest"
       query={query}
+      ended={ended}
       skeletonLines={10}
       actions={<CopyAs size="small" {...commandsFor(id, record.release.name)} />}
     >

@@ -4,6 +4,7 @@ import type { ReactElement } from 'react'
 import { notesQuery, xappPath } from '~/api/queries/xappDetails'
 import { NotVisible } from '~/features/xapp/NotVisible'
 import { useOpenXApp } from '~/features/xapp/openXApp'
+import { useEnded } from '~/features/xapp/useEnded'
 import { curlCommand } from '~/lib/commands'
 import { Code } from '~/ui/Code'
 import { CopyAs } from '~/ui/CopyAs'
@@ -13,6 +14,7 @@ import { Panel } from '~/ui/Panel'
 /** What the chart says about itself after it was installed. */
 export function NotesPage(): ReactElement {
   const { id, record, goneAt, see } = useOpenXApp()
+  const ended = useEnded()
   const right = see('release')
   const query = useQuery({ ...notesQuery(id, record.release.revision), enabled: goneAt === null && right.allowed })
   if (!right.allowed) return <NotVisible right={right} />
@@ -21,7 +23,7 @@ export function NotesPage(): ReactElement {
     kubectl: { none: 'kubectl does not know notes. Use helm: helm get notes' },
   }
   return (
-    <Panel title="Notes" query={query} skeletonLines={6} actions={<CopyAs size="small" {...commands} />}>
+    <Panel title="Notes" query={query} ended={ended} skeletonLines={6} actions={<CopyAs size="small" {...commands} />}>
       {({ notes }) =>
         notes.trim() === '' ? (
           <EmptyState title="The chart has no notes" />

@@ -1,21 +1,28 @@
-import type { ReactElement } from 'react'
+import { useState, type ReactElement } from 'react'
 
 import { CausePanel } from '~/features/xapp/CausePanel'
 import { ConditionsPanel } from '~/features/xapp/ConditionsPanel'
 import { FactsPanel } from '~/features/xapp/FactsPanel'
 import { HealthPanel } from '~/features/xapp/HealthPanel'
+import { useOpenXApp } from '~/features/xapp/openXApp'
 import { ProgressLine } from '~/features/xapp/ProgressLine'
 import { ReachPanel } from '~/features/xapp/ReachPanel'
+
+import { progressSteps } from '~/lib/xapp/steps'
 
 import styles from './OverviewPage.module.css'
 
 /** How the xApp is, what to do about it, and where it is reached. Two panes on wide screens. */
 export function OverviewPage(): ReactElement {
+  const { record } = useOpenXApp()
+  // The steps that somebody watches stay where they are when one of them fails: its cause comes below them.
+  const [isWatched] = useState(() => progressSteps(record).some(({ state }) => state === 'current'))
   return (
     <div className={styles.overview}>
       <div className={styles.pane}>
+        {isWatched && <ProgressLine />}
         <CausePanel />
-        <ProgressLine />
+        {!isWatched && <ProgressLine />}
         <HealthPanel />
       </div>
       <div className={styles.pane}>

@@ -6,6 +6,7 @@ import { configQuery } from '~/api/queries/values'
 import { NotVisible } from '~/features/xapp/NotVisible'
 import { useOpenXApp } from '~/features/xapp/openXApp'
 import { OwnConfigEditor } from '~/features/xapp/OwnConfigEditor'
+import { useEnded } from '~/features/xapp/useEnded'
 import { formatJson } from '~/lib/formatJson'
 import { Code } from '~/ui/Code'
 import { CopyButton } from '~/ui/CopyButton'
@@ -18,11 +19,12 @@ import styles from './OwnApiPage.module.css'
 /** The run-time configuration of the xApp, which its own API serves and takes. */
 export function OwnApiPage(): ReactElement {
   const { id, goneAt, see } = useOpenXApp()
+  const ended = useEnded()
   const right = see('proxy')
   const config = useQuery({ ...configQuery(id.namespace, id.name), enabled: goneAt === null && right.allowed })
   if (!right.allowed) return <NotVisible right={right} />
   return (
-    <QueryContent query={config} skeletonLines={6}>
+    <QueryContent query={config} ended={ended} skeletonLines={6}>
       {({ ownApi, metadata }) =>
         ownApi.base === null ? (
           <EmptyState title="It has no API that the gateway finds">
@@ -48,10 +50,11 @@ export function OwnApiPage(): ReactElement {
 
 function OwnConfig({ base, hasSchema }: { base: string; hasSchema: boolean }): ReactElement {
   const { id, goneAt } = useOpenXApp()
+  const ended = useEnded()
   const current = useQuery({ ...ownConfigQuery(id, base), enabled: goneAt === null })
   const schema = useQuery({ ...ownSchemaQuery(id, base), enabled: goneAt === null && hasSchema, retry: false })
   return (
-    <Panel title="Run-time configuration" query={current} skeletonLines={8}>
+    <Panel title="Run-time configuration" query={current} ended={ended} skeletonLines={8}>
       {(text) => <OwnConfigEditor base={base} current={formatJson(text)} schemaText={schema.data ?? null} />}
     </Panel>
   )

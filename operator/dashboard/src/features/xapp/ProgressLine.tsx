@@ -10,9 +10,9 @@ import styles from './ProgressLine.module.css'
 
 /** The steps of the deployment, how long the current one takes already, and when it is given up. */
 export function ProgressLine(): ReactElement | null {
-  const { record } = useOpenXApp()
+  const { record, goneAt } = useOpenXApp()
   const steps = progressSteps(record)
-  if (steps.length === 0) return null
+  if (steps.length === 0 || (goneAt !== null && record.phase === 'Uninstalling')) return null
   return (
     <div className={styles.line}>
       <Steps steps={steps}>

@@ -4,6 +4,7 @@ import type { ReactElement } from 'react'
 import type { Schemas } from '~/api/client'
 import { configQuery } from '~/api/queries/values'
 import { useOpenXApp } from '~/features/xapp/openXApp'
+import { useEnded } from '~/features/xapp/useEnded'
 import { Button } from '~/ui/Button'
 import { CopyButton } from '~/ui/CopyButton'
 import { ExternalLink, safeHref } from '~/ui/Link'
@@ -19,9 +20,10 @@ type Address = Schemas['ServiceAddress']
 /** The addresses of the xApp. */
 export function ReachPanel(): ReactElement {
   const { id, goneAt } = useOpenXApp()
+  const ended = useEnded()
   const config = useQuery({ ...configQuery(id.namespace, id.name), enabled: goneAt === null })
   return (
-    <Panel title="Reach" query={config} skeletonLines={2}>
+    <Panel title="Reach" query={config} ended={ended} skeletonLines={2}>
       {({ services }) =>
         services.length === 0 ? (
           <p className={styles.none}>It has no Service, so it has no address.</p>

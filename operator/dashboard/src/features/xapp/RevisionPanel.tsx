@@ -12,6 +12,7 @@ import {
 } from '~/api/queries/xappDetails'
 import { DiffView, TextView } from '~/editor/lazy'
 import { useOpenXApp } from '~/features/xapp/openXApp'
+import { useEnded } from '~/features/xapp/useEnded'
 import { curlCommand, kubectl } from '~/lib/commands'
 import { IconButton } from '~/ui/Button'
 import { CopyAs } from '~/ui/CopyAs'
@@ -101,9 +102,10 @@ export function RevisionPanel({ revision, other, known }: RevisionPanelProps): R
 
 function Part({ revision, part, label }: { revision: number; part: RevisionPart; label: string }): ReactElement {
   const { id, goneAt } = useOpenXApp()
+  const ended = useEnded()
   const query = useQuery({ ...revisionQuery(id, revision), enabled: goneAt === null })
   return (
-    <QueryContent query={query} skeletonLines={6}>
+    <QueryContent query={query} ended={ended} skeletonLines={6}>
       {({ valuesText, manifest, notes }) => {
         const text = { values: valuesText, manifest, notes }[part]
         if (text.trim() === '') return <p className={styles.remark}>{EMPTY[part]}</p>
@@ -144,9 +146,10 @@ function PartDiff({
   label: string
 }): ReactElement {
   const { id, goneAt } = useOpenXApp()
+  const ended = useEnded()
   const query = useQuery({ ...revisionDiffQuery(id, from, to, part), enabled: goneAt === null })
   return (
-    <QueryContent query={query} skeletonLines={6}>
+    <QueryContent query={query} ended={ended} skeletonLines={6}>
       {(diff) => (
         <>
           {diff.truncated.includes(part) && <p className={styles.remark}>The diff is larger than 1 MiB and was cut.</p>}

@@ -57,7 +57,7 @@ function GoneBar({ goneAt }: { goneAt: Date }): ReactElement {
     const typed = typedValues(id.namespace, id.name)
     setDraft(`deploy:${record.uid}`, { form: spec.form, valuesText: typed ?? valuesText ?? '' })
     const search = { method: methodOfForm(spec.form), namespace: id.namespace, draft: record.uid }
-    void navigate({ to: '/deploy', search })
+    void navigate({ to: '/deploy', search, ignoreBlocker: true })
   }
   return (
     <Bar

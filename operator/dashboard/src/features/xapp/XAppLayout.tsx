@@ -12,10 +12,10 @@ import { StateBars } from '~/features/xapp/StateBars'
 import { useNeighbours, type Neighbour } from '~/features/xapp/useNeighbours'
 import { useXAppRecord } from '~/features/xapp/useXAppRecord'
 import { XAppTabs } from '~/features/xapp/XAppTabs'
+import { rightUntilGone, setGone } from '~/lib/goneXApps'
 import { listedXApps } from '~/lib/listedXApps'
 import { Problem } from '~/lib/problem'
 import { allOf, refused, type Action, type Right } from '~/lib/rights'
-import { clockText } from '~/lib/time'
 import { isSettled } from '~/lib/xapp/steps'
 import { EmptyState } from '~/ui/EmptyState'
 import { IconButton } from '~/ui/Button'
@@ -45,6 +45,7 @@ function LayoutOf({ id }: { id: XAppId }): ReactElement {
   const { right } = usePermissions(id.namespace, id.name)
   const record = query.data
   useKeptSpec(id, goneAt === null ? record : undefined)
+  useGoneStore(id, goneAt?.getTime() ?? null)
   const width = usePageWidth()
   if (record === undefined) return <Unread id={id} error={query.error} query={query} />
   const open: OpenXApp = {
@@ -94,10 +95,19 @@ function useKeptSpec(id: XAppId, record: XAppDetails | undefined): void {
   }, [client, namespace, name, generation])
 }
 
+/** Tells the pages below that are no part of this feature. */
+function useGoneStore({ namespace, name }: XAppId, at: number | null): void {
+  useEffect(() => {
+    if (at === null) return undefined
+    setGone(`${namespace}/${name}`, at)
+    return () => setGone(`${namespace}/${name}`, null)
+  }, [namespace, name, at])
+}
+
 function changeRight(record: XAppDetails, goneAt: Date | null, right: Right, action: Action): Right {
   const isOwnApi = action.startsWith('proxy')
   return allOf(
-    goneAt === null ? null : refused(`It was uninstalled at ${clockText(goneAt)}`),
+    rightUntilGone(goneAt),
     record.source === 'labels' && !isOwnApi && action !== 'adopt'
       ? refused('It is known by its labels only: adopt it, and then it can be changed here')
       : null,

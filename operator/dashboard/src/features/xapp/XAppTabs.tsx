@@ -1,4 +1,4 @@
-import { useNavigate } from '@tanstack/react-router'
+import { useLocation, useNavigate } from '@tanstack/react-router'
 import type { ReactElement } from 'react'
 
 import { useOpenXApp } from '~/features/xapp/openXApp'
@@ -21,6 +21,7 @@ const TABS = [
 export function XAppTabs(): ReactElement {
   const { id } = useOpenXApp()
   const navigate = useNavigate()
+  const { pathname } = useLocation()
   useKeyBindings([
     ...TABS.map(({ to, label }, index) => ({
       keys: String(index + 1),
@@ -48,7 +49,7 @@ export function XAppTabs(): ReactElement {
     },
   ])
   return (
-    <TabLinks label="Pages of this xApp">
+    <TabLinks label="Pages of this xApp" current={pathname}>
       {TABS.map(({ to, label }) => (
         <Link key={to} to={to} params={id} activeOptions={{ exact: true, includeSearch: false }}>
           {label}

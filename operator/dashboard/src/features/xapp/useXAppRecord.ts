@@ -9,7 +9,8 @@ import { oneAfterTheOther } from '~/lib/oneAfterTheOther'
 import { Problem } from '~/lib/problem'
 
 const NOT_FOUND = 404
-const MISSED_CHANGES_MILLISECONDS = 60_000
+// Below 30 seconds, so that the age of the record shows only when it cannot be read.
+const MISSED_CHANGES_MILLISECONDS = 25_000
 
 interface Gone {
   uid: string

@@ -54,6 +54,12 @@ describe('the container at fault', () => {
 })
 
 describe('the cause', () => {
+  it('is none while it is uninstalled, whatever its pods do, unless that fails', () => {
+    const going = { ...FAILED, phase: 'Uninstalling' as const, reason: 'Progressing', stalled: false }
+    expect(findCause(going, CRASH)).toBeNull()
+    expect(findCause({ ...going, reason: 'UninstallFailed' }, CRASH)).not.toBeNull()
+  })
+
   it('is none for an xApp that is Ready, suspended, or deploys as it should', () => {
     expect(findCause(xappOf(), healthOf())).toBeNull()
     expect(findCause(xappOf({ phase: 'Suspended', ready: false }), undefined)).toBeNull()

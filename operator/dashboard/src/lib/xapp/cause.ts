@@ -74,12 +74,15 @@ export function findCause(xapp: XApp, health: HealthReport | undefined): Cause |
 
 /** While a deployment runs as it should, nothing is wrong yet. */
 function isAtFault(xapp: XApp, culprit: Culprit | null): boolean {
+  // What fails while it goes does not keep it from going.
+  if (xapp.phase === 'Uninstalling') return KEEPS_FROM_GOING.has(xapp.reason ?? '')
   if (culprit !== null && culprit.reason !== null) return true
   if (xapp.stalled || xapp.health === 'Degraded' || xapp.phase === 'Failed' || xapp.phase === 'Degraded') return true
   if (xapp.progress !== null && xapp.progress.nextTryAt !== null) return true
   return isFailureReason(xapp.reason) || (xapp.source === 'labels' && xapp.health !== 'Progressing')
 }
 
+const KEEPS_FROM_GOING = new Set(['UninstallFailed', 'AccessDenied'])
 const NO_FAILURE = new Set(['Progressing', 'Suspended', 'Unlocked'])
 
 /** Returns whether a reason of the condition Ready names something that a person should look at. */
