@@ -63,6 +63,8 @@ export function TextView({ label, text, language, notes = [], line, height = 'fi
   const { host, view } = useEditorView(text, () => [
     gutters.of(notesGutter(notes)),
     ...readOnlyExtensions({ label, language }),
+    // Only code scrolls sideways.
+    language === 'text' ? EditorView.lineWrapping : [],
   ])
   useEffect(() => {
     view?.dispatch({ effects: gutters.reconfigure(notesGutter(notes)) })

@@ -45,7 +45,7 @@ describe('parseProblem', () => {
       detail: 'not allowed',
       missing: [{ verb: 'delete', group: 'xapp-operator.io', resource: 'xapps', subresource: null }],
     })
-    expect(describeError(found).detail).toBe('not allowed Needs: delete xapps')
+    expect(describeError(found).detail).toBe('not allowed. Needs: delete xapps')
   })
 
   it('reports what was asked and answered', () => {

@@ -126,7 +126,7 @@ export function fieldErrors(error: unknown): ReadonlyMap<string, readonly FieldP
 export function describeError(error: unknown): { title: string; detail: string } {
   if (error instanceof Problem) {
     const rights = error.missing.length > 0 ? missingRightsText(error.missing) : ''
-    return { title: error.title, detail: [error.detail, rights].filter((part) => part !== '').join(' ') }
+    return { title: error.title, detail: [error.detail, rights].filter((part) => part !== '').join('. ') }
   }
   if (error instanceof NotConnected) return { title: 'Not connected', detail: error.message }
   return { title: 'The page failed', detail: error instanceof Error ? error.message : String(error) }

@@ -19,3 +19,8 @@ export function queryText(query: Query): string {
 export function apiPath(...segments: readonly string[]): string {
   return `/${segments.map(encodeURIComponent).join('/')}`
 }
+
+/** Whether a name can be one segment of a path: browsers and servers would read the others as a path of their own. */
+export function isPathSegment(name: string): boolean {
+  return !/^(?:|\.|\.\.)$|[/\\]/.test(name)
+}

@@ -73,6 +73,16 @@ export function texts(): ParamCodec<readonly string[]> {
   }
 }
 
+/** Returns the names in the text of a field: between commas or blanks. */
+export function splitNames(text: string): readonly string[] {
+  return text.split(/[\s,]+/).filter((name) => name !== '')
+}
+
+/** Returns the text of a field with these names. */
+export function joinNames(names: readonly string[]): string {
+  return names.join(', ')
+}
+
 /** Several of some words: the name repeated. */
 export function someOf<const W extends readonly string[]>(words: W): ParamCodec<readonly W[number][]> {
   return {

@@ -1,7 +1,8 @@
 import { ChevronFirst, ChevronLast, ChevronLeft, ChevronRight } from 'lucide-react'
 import { useState, type ReactElement } from 'react'
 
-import { IconButton } from '~/ui/Button'
+import { fieldErrors } from '~/lib/problem'
+import { Button, IconButton } from '~/ui/Button'
 import { Select } from '~/ui/Select'
 
 import styles from './Pagination.module.css'
@@ -89,6 +90,15 @@ export function Pagination({
       </span>
     </nav>
   )
+}
+
+/** The next step where the page of the address is gone: there are fewer rows by now. Null for other errors. */
+export function FirstPageButton({ error, onPage }: { error: unknown; onPage: () => void }): ReactElement | null {
+  return fieldErrors(error).has('page') ? (
+    <Button size="small" onPress={onPage}>
+      First page
+    </Button>
+  ) : null
 }
 
 interface PageButtonProps {

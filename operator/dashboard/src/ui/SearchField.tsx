@@ -1,17 +1,18 @@
 import { Search, X } from 'lucide-react'
-import { useEffect, useRef, useState, type ReactElement, type RefObject } from 'react'
+import { useEffect, useRef, type ReactElement } from 'react'
 import { Button as AriaButton, Input, SearchField as AriaSearchField } from 'react-aria-components'
+
+import { useFilterText } from '~/ui/useFilterText'
 
 import styles from './SearchField.module.css'
 
 interface SearchFieldProps {
   label: string
+  /** What is searched for, as the address has it. */
   value: string
   onChange: (value: string) => void
   onSubmit?: (value: string) => void
   placeholder?: string
-  autoFocus?: boolean
-  inputRef?: RefObject<HTMLInputElement | null>
 }
 
 const PAUSE_MILLISECONDS = 150
@@ -21,62 +22,37 @@ const PAUSE_MILLISECONDS = 150
  *
  * Each key shows at once. `onChange` is called after a pause, and on Enter: a search may render a page and ask the server.
  */
-export function SearchField({
-  label,
-  placeholder,
-  inputRef,
-  value,
-  onChange,
-  onSubmit,
-  ...rest
-}: SearchFieldProps): ReactElement {
-  const [text, setText] = useTextSentLater(value, onChange)
+export function SearchField(props: SearchFieldProps): ReactElement {
+  const { label, value, onChange, onSubmit, placeholder = label } = props
+  const { text, setText, apply } = useFilterText(value, onChange)
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
+  const latest = useRef(apply)
+  useEffect(() => {
+    latest.current = apply
+  })
+  useEffect(() => () => clearTimeout(timer.current), [])
+  const change = (next: string, when: 'now' | 'later'): void => {
+    clearTimeout(timer.current)
+    setText(next)
+    if (when === 'now') apply(next)
+    else timer.current = setTimeout(() => latest.current(next), PAUSE_MILLISECONDS)
+  }
   return (
     <AriaSearchField
-      {...rest}
       value={text}
-      onChange={(next) => setText(next, next === '' ? 'now' : 'later')}
+      onChange={(next) => change(next, next === '' ? 'now' : 'later')}
       onSubmit={(submitted) => {
-        setText(submitted, 'now')
+        change(submitted, 'now')
         onSubmit?.(submitted)
       }}
       aria-label={label}
       className={styles.search}
     >
       <Search size={16} aria-hidden className={styles.icon} />
-      <Input className={styles.input} placeholder={placeholder ?? label} data-search ref={inputRef} />
+      <Input className={styles.input} placeholder={placeholder} data-search />
       <AriaButton className={styles.clear} aria-label="Clear the search">
         <X size={16} aria-hidden />
       </AriaButton>
     </AriaSearchField>
   )
-}
-
-/** Returns the text as typed, and how to set it. A value that changes elsewhere, such as by Back, replaces it. */
-function useTextSentLater(
-  value: string,
-  onChange: (value: string) => void,
-): [string, (text: string, when: 'now' | 'later') => void] {
-  const [state, setState] = useState({ text: value, sent: value, seen: value })
-  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
-  const latest = useRef(onChange)
-  useEffect(() => {
-    latest.current = onChange
-  })
-  useEffect(() => () => clearTimeout(timer.current), [])
-  if (value !== state.seen) {
-    // What was sent from here comes back as the value, while more may be typed already.
-    setState(value === state.sent ? { ...state, seen: value } : { text: value, sent: value, seen: value })
-  }
-  const send = (text: string): void => {
-    setState((current) => ({ ...current, sent: text }))
-    latest.current(text)
-  }
-  const setText = (text: string, when: 'now' | 'later'): void => {
-    clearTimeout(timer.current)
-    setState((current) => ({ ...current, text }))
-    if (when === 'now') send(text)
-    else timer.current = setTimeout(() => send(text), PAUSE_MILLISECONDS)
-  }
-  return [state.text, setText]
 }

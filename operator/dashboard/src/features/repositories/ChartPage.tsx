@@ -16,8 +16,9 @@ import { EmptyState } from '~/ui/EmptyState'
 import { ButtonLink, Link } from '~/ui/Link'
 import { Notice } from '~/ui/Notice'
 import { Page } from '~/ui/Page'
-import { Pagination } from '~/ui/Pagination'
+import { FirstPageButton, Pagination } from '~/ui/Pagination'
 import { Panel, QueryContent } from '~/ui/Panel'
+import { Skeleton } from '~/ui/Skeleton'
 import { Tabs } from '~/ui/TabLinks'
 import { MiddleText, Text } from '~/ui/Text'
 import { Time } from '~/ui/Time'
@@ -74,49 +75,61 @@ export function ChartPage(): ReactElement {
           {(found) => <Facts chart={found} />}
         </Panel>
       )}
-      <Tabs
-        label="Views of the chart"
-        selected={view}
-        onSelect={(next) => void navigate({ search: (old) => ({ ...old, view: next }), replace: true })}
-        items={[
-          { id: 'readme', label: 'README', content: <TextOf kind="readme" chart={description.data} /> },
-          { id: 'values', label: 'Values', content: <TextOf kind="values" chart={description.data} /> },
-          { id: 'schema', label: 'Schema', content: <TextOf kind="schema" chart={description.data} /> },
-          {
-            id: 'versions',
-            label: `Versions${versions.data === undefined ? '' : ` ${versions.data.total_count}`}`,
-            content: (
-              <QueryContent query={versions} skeletonLines={6}>
-                {(found) =>
-                  found.total_count === 0 ? (
-                    <EmptyState title="No versions">The repository lists no version of this chart.</EmptyState>
-                  ) : (
-                    <>
-                      <DataTable
-                        caption={`Versions of ${chart}`}
-                        columns={VERSION_COLUMNS}
-                        rows={found.content}
-                        rowKey={(row) => row.version}
-                        currentRow={shown}
-                        isStale={versions.isPlaceholderData}
-                      />
-                      <Pagination
-                        page={found.page}
-                        lastPage={found.last_page}
-                        total={found.total_count}
-                        perPage={ROWS}
-                        onPage={(wanted) => void navigate({ search: (old) => ({ ...old, page: wanted }) })}
-                      />
-                    </>
-                  )
-                }
-              </QueryContent>
-            ),
-          },
-        ]}
-      />
-      {versions.error !== null && view !== 'versions' && shown === '' && (
-        <QueryContent query={versions}>{() => null}</QueryContent>
+      {shown === '' && (versions.error !== null || versions.data === undefined) ? (
+        <QueryContent query={versions} skeletonLines={6}>
+          {() => null}
+        </QueryContent>
+      ) : (
+        <Tabs
+          label="Views of the chart"
+          selected={view}
+          onSelect={(next) => void navigate({ search: (old) => ({ ...old, view: next }), replace: true })}
+          items={[
+            { id: 'readme', label: 'README', content: <TextOf kind="readme" query={description} /> },
+            { id: 'values', label: 'Values', content: <TextOf kind="values" query={description} /> },
+            { id: 'schema', label: 'Schema', content: <TextOf kind="schema" query={description} /> },
+            {
+              id: 'versions',
+              label: `Versions${versions.data === undefined ? '' : ` ${versions.data.total_count}`}`,
+              content: (
+                <QueryContent
+                  query={versions}
+                  skeletonLines={6}
+                  errorActions={(error) => (
+                    <FirstPageButton
+                      error={error}
+                      onPage={() => void navigate({ search: (old) => ({ ...old, page: 1 }) })}
+                    />
+                  )}
+                >
+                  {(found) =>
+                    found.total_count === 0 ? (
+                      <EmptyState title="No versions">The repository lists no version of this chart.</EmptyState>
+                    ) : (
+                      <>
+                        <DataTable
+                          caption={`Versions of ${chart}`}
+                          columns={VERSION_COLUMNS}
+                          rows={found.content}
+                          rowKey={(row) => row.version}
+                          currentRow={shown}
+                          isStale={versions.isPlaceholderData}
+                        />
+                        <Pagination
+                          page={found.page}
+                          lastPage={found.last_page}
+                          total={found.total_count}
+                          perPage={ROWS}
+                          onPage={(wanted) => void navigate({ search: (old) => ({ ...old, page: wanted }) })}
+                        />
+                      </>
+                    )
+                  }
+                </QueryContent>
+              ),
+            },
+          ]}
+        />
       )}
     </Page>
   )
@@ -160,7 +173,7 @@ function VersionLink({ version }: { version: string }): ReactElement {
 
 const VERSION_COLUMNS: readonly Column<ChartVersion>[] = [
   { id: 'version', header: 'Version', cell: ({ version }) => <VersionLink version={version} /> },
-  { id: 'app', header: 'App version', cell: ({ appVersion }) => <Text>{appVersion ?? '-'}</Text> },
+  { id: 'app', header: 'App version', cell: ({ appVersion }) => <Text lines={2}>{appVersion ?? '-'}</Text> },
   { id: 'created', header: 'Created', cell: ({ created }) => <Time at={created} /> },
   { id: 'digest', header: 'Digest', cell: ({ digest }) => <Digest digest={digest} /> },
   { id: 'about', header: 'Description', cell: ({ description }) => <Text lines={2}>{description ?? '-'}</Text> },
@@ -215,18 +228,19 @@ const KINDS = {
   schema: { name: 'schema of the values', language: 'json' },
 } as const
 
-/** A text of the chart, as it is. */
-function TextOf({
-  kind,
-  chart,
-}: {
+interface TextOfProps {
   kind: keyof typeof KINDS
-  chart: ChartDescription | undefined
-}): ReactElement | null {
-  if (chart === undefined) return null
+  query: { data: ChartDescription | undefined; isFetching: boolean }
+}
+
+/** A text of the chart, as it is. */
+function TextOf({ kind, query }: TextOfProps): ReactElement {
   const { name, language } = KINDS[kind]
-  const schema = chart.schema === null ? null : JSON.stringify(chart.schema, null, 2)
-  const text = { readme: chart.readme, values: chart.valuesText, schema }[kind]
+  if (query.data === undefined) {
+    return query.isFetching ? <Skeleton lines={6} /> : <EmptyState title={`The ${name} could not be read`} />
+  }
+  const { readme, valuesText, schema } = query.data
+  const text = { readme, values: valuesText, schema: schema === null ? null : JSON.stringify(schema, null, 2) }[kind]
   if (text === null || text === '') return <EmptyState title={`This chart has no ${name}`} />
   return <TextView label={`The ${name}`} text={text} language={language} />
 }

@@ -39,11 +39,13 @@ export function RemoveRepositoryDialog({ repository, onClose, onRemoved }: Remov
       width="medium"
     >
       <p>{removalText(repository)}</p>
-      <CopyAs
-        size="small"
-        curl={curlCommand({ method: 'DELETE', path: repositoryPath(repository) })}
-        kubectl={kubectl(['delete', 'chartrepository', name, '-n', namespace])}
-      />
+      <div>
+        <CopyAs
+          size="small"
+          curl={curlCommand({ method: 'DELETE', path: repositoryPath(repository) })}
+          kubectl={kubectl(['delete', 'chartrepository', name, '-n', namespace])}
+        />
+      </div>
     </ConfirmDialog>
   )
 }

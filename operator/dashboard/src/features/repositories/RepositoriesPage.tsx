@@ -1,26 +1,29 @@
 import { getRouteApi } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
-import { useDeferredValue, useState, type ReactElement } from 'react'
+import { useDeferredValue, type ReactElement } from 'react'
 
 import { namespacesQuery } from '~/api/queries/namespaces'
 import { repositoriesQuery, type Repository } from '~/api/queries/repositories'
 import { usePermissions } from '~/api/usePermissions'
 import { curlCommand, kubectl } from '~/lib/commands'
-import type { Right } from '~/lib/rights'
+import { ALLOWED, type Right } from '~/lib/rights'
 import type { RepositoriesSearch } from '~/lib/routeSearch'
+import { joinNames, splitNames } from '~/lib/searchParams'
 import { Button } from '~/ui/Button'
 import { ComboBox } from '~/ui/ComboBox'
 import { CopyAs } from '~/ui/CopyAs'
 import { CopyButton } from '~/ui/CopyButton'
 import { DataTable, type Column } from '~/ui/DataTable'
 import { EmptyState } from '~/ui/EmptyState'
+import { FilterBar } from '~/ui/FilterBar'
 import { ButtonLink, Link } from '~/ui/Link'
 import { Page } from '~/ui/Page'
-import { Pagination } from '~/ui/Pagination'
+import { FirstPageButton, Pagination } from '~/ui/Pagination'
 import { QueryContent } from '~/ui/Panel'
 import { SearchField } from '~/ui/SearchField'
-import { MiddleText, Text } from '~/ui/Text'
+import { MiddleText } from '~/ui/Text'
 import { AsOf, Time } from '~/ui/Time'
+import { useFilterText } from '~/ui/useFilterText'
 
 import { RepositoryActions } from './RepositoryActions'
 import { RepositoryState, stateOf, UsedBy } from './RepositoryState'
@@ -41,12 +44,16 @@ const COLUMNS: readonly Column<Repository>[] = [
       </Link>
     ),
   },
-  { id: 'namespace', header: 'Namespace', cell: ({ namespace }) => <Text>{namespace}</Text> },
+  {
+    id: 'namespace',
+    header: 'Namespace',
+    cell: ({ namespace }) => <MiddleText className={styles.namespace}>{namespace}</MiddleText>,
+  },
   {
     id: 'url',
     header: 'URL',
     cell: ({ url }) => (
-      <span className={styles.row}>
+      <span className={styles.oneLine}>
         <MiddleText>{url}</MiddleText>
         <CopyButton text={url} label="Copy the URL" />
       </span>
@@ -78,7 +85,7 @@ export function RepositoriesPage(): ReactElement {
   const change = (part: Partial<RepositoriesSearch>): void =>
     void navigate({ search: (old) => ({ ...old, page: 1, ...part }), replace: true })
   const clear = (): void => change({ search: '', namespace: [] })
-  const { right } = usePermissions(search.namespace.length === 1 ? search.namespace[0] : undefined)
+  const addRight = useAddRight(search.namespace)
   return (
     <Page
       title="Repositories"
@@ -89,18 +96,22 @@ export function RepositoriesPage(): ReactElement {
             curl={curlCommand({ method: 'GET', path: '/api/repositories', query: { ...asked, pretty: true } })}
             kubectl={kubectl(['get', 'chartrepositories', ...namespaceFlags(search.namespace)])}
           />
-          <AddLink right={right('addRepository')} namespace={search.namespace[0] ?? ''} />
+          <AddLink right={addRight} namespace={search.namespace[0] ?? ''} />
         </>
       }
     >
-      <Filters key={search.namespace.join(' ')} search={search} onChange={change} onClear={clear} />
-      <QueryContent query={query} skeletonLines={6}>
+      <Filters search={search} onChange={change} onClear={clear} />
+      <QueryContent
+        query={query}
+        skeletonLines={6}
+        errorActions={(error) => <FirstPageButton error={error} onPage={() => change({})} />}
+      >
         {(found) =>
           found.total_count === 0 ? (
             <NoRepositories
               isFiltered={search.search !== '' || search.namespace.length > 0}
               onClear={clear}
-              right={right('addRepository')}
+              right={addRight}
             />
           ) : (
             <>
@@ -124,6 +135,16 @@ export function RepositoriesPage(): ReactElement {
       </QueryContent>
     </Page>
   )
+}
+
+/** The right to add one to the chosen namespace, or to any: the form asks for the namespace. */
+function useAddRight(namespaces: readonly string[]): Right {
+  const [only, ...others] = namespaces
+  const isChosen = only !== undefined && others.length === 0
+  const { right } = usePermissions(isChosen ? only : undefined)
+  const { data } = useQuery({ ...namespacesQuery('', 'addRepository'), enabled: !isChosen })
+  const isAllowedSomewhere = !isChosen && data?.content.some(({ allowed }) => allowed) === true
+  return isAllowedSomewhere ? ALLOWED : right('addRepository')
 }
 
 function namespaceFlags(namespaces: readonly string[]): readonly string[] {
@@ -152,33 +173,37 @@ interface FiltersProps {
 }
 
 function Filters({ search, onChange, onClear }: FiltersProps): ReactElement {
-  const [namespace, setNamespace] = useState(search.namespace.join(', '))
-  const choices = useQuery(namespacesQuery(useDeferredValue(namespace), 'viewRepository'))
-  const apply = (): void => {
-    const names = namespace.split(/[\s,]+/).filter((name) => name !== '')
-    if (names.join() !== search.namespace.join()) onChange({ namespace: names })
-  }
+  const namespace = useFilterText(
+    joinNames(search.namespace),
+    (text) => onChange({ namespace: splitNames(text) }),
+    (text) => joinNames(splitNames(text)),
+  )
+  const choices = useQuery(namespacesQuery(useDeferredValue(namespace.text), 'viewRepository'))
   return (
-    <form
-      className={styles.filters}
-      onSubmit={(event) => {
-        event.preventDefault()
-        apply()
-      }}
+    <FilterBar
+      search={
+        <SearchField
+          label="Search repositories"
+          value={search.search}
+          onChange={(text) => onChange({ search: text })}
+        />
+      }
+      isSearched={search.search !== ''}
+      active={search.namespace.length}
+      onClear={onClear}
+      onEnter={() => namespace.apply()}
     >
-      <SearchField label="Search repositories" value={search.search} onChange={(text) => onChange({ search: text })} />
       <ComboBox
         label="Namespace"
         items={(choices.data?.content ?? []).map(({ name }) => ({ id: name, label: name }))}
-        value={namespace}
-        onChange={setNamespace}
-        onSelect={(name) => onChange({ namespace: [name] })}
-        onBlur={apply}
+        value={namespace.text}
+        onChange={namespace.setText}
+        onSelect={(name) => namespace.apply(name)}
+        onBlur={() => namespace.apply()}
         isFiltered
         isLoading={choices.isFetching}
       />
-      {(search.search !== '' || search.namespace.length > 0) && <Button onPress={onClear}>Clear filters</Button>}
-    </form>
+    </FilterBar>
   )
 }
 

@@ -57,7 +57,7 @@ export function RepositoryActions({ repository, isRow = false, onRemoved }: Repo
       </Button>
       <Button
         size={size}
-        variant="danger"
+        variant={isRow ? 'default' : 'danger'}
         right={right('removeRepository')}
         onPress={() => setRemoving(true)}
         label={`Remove ${name}...`}

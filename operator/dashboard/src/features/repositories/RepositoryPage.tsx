@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState, type ReactElement } from 'react'
 
 import { chartsQuery, repositoryQuery, type ChartOfRepository, type Repository } from '~/api/queries/repositories'
+import { isPathSegment } from '~/lib/query'
 import { Button } from '~/ui/Button'
 import { CopyButton } from '~/ui/CopyButton'
 import { DataTable, type Column } from '~/ui/DataTable'
@@ -10,7 +11,7 @@ import { EmptyState } from '~/ui/EmptyState'
 import { Link } from '~/ui/Link'
 import { Notice } from '~/ui/Notice'
 import { Page } from '~/ui/Page'
-import { Pagination } from '~/ui/Pagination'
+import { FirstPageButton, Pagination } from '~/ui/Pagination'
 import { Card, QueryContent } from '~/ui/Panel'
 import { SearchField } from '~/ui/SearchField'
 import { Tabs } from '~/ui/TabLinks'
@@ -181,21 +182,33 @@ function ChartList({ repository: { namespace, name } }: { repository: Repository
     {
       id: 'name',
       header: 'Chart',
-      cell: ({ name: chart }) => (
-        <Link to="/repositories/$namespace/$name/$chart" params={{ namespace, name, chart }}>
+      cell: ({ name: chart }) =>
+        isPathSegment(chart) ? (
+          <Link to="/repositories/$namespace/$name/$chart" params={{ namespace, name, chart }}>
+            <MiddleText>{chart}</MiddleText>
+          </Link>
+        ) : (
           <MiddleText>{chart}</MiddleText>
-        </Link>
-      ),
+        ),
     },
-    { id: 'latest', header: 'Latest', cell: ({ latest }) => <Text>{latest}</Text> },
-    { id: 'app', header: 'App version', fold: 'medium', cell: ({ appVersion }) => <Text>{appVersion ?? '-'}</Text> },
+    { id: 'latest', header: 'Latest', cell: ({ latest }) => <MiddleText>{latest}</MiddleText> },
+    {
+      id: 'app',
+      header: 'App version',
+      fold: 'medium',
+      cell: ({ appVersion }) => <Text lines={2}>{appVersion ?? '-'}</Text>,
+    },
     { id: 'versions', header: 'Versions', align: 'end', cell: ({ versions }) => String(versions) },
     { id: 'about', header: 'Description', cell: ({ description }) => <Text lines={2}>{description ?? '-'}</Text> },
   ]
   return (
     <div className={styles.stack}>
       <SearchField label="Search charts" value={search} onChange={setSearch} />
-      <QueryContent query={query} skeletonLines={6}>
+      <QueryContent
+        query={query}
+        skeletonLines={6}
+        errorActions={(error) => <FirstPageButton error={error} onPage={() => setSearch(search)} />}
+      >
         {(found) =>
           found.total_count === 0 ? (
             <EmptyState

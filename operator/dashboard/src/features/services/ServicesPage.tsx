@@ -1,36 +1,48 @@
 import { getRouteApi } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
-import { useDeferredValue, useState, type ReactElement } from 'react'
+import type { ReactElement } from 'react'
 
-import { namespacesQuery } from '~/api/queries/namespaces'
 import { servicesQuery, type Service } from '~/api/queries/services'
-import { fieldErrors, type FieldProblem } from '~/lib/problem'
+import { fieldErrors } from '~/lib/problem'
 import type { ServicesSearch } from '~/lib/routeSearch'
 import { Button } from '~/ui/Button'
-import { ComboBox } from '~/ui/ComboBox'
+import { CopyButton } from '~/ui/CopyButton'
 import { DataTable, type Column } from '~/ui/DataTable'
 import { EmptyState } from '~/ui/EmptyState'
-import { FilterSheet } from '~/ui/FilterSheet'
 import { Link } from '~/ui/Link'
 import { Page } from '~/ui/Page'
-import { Pagination } from '~/ui/Pagination'
+import { FirstPageButton, Pagination } from '~/ui/Pagination'
 import { QueryContent } from '~/ui/Panel'
-import { SearchField } from '~/ui/SearchField'
 import { MiddleText, Text } from '~/ui/Text'
-import { TextField } from '~/ui/TextField'
 
+import { filterCount, ServiceFilters } from './ServiceFilters'
 import { ServicePorts } from './ServicePorts'
 import styles from './ServicesPage.module.css'
 
 const route = getRouteApi('/services')
 const ROWS = 50
+const MISSING_RIGHT = 'Needs: list services'
 const NO_FILTER = { namespace: [] as readonly string[], label: '', port: '', search: '', page: 1 }
 
 const COLUMNS: readonly Column<Service>[] = [
-  { id: 'name', header: 'Name', cell: ({ name }) => <MiddleText>{name}</MiddleText> },
-  { id: 'namespace', header: 'Namespace', cell: ({ namespace }) => <Text>{namespace}</Text> },
-  { id: 'type', header: 'Type', fold: 'medium', cell: ({ type }) => <Text>{type ?? '-'}</Text> },
-  { id: 'address', header: 'Cluster IP', fold: 'medium', cell: ({ clusterIP }) => <Text>{clusterIP ?? '-'}</Text> },
+  { id: 'name', header: 'Name', cell: (service) => <ServiceName service={service} /> },
+  {
+    id: 'namespace',
+    header: 'Namespace',
+    cell: ({ namespace }) => <MiddleText className={styles.namespace}>{namespace}</MiddleText>,
+  },
+  {
+    id: 'type',
+    header: 'Type',
+    fold: 'medium',
+    cell: ({ type }) => <Text className={styles.whole}>{type ?? '-'}</Text>,
+  },
+  {
+    id: 'address',
+    header: 'Cluster IP',
+    fold: 'medium',
+    cell: ({ clusterIP }) => <Text className={styles.whole}>{clusterIP ?? '-'}</Text>,
+  },
   { id: 'ports', header: 'Ports', cell: (service) => <ServicePorts service={service} /> },
   { id: 'xapp', header: 'xApp', cell: ({ xApp }) => <XAppLink xApp={xApp} /> },
 ]
@@ -46,16 +58,23 @@ export function ServicesPage(): ReactElement {
     void navigate({ search: (old) => ({ ...old, page: 1, ...part }), replace: true })
   return (
     <Page title="Services">
-      <Filters
-        key={`${namespace.join(' ')} ${label} ${port}`}
+      <ServiceFilters
         search={search}
         errors={fieldErrors(query.error)}
         onChange={change}
+        onClear={() => change(NO_FILTER)}
       />
-      <QueryContent query={query} skeletonLines={10}>
+      <QueryContent
+        query={query}
+        skeletonLines={10}
+        errorActions={(error) => <FirstPageButton error={error} onPage={() => change({})} />}
+      >
         {(found) =>
           found.total_count === 0 ? (
-            <NoServices isFiltered={countOf(search) > 0} onClear={() => change(NO_FILTER)} />
+            <NoServices
+              isFiltered={filterCount(search) > 0 || search.search !== ''}
+              onClear={() => change(NO_FILTER)}
+            />
           ) : (
             <>
               <DataTable
@@ -81,72 +100,31 @@ export function ServicesPage(): ReactElement {
   )
 }
 
-interface FiltersProps {
-  search: ServicesSearch
-  errors: ReadonlyMap<string, readonly FieldProblem[]>
-  onChange: (part: Partial<ServicesSearch>) => void
-}
-
-function Filters({ search, errors, onChange }: FiltersProps): ReactElement {
-  const [label, setLabel] = useState(search.label)
-  const [port, setPort] = useState(search.port)
-  const [namespace, setNamespace] = useState(search.namespace.join(', '))
-  const choices = useQuery(namespacesQuery(useDeferredValue(namespace), 'view'))
-  const active = countOf(search)
-  const messages = (field: string): readonly string[] => (errors.get(field) ?? []).map(({ message }) => message)
-  const apply = (): void => {
-    const names = namespace.split(/[\s,]+/).filter((name) => name !== '')
-    if (label !== search.label || port !== search.port || names.join() !== search.namespace.join())
-      onChange({ label, port, namespace: names })
-  }
+/** The name; where there is no room for their columns, also the type and the address. */
+function ServiceName({ service: { name, type, clusterIP } }: { service: Service }): ReactElement {
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault()
-        apply()
-      }}
-    >
-      <SearchField label="Search Services" value={search.search} onChange={(text) => onChange({ search: text })} />
-      <FilterSheet active={active} onClear={() => onChange(NO_FILTER)}>
-        <ComboBox
-          label="Namespace"
-          items={(choices.data?.content ?? []).map(({ name }) => ({ id: name, label: name }))}
-          value={namespace}
-          onChange={setNamespace}
-          onSelect={(name) => onChange({ namespace: [name] })}
-          onBlur={apply}
-          isFiltered
-          isLoading={choices.isFetching}
-          error={messages('namespace')}
-        />
-        <TextField
-          label="Labels"
-          value={label}
-          onChange={setLabel}
-          onBlur={apply}
-          placeholder="app=ric, tier!=test"
-          error={messages('label')}
-        />
-        <TextField
-          label="Port"
-          value={port}
-          onChange={setPort}
-          onBlur={apply}
-          placeholder="name or number"
-          error={messages('port')}
-        />
-        {active > 0 && <Button onPress={() => onChange(NO_FILTER)}>Clear filters</Button>}
-      </FilterSheet>
-    </form>
+    <span className={styles.name}>
+      <MiddleText>{name}</MiddleText>
+      <span className={styles.folded}>
+        <Text>{[type, clusterIP].filter((part) => part !== null).join(', ')}</Text>
+      </span>
+    </span>
   )
 }
 
 function NoServices({ isFiltered, onClear }: { isFiltered: boolean; onClear: () => void }): ReactElement {
   if (!isFiltered)
     return (
-      <EmptyState title="No Services">
-        You see the Services of namespaces in which you may list Services. Ask your cluster admin for the right to list
-        Services if one is missing here.
+      <EmptyState
+        title="No Services"
+        actions={
+          <CopyButton text={MISSING_RIGHT} label="Copy the missing right">
+            Copy the missing right
+          </CopyButton>
+        }
+      >
+        You see the Services of namespaces in which you may list them. If some are missing, ask your cluster admin.{' '}
+        {MISSING_RIGHT}.
       </EmptyState>
     )
   return (
@@ -163,8 +141,4 @@ function XAppLink({ xApp }: Pick<Service, 'xApp'>): ReactElement {
       <MiddleText>{xApp.name}</MiddleText>
     </Link>
   )
-}
-
-function countOf({ namespace, label, port, search }: ServicesSearch): number {
-  return namespace.length + [label, port, search].filter((text) => text !== '').length
 }
