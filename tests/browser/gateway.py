@@ -21,7 +21,7 @@ SYSTEM_NAMESPACE: Final = "xapp-operator-system"
 class BrowserGateway:
     """A gateway that requires a token, and acts as its service account of manifests/base."""
 
-    def __init__(self, cluster: Cluster, api: ApiServer, folder: Path) -> None:
+    def __init__(self, cluster: Cluster, api: ApiServer, folder: Path, **settings: object) -> None:
         config = json.loads(cluster.kubeconfig.read_text())
         config["users"][0]["user"] = {"token": create_token(api, "xapp-gateway", namespace=SYSTEM_NAMESPACE)}
         kubeconfig = folder / "kubeconfig"
@@ -33,6 +33,7 @@ class BrowserGateway:
             "auth": "kubernetes",
             "port": port,
             "cluster_advertise_address": cluster.node_address,
+            **settings,
         }
         self._settings: Settings = settings_for(cluster, folder, **changes)
         self._started_with: Settings | None = None

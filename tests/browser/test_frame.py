@@ -124,6 +124,28 @@ def test_no_page_scrolls_sideways(signed_in: Dashboard) -> None:
                 raise
 
 
+def test_a_long_name_of_a_user_leaves_room_for_the_others(dashboard: Dashboard, accounts: Accounts) -> None:
+    page, name = dashboard.page, "operator-of-the-night-shift-" + "x" * 150 + "-in-the-north"
+    dashboard.sign_in(accounts.with_role("view", name=name), "/about")
+    dashboard.heading("About")
+    account = page.get_by_role("banner").get_by_role("button").last
+    for width in (320, 360, 1024, 1280):
+        page.set_viewport_size({"width": width, "height": 800})
+        outside = page.evaluate(
+            """button => [...button.querySelectorAll('svg, bdi')].filter((each) => each.clientWidth > 0)
+                .filter((each) => each.getBoundingClientRect().right > button.getBoundingClientRect().right)
+                .map((each) => each.outerHTML)""",
+            account.element_handle(),
+        )
+        assert outside == []
+        expect(account.locator("bdi").first).to_be_in_viewport(ratio=1)
+        assert page.evaluate(FITS)
+    account.click()
+    expect(page.get_by_role("menuitem", name="Sign out")).to_contain_text(name)
+    dashboard.check_accessibility()
+    dashboard.screenshots("account-menu")
+
+
 def test_pages_keep_their_meaning_in_forced_colours_and_at_200_percent(signed_in: Dashboard) -> None:
     page = signed_in.page
     page.emulate_media(forced_colors="active")

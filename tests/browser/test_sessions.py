@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
 from datetime import datetime, timedelta
+from pathlib import Path
 
-from playwright.sync_api import Page, expect
+import pytest
+from playwright.sync_api import Page, Request, expect
 
 from tests.browser.accounts import Accounts
 from tests.browser.dashboard import Dashboard
+from tests.browser.gateway import BrowserGateway
+from tests.localcluster import Cluster
+from tests.support.apiserver import ApiServer
 
 
 def forget_cookie(dashboard: Dashboard) -> None:
@@ -68,10 +74,100 @@ def test_signing_in_and_out_holds_for_all_tabs(dashboard: Dashboard, accounts: A
     assert dashboard.page.request.get(f"{dashboard.url}/api/session").status == 401
 
 
-def test_next_leads_to_pages_of_ours_only(dashboard: Dashboard, accounts: Accounts) -> None:
-    dashboard.sign_in(accounts.with_role("view"), "/signin?next=//evil.example/xapps")
+def test_who_signs_in_next_sees_nothing_of_the_person_before(dashboard: Dashboard, accounts: Accounts) -> None:
+    dashboard.sign_in(accounts.with_role("edit"), "/about")
+    dashboard.heading("About")
+    other = dashboard.new_page()
+    other.goto(f"{dashboard.url}/repositories/new")
+    other.get_by_role("textbox", name="Name", exact=True).fill("draft-of-jane")
+    dashboard.page.get_by_role("button", name=re.compile("jane$")).click()
+    dashboard.page.get_by_role("menuitem", name="Sign out").click()
+    expect(other.get_by_role("heading", level=1, name="Sign in to xApps Management")).to_be_visible()
+
+    other.get_by_label("Bearer token").fill(accounts.with_role("view", name="paul"))
+    other.keyboard.press("Enter")
+
+    expect(other.get_by_role("heading", level=1, name="Add a repository")).to_be_visible()
+    expect(other.get_by_role("textbox", name="Name", exact=True)).to_have_value("")
+    for page in (other, dashboard.page):
+        expect(page.get_by_role("button", name=re.compile("paul$"))).to_be_visible()
+    dashboard.heading("About")
+    expect(dashboard.page.get_by_text(re.compile(r"^system:serviceaccount:[^:]+:paul$"))).to_be_visible()
+    assert "jane" not in dashboard.page.content()
+
+
+def test_signing_out_says_when_it_failed_and_ends_what_has_ended(
+    dashboard: Dashboard, accounts: Accounts, gateway: BrowserGateway
+) -> None:
+    page, token = dashboard.page, accounts.with_role("view")
+    dashboard.sign_in(token, "/about")
+    dashboard.heading("About")
+    gateway.stop()
+    page.get_by_role("button", name=re.compile("jane$")).click()
+    page.get_by_role("menuitem", name="Sign out").click()
+    failed = page.get_by_role("alertdialog", name="You are still signed in")
+    expect(failed.get_by_text("Not connected", exact=True)).to_be_visible()
+    expect(failed.get_by_role("button", name="Stay")).to_be_focused()
+    dashboard.check_accessibility()
+    gateway.start()
+    failed.get_by_role("button", name="Sign out").click()
+    dashboard.heading("Sign in to xApps Management")
+
+    dashboard.sign_in(token, "/about")
+    forget_cookie(dashboard)
+    page.get_by_role("button", name=re.compile("jane$")).click()
+    page.get_by_role("menuitem", name="Sign out").click()
+    dashboard.heading("Sign in to xApps Management")
+    expect(page.get_by_role("alertdialog")).to_have_count(0)
+
+
+@pytest.mark.parametrize("evil", ["//evil.example/xapps", "/%5Cevil.example", "https://evil.example", "/api/docs"])
+def test_next_leads_to_pages_of_ours_only(dashboard: Dashboard, accounts: Accounts, evil: str) -> None:
+    dashboard.sign_in(accounts.with_role("view"), f"/signin?next={evil}")
     dashboard.heading("xApps Management")
     assert dashboard.page.url == f"{dashboard.url}/xapps"
+
+
+def test_the_token_is_in_one_request_and_kept_nowhere(dashboard: Dashboard, accounts: Accounts) -> None:
+    token, page = accounts.with_role("view"), dashboard.page
+    requests: list[Request] = []
+
+    def note(sent: Request) -> None:
+        requests.append(sent)
+
+    page.on("request", note)
+    dashboard.sign_in(token, "/signin?next=%2Fservices%3Fsearch%3Dkpi")
+    dashboard.heading("Services")
+    expect(page).to_have_url(f"{dashboard.url}/services?search=kpi")
+    expect(page.get_by_text(re.compile("^Not used"))).to_have_count(0)  # `next` was used, on another page
+
+    page.get_by_role("link", name="Repositories").click()
+    dashboard.heading("Repositories")
+    with_token = [sent for sent in requests if token in f"{sent.url} {sent.headers} {sent.post_data}"]
+    assert [(sent.method, sent.url) for sent in with_token] == [("POST", f"{dashboard.url}/api/session")]
+    assert token not in with_token[0].url
+    proofs = {sent.headers.get("x-session-proof") for sent in requests if "/api/repositories" in sent.url}
+    assert proofs == {page.evaluate("localStorage.getItem('xapp-session-proof')")}
+    kept = page.evaluate(
+        "[Object.entries(localStorage), Object.entries(sessionStorage), document.cookie, location.href]"
+    )
+    assert {key for key, _ in kept[0]} <= {"xapp-session-proof", "xapp-preferences"}
+    assert kept[2] == ""
+    assert token not in str(kept)
+    assert token not in page.content()
+    assert page.evaluate("indexedDB.databases()") == []
+
+
+def test_who_signs_in_over_plain_http_is_warned(
+    dashboard: Dashboard, cluster: Cluster, api: ApiServer, tmp_path: Path
+) -> None:
+    with closing(BrowserGateway(cluster, api, tmp_path, insecure_sessions=True)) as insecure:
+        insecure.start()
+        dashboard.page.goto(f"{insecure.url}/signin")
+        expect(dashboard.page.get_by_text("Others can read along")).to_be_visible()
+        expect(dashboard.page.get_by_text("where others can steal them: turn it off")).to_be_visible()
+        dashboard.check_accessibility()
+        dashboard.screenshots("sign-in-insecure")
 
 
 def test_the_end_of_a_session_is_announced_five_minutes_before(dashboard: Dashboard, accounts: Accounts) -> None:
@@ -105,13 +201,13 @@ def test_the_end_of_a_session_is_announced_five_minutes_before(dashboard: Dashbo
 
 def test_signing_in_again_in_one_tab_lets_the_others_go_on(dashboard: Dashboard, accounts: Accounts) -> None:
     token = accounts.with_role("view")
-    dashboard.sign_in(token)
+    dashboard.sign_in(token, "/xapps?search=kpi")
     other = dashboard.new_page()
     other.goto(f"{dashboard.url}/xapps")
     expect(other.get_by_role("heading", level=1, name="xApps Management")).to_be_visible()
     forget_cookie(dashboard)
     for page in (dashboard.page, other):
-        page.get_by_label("Search xApps").fill("kpi")
+        page.reload()
         expect(page.get_by_role("dialog", name="Your sign-in has ended")).to_be_visible()
 
     sign_in_again(other, token)

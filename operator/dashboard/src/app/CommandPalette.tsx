@@ -5,6 +5,8 @@ import { lazy, Suspense, useState, type ReactElement } from 'react'
 import { Button } from '~/ui/Button'
 import { useKeyBindings } from '~/ui/useKeyBindings'
 
+import styles from './Header.module.css'
+
 const PaletteDialog = lazy(() => import('~/app/PaletteDialog'))
 const KeyMapDialog = lazy(() => import('~/app/KeyMapDialog'))
 
@@ -29,7 +31,11 @@ export function CommandPalette(): ReactElement {
         tooltip="Search or jump (Ctrl+K)"
         label="Search or jump, Ctrl+K"
         onPress={() => setOpen('palette')}
-      />
+      >
+        <span className={styles.jump}>
+          Search or jump <kbd>Ctrl+K</kbd>
+        </span>
+      </Button>
       <Suspense fallback={null}>
         {open === 'palette' && <PaletteDialog onClose={close} />}
         {open === 'keys' && <KeyMapDialog onClose={close} />}

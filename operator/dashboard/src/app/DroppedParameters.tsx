@@ -2,7 +2,7 @@ import { useLocation, useMatches } from '@tanstack/react-router'
 import { X } from 'lucide-react'
 import { useState, type ReactElement } from 'react'
 
-import { firstQuery } from '~/app/firstQuery'
+import { firstAddress } from '~/app/firstAddress'
 import { parseQuery, readSearch } from '~/lib/searchParams'
 import { IconButton } from '~/ui/Button'
 import { Notice } from '~/ui/Notice'
@@ -14,10 +14,9 @@ import styles from './DroppedParameters.module.css'
 export function DroppedParameters(): ReactElement | null {
   const codec = useMatches().at(-1)?.staticData.searchCodec
   const pathname = useLocation({ select: (location) => location.pathname })
-  const [firstPath] = useState(pathname)
   const [isDismissed, setDismissed] = useState(false)
-  if (isDismissed || pathname !== firstPath) return null
-  const { dropped } = readSearch(codec ?? {}, parseQuery(firstQuery))
+  if (isDismissed || pathname !== firstAddress.pathname) return null
+  const { dropped } = readSearch(codec ?? {}, parseQuery(firstAddress.query))
   if (dropped.length === 0) return null
   return (
     <div className={styles.place}>

@@ -1,5 +1,5 @@
 import { useNavigate } from '@tanstack/react-router'
-import { useQuery } from '@tanstack/react-query'
+import { useMutation, useQuery } from '@tanstack/react-query'
 import { CircleUser, LogOut, Menu as MenuIcon, Monitor, Moon, Sun } from 'lucide-react'
 import type { ReactElement } from 'react'
 
@@ -7,10 +7,10 @@ import { liveState } from '~/api/changes'
 import { connection } from '~/api/connection'
 import { sessionQuery, signOut } from '~/api/queries/session'
 import { CommandPalette } from '~/app/CommandPalette'
-import { useClearSession } from '~/app/useClearSession'
 import { useStore } from '~/lib/useStore'
 import { visibleText } from '~/lib/visibleText'
 import { classes } from '~/ui/classes'
+import { ConfirmDialog } from '~/ui/Dialog'
 import { Link } from '~/ui/Link'
 import { MenuButton } from '~/ui/Menu'
 import { useMediaQuery } from '~/ui/useMediaQuery'
@@ -118,35 +118,44 @@ function ThemeMenu(): ReactElement {
 function UserMenu(): ReactElement {
   const { data: session } = useQuery(sessionQuery)
   const navigate = useNavigate()
-  const clear = useClearSession()
-  const leave = async (): Promise<void> => {
-    await signOut()
-    clear()
-    await navigate({ to: '/signin' })
-  }
+  // Once the proof is gone, every tab goes to the sign-in page.
+  const leaving = useMutation({ mutationFn: signOut })
   const about = { id: 'about', label: 'About, keys, looks', onAction: () => void navigate({ to: '/about' }) }
   const isSignedIn = session?.auth === 'kubernetes'
   return (
-    <MenuButton
-      label={isSignedIn ? shortName(session.user ?? 'Signed in') : 'No sign-in'}
-      variant="quiet"
-      icon={<CircleUser size={18} aria-hidden />}
-      items={
-        isSignedIn
-          ? [
-              about,
-              'separator',
-              {
-                id: 'sign-out',
-                label: 'Sign out',
-                description: session.user ?? undefined,
-                icon: <LogOut size={16} aria-hidden />,
-                onAction: () => void leave(),
-              },
-            ]
-          : [about]
-      }
-    />
+    <>
+      <MenuButton
+        label={isSignedIn ? shortName(session.user ?? 'Signed in') : 'No sign-in'}
+        variant="quiet"
+        icon={<CircleUser size={18} aria-hidden />}
+        items={
+          isSignedIn
+            ? [
+                about,
+                'separator',
+                {
+                  id: 'sign-out',
+                  label: 'Sign out',
+                  description: session.user ?? undefined,
+                  icon: <LogOut size={16} aria-hidden />,
+                  onAction: () => leaving.mutate(),
+                },
+              ]
+            : [about]
+        }
+      />
+      <ConfirmDialog
+        title="You are still signed in"
+        isOpen={leaving.isError}
+        onClose={leaving.reset}
+        keepLabel="Stay"
+        confirmLabel="Sign out"
+        onConfirm={() => leaving.mutate()}
+        error={leaving.error}
+      >
+        <p>Signing out failed.</p>
+      </ConfirmDialog>
+    </>
   )
 }
 

@@ -1,8 +1,9 @@
 import { useNavigate } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
-import { useDeferredValue, useId, useState, type KeyboardEvent, type ReactElement } from 'react'
+import { useDeferredValue, useEffect, useId, useState, type KeyboardEvent, type ReactElement } from 'react'
 
 import { xappsQuery } from '~/api/queries/xapps'
+import { describeError } from '~/lib/problem'
 import { toast } from '~/lib/toasts'
 import { copyText } from '~/ui/copyText'
 import { Dialog } from '~/ui/Dialog'
@@ -37,12 +38,15 @@ export default function PaletteDialog({ onClose }: { onClose: () => void }): Rea
   const [current, setCurrent] = useState(0)
   // The buttons of the page as it was when the palette opened: then it is hidden behind the dialog.
   const [actions] = useState(actionsOfPage)
-  const search = useDeferredValue(text.trim())
+  const typed = text.trim()
+  const search = useDeferredValue(typed)
   const found = useQuery({ ...xappsQuery({ search, per_page: FOUND_MAX, sort: 'name' }), enabled: search !== '' })
   const pages = PAGES.map(([to, label]) => ({ id: to, label, more: 'Page', run: () => void navigate({ to }) }))
-  const xapps = search === '' ? [] : (found.data?.content ?? [])
+  // Until the answer to this text is there, only what fits it of the one before: Enter must not open another xApp.
+  const isCurrent = search === typed && !found.isPlaceholderData
+  const xapps = typed === '' ? [] : (found.data?.content ?? []).filter(({ name }) => isCurrent || name.includes(typed))
   const entries: readonly Entry[] = [
-    ...[...actions, ...pages].filter(({ label }) => label.toLowerCase().includes(text.trim().toLowerCase())),
+    ...[...actions, ...pages].filter(({ label }) => label.toLowerCase().includes(typed.toLowerCase())),
     ...xapps.map(({ namespace, name, phase }) => ({
       id: `${namespace}/${name}`,
       label: name,
@@ -51,6 +55,9 @@ export default function PaletteDialog({ onClose }: { onClose: () => void }): Rea
     })),
   ]
   const at = Math.min(current, Math.max(entries.length - 1, 0))
+  useEffect(() => {
+    document.getElementById(`${id}-${at}`)?.scrollIntoView({ block: 'nearest' })
+  }, [id, at])
   const choose = (entry: Entry | undefined): void => {
     if (entry === undefined) return
     if (entry.reason !== undefined) {
@@ -109,7 +116,13 @@ export default function PaletteDialog({ onClose }: { onClose: () => void }): Rea
         ))}
       </div>
       <p role="status" className={styles.more}>
-        {entries.length === 0 ? (found.isFetching ? 'Searching' : 'Nothing found') : ''}
+        {found.error !== null
+          ? `xApps could not be searched. ${describeError(found.error).detail}`
+          : entries.length > 0
+            ? ''
+            : found.isFetching || !isCurrent
+              ? 'Searching'
+              : 'Nothing found'}
       </p>
     </Dialog>
   )
@@ -118,9 +131,12 @@ export default function PaletteDialog({ onClose }: { onClose: () => void }): Rea
 /** What can be done on the open page: its buttons, and links that look like buttons, outside of tables and forms. */
 function actionsOfPage(): readonly Entry[] {
   const found = document.querySelectorAll<HTMLElement>('#main button, #main a[data-action]')
+  const known = new Set([''])
   return [...found].flatMap((element, index): Entry[] => {
     const label = element.textContent.trim()
-    if (label === '' || element.closest('table, nav, [role="tablist"], [role="group"]') !== null) return []
+    if (known.has(label) || element.closest('table, nav, [role="tablist"], [role="group"]') !== null) return []
+    // The same again, such as below a list that is empty.
+    known.add(label)
     const { reason } = element.dataset
     return [{ id: `action-${index}`, label, more: 'Action of this page', reason, run: () => element.click() }]
   })

@@ -20,16 +20,19 @@ const SignInForm = lazy(async () => ({ default: (await import('~/app/SignInForm'
 const WARN_MILLISECONDS = 5 * 60 * 1000
 const SIGN_IN = '/signin'
 
-/** Goes to the sign-in page when nobody is signed in. Returns whether that page is open. */
+/** Goes to the sign-in page when nobody is signed in, in this tab or another. Returns whether that page is open. */
 export function useSignInRedirect(): boolean {
   const state = useStore(sessionState)
+  const clear = useClearSession()
   const navigate = useNavigate()
   const href = useLocation({ select: (location) => location.href })
   const isSignIn = useLocation({ select: (location) => location.pathname === SIGN_IN })
   useEffect(() => {
     if (state !== 'signed-out' || isSignIn) return
+    // Who signs in next may be somebody else.
+    clear()
     void navigate({ to: SIGN_IN, search: { next: href === '/xapps' ? '' : href }, replace: true })
-  }, [state, isSignIn, href, navigate])
+  }, [state, isSignIn, href, navigate, clear])
   return isSignIn
 }
 

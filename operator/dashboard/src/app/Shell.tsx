@@ -1,6 +1,6 @@
 import { Outlet } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
-import { useEffect, type ReactElement } from 'react'
+import { useEffect, useLayoutEffect, type ReactElement } from 'react'
 
 import { onReconnect } from '~/api/connection'
 import { sessionQuery } from '~/api/queries/session'
@@ -93,7 +93,8 @@ function usePreloadedPages(): void {
 function useLooks(): void {
   const [theme] = usePreference('theme')
   const [density] = usePreference('density')
-  useEffect(() => {
+  // Before the page is painted: it would flash.
+  useLayoutEffect(() => {
     const { dataset } = document.documentElement
     if (theme === 'system') delete dataset.theme
     else dataset.theme = theme

@@ -6,6 +6,7 @@ import { aboutQuery } from '~/api/queries/session'
 import { sessionCount } from '~/api/session'
 import { SignInForm } from '~/app/SignInForm'
 import { safeNext } from '~/app/safeNext'
+import { useClearSession } from '~/app/useClearSession'
 import { useStore } from '~/lib/useStore'
 import { Card } from '~/ui/Panel'
 import { Page } from '~/ui/Page'
@@ -19,10 +20,13 @@ export function SignInPage(): ReactElement {
   const { next } = route.useSearch()
   const router = useRouter()
   const { data: about } = useQuery(aboutQuery)
+  const clear = useClearSession()
   const goOn = useCallback(async () => {
+    // The gateway tells more to those who signed in.
+    clear()
     router.history.replace(safeNext(next, window.location.origin))
     await router.invalidate()
-  }, [router, next])
+  }, [router, next, clear])
   const needsNone = about?.auth === 'none'
   // Also signed in by another tab.
   const count = useStore(sessionCount)

@@ -14,7 +14,7 @@ import { toast } from '~/lib/toasts'
 import { Button, type ButtonProps } from '~/ui/Button'
 import { classes } from '~/ui/classes'
 import { copyText } from '~/ui/copyText'
-import { Text } from '~/ui/Text'
+import { MiddleText, Text } from '~/ui/Text'
 
 import fieldStyles from './fieldStyles.module.css'
 import styles from './Menu.module.css'
@@ -61,7 +61,7 @@ export function MenuButton({
         <Button variant={variant ?? 'quiet'} size={size} icon={icon} label={label} />
       ) : (
         <Button variant={variant} size={size} icon={icon}>
-          {label}
+          <MiddleText>{label}</MiddleText>
           <ChevronDown size={16} aria-hidden />
         </Button>
       )}

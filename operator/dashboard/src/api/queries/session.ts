@@ -2,6 +2,9 @@ import { queryOptions } from '@tanstack/react-query'
 
 import { api, read, request, type Schemas } from '~/api/client'
 import { forgetProof, storeProof } from '~/api/session'
+import { Problem } from '~/lib/problem'
+
+const STATUS_UNAUTHORIZED = 401
 
 /** Who the caller is. */
 export const sessionQuery = queryOptions({
@@ -29,6 +32,11 @@ export async function signIn(token: string): Promise<void> {
 
 /** Ends the session on every replica, and in all tabs. */
 export async function signOut(): Promise<void> {
-  await request('/api/session', { method: 'DELETE' })
+  try {
+    await request('/api/session', { method: 'DELETE' })
+  } catch (error) {
+    // The session has ended before.
+    if (!(error instanceof Problem && error.status === STATUS_UNAUTHORIZED)) throw error
+  }
   forgetProof()
 }
