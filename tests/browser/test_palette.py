@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import expect
+import re
+
+from playwright.sync_api import Route, expect
 
 from tests.browser.accounts import Accounts
 from tests.browser.dashboard import Dashboard
@@ -31,11 +33,49 @@ def test_pages_actions_and_xapps_are_found_by_typing(
     dashboard.heading("acme-ran-hello")
 
 
+def test_enter_opens_what_was_typed_while_the_answer_is_on_its_way(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    page = dashboard.page
+    for name in ("acme-ran-hello", "acme-ran-other"):
+        xapps.apply(xapps.uploaded_manifest(name, chart_archive()))
+    dashboard.sign_in(accounts.with_role("view"), "/services")
+    page.keyboard.press("Control+k")
+    field, options = page.get_by_role("combobox", name="Page, action or xApp"), page.get_by_role("option")
+
+    # The choice stays in view as the keys go through the list.
+    page.set_viewport_size({"width": 640, "height": 320})
+    field.press("ArrowUp")
+    expect(options.last).to_have_attribute("aria-selected", "true")
+    expect(options.last).to_be_in_viewport(ratio=0.9)
+    expect(options.first).not_to_be_in_viewport()
+    field.press("ArrowDown")
+    expect(options.first).to_be_in_viewport(ratio=0.9)
+    page.set_viewport_size({"width": 1280, "height": 800})
+
+    field.fill("acme-ran")
+    expect(page.get_by_role("option", name="acme-ran-hello")).to_be_visible()
+    expect(page.get_by_role("option", name="acme-ran-other")).to_be_visible()
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/api/xapps?*search=acme-ran-other*", hold)
+    field.fill("acme-ran-other")
+    expect(page.get_by_role("option", name="acme-ran-hello")).to_have_count(0)
+    field.press("Enter")
+    dashboard.heading("acme-ran-other")
+    for route in held:
+        route.abort()
+
+
 def test_keys_go_to_pages_until_they_are_turned_off(dashboard: Dashboard, accounts: Accounts) -> None:
     page = dashboard.page
     dashboard.sign_in(accounts.with_role("view"), "/about")
     dashboard.heading("About")
     expect(page.get_by_role("cell", name="uninstall")).to_be_visible()
+    expect(page.get_by_text(re.compile(r"^at most \d+$"))).to_be_visible()  # told to those who signed in only
     dashboard.check_accessibility()
     dashboard.screenshots("about")
     page.keyboard.press("?")
