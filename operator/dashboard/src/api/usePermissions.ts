@@ -25,6 +25,8 @@ export function permissionsQuery(namespace?: string, name?: string) {
         throw error
       }
     },
+    // A right that somebody asked for: its button works as soon as the administrator has given it.
+    refetchInterval: ({ state }) => state.data?.some(({ allowed }) => !allowed) === true && STALE_MILLISECONDS,
   })
 }
 

@@ -60,14 +60,14 @@ function ExternalValues({ config, namespace, name }: { config: XAppConfiguration
         tone="info"
         actions={
           <ButtonLink to="/deploy" search={{ namespace, releaseName, adopt: true }}>
-            Adopt…
+            Adopt...
           </ButtonLink>
         }
       >
         This xApp was installed by other means, so its values cannot be changed here. Adopt it first.
       </Notice>
       {yours === null ? (
-        <p className={styles.muted}>Not visible: needs get secrets.</p>
+        <p className={styles.muted}>It has no Helm release, or it is not visible: needs get secrets.</p>
       ) : (
         <ValuesEditor
           text={yours}

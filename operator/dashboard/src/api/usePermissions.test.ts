@@ -1,0 +1,43 @@
+// @vitest-environment jsdom
+
+import { QueryClient, QueryObserver } from '@tanstack/react-query'
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+
+import { permissionsQuery } from './usePermissions'
+
+const answers: boolean[] = []
+
+beforeEach(() => {
+  vi.useFakeTimers()
+  // Node's Request wants a whole URL.
+  const PlainRequest = Request
+  vi.stubGlobal(
+    'Request',
+    class extends PlainRequest {
+      constructor(input: string, init?: RequestInit) {
+        super(new URL(input, 'http://gateway.example'), init)
+      }
+    },
+  )
+  vi.stubGlobal('fetch', () => {
+    const allowed = answers.shift()
+    return Promise.resolve(Response.json({ rights: [{ action: 'uninstall', allowed, missing: [] }] }))
+  })
+})
+
+afterEach(() => {
+  vi.useRealTimers()
+  vi.unstubAllGlobals()
+})
+
+it('asks again for rights that are missing, until there are none', async () => {
+  answers.push(false, true, true)
+  const stop = new QueryObserver(new QueryClient(), permissionsQuery('ric-xapps')).subscribe(() => undefined)
+  await vi.advanceTimersByTimeAsync(29_000)
+  expect(answers).toHaveLength(2)
+  await vi.advanceTimersByTimeAsync(2_000)
+  expect(answers).toHaveLength(1)
+  await vi.advanceTimersByTimeAsync(120_000)
+  expect(answers).toHaveLength(1)
+  stop()
+})
