@@ -76,13 +76,6 @@ def unanswered_handshakes(monkeypatch: pytest.MonkeyPatch, folder: Path, **chang
         yield proxied
 
 
-def test_nothing_is_read_before_a_websocket_is_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with unanswered_handshakes(monkeypatch, tmp_path) as proxied, ExitStack() as stack:
-        connection = open_handshake(proxied, stack)
-        assert sent_until_blocked(connection, PINGS) < MUCH
-        assert unsent(proxied.gateway) == 0
-
-
 def test_a_websocket_is_displaced_until_it_is_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with unanswered_handshakes(monkeypatch, tmp_path, connections=CONNECTIONS) as proxied, ExitStack() as stack:
         for _ in range(CONNECTIONS):
