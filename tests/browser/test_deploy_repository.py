@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from tests.browser.accounts import Accounts
 from tests.browser.dashboard import Dashboard
-from tests.browser.deploy_steps import chart, fill_identity
+from tests.browser.deploy_steps import chart, fill_identity, summary_text, values_text, write_values
 from tests.support.chart_server import ChartServer
 from tests.support.xapps import XAppClient
 
@@ -99,3 +99,87 @@ def test_a_chart_that_is_not_there_is_found_by_the_preview(
     summary = page.get_by_role("alert").filter(has=page.get_by_role("button", name="Copy report"))
     expect(summary).to_contain_text("missing")
     expect(page.get_by_role("textbox", name="URL")).to_have_value(charts.url)
+
+
+def test_credentials_that_were_refused_are_corrected_in_place(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient
+) -> None:
+    page = dashboard.page
+    dashboard.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    dashboard.sign_in(accounts.with_role("admin"), f"/deploy?method=repository&namespace={xapps.namespace}")
+    with ChartServer(username="jane", password="right-secret") as server:
+        server.add("hello", "0.1.0", chart())
+        page.locator("#field-repository").click()
+        page.get_by_role("option", name="A new repository").click()
+        page.get_by_role("textbox", name="Repository name").fill("Not a name")
+        page.get_by_role("textbox", name="URL").fill(server.url)
+        page.get_by_role("radio", name="User and password").check(force=True)
+        page.get_by_role("textbox", name="User").fill("jane")
+        password = page.get_by_label("Password", exact=True)
+        password.fill("wrong-secret")
+        page.get_by_role("combobox", name="Chart", exact=True).fill("hello")
+        page.keyboard.press("Escape")
+        page.get_by_role("combobox", name="Chart version").fill("0.1.0")
+        page.keyboard.press("Escape")
+        page.get_by_role("textbox", name="xApp name").fill("hello")
+        fill_identity(page)
+        dashboard.check_accessibility()
+        dashboard.screenshots("deploy-credentials")
+
+        # The refusal of the repository stands at the fields of this form.
+        page.get_by_role("button", name="Preview").click()
+        assert "Repository name" in summary_text(page)
+        page.get_by_role("link", name="Repository name").click()
+        expect(page.get_by_role("textbox", name="Repository name")).to_be_focused()
+        page.keyboard.press("Control+a")
+        page.keyboard.type("mine")
+        page.get_by_role("button", name="Preview").click()
+        expect(page.get_by_role("alert").filter(has_text="must be https with credentials")).to_be_visible()
+        page.get_by_role("checkbox", name="Send them over http").check(force=True)
+        page.get_by_role("button", name="Preview").click()
+        expect(page.get_by_role("alert").filter(has_text="401")).to_be_visible()
+        expect(page.get_by_role("textbox", name="Repository name")).to_have_value("mine")
+        password.fill("right-secret")
+        page.get_by_role("button", name="Preview").click()
+        expect(page.get_by_role("tab", name="Objects 1")).to_be_visible()
+
+        for command in ("curl", "kubectl"):
+            page.get_by_role("button", name="Copy as").click()
+            page.get_by_role("menuitem", name=command).click()
+            expect(page.get_by_text(f"Copied as {command}")).to_be_visible()
+            assert "-secret" not in page.evaluate("navigator.clipboard.readText()")
+        assert "-secret" not in page.evaluate("JSON.stringify([localStorage, sessionStorage]) + location.href")
+        page.get_by_role("button", name="Submit").click()
+        dashboard.heading("acme-ran-hello")
+        xapps.wait_ready("acme-ran-hello")
+        spec = (xapps.get("chartrepository", "mine") or {})["spec"]
+        assert "-secret" not in str(spec)
+
+
+def test_an_xapp_that_others_uninstall_is_deployed_again_with_what_was_typed(
+    dashboard: Dashboard, accounts: Accounts, xapps: XAppClient, charts: ChartServer
+) -> None:
+    spec = {"xAppName": "hello", "organization": "acme", "values": {"greeting": "theirs"}, "timeout": "4m"}
+    xapps.apply(xapps.remote_manifest("acme-ran-hello", url=charts.url, chart="hello", **spec))
+    xapps.wait_ready("acme-ran-hello")
+    dashboard.sign_in(accounts.with_role("admin"), f"/xapps/{xapps.namespace}/acme-ran-hello/values")
+    page = dashboard.page
+    write_values(page, "# typed\ngreeting: mine\n")
+    xapps.kubectl("delete", "xapp", "acme-ran-hello")
+    page.get_by_role("button", name="Deploy again with these values").click()
+    leave = page.get_by_role("button", name="Leave")
+    leave.click()
+
+    dashboard.heading("Deploy an xApp")
+    assert values_text(page) == "# typed\ngreeting: mine\n"
+    expect(page.get_by_role("radio", name="Remote Chart Repository")).to_be_checked()
+    expect(page.get_by_role("textbox", name="URL")).to_have_value(charts.url)
+    expect(page.get_by_text("free", exact=True)).to_be_visible()
+    dashboard.check_accessibility()
+    dashboard.screenshots("deploy-again")
+    page.get_by_role("button", name="Submit").click()
+    dashboard.heading("acme-ran-hello")
+    xapps.wait_ready("acme-ran-hello")
+    found = xapps.get("xapp", "acme-ran-hello") or {}
+    assert found["spec"]["values"] == {"greeting": "mine"}
+    assert found["spec"]["timeout"] == "4m"

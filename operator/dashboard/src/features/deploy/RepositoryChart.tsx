@@ -13,7 +13,7 @@ import { apiField, LABELS } from '~/lib/deploy/form'
 import { describeError, fieldErrors } from '~/lib/problem'
 import type { Right } from '~/lib/rights'
 import { Button } from '~/ui/Button'
-import { RadioGroup } from '~/ui/Choices'
+import { Checkbox, RadioGroup } from '~/ui/Choices'
 import { ComboBox } from '~/ui/ComboBox'
 import { Notice } from '~/ui/Notice'
 import { Select } from '~/ui/Select'
@@ -21,7 +21,7 @@ import { Text } from '~/ui/Text'
 import { TextField } from '~/ui/TextField'
 
 import { ChartSummary } from './ChartSummary'
-import type { Credentials } from './deployDraft'
+import { NO_CREDENTIALS, type Credentials } from './deployDraft'
 import styles from './deploy.module.css'
 import { FormField, type FieldsProps } from './IdentityFields'
 import { inDeployForm, NEW_REPOSITORY, newRepository } from './newRepository'
@@ -118,7 +118,7 @@ function NewRepositoryFields(props: RepositoryChartProps) {
       await queryClient.invalidateQueries({ queryKey: ['repositories'] })
       onRepository(idOf(repository), repository)
       // They are at the gateway now, and needed no more.
-      onCredentials({ kind: 'none', username: '', password: '', token: '' })
+      onCredentials(NO_CREDENTIALS)
     },
   })
   const problems = new Map(props.problems)
@@ -126,6 +126,7 @@ function NewRepositoryFields(props: RepositoryChartProps) {
     problems.set(field, errors.map(({ message }) => message).join(' '))
   }
   const set = (part: Partial<Credentials>): void => onCredentials({ ...credentials, ...part })
+  const isPlain = fields.url.trim().toLowerCase().startsWith('http://')
   const isComplete = fields.repoName.trim() !== '' && fields.url.trim() !== '' && fields.namespace.trim() !== ''
   const right: Right = isComplete ? saveRight : { allowed: false, reason: 'Give name, URL and namespace first' }
   return (
@@ -181,6 +182,13 @@ function NewRepositoryFields(props: RepositoryChartProps) {
           onChange={(token) => set({ token })}
           autoComplete="new-password"
           error={problems.get('token')}
+        />
+      )}
+      {credentials.kind !== 'none' && (isPlain || credentials.allowPlainHTTP) && (
+        <Checkbox
+          label="Send them over http, where others can read them"
+          isSelected={credentials.allowPlainHTTP}
+          onChange={(allowPlainHTTP) => set({ allowPlainHTTP })}
         />
       )}
       <div className={styles.row}>

@@ -8,6 +8,16 @@ export interface Credentials {
   username: string
   password: string
   token: string
+  /** Send them over http, which others can read. */
+  allowPlainHTTP: boolean
+}
+
+export const NO_CREDENTIALS: Credentials = {
+  kind: 'none',
+  username: '',
+  password: '',
+  token: '',
+  allowPlainHTTP: false,
 }
 
 /** What was dropped, also if the gateway refused it: nothing chosen is lost. */
@@ -33,7 +43,7 @@ export const NO_DRAFT: DeployDraft = {
   upload: null,
   provenance: null,
   repository: '',
-  credentials: { kind: 'none', username: '', password: '', token: '' },
+  credentials: NO_CREDENTIALS,
   valuesText: '',
 }
 

@@ -7,13 +7,14 @@ import type { Credentials } from './deployDraft'
 export const NEW_REPOSITORY = 'new'
 
 /** The body that saves the typed repository. */
-export function newRepository(fields: DeployFields, { kind, username, password, token }: Credentials) {
+export function newRepository(fields: DeployFields, { kind, username, password, token, allowPlainHTTP }: Credentials) {
   return {
     name: fields.repoName.trim(),
     namespace: fields.namespace.trim(),
     url: fields.url.trim(),
     ...(kind === 'basic' ? { username, password } : {}),
     ...(kind === 'token' ? { token } : {}),
+    ...(kind !== 'none' && allowPlainHTTP ? { allowPlainHTTP } : {}),
   }
 }
 

@@ -40,7 +40,7 @@ export interface DeployActions {
   forgetError: () => void
 }
 
-const NO_CREDENTIALS = { username: null, password: null, token: null }
+const NONE_SAVED = { username: null, password: null, token: null }
 
 /** Preview and Submit. A refusal leaves everything that was typed as it is. */
 export function useDeployActions(onDeployed: (record: XApp, submission: Submission) => void): DeployActions {
@@ -57,7 +57,7 @@ export function useDeployActions(onDeployed: (record: XApp, submission: Submissi
     if (before.id === saved.id && before.body === saved.body) return
     try {
       // Credentials that were refused are corrected in the repository that this page has saved.
-      if (before.id === saved.id) await changeRepository({ namespace, name }, { ...NO_CREDENTIALS, ...settings })
+      if (before.id === saved.id) await changeRepository({ namespace, name }, { ...NONE_SAVED, ...settings })
       else await saveRepository({ name, namespace, ...settings })
     } catch (problem) {
       throw inDeployForm(problem)
