@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from playwright.sync_api import expect
@@ -159,7 +160,12 @@ def test_credentials_that_were_refused_are_corrected_in_place(
 def test_an_xapp_that_others_uninstall_is_deployed_again_with_what_was_typed(
     dashboard: Dashboard, accounts: Accounts, xapps: XAppClient, charts: ChartServer
 ) -> None:
-    spec = {"xAppName": "hello", "organization": "acme", "values": {"greeting": "theirs"}, "timeout": "4m"}
+    spec: dict[str, Any] = {
+        "xAppName": "hello",
+        "organization": "acme",
+        "values": {"greeting": "theirs"},
+        "timeout": "4m",
+    }
     xapps.apply(xapps.remote_manifest("acme-ran-hello", url=charts.url, chart="hello", **spec))
     xapps.wait_ready("acme-ran-hello")
     dashboard.sign_in(accounts.with_role("admin"), f"/xapps/{xapps.namespace}/acme-ran-hello/values")

@@ -6,6 +6,7 @@ import { Dialog } from '~/ui/Dialog'
 import { Notice } from '~/ui/Notice'
 import { Time } from '~/ui/Time'
 import { Tabs } from '~/ui/TabLinks'
+import { useMediaQuery } from '~/ui/useMediaQuery'
 
 import styles from './deploy.module.css'
 
@@ -23,6 +24,7 @@ interface ConflictBarProps {
 export function ConflictBar({ base, theirs, mine, at, onTakeTheirs, onKeepMine }: ConflictBarProps) {
   const [isComparing, setComparing] = useState(false)
   const [view, setView] = useState<'mine' | 'base'>('mine')
+  const layout = useMediaQuery('(max-width: 719px)') ? 'unified' : 'side'
   const buttons = (
     <div className={styles.row}>
       {!isComparing && (
@@ -62,12 +64,22 @@ export function ConflictBar({ base, theirs, mine, at, onTakeTheirs, onKeepMine }
             {
               id: 'mine',
               label: 'Theirs and mine',
-              content: <CompareView before={theirs} after={mine} labels={['Theirs', 'Mine']} language="yaml" />,
+              content: (
+                <CompareView before={theirs} after={mine} labels={['Theirs', 'Mine']} language="yaml" layout={layout} />
+              ),
             },
             {
               id: 'base',
               label: 'What they changed',
-              content: <CompareView before={base} after={theirs} labels={['Before', 'Theirs']} language="yaml" />,
+              content: (
+                <CompareView
+                  before={base}
+                  after={theirs}
+                  labels={['Before', 'Theirs']}
+                  language="yaml"
+                  layout={layout}
+                />
+              ),
             },
           ]}
         />

@@ -267,7 +267,7 @@ export function VersionField({
       isFiltered
       isLoading={canList && versions.isFetching}
       isRequired
-      description="An exact version, or a range such as >=0.2 <1"
+      description="An exact version, or a range such as >=0.2 <1"
       error={problems.get(apiField('chartVersion')) ?? null}
     />
   )
