@@ -168,6 +168,7 @@ def save(dashboard: Dashboard, name: str, *, height: int) -> None:
     page.set_viewport_size({"width": WIDTH, "height": height})
     page.evaluate("document.activeElement.blur(); window.scrollTo(0, 0)")
     page.mouse.move(0, height - 1)
+    expect(page.locator("[aria-busy=true]")).to_have_count(0)
     page.screenshot(path=SCREENSHOTS / f"picture-{name}.png", animations="disabled")
     picture = vector_screenshot(page)
     assert len(picture.encode()) <= MAX_BYTES
@@ -211,6 +212,7 @@ def test_changed_values(dashboard: Dashboard) -> None:
     write_values(page, "# Two more pods for the new cells.\nreplicas: 3\nconfig:\n  thresholdPercent: 70\n")
     page.get_by_role("button", name="Preview").click()
     expect(page.get_by_text("2 objects change")).to_be_visible()
+    expect(page.get_by_text('"thresholdPercent": 70')).to_be_visible()
     save(dashboard, "values", height=1240)
 
 
