@@ -117,3 +117,35 @@ def test_an_adoption_comes_filled_in(dashboard: Dashboard, accounts: Accounts, n
     expect(page.get_by_role("textbox", name="Release name")).to_have_value("by-hand")
     expect(page.get_by_role("checkbox", name="Adopt a release of that name that is there already")).to_be_checked()
     expect(page.get_by_role("combobox", name="Namespace")).to_have_value(namespace)
+
+
+def test_the_dialogs_of_the_page_can_be_used_by_everybody(
+    dashboard: Dashboard, accounts: Accounts, namespace: str
+) -> None:
+    page = dashboard.page
+    dashboard.sign_in(accounts.with_role("admin"), f"/deploy?namespace={namespace}")
+    choose_chart(page, chart())
+    page.get_by_role("button", name="README").click()
+    expect(page.get_by_role("textbox", name="README of the chart")).to_be_visible()
+    dashboard.check_accessibility()
+    dashboard.screenshots("deploy-readme")
+    page.keyboard.press("Escape")
+
+    page.get_by_role("button", name="Copy as").click()
+    page.get_by_role("menuitem", name="Show both").click()
+    dialog = page.get_by_role("dialog", name="Copy as")
+    expect(dialog).to_contain_text("The chart is a file: kubectl cannot send it. Use curl.")
+    expect(dialog).to_contain_text("-F file=@hello-0.1.0.tgz")
+    dashboard.check_accessibility()
+    dashboard.screenshots("deploy-copy-as")
+    page.keyboard.press("Escape")
+
+    page.get_by_text("More options").click()
+    expect(page.get_by_role("textbox", name="Timeout")).to_be_visible()
+    page.get_by_role("checkbox", name="Suspend").scroll_into_view_if_needed()
+    dashboard.check_accessibility()
+    dashboard.screenshots("deploy-more-options")
+    page.get_by_role("link", name="Services").click()
+    expect(page.get_by_role("alertdialog", name="Leave this page?")).to_be_visible()
+    dashboard.check_accessibility()
+    dashboard.screenshots("deploy-leave")
