@@ -35,7 +35,8 @@ export function SearchField(props: SearchFieldProps): ReactElement {
     clearTimeout(timer.current)
     setText(next)
     if (when === 'now') apply(next)
-    else timer.current = setTimeout(() => latest.current(next), PAUSE_MILLISECONDS)
+    // By then the text may be another one, such as after "Clear filters".
+    else timer.current = setTimeout(() => latest.current(), PAUSE_MILLISECONDS)
   }
   return (
     <AriaSearchField

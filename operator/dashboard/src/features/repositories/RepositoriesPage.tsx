@@ -2,7 +2,7 @@ import { getRouteApi } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
 import { useDeferredValue, type ReactElement } from 'react'
 
-import { namespacesQuery } from '~/api/queries/namespaces'
+import { namespacesQuery, type NamespaceChoice } from '~/api/queries/namespaces'
 import { repositoriesQuery, type Repository } from '~/api/queries/repositories'
 import { usePermissions } from '~/api/usePermissions'
 import { curlCommand, kubectl } from '~/lib/commands'
@@ -137,14 +137,19 @@ export function RepositoriesPage(): ReactElement {
   )
 }
 
-/** The right to add one to the chosen namespace, or to any: the form asks for the namespace. */
+/** The right to add one to the chosen namespace, or to any that the caller knows: the form asks for the namespace. */
 function useAddRight(namespaces: readonly string[]): Right {
   const [only, ...others] = namespaces
   const isChosen = only !== undefined && others.length === 0
   const { right } = usePermissions(isChosen ? only : undefined)
   const { data } = useQuery({ ...namespacesQuery('', 'addRepository'), enabled: !isChosen })
-  const isAllowedSomewhere = !isChosen && data?.content.some(({ allowed }) => allowed) === true
-  return isAllowedSomewhere ? ALLOWED : right('addRepository')
+  // Who may not list namespaces gets those with xApps only. Without any, the form tells.
+  const isPossible = !isChosen && data !== undefined && (data.total_count === 0 || data.content.some(isAllowed))
+  return isPossible ? ALLOWED : right('addRepository')
+}
+
+function isAllowed({ allowed }: NamespaceChoice): boolean {
+  return allowed
 }
 
 function namespaceFlags(namespaces: readonly string[]): readonly string[] {
