@@ -14,7 +14,7 @@ PAGE = """
 <title>A page</title>
 <body style="margin: 0; font: 14px monospace; background: white">
   <script>document.title = 'run'</script>
-  <p style="width: 9ch; margin: 0">a &lt;b&gt; <a href="https://evil.example">two</a> lines</p>
+  <p style="width: 9ch; margin: 0">a &lt;b&gt; <a href="https://evil.example"><b>two</b></a> lines</p>
   <div style="width: 4ch; overflow: hidden; text-overflow: ellipsis; white-space: nowrap">abcdefgh</div>
   <div style="width: 80px; overflow: hidden">
     <div style="width: 300px; height: 20px; background: red"></div>
