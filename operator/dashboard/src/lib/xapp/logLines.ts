@@ -22,7 +22,7 @@ export class LogBuffer {
   }
 
   get size(): number {
-    return this.lines.length
+    return Math.min(this.lines.length, this.max)
   }
 
   /** How many lines are gone because there was no room. */
