@@ -115,8 +115,17 @@ export function LogView({ label, wrap, follow, onFollowChange, find = '', ref }:
   return <div ref={host} role="log" aria-live="off" aria-label={label} className={styles.log} />
 }
 
-function scrollToEnd(view: EditorView): void {
-  view.dispatch({ effects: EditorView.scrollIntoView(view.state.doc.length, { y: 'end' }) })
+/** Shows the last line. CodeMirror's own scrollIntoView would scroll the page around the log too, at each new line. */
+function scrollToEnd(view: EditorView, passes = 2): void {
+  view.requestMeasure({
+    key: scrollToEnd,
+    read: ({ scrollDOM }) => scrollDOM.scrollHeight,
+    write: (height, { scrollDOM }) => {
+      scrollDOM.scrollTop = height
+      // Lines that were never in view have an estimated height: once they are, the end is somewhere else.
+      if (passes > 1) requestAnimationFrame(() => scrollToEnd(view, passes - 1))
+    },
+  })
 }
 
 function write(view: EditorView, lines: readonly string[], options: { keep: boolean; follow: boolean }): void {

@@ -14,7 +14,8 @@ interface TabLinksProps {
 export function TabLinks({ label, current, children }: TabLinksProps): ReactElement {
   const row = useRef<HTMLElement>(null)
   useEffect(() => {
-    const link = row.current?.querySelector('[aria-current="page"]')
+    // Not by aria-current, which follows when the page has loaded.
+    const link = [...(row.current?.children ?? [])].find((each) => each.getAttribute('href') === current)
     if (!row.current || !link) return
     const [outer, inner] = [row.current.getBoundingClientRect(), link.getBoundingClientRect()]
     row.current.scrollLeft += inner.left + inner.width / 2 - (outer.left + outer.width / 2)
