@@ -51,7 +51,13 @@ def test_a_chart_file_is_deployed_with_the_keyboard(
     chooser.value.set_files(packed(chart()))
     expect(page.get_by_text("hello 0.1.0")).to_be_visible()
 
-    _tab_to(page, page.get_by_role("textbox", name="Organization"))
+    # The window ends just below this field, where the bar with the buttons is.
+    organization = page.get_by_role("textbox", name="Organization")
+    box = organization.bounding_box()
+    assert box is not None
+    page.set_viewport_size({"width": 1280, "height": int(box["y"] + box["height"]) + 10})
+    _tab_to(page, organization)
+    page.set_viewport_size({"width": 1280, "height": 800})
     page.keyboard.type("acme")
     _tab_to(page, page.get_by_role("textbox", name="Team"))
     page.keyboard.type("ran")
