@@ -9,12 +9,12 @@ import styles from './editor.module.css'
 import { baseExtensions } from './setup'
 import { useEditorView } from './useEditorView'
 
-/** Lines that are kept; the oldest go first. */
-export const LOG_LINES_MAX = 50_000
+/** Of more changes of the colour in one line, the rest is shown without: each is an element of the page. */
+const SPANS_PER_LINE_MAX = 200
 
 export interface LogViewHandle {
-  /** Adds lines at the end. */
-  append: (lines: readonly string[]) => void
+  /** Adds lines at the end. Of all lines, the newest `kept` stay. */
+  append: (lines: readonly string[], kept: number) => void
   /** Shows these lines instead of what is there. */
   replace: (lines: readonly string[]) => void
   /** The lines that are there, without colours. */
@@ -104,8 +104,8 @@ export function LogView({ label, wrap, follow, onFollowChange, find = '', ref }:
   useImperativeHandle(
     ref,
     () => ({
-      append: (lines) => view && write(view, lines, { keep: true, follow }),
-      replace: (lines) => view && write(view, lines, { keep: false, follow }),
+      append: (lines, kept) => view && write(view, lines, { kept, follow }),
+      replace: (lines) => view && write(view, lines, { kept: null, follow }),
       text: () => view?.state.doc.toString() ?? '',
       findNext: () => view && findNext(view),
       findPrevious: () => view && findPrevious(view),
@@ -128,13 +128,14 @@ function scrollToEnd(view: EditorView, passes = 2): void {
   })
 }
 
-function write(view: EditorView, lines: readonly string[], options: { keep: boolean; follow: boolean }): void {
+/** `kept`: how many lines there are afterwards; null: these ones only. */
+function write(view: EditorView, lines: readonly string[], options: { kept: number | null; follow: boolean }): void {
   const { doc } = view.state
-  if (lines.length === 0 && options.keep) return
-  const kept = options.keep && doc.length > 0
-  const newest = lines.slice(-LOG_LINES_MAX)
-  const excess = kept ? Math.max(doc.lines + newest.length - LOG_LINES_MAX, 0) : 0
-  const to = kept ? (excess >= doc.lines ? doc.length : excess > 0 ? doc.line(excess + 1).from : 0) : doc.length
+  if (lines.length === 0 && options.kept !== null) return
+  const newest = options.kept === null ? lines : lines.slice(Math.max(lines.length - options.kept, 0))
+  const keeps = options.kept !== null && doc.length > 0
+  const excess = options.kept === null ? 0 : Math.max(doc.lines + newest.length - options.kept, 0)
+  const to = keeps ? (excess >= doc.lines ? doc.length : excess > 0 ? doc.line(excess + 1).from : 0) : doc.length
   const before = doc.length - to
   let insert = before > 0 ? '\n' : ''
   const decorations: Range<Decoration>[] = []
@@ -142,7 +143,9 @@ function write(view: EditorView, lines: readonly string[], options: { keep: bool
   let offset = before + insert.length
   for (const line of newest) {
     const { text, spans } = parseAnsi(line)
-    for (const span of spans) decorations.push(markFor(span.styles).range(offset + span.from, offset + span.to))
+    for (const span of spans.slice(0, SPANS_PER_LINE_MAX)) {
+      decorations.push(markFor(span.styles).range(offset + span.from, offset + span.to))
+    }
     parts.push(text)
     offset += text.length + 1
   }

@@ -3,14 +3,23 @@
 const INDENT = '  '
 const BLANK = /\s/
 
-/** Returns the text with one member or element a line; the text itself if it is no JSON. */
+/** The indents of a deeper text would be larger than the text. */
+const DEPTH_MAX = 100
+const FORMATTED_MAX = 4 * 1024 * 1024
+const SHOWN_MAX = 64 * 1024
+
+/**
+ * Returns the text with one member or element a line; the text itself if it is no JSON, or if the indented text would be
+ * nested too deeply or too large. Never throws.
+ */
 export function formatJson(text: string): string {
-  if (!isJson(text)) return text
+  if (text.length > FORMATTED_MAX || !isJson(text)) return text
   let out = ''
   let depth = 0
   let isInString = false
   const source = text.trim()
   for (let index = 0; index < source.length; index += 1) {
+    if (depth > DEPTH_MAX || out.length > FORMATTED_MAX) return text
     const character = source.charAt(index)
     if (isInString) {
       out += character
@@ -41,6 +50,17 @@ export function formatJson(text: string): string {
     else out += character
   }
   return out
+}
+
+/** Returns a value as indented JSON to show: its beginning, if it is long. Never throws. */
+export function shownJson(value: unknown): string {
+  let text: string
+  try {
+    text = formatJson(JSON.stringify(value))
+  } catch {
+    return 'It is nested too deeply to be shown.'
+  }
+  return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}\n… the rest is left out` : text
 }
 
 /** Returns why a text is no JSON, or null. */

@@ -3,7 +3,7 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query'
 
 import { api, read, request } from '~/api/client'
-import { readLimitedText } from '~/api/limitedText'
+import { readEndOfText } from '~/api/limitedText'
 import type { PageOf } from '~/api/queries/xapps'
 import { apiPath, queryText } from '~/lib/query'
 import type { RemovalPreview } from '~/lib/xapp/removal'
@@ -11,7 +11,8 @@ import type { RemovalPreview } from '~/lib/xapp/removal'
 const EVENTS_PER_PAGE = 50
 const REVISIONS_PER_PAGE = 20
 const LAST_LINES = 20
-const LAST_LINES_MAX_BYTES = 64 * 1024
+/** Of longer lines, the end is shown. */
+const LAST_LINES_MAX_BYTES = 1024 * 1024
 
 export interface XAppId {
   namespace: string
@@ -158,7 +159,7 @@ export function lastLinesQuery(id: XAppId, log: LogOf & { restarts: number }) {
       const { pod, container, previous } = log
       const query = queryText({ pod, container, previous: previous ? true : null, tail: LAST_LINES })
       const response = await request(`${xappPath(id, 'logs')}${query}`, { signal })
-      return readLimitedText(response, LAST_LINES_MAX_BYTES)
+      return readEndOfText(response, LAST_LINES_MAX_BYTES)
     },
   })
 }

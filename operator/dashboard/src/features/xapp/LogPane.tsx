@@ -10,7 +10,7 @@ import { parseAnsi } from '~/lib/ansi'
 import { curlCommand, kubectl } from '~/lib/commands'
 import { queryText } from '~/lib/query'
 import { saveText } from '~/ui/saveText'
-import { LOG_LINES_MAX, LogBuffer, lineText, logFileName } from '~/lib/xapp/logLines'
+import { LogBuffer, lineText, logFileName } from '~/lib/xapp/logLines'
 import { Button, IconButton } from '~/ui/Button'
 import { Switch } from '~/ui/Choices'
 import { CopyAs } from '~/ui/CopyAs'
@@ -21,7 +21,8 @@ import { SearchField } from '~/ui/SearchField'
 import styles from './LogPane.module.css'
 
 const route = getRouteApi('/xapps/$namespace/$name/logs')
-const TAIL = 5_000
+/** Few, because each may be long. A person can ask for more by a time. */
+const TAIL = 2_000
 const TAIL_SINCE = 10_000
 const FIND_DELAY_MILLISECONDS = 400
 
@@ -32,12 +33,12 @@ export function LogPane({ log, since }: { log: LogOf; since: string }): ReactEle
   const [isFollowed, setFollowed] = useState(true)
   const [wraps, setWraps] = useState(false)
   const [showsTimes, setShowsTimes] = useState(false)
-  const [count, setCount] = useState(0)
+  const [counts, setCounts] = useState(NO_LINES)
   const [buffer] = useState(() => new LogBuffer())
   const view = useRef<LogViewHandle | null>(null)
   const clear = (): void => {
     buffer.clear()
-    setCount(0)
+    setCounts(NO_LINES)
     view.current?.replace([])
   }
   const state = useLog({
@@ -45,8 +46,11 @@ export function LogPane({ log, since }: { log: LogOf; since: string }): ReactEle
     followsRestarts: !log.previous,
     onLines: (lines) => {
       buffer.append(lines)
-      setCount(buffer.size)
-      view.current?.append(lines.map((line) => lineText(line, showsTimes)))
+      setCounts({ kept: buffer.size, dropped: buffer.dropped })
+      view.current?.append(
+        lines.map((line) => lineText(line, showsTimes)),
+        buffer.size,
+      )
     },
     onReset: clear,
   })
@@ -118,7 +122,7 @@ export function LogPane({ log, since }: { log: LogOf; since: string }): ReactEle
         onFollowChange={setFollowed}
         find={find}
       />
-      <StateLine state={state} count={count} />
+      <StateLine state={state} counts={counts} />
     </>
   )
 }
@@ -139,13 +143,19 @@ function useFind(): { find: string; setFind: (find: string) => void } {
   return { find, setFind }
 }
 
-function StateLine({ state, count }: { state: LogState; count: number }): ReactElement {
+interface LineCounts {
+  kept: number
+  dropped: number
+}
+
+const NO_LINES: LineCounts = { kept: 0, dropped: 0 }
+
+function StateLine({ state, counts: { kept, dropped } }: { state: LogState; counts: LineCounts }): ReactElement {
   if (state.name === 'refused') return <ErrorText error={state.problem} />
-  const lines = `${count.toLocaleString('en-US')} lines`
-  const kept = count >= LOG_LINES_MAX ? `${lines}, older ones are left out` : lines
+  const lines = `${kept.toLocaleString('en-US')} lines`
   return (
     <p className={styles.state} role="status">
-      {stateText(state)} {count > 0 && kept}
+      {stateText(state)} {kept > 0 && (dropped > 0 ? `${lines}, older ones are left out` : lines)}
     </p>
   )
 }

@@ -7,7 +7,7 @@ import { NotVisible } from '~/features/xapp/NotVisible'
 import { useOpenXApp } from '~/features/xapp/openXApp'
 import { OwnConfigEditor } from '~/features/xapp/OwnConfigEditor'
 import { useEnded } from '~/features/xapp/useEnded'
-import { formatJson } from '~/lib/formatJson'
+import { formatJson, shownJson } from '~/lib/formatJson'
 import { Code } from '~/ui/Code'
 import { CopyButton } from '~/ui/CopyButton'
 import { EmptyState } from '~/ui/EmptyState'
@@ -70,7 +70,7 @@ function Metadata({ metadata, base }: { metadata: Record<string, unknown> | null
       {metadata === null ? (
         <p className={styles.remark}>It answers nothing at /metadata.</p>
       ) : (
-        <Code label="the metadata">{JSON.stringify(metadata, null, 2)}</Code>
+        <Code label="the metadata">{shownJson(metadata)}</Code>
       )}
     </Card>
   )

@@ -2,7 +2,7 @@ import { useEffect, useEffectEvent, useState } from 'react'
 
 import { openStream } from '~/api/stream'
 import { Problem } from '~/lib/problem'
-import { lineTime, remarkLine, type LogLine } from '~/lib/xapp/logLines'
+import { cutLine, lineTime, remarkLine, type LogLine } from '~/lib/xapp/logLines'
 
 export type LogState =
   | { name: 'opening' | 'open' | 'interrupted' }
@@ -118,7 +118,7 @@ function followLog({ path, followsRestarts, onLines, onReset, onState }: FollowO
         hasNewLines = true
         if (id !== undefined) lastEventId = id
         const at = id === undefined ? null : lineTime(id)
-        add(data.split('\n').map((text) => ({ at, text })))
+        add(data.split('\n').map((text) => ({ at, text: cutLine(text) })))
       },
     })
   }
