@@ -89,7 +89,7 @@ def test_the_schema_refuses_at_the_line_of_the_value(dashboard: Dashboard, accou
     assert page.locator(".cm-activeLine").inner_text().strip() == "tag: latest"
 
 
-def test_a_pattern_that_takes_forever_does_not_stop_the_page(
+def test_a_pattern_or_a_text_without_end_does_not_stop_the_page(
     dashboard: Dashboard, accounts: Accounts, namespace: str
 ) -> None:
     page = _open(dashboard, accounts.with_role("admin"), namespace)
@@ -98,6 +98,8 @@ def test_a_pattern_that_takes_forever_does_not_stop_the_page(
     fill_identity(page)
     write_values(page, f"greeting: {'a' * 40}!\n")
     expect(page.get_by_text("takes longer than half a second")).to_be_visible()
+    write_values(page, "greeting: &a\n  <<: *a\n")
+    expect(page.get_by_role("button", name=re.compile("line 2.*stands inside of what it names"))).to_be_visible()
     write_values(page, "greeting: aaa\nimag: 1\n")
     expect(page.get_by_text("imag is no value of this chart: image?")).to_be_visible()
 

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 
 import { checkValues, checkValuesSchema, type ChartFacts } from '~/lib/values/checkValues'
 
-import { SCHEMA_TIMEOUT_MS, ValuesChecker, type ValuesCheck, type WorkerLike } from './valuesChecker'
+import { STEP_TIMEOUT_MS, ValuesChecker, type ValuesCheck, type WorkerLike } from './valuesChecker'
 import type { WorkerRequest } from './worker'
 
 const CHART: ChartFacts = {
@@ -12,7 +12,8 @@ const CHART: ChartFacts = {
   dependencies: [],
 }
 
-/** Does in the page what the worker does; `answers` false is a worker that never comes back from a pattern. */
+/** Does in the page what the worker does; `answers` false is a worker that never comes back from a pattern, and one
+ * that gets `endless` never has read the text. */
 class Inline implements WorkerLike {
   static started = 0
   static ended = 0
@@ -32,7 +33,9 @@ class Inline implements WorkerLike {
       return
     }
     const { id, text } = message
-    this.send({ kind: 'started', id, problems: checkValues(text, this.chart) })
+    this.send({ kind: 'started', id })
+    if (text.includes('endless')) return
+    this.send({ kind: 'read', id, problems: checkValues(text, this.chart) })
     if (this.answers(text)) this.send({ kind: 'done', id, schema: checkValuesSchema(text, this.chart) })
   }
 
@@ -84,20 +87,30 @@ it('ends a worker that does not come back, says so, and goes on with the newest 
   subject.check('replicas: 1\n')
   subject.check('replicas: 0\n')
   expect(Inline.ended).toBe(0)
-  vi.advanceTimersByTime(SCHEMA_TIMEOUT_MS)
+  vi.advanceTimersByTime(STEP_TIMEOUT_MS)
   expect(Inline.ended).toBe(1)
   expect(checks.find(({ unchecked }) => unchecked !== null)?.unchecked).toContain('longer than half a second')
   expect(Inline.started).toBe(2)
   expect(checks.at(-1)).toMatchObject({ unchecked: null, problems: [{ line: 1, path: 'replicas' }] })
-  vi.advanceTimersByTime(10 * SCHEMA_TIMEOUT_MS)
+  vi.advanceTimersByTime(10 * STEP_TIMEOUT_MS)
   expect(Inline.ended).toBe(1)
+})
+
+it('ends a worker that never has read the text', () => {
+  const { checks, subject } = checker()
+  subject.check('endless: 1\n')
+  subject.check('replicas: 0\n')
+  vi.advanceTimersByTime(STEP_TIMEOUT_MS)
+  expect(Inline.ended).toBe(1)
+  expect(checks[0]?.unchecked).toContain('to read the values')
+  expect(checks.at(-1)).toMatchObject({ unchecked: null, problems: [{ line: 1, path: 'replicas' }] })
 })
 
 it('says nothing after it is closed', () => {
   const { checks, subject } = checker(() => false)
   subject.check('slow: 1\n')
   subject.close()
-  vi.advanceTimersByTime(SCHEMA_TIMEOUT_MS)
+  vi.advanceTimersByTime(STEP_TIMEOUT_MS)
   expect(checks).toHaveLength(1)
   expect(Inline.ended).toBe(1)
 })

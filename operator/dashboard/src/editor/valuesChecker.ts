@@ -2,8 +2,8 @@ import type { ChartFacts, MarkedProblem, SchemaResult } from '~/lib/values/check
 
 import type { WorkerRequest } from './worker'
 
-/** How long the checks of a schema may take: its regular expressions are written by others. */
-export const SCHEMA_TIMEOUT_MS = 500
+/** How long a step may take: texts, and the regular expressions of a schema, are written by others. */
+export const STEP_TIMEOUT_MS = 500
 
 export interface ValuesCheck {
   problems: MarkedProblem[]
@@ -12,7 +12,9 @@ export interface ValuesCheck {
 }
 
 type WorkerAnswer =
-  { kind: 'started'; id: number; problems: MarkedProblem[] } | { kind: 'done'; id: number; schema: SchemaResult }
+  | { kind: 'started'; id: number }
+  | { kind: 'read'; id: number; problems: MarkedProblem[] }
+  | { kind: 'done'; id: number; schema: SchemaResult }
 
 export interface WorkerLike {
   postMessage: (message: WorkerRequest) => void
@@ -21,7 +23,9 @@ export interface WorkerLike {
   onerror: ((event: ErrorEvent) => void) | null
 }
 
-const TOO_SLOW =
+const READ_TOO_SLOW =
+  'It takes longer than half a second to read the values, so they are not checked here. The preview checks them.'
+const SCHEMA_TOO_SLOW =
   'A pattern in the schema of the chart takes longer than half a second, so the values are not checked here. The preview checks them.'
 
 /**
@@ -85,13 +89,18 @@ export class ValuesChecker {
   private answered(answer: WorkerAnswer): void {
     const { running } = this
     if (running?.id !== answer.id) return
+    clearTimeout(running.timer)
     if (answer.kind === 'started') {
+      // Not before: a worker that has to be loaded takes its time.
+      running.timer = setTimeout(() => this.failed(READ_TOO_SLOW), STEP_TIMEOUT_MS)
+      return
+    }
+    if (answer.kind === 'read') {
       running.problems = answer.problems
-      running.timer = setTimeout(() => this.failed(TOO_SLOW), SCHEMA_TIMEOUT_MS)
+      running.timer = setTimeout(() => this.failed(SCHEMA_TOO_SLOW), STEP_TIMEOUT_MS)
       this.onResult({ problems: answer.problems, unchecked: null })
       return
     }
-    clearTimeout(running.timer)
     const { problems, unchecked } = answer.schema
     this.onResult({ problems: [...running.problems, ...problems], unchecked })
     this.next()

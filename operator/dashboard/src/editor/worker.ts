@@ -1,7 +1,7 @@
 /**
  * Checks values apart from the page: a schema is written by others, and a regular expression in it can take forever.
  *
- * The page ends this worker if a check takes too long after `started`.
+ * The page ends this worker if a step takes too long: what stands in the text after `started`, the schema after `read`.
  */
 import { checkValues, checkValuesSchema, type ChartFacts } from '~/lib/values/checkValues'
 
@@ -16,6 +16,7 @@ self.addEventListener('message', ({ data }: MessageEvent<WorkerRequest>) => {
     return
   }
   const { id, text } = data
-  self.postMessage({ kind: 'started', id, problems: checkValues(text, chart) })
+  self.postMessage({ kind: 'started', id })
+  self.postMessage({ kind: 'read', id, problems: checkValues(text, chart) })
   self.postMessage({ kind: 'done', id, schema: checkValuesSchema(text, chart) })
 })

@@ -2,7 +2,8 @@
 import { describe, expect, it } from 'vitest'
 
 import { parsePathText, pathOfPointer, pathText, resolvePath, type Path, type Value } from './value'
-import { parseYaml, roundedIntegers } from './yamlDocument'
+import { entriesOf, parseYaml, roundedIntegers } from './yamlDocument'
+import { applyEdit } from './yamlEdit'
 
 describe('what a text means to helm', () => {
   const cases: [string, Value][] = [
@@ -78,6 +79,42 @@ describe('what is wrong with a text', () => {
       lines.push(`a${String(level)}: &a${String(level)} [${Array.from({ length: 10 }, () => below).join(', ')}]`)
     }
     expect(parseYaml(lines.join('\n')).problems[0]?.message).toContain('more than 100000 entries')
+  })
+})
+
+describe('a hostile text', () => {
+  const times = (what: string): string => Array.from({ length: 9 }, () => what).join(', ')
+  const merges = ['m0: &m0 {a: 1, b: 2}']
+  for (let level = 1; level < 30; level += 1) merges.push(`m${level}: &m${level}\n  <<: [${times(`*m${level - 1}`)}]`)
+  const chain = ['m0: &m0 {a: 1}']
+  for (let level = 1; level < 3_000; level += 1) chain.push(`m${level}: &m${level} {<<: *m${level - 1}}`)
+
+  it.each([
+    ['a merge key of itself', 'b: 1\na: &a\n  <<: *a\n', 3, '`*a` stands inside of what it names'],
+    ['a list of merge keys of itself', 'b: 1\na:\n  <<: &s [*s]\n', 3, '`*s` stands inside of what it names'],
+    ['an alias of itself', 'a: &a\n  - 1\n  - *a\n', 3, '`*a` stands inside of what it names'],
+    ['merge keys of merge keys', merges.join('\n'), null, 'Merge keys unfold to more than 100000 values.'],
+    ['a long chain of merge keys', chain.join('\n'), null, 'nested more than 100 levels'],
+    ['aliases of a long text', `a: &a "${'x'.repeat(10_000)}"\nb: [${'*a, '.repeat(10_000)}]\n`, 2, 'Aliases unfold'],
+    ['an alias of nothing', 'a: 1\nb: *c\n', 2, 'No anchor `&c` stands before this.'],
+    ['lists in lists', `a:\n  ${'['.repeat(2_000)}${']'.repeat(2_000)}\n`, 2, 'nested more than 100 levels'],
+    ['many lists in lists', `a: ${'['.repeat(20_000)}\n`, 1, 'nested'],
+    ['many lists in lists of lines', `a:\n  ${'- '.repeat(20_000)}\n`, null, 'nested'],
+  ])('%s', (_, text, line, message) => {
+    const parsed = parseYaml(text)
+    expect(parsed.problems.map((problem) => problem.message).join()).toContain(message)
+    if (line !== null) expect(parsed.problems[0]?.line).toBe(line)
+    expect(entriesOf(parsed).length).toBeLessThan(100_000)
+    expect(applyEdit(text, { kind: 'set', path: ['z'], value: 1 })).toBeNull()
+  })
+
+  it('is read in a time that grows with its length only', () => {
+    const keys = Array.from({ length: 40_000 }, (_, index) => `k${index}: 1`)
+    const parsed = parseYaml([...keys, 'k7: 1'].join('\n'))
+    expect(Object.keys(parsed.values)).toHaveLength(40_000)
+    expect(parsed.problems).toMatchObject([{ line: 40_001, message: 'This key is there twice. Give it once.' }])
+    const aliases = Array.from({ length: 20_000 }, () => '  - *a')
+    expect(parseYaml(`a: &a 1\nb:\n${aliases.join('\n')}`).values.b).toHaveLength(20_000)
   })
 })
 

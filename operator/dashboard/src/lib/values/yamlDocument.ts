@@ -1,5 +1,4 @@
 import {
-  isAlias,
   isMap,
   isScalar,
   isSeq,
@@ -8,10 +7,10 @@ import {
   type Document,
   type ParsedNode,
   type SchemaOptions,
-  type YAMLMap,
 } from 'yaml'
 import { HELM_SCALARS, helmRounds } from './scalars'
-import { pathText, setMember, type Path, type Value, type ValueObject } from './value'
+import { pathText, type Path, type ValueObject } from './value'
+import { isMergeKey, keyText, scanNodes, TOO_DEEP, ValuesReader } from './yamlReader'
 
 export interface Position {
   /** From 1. */
@@ -43,28 +42,62 @@ export const HELM_SCHEMA: SchemaOptions = {
   merge: true,
 }
 
-/** As the gateway: what aliases repeat counts again. */
-const NODES_MAX = 100_000
-const DEPTH_MAX = 100
+/** More of them help nobody, and would take long to show. */
+const PROBLEMS_MAX = 100
+
+const OVERFLOW = 'The text is nested too deeply to be read. Flatten it.'
 
 /** Reads a values file as helm reads it, and keeps where everything stands. Never throws. */
 export function parseYaml(text: string): YamlText {
+  try {
+    return parsedYaml(text)
+  } catch {
+    // The parser of the library recurses without a bound.
+    return withoutEntries(text, new LineCounter(), [{ line: 1, column: 1, from: 0, to: 1, message: OVERFLOW }])
+  }
+}
+
+function parsedYaml(text: string): YamlText {
   const lines = new LineCounter()
-  const document = parseDocument(text, {
+  const document = parsed(text, lines)
+  const found = document.errors.map(({ pos: [from, to], message }) => ({
+    from,
+    to: Math.max(to, from + 1),
+    message: plainMessage(message),
+  }))
+  const { targets, problems: inNodes, isTooDeep } = scanNodes(document)
+  found.push(...inNodes.slice(0, PROBLEMS_MAX))
+  let values: ValueObject = {}
+  const root = document.contents
+  if (isMap(root) && !isTooDeep) {
+    const reader = new ValuesReader(targets)
+    values = reader.object(root, 0)
+    if (reader.refused) found.push(reader.refused)
+  } else if (root !== null && !isMap(root) && !(isScalar(root) && root.value === null)) {
+    const [from, to] = root.range
+    found.push({ from, to, message: 'Values must be an object, lines of `key: value`.' })
+  }
+  const problems = (isTooDeep ? inNodes.filter(({ message }) => message === TOO_DEEP) : found)
+    .sort((one, other) => one.from - other.from)
+    .slice(0, PROBLEMS_MAX)
+    .map((problem) => ({ ...positionAt(lines, problem.from), ...problem }))
+  return isTooDeep ? withoutEntries(text, lines, problems) : { text, document, lines, problems, values }
+}
+
+function parsed(text: string, lines: LineCounter): Document.Parsed {
+  return parseDocument(text, {
     ...HELM_SCHEMA,
     lineCounter: lines,
     prettyErrors: false,
     logLevel: 'error',
-    uniqueKeys: (one, other) =>
-      isScalar(one) && isScalar(other) && one.value !== '<<' && keyText(one) === keyText(other),
+    // It compares each key with each other one; `scanNodes` finds the same.
+    uniqueKeys: false,
   })
-  const problems = document.errors.map((error): YamlProblem => {
-    const [from, to] = error.pos
-    return { ...positionAt(lines, from), from, to: Math.max(to, from + 1), message: plainMessage(error.message) }
-  })
-  const parsed: YamlText = { text, document, lines, problems, values: {} }
-  readRoot(parsed)
-  return parsed
+}
+
+/** For a text whose nodes nobody may walk through: that would overflow the stack. */
+function withoutEntries(text: string, lines: LineCounter, problems: YamlProblem[]): YamlText {
+  return { text, document: parsed('', new LineCounter()), lines, problems, values: {} }
 }
 
 export function positionAt(lines: LineCounter, offset: number): Position {
@@ -73,85 +106,9 @@ export function positionAt(lines: LineCounter, offset: number): Position {
 }
 
 function plainMessage(message: string): string {
-  if (message.includes('Map keys must be unique')) return 'This key is there twice. Give it once.'
+  if (message.includes('call stack')) return OVERFLOW
   if (message.includes('multiple documents')) return 'A second document begins. Put all values into one document.'
   return /[.!?]$/.test(message) ? message : `${message}.`
-}
-
-function readRoot(parsed: YamlText): void {
-  const { document, problems, lines } = parsed
-  const root = document.contents
-  if (root === null || (isScalar(root) && root.value === null)) return
-  if (!isMap(root)) {
-    const from = root.range[0]
-    const message = 'Values must be an object, lines of `key: value`.'
-    problems.push({ ...positionAt(lines, from), from, to: root.range[1], message })
-    return
-  }
-  const reader = new Reader(document)
-  parsed.values = reader.object(root, 0)
-  if (reader.refused) {
-    problems.push({ line: 1, column: 1, from: 0, to: 1, message: reader.refused })
-  }
-}
-
-/** The text of a key: `8080: x` is "8080", `on: x` is "true". */
-export function keyText(key: unknown): string {
-  if (isScalar(key)) return typeof key.value === 'string' ? key.value : String(key.value)
-  return typeof key === 'string' ? key : ''
-}
-
-class Reader {
-  refused: string | null = null
-  private nodes = 0
-  private readonly document: Document.Parsed
-
-  constructor(document: Document.Parsed) {
-    this.document = document
-  }
-
-  object(map: YAMLMap, depth: number): ValueObject {
-    const result: ValueObject = {}
-    for (const pair of map.items) {
-      if (isMergeKey(pair.key)) this.mergeInto(result, pair.value, depth)
-    }
-    for (const pair of map.items) {
-      if (!isMergeKey(pair.key)) setMember(result, keyText(pair.key), this.value(pair.value, depth + 1))
-    }
-    return result
-  }
-
-  private mergeInto(result: ValueObject, source: unknown, depth: number): void {
-    const node = this.resolve(source)
-    if (isSeq(node)) for (const item of node.items) this.mergeInto(result, item, depth)
-    if (!isMap(node)) return
-    for (const [key, value] of Object.entries(this.object(node, depth + 1))) {
-      if (!Object.hasOwn(result, key)) setMember(result, key, value)
-    }
-  }
-
-  private value(source: unknown, depth: number): Value {
-    this.nodes += 1
-    if (this.nodes > NODES_MAX || depth > DEPTH_MAX) {
-      this.refused =
-        depth > DEPTH_MAX
-          ? `The values are nested more than ${String(DEPTH_MAX)} levels deep. Flatten them.`
-          : `The values have more than ${String(NODES_MAX)} entries. Make them fewer.`
-      return null
-    }
-    const node = this.resolve(source)
-    if (isMap(node)) return this.object(node, depth)
-    if (isSeq(node)) return node.items.map((item) => this.value(item, depth + 1))
-    return isScalar(node) ? (node.value as Value) : null
-  }
-
-  private resolve(node: unknown): unknown {
-    return isAlias(node) ? node.resolve(this.document) : node
-  }
-}
-
-function isMergeKey(key: unknown): boolean {
-  return isScalar(key) && (key.value === '<<' || (typeof key.value === 'symbol' && key.value.description === '<<'))
 }
 
 export interface Entry {

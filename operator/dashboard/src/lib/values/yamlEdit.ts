@@ -6,7 +6,8 @@
  */
 import { isAlias, isMap, isScalar, isSeq, type Pair, type ParsedNode, type YAMLMap, type YAMLSeq } from 'yaml'
 import { isObject, member, sameValue, setMember, type Path, type Value, type ValueObject } from './value'
-import { keyText, parseYaml, type YamlText } from './yamlDocument'
+import { parseYaml, type YamlText } from './yamlDocument'
+import { keyText } from './yamlReader'
 import { afterDash, afterKey, inFlow, keyAsYaml } from './yamlText'
 
 export type Edit = { kind: 'set'; path: Path; value: Value } | { kind: 'remove'; path: Path }
@@ -46,11 +47,11 @@ function rewritten(parsed: YamlText, edit: Edit, expected: Value): string | null
   try {
     if (edit.kind === 'set') document.setIn(edit.path, document.createNode(edit.value))
     else document.deleteIn(edit.path)
+    const result = document.toString({ lineWidth: 0 })
+    return means(result, expected) ? result : null
   } catch {
     return null
   }
-  const result = document.toString({ lineWidth: 0 })
-  return means(result, expected) ? result : null
 }
 
 /** The values with one more; what is no object on the way becomes one. */
