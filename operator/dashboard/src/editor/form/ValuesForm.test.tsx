@@ -1,10 +1,13 @@
 import { render, screen, within } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { useState } from 'react'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 
+import { formSchema } from '~/lib/schema/formSchema'
 import type { ChartFacts } from '~/lib/values/checkValues'
+import type { ValueObject } from '~/lib/values/value'
 
+import { formValidator } from './formValidator'
 import { ValuesForm } from './ValuesForm'
 
 const CHART: ChartFacts = {
@@ -85,5 +88,51 @@ describe('the form', () => {
   it('says which line to correct when the text is no YAML', () => {
     render(<Page start={'a: [1\n'} />)
     expect(screen.getByRole('alert').textContent).toMatch(/^Line \d: /)
+  })
+  it('asks for the YAML where a schema, a text or the defaults would take for ever', () => {
+    const next = (index: number) => ({ $ref: `#/definitions/d${index + 1}` })
+    const definitions = Object.fromEntries(
+      Array.from({ length: 40 }, (_, index) => [
+        `d${index}`,
+        index === 39 ? {} : { allOf: [next(index), next(index)] },
+      ]),
+    )
+    const schemaText = JSON.stringify({ properties: { a: next(0) }, definitions })
+    const facts = { schemaText, defaultsText: 'a: &a\n  <<: *a\n', dependencies: [] }
+    const { rerender } = render(<ValuesForm text="" onChange={vi.fn()} chart={facts} problems={[]} />)
+    expect(screen.getByText('This schema is too large for a form: edit the YAML.')).toBeTruthy()
+    rerender(<ValuesForm text={'b: 1\na: &a\n  <<: *a\n'} onChange={vi.fn()} chart={CHART} problems={[]} />)
+    expect(screen.getByRole('alert').textContent).toMatch(/^Line 3: `\*a` stands inside/)
+  })
+})
+
+describe('a branch', () => {
+  const root = formSchema(
+    {
+      properties: {
+        b: { oneOf: [{ type: 'array', contains: { pattern: '^(a+)+$' } }, { $ref: '#/definitions/name' }] },
+      },
+      definitions: {
+        name: { required: ['name'], properties: { name: { $ref: '#/definitions/text' } } },
+        text: { type: 'string' },
+      },
+    },
+    {},
+  )
+  if ('refused' in root) throw new Error(root.refused)
+  const { schema } = root
+
+  it.each([
+    [{ $ref: '#/definitions/name' }, { name: 'x' }, true],
+    [{ $ref: '#/definitions/name' }, { name: 1 }, false],
+    [{ allOf: [{ $ref: '#/definitions/name' }, { type: 'object' }] }, {}, false],
+    [{ $ref: '#/definitions/none' }, {}, false],
+  ])('%j fits %j: %j', (branch, value, fits) => {
+    expect(formValidator.isValid(branch as object, value, schema as object)).toBe(fits)
+  })
+
+  it('runs no regular expression of the chart', () => {
+    const [first] = ((schema.properties as ValueObject).b as ValueObject).oneOf as ValueObject[]
+    expect(formValidator.isValid(first as object, [`${'a'.repeat(60)}!`], schema as object)).toBe(true)
   })
 })

@@ -2,6 +2,7 @@ import Form, { type IChangeEvent } from '@rjsf/core'
 import type { RJSFSchema } from '@rjsf/utils'
 import { Component, useMemo, type ReactNode } from 'react'
 
+import { isTooLarge, TOO_LARGE } from '~/lib/schema/formCost'
 import { formSchema } from '~/lib/schema/formSchema'
 import { formData as asFormData, valuesFromForm } from '~/lib/schema/formData'
 import { editsBetween } from '~/lib/values/changes'
@@ -58,6 +59,7 @@ export function ValuesForm({ text, onChange, chart, problems, isReadOnly = false
   const data = useMemo(() => asFormData(parsed.values), [parsed])
   const defaults = useMemo(() => parseYaml(chart.defaultsText).values, [chart.defaultsText])
   const made = useMemo(() => formSchema(schemaOf(chart), defaults), [chart, defaults])
+  const tooLarge = useMemo(() => 'schema' in made && isTooLarge(made.schema, parsed.values), [made, parsed])
   const context = useMemo(
     (): ValuesFormContext => ({
       defaults,
@@ -68,6 +70,7 @@ export function ValuesForm({ text, onChange, chart, problems, isReadOnly = false
   )
   const [syntax] = parsed.problems
   if ('refused' in made) return <p className={styles.description}>{made.refused}</p>
+  if (tooLarge) return <p className={styles.description}>{TOO_LARGE}</p>
   if (syntax)
     return (
       <p role="alert">{`Line ${syntax.line}: ${syntax.message} Correct the YAML first; the form then shows it.`}</p>

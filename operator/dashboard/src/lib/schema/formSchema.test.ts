@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import type { Value, ValueObject } from '~/lib/values/value'
 
 import { readScalar, scalarText, valuesFromForm } from './formData'
+import { isTooLarge } from './formCost'
 import { ANY_SCALAR, formSchema } from './formSchema'
 
 function made(schema: Value | null, defaults: ValueObject = {}): ValueObject {
@@ -27,6 +28,40 @@ describe('the schema of a form', () => {
     )
     expect(text).not.toMatch(/pattern|\(a\+\)|default|https:|format/)
     expect(text).toContain('#/definitions/d')
+  })
+
+  it('has no regular expression, wherever a chart puts one', () => {
+    const evil = { type: 'string', pattern: '(a+)+$', format: '(a+)+$', patternProperties: { '(a+)+$': true } }
+    const references = [
+      '#/x-evil',
+      '#/properties/choice/enum/0',
+      '#/properties/choice%2Fenum%2F0',
+      '#/properties',
+      '#/required',
+      '#/allOf',
+      '#/%',
+      '#anchor',
+    ]
+    const schema = made({
+      'x-evil': evil,
+      required: evil,
+      definitions: { pattern: '(a+)+$', good: { type: 'string' }, patternProperties: evil, ...{ '~/': evil } },
+      allOf: [{ contains: evil, additionalItems: evil, not: evil, if: evil, 'x-any': [evil] }],
+      properties: {
+        'choice/enum/0': {},
+        choice: { enum: [evil, [evil]], const: evil, title: evil },
+        tuple: { type: 'array', items: [evil, { items: evil }], additionalItems: evil },
+        list: { oneOf: [{ type: 'array', contains: evil }, { $ref: '#/x-evil' }] },
+        ...Object.fromEntries(references.map(($ref, index) => [`r${index}`, { $ref }])),
+        good: { $ref: '#/definitions/good' },
+        escaped: { $ref: '#/definitions/~0~1' },
+        inside: { $ref: '#/properties/tuple/items/1' },
+        root: { $ref: '#' },
+      },
+    })
+    expect(JSON.stringify(schema)).not.toContain('(a+)+')
+    const kept = [...JSON.stringify(schema).matchAll(/"\$ref":"([^"]*)"/g)].map(([, reference]) => reference)
+    expect(kept).toEqual(['#/definitions/good', '#/definitions/~0~1', '#/properties/tuple/items/1', '#'])
   })
 
   it('shows what the defaults have and the schema leaves out', () => {
@@ -73,6 +108,63 @@ describe('the schema of a form', () => {
     const many = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`k${index}`, 1]))
     expect(formSchema(null, many)).toHaveProperty('refused')
     expect(formSchema(null, {})).toHaveProperty('refused')
+  })
+})
+
+describe('a form that would take for ever', () => {
+  const chain = (branches: (next: ValueObject) => ValueObject): ValueObject => ({
+    properties: { a: { $ref: '#/definitions/d0' } },
+    definitions: Object.fromEntries(
+      Array.from({ length: 40 }, (_, index) => [`d${index}`, branches({ $ref: `#/definitions/d${(index + 1) % 40}` })]),
+    ),
+  })
+  const clique = Array.from({ length: 12 }, (_, index) => `d${index}`)
+  let deep: ValueObject = {}
+  for (let level = 0; level < 90; level += 1) deep = { a: deep }
+
+  it.each<[string, ValueObject, ValueObject]>([
+    ['allOf', chain((next) => ({ allOf: [next, next] })), {}],
+    ['oneOf', chain((next) => ({ oneOf: [next, next] })), {}],
+    ['properties', chain((next) => ({ properties: { a: next, b: next } })), {}],
+    ['items', chain((next) => ({ items: [next, next] })), {}],
+    [
+      'items of lists',
+      chain((next) => ({ properties: { a: { items: next }, b: { additionalProperties: next } } })),
+      {},
+    ],
+    [
+      'each refers to each',
+      {
+        $ref: '#/definitions/d0',
+        definitions: Object.fromEntries(
+          clique.map((name) => [
+            name,
+            { properties: Object.fromEntries(clique.map((to) => [to, { $ref: `#/definitions/${to}` }])) },
+          ]),
+        ),
+      },
+      {},
+    ],
+    ['a cycle that the values unfold', { properties: { a: { allOf: [{ $ref: '#' }, { $ref: '#' }] } } }, deep],
+    [
+      'many items',
+      { properties: { a: { items: { type: 'string' } } } },
+      { a: Array.from({ length: 20_000 }, () => 'x') },
+    ],
+  ])('is refused: %s', (_, schema, values) => {
+    expect(isTooLarge(made(schema), values)).toBe(true)
+  })
+
+  it('is none of a schema that refers to itself, or to one definition often', () => {
+    const tree = { properties: { a: { $ref: '#' }, list: { items: { $ref: '#' } }, name: { type: 'string' } } }
+    expect(isTooLarge(made(tree), { a: { a: { list: [{ name: 'x' }, {}] } } })).toBe(false)
+    const resources = { properties: { limits: { type: 'object' }, requests: { properties: { cpu: {}, memory: {} } } } }
+    const names = Array.from({ length: 200 }, (_, index): [string, ValueObject] => [
+      `c${index}`,
+      { $ref: '#/definitions/resources' },
+    ])
+    const properties: ValueObject = Object.fromEntries(names)
+    expect(isTooLarge(made({ properties, definitions: { resources } }), {})).toBe(false)
   })
 })
 

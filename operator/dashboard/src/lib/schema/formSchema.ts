@@ -1,38 +1,39 @@
 /**
  * The schema that a form is made of: that of the chart, with what its defaults show and the schema leaves out.
  *
- * Left out are defaults (they are placeholders, and never written), regular expressions (they run in the worker only)
- * and references to other documents.
+ * It has only what a form uses, so that no reference leads to anything else. Left out are above all defaults (they are
+ * placeholders, and never written), regular expressions (they run in the worker only) and references to other documents.
  */
 import { isObject, member, setMember, type Value, type ValueObject } from '~/lib/values/value'
 
 /** A field that takes any scalar, as YAML would read it. */
 export const ANY_SCALAR = 'x-any-scalar'
 
-const LEFT_OUT = new Set([
-  'default',
-  'pattern',
-  'format',
-  'patternProperties',
-  '$schema',
-  '$id',
-  'id',
-  'examples',
-  'dependencies',
-  'dependentRequired',
-  'dependentSchemas',
-  'propertyNames',
-  'unevaluatedProperties',
-  'unevaluatedItems',
-  'if',
-  'then',
-  'else',
-  'not',
-  'contentEncoding',
-  'contentMediaType',
+/** Kept with what is no object: a reference into one would make a schema of it. */
+const PLAIN_KEYWORDS = new Set([
+  'title',
+  'description',
+  'type',
+  'enum',
+  'const',
+  'required',
+  'minimum',
+  'maximum',
+  'exclusiveMinimum',
+  'exclusiveMaximum',
+  'multipleOf',
+  'minLength',
+  'maxLength',
+  'minItems',
+  'maxItems',
+  'uniqueItems',
+  'minProperties',
+  'maxProperties',
+  'readOnly',
 ])
 const SCHEMAS_BY_NAME = new Set(['properties', 'definitions', '$defs'])
-const SCHEMA_LISTS = new Set(['allOf', 'anyOf', 'oneOf', 'prefixItems'])
+const SCHEMA_LISTS = new Set(['allOf', 'anyOf', 'oneOf'])
+const SCHEMAS = new Set(['items', 'additionalItems', 'additionalProperties'])
 
 /** Beyond these, a form would be slow, and of no use to a person. */
 const FIELDS_MAX = 1_500
@@ -43,6 +44,7 @@ export type FormSchema = { schema: ValueObject } | { refused: string }
 export function formSchema(schema: Value | null, defaults: ValueObject): FormSchema {
   const budget = { fields: FIELDS_MAX, deep: false }
   const fromChart = isObject(schema) ? reduced(schema, 0, budget) : {}
+  leaveOutReferences(fromChart, fromChart)
   const whole = withDefaults(fromChart, defaults, budget, 0)
   if (budget.deep) return { refused: 'The schema of this chart is nested too deeply for a form. Use YAML.' }
   if (budget.fields < 0) return { refused: `This chart has more than ${FIELDS_MAX} values. Use YAML.` }
@@ -65,28 +67,70 @@ function reduced(schema: ValueObject, depth: number, budget: Budget): ValueObjec
   if (budget.deep || budget.fields < 0) return {}
   const result: ValueObject = {}
   for (const [key, value] of Object.entries(schema)) {
-    if (LEFT_OUT.has(key)) continue
-    if (key === '$ref' && !(typeof value === 'string' && value.startsWith('#'))) continue
-    setMember(result, key, reducedMember(key, value, depth, budget))
+    const kept = reducedMember(key, value, depth, budget)
+    if (kept !== undefined) setMember(result, key, kept)
   }
   if (isObject(schema.patternProperties) && result.additionalProperties === undefined)
     result.additionalProperties = true
   return withType(result)
 }
 
-function reducedMember(key: string, value: Value, depth: number, budget: Budget): Value {
-  const inner = (each: Value): Value => (isObject(each) ? reduced(each, depth + 1, budget) : each)
-  if (SCHEMAS_BY_NAME.has(key) && isObject(value)) return mapValues(value, inner)
-  if (SCHEMA_LISTS.has(key) && Array.isArray(value)) return value.map(inner)
-  if (key === 'additionalProperties') return isObject(value) ? inner(value) : value
-  if (key === 'items') return Array.isArray(value) ? value.map(inner) : inner(value)
-  return value
+/** Undefined for what is left out. */
+function reducedMember(key: string, value: Value, depth: number, budget: Budget): Value | undefined {
+  const inner = (each: Value): Value => (isObject(each) ? reduced(each, depth + 1, budget) : each !== false)
+  if (SCHEMAS_BY_NAME.has(key)) return isObject(value) ? mapValues(value, inner) : undefined
+  if (SCHEMA_LISTS.has(key)) return Array.isArray(value) ? value.map(inner) : undefined
+  if (SCHEMAS.has(key)) return Array.isArray(value) ? value.map(inner) : inner(value)
+  if (key === '$ref') return typeof value === 'string' ? value : undefined
+  const isPlain = Array.isArray(value) ? value.every(isScalar) : isScalar(value)
+  return PLAIN_KEYWORDS.has(key) && isPlain ? value : undefined
+}
+
+function isScalar(value: Value): boolean {
+  return typeof value !== 'object' || value === null
 }
 
 function mapValues(object: ValueObject, change: (value: Value) => Value): ValueObject {
   const result: ValueObject = {}
   for (const [key, value] of Object.entries(object)) setMember(result, key, change(value))
   return result
+}
+
+/** Leaves out references to other documents, and to what is no schema. */
+function leaveOutReferences(schema: Value | undefined, root: ValueObject): void {
+  if (!isObject(schema)) return
+  if (typeof schema.$ref === 'string' && schemaOfReference(root, schema.$ref) === undefined)
+    Reflect.deleteProperty(schema, '$ref')
+  for (const [key, value] of Object.entries(schema)) {
+    const below = SCHEMAS_BY_NAME.has(key) && isObject(value) ? Object.values(value) : value
+    if (Array.isArray(below)) for (const each of below) leaveOutReferences(each, root)
+    else leaveOutReferences(below, root)
+  }
+}
+
+/** What a reference of a reduced schema leads to; the form library looks in the same place. */
+export function schemaOfReference(root: ValueObject, reference: string): ValueObject | undefined {
+  if (reference !== '#' && !reference.startsWith('#/')) return undefined
+  let keys: string[]
+  try {
+    keys = decodeURIComponent(reference).split('/').slice(1)
+  } catch {
+    return undefined
+  }
+  let schema: Value | undefined = root
+  let names: Value | undefined
+  for (const key of keys.map((each) => each.replaceAll('~1', '/').replaceAll('~0', '~'))) {
+    if (names === undefined) {
+      const below: Value | undefined = member(schema, key)
+      if (SCHEMAS_BY_NAME.has(key) || Array.isArray(below)) names = below
+      else if (!SCHEMAS.has(key)) return undefined
+      schema = below
+    } else {
+      schema = Array.isArray(names) ? member(names, /^\d+$/.test(key) ? Number(key) : -1) : member(names, key)
+      names = undefined
+    }
+  }
+  return names === undefined && isObject(schema) ? schema : undefined
 }
 
 /** A form needs one type for each field. */
