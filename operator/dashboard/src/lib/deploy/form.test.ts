@@ -12,7 +12,6 @@ import {
   withoutContradictions,
   type DeployFields,
 } from './form'
-import { withPlaceholders } from './secretPlaceholders'
 
 const FIELDS: DeployFields = {
   ...NO_FIELDS,
@@ -100,14 +99,6 @@ it.each([
 it('names a service account by its name', () => {
   expect(ownerOf('system:serviceaccount:ric-xapps:jane')).toBe('jane')
   expect(ownerOf('jane@example.com')).toBe('jane@example.com')
-})
-
-it('puts placeholders where secrets are', () => {
-  expect(withPlaceholders({ db: { password: 'x', user: 'u' }, apiToken: 'y', list: [{ clientSecret: 'z' }] })).toEqual({
-    db: { password: '<password>', user: 'u' },
-    apiToken: '<apiToken>',
-    list: [{ clientSecret: '<clientSecret>' }],
-  })
 })
 
 it('prefers what a link asks for to what was typed before', () => {
