@@ -20,8 +20,8 @@ const LAYERS = {
   ),
 }
 
-const HTML_FROM_STRINGS = ['innerHTML', 'outerHTML'].map((property) => ({
-  selector: `MemberExpression[property.name='${property}']`,
+const HTML_FROM_STRINGS = ['innerHTML', 'outerHTML', 'srcdoc'].map((property) => ({
+  selector: `MemberExpression[property.name='${property}'], MemberExpression[property.value='${property}']`,
   message: 'No HTML from strings: build elements, and show texts from outside with <Text>.',
 }))
 
@@ -30,7 +30,8 @@ const NO_HTML = {
     'error',
     ...HTML_FROM_STRINGS,
     {
-      selector: "JSXAttribute[name.name='dangerouslySetInnerHTML'], Property[key.name='dangerouslySetInnerHTML']",
+      selector:
+        "JSXAttribute[name.name=/^(dangerouslySetInnerHTML|srcDoc)$/], Property[key.name='dangerouslySetInnerHTML']",
       message: 'No HTML from strings: show texts from outside with <Text>.',
     },
     {
@@ -86,8 +87,15 @@ export default defineConfig(
         {
           patterns: [
             { group: forbidden.map((folder) => `~/${folder}/**`), message: 'See the layers in eslint.config.js.' },
-            { group: ['../../**'], message: 'Import from another folder as ~/folder/module.' },
+            { group: ['../**'], message: 'Import from another folder as ~/folder/module.' },
           ],
+        },
+      ],
+      'no-restricted-syntax': [
+        ...NO_HTML['no-restricted-syntax'],
+        {
+          selector: `ImportExpression > Literal[value=/^(?:\\.\\.\\/|~\\/(?:${forbidden.join('|').replaceAll('/', '\\/')})\\/)/]`,
+          message: 'See the layers in eslint.config.js.',
         },
       ],
     },

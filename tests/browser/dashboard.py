@@ -26,6 +26,9 @@ document.addEventListener('securitypolicyviolation', (event) =>
 _FAILED_REQUEST: Final = re.compile(r"^Failed to load resource: ")
 """What Chromium writes for each response with an error status, and for a gateway that is away. Pages show those."""
 
+_PASSING: Final = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
+"""Of a cluster, a repository or an xApp that does not answer."""
+
 
 class Dashboard:
     """One page of the browser. `problems` must be empty at the end of a test."""
@@ -105,7 +108,11 @@ class Dashboard:
 
     def _note_response(self, response: Response) -> None:
         if response.status >= HTTPStatus.BAD_REQUEST:
-            self.failed_requests.append(f"{response.request.method} {response.url}: {response.status}")
+            failed = f"{response.request.method} {response.url}: {response.status}"
+            self.failed_requests.append(failed)
+            # Refusals are part of many flows, and a gateway that starts answers 503. A page never causes an error.
+            if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR and response.status not in _PASSING:
+                self.problems.append(f"the gateway failed: {failed}")
 
     def _note_error(self, error: Error) -> None:
         self.problems.append(f"script error: {error.message}\n{error.stack or ''}")

@@ -62,11 +62,16 @@ def test_a_change_shows_in_its_row_and_new_rows_wait(
     page.keyboard.press("x")
     expect(page.get_by_text("1 selected")).to_be_visible()
 
+    before = row.bounding_box()
     xapps.kubectl("patch", "xapp", "acme-ran-seen", "--type=merge", '-p={"spec":{"suspend":true}}')
     expect(row).to_contain_text("Suspended")
     xapps.apply(xapps.uploaded_manifest("acme-ran-new", chart_archive()))
     expect(page.get_by_text("1 new.")).to_be_visible()
     expect(page.get_by_role("link", name="acme-ran-new")).to_have_count(0)
+    after = row.bounding_box()
+    assert before is not None
+    assert after is not None
+    assert (after["x"], after["y"]) == (before["x"], before["y"]), "the row moved"
     page.get_by_role("button", name="Show", exact=True).click()
     expect(page.get_by_role("link", name="acme-ran-new")).to_be_visible()
 

@@ -6,6 +6,7 @@
 import createClient, { type ClientOptions } from 'openapi-fetch'
 
 import { gatewayAnswered, gatewayFailed, isNotReady } from '~/api/connection'
+import { readLimitedText } from '~/api/limitedText'
 import type { components, paths } from '~/api/schema.gen'
 import { sessionProof, sessionWasRefused } from '~/api/session'
 import { NotConnected, parseProblem, type Problem } from '~/lib/problem'
@@ -17,6 +18,9 @@ const PROOF_HEADER = 'X-Session-Proof'
 /** Requests that may be sent twice: a dry run, and signing in. */
 const WITHOUT_EFFECT = /[?&]dryRun=true|\/api\/session$/
 const STATUS_UNAUTHORIZED = 401
+/** What the gateway passes on from an xApp: its status says nothing about the gateway or the session. */
+const PROXIED = /^\/api\/xapps\/[^/]+\/[^/]+\/(?:api|proxy)(?:\/|$)/
+const PROXIED_ERROR_MAX_BYTES = 64 * 1024
 
 /**
  * Sends a request to a path of the gateway and returns its response, whose status is below 400.
@@ -32,8 +36,10 @@ export async function request(input: string | Request, init?: RequestInit): Prom
     gatewayAnswered()
     return response
   }
-  const problem = await readProblem(sent, response)
-  noteProblem(problem, proof)
+  const isProxied = PROXIED.test(new URL(sent.url).pathname)
+  const problem = await readProblem(sent, response, isProxied)
+  if (isProxied) gatewayAnswered()
+  else noteProblem(problem, proof)
   throw problem
 }
 
@@ -47,10 +53,11 @@ async function send(sent: Request): Promise<Response> {
   }
 }
 
-async function readProblem(sent: Request, response: Response): Promise<Problem> {
+async function readProblem(sent: Request, response: Response, isProxied: boolean): Promise<Problem> {
   const url = new URL(sent.url)
+  const text = isProxied ? readLimitedText(response, PROXIED_ERROR_MAX_BYTES) : response.text()
   return parseProblem(
-    await response.text().catch(() => ''),
+    await text.catch(() => ''),
     { status: response.status, statusText: response.statusText, retryAfter: response.headers.get('Retry-After') },
     { method: sent.method, path: url.pathname },
   )

@@ -1,4 +1,4 @@
-import { QueryClient } from '@tanstack/react-query'
+import { QueryClient, type Query as TanStackQuery } from '@tanstack/react-query'
 
 import { onReconnect } from '~/api/connection'
 import { Problem } from '~/lib/problem'
@@ -22,9 +22,14 @@ export function createQueryClient(): QueryClient {
       mutations: { networkMode: 'always', retry: false },
     },
   })
-  // The pages read again what they show as soon as the gateway answers again.
-  onReconnect(() => void client.invalidateQueries())
+  // The pages read again what they show as soon as the gateway answers again. A list whose rows somebody may be about
+  // to press waits for its reader.
+  onReconnect(() => void client.invalidateQueries({ predicate: (query) => !isShownList(query) }))
   return client
+}
+
+function isShownList({ queryKey: [kind, what], state }: TanStackQuery): boolean {
+  return kind === 'xapps' && what === 'list' && state.status === 'success'
 }
 
 function isPassing(status: number): boolean {

@@ -1,7 +1,7 @@
 // @vitest-environment jsdom
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 
-import { connection, gatewayAnswered } from '~/api/connection'
+import { connection, gatewayAnswered, reconnected } from '~/api/connection'
 import { openStream } from '~/api/stream'
 
 interface Call {
@@ -122,7 +122,7 @@ describe('openStream', () => {
     setHidden(true)
     await vi.advanceTimersByTimeAsync(9_000)
     setHidden(false)
-    await vi.advanceTimersByTimeAsync(60_000)
+    await vi.advanceTimersByTimeAsync(20_000)
     expect(calls).toHaveLength(1)
 
     setHidden(true)
@@ -131,6 +131,35 @@ describe('openStream', () => {
     await settle()
     expect(calls).toHaveLength(2)
     expect(call(1).request.headers.get('Last-Event-ID')).toBe('1')
+  })
+
+  it('stays closed in a hidden tab when the gateway answers again', async () => {
+    close = openStream({ slot: 'changes', path: '/api/stream', onMessage: () => undefined })
+    call(0).answer(eventStream().response)
+    await settle()
+    setHidden(true)
+    await vi.advanceTimersByTimeAsync(11_000)
+    reconnected()
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(calls).toHaveLength(1)
+  })
+
+  it('is interrupted by silence, and asks whether the gateway is there', async () => {
+    let interruptions = 0
+    close = openStream({
+      slot: 'changes',
+      path: '/api/stream',
+      onMessage: () => undefined,
+      onInterrupted: () => (interruptions += 1),
+    })
+    const first = eventStream()
+    call(0).answer(first.response)
+    await vi.advanceTimersByTimeAsync(30_000)
+    first.write(':\n\n')
+    await vi.advanceTimersByTimeAsync(30_000)
+    expect([connection.get().state, interruptions]).toEqual(['online', 0])
+    await vi.advanceTimersByTimeAsync(16_000)
+    expect([connection.get().state, interruptions]).toEqual(['offline', 1])
   })
 
   it('gives its place to another stream of the same kind', async () => {

@@ -8,7 +8,7 @@
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
 
 import { request } from '~/api/client'
-import { onReconnect } from '~/api/connection'
+import { gatewayFailed, onReconnect } from '~/api/connection'
 import { backoffMilliseconds } from '~/lib/backoff'
 import { NotConnected, Problem } from '~/lib/problem'
 
@@ -33,6 +33,8 @@ export interface StreamOptions {
 }
 
 const HIDDEN_SECONDS = 10
+/** The gateway sends a comment every 15 seconds: a stream that is silent for longer has lost its gateway. */
+const SILENT_SECONDS = 45
 const MAX_BUFFER = 8 * 1024 * 1024
 const PASSING = new Set([401, 408, 425, 429, 500, 502, 503, 504])
 
@@ -57,6 +59,7 @@ class EventStream {
   #lastId = ''
   #attempt = 0
   #isClosed = false
+  #isHidden = false
   #timer: ReturnType<typeof setTimeout> | undefined
   #hideTimer: ReturnType<typeof setTimeout> | undefined
   #stopListening: () => void = () => undefined
@@ -69,8 +72,15 @@ class EventStream {
   start(): void {
     const onVisibility = (): void => {
       clearTimeout(this.#hideTimer)
-      if (document.hidden) this.#hideTimer = setTimeout(() => this.#pause(), HIDDEN_SECONDS * 1000)
-      else this.#connect()
+      if (document.hidden) {
+        this.#hideTimer = setTimeout(() => {
+          this.#isHidden = true
+          this.#pause()
+        }, HIDDEN_SECONDS * 1000)
+      } else {
+        this.#isHidden = false
+        this.#connect()
+      }
     }
     document.addEventListener('visibilitychange', onVisibility)
     const stopReconnect = onReconnect(() => this.#connect())
@@ -98,7 +108,7 @@ class EventStream {
   }
 
   #connect(): void {
-    if (this.#isClosed || this.#abort !== null) return
+    if (this.#isClosed || this.#isHidden || this.#abort !== null) return
     clearTimeout(this.#timer)
     this.#abort = new AbortController()
     void this.#run(this.#abort)
@@ -151,10 +161,30 @@ class EventStream {
     })
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
     for (;;) {
-      const { done, value } = await reader.read()
+      const { done, value } = await beforeSilence(reader, signal)
       if (signal.aborted) return false
       if (done) return this.#options.isEndless === false
       parser.feed(value)
     }
+  }
+}
+
+/** Reads on. Raises NotConnected, and lets the connection be tried, if nothing comes for SILENT_SECONDS. */
+async function beforeSilence<T>(
+  reader: ReadableStreamDefaultReader<T>,
+  signal: AbortSignal,
+): Promise<ReadableStreamReadResult<T>> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const silence = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      if (!signal.aborted) gatewayFailed('offline')
+      reject(new NotConnected(false))
+      void reader.cancel().catch(() => undefined)
+    }, SILENT_SECONDS * 1000)
+  })
+  try {
+    return await Promise.race([reader.read(), silence])
+  } finally {
+    clearTimeout(timer)
   }
 }

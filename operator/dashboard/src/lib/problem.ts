@@ -102,12 +102,14 @@ export function parseProblem(
   )
 }
 
-/** Returns the seconds of a Retry-After header, or null if there is none. */
+/** Timers of browsers end at once if they are to last for more than 24 days. */
+const RETRY_AFTER_MAX_SECONDS = 3600
+
+/** Returns the seconds of a Retry-After header, at most an hour, or null if there is none. */
 export function parseRetryAfter(header: string | null, now: number = Date.now()): number | null {
   if (header === null || header.trim() === '') return null
-  if (/^\d+$/.test(header.trim())) return Number(header.trim())
-  const at = Date.parse(header)
-  return Number.isNaN(at) ? null : Math.max(0, Math.ceil((at - now) / 1000))
+  const seconds = /^\d+$/.test(header.trim()) ? Number(header.trim()) : Math.ceil((Date.parse(header) - now) / 1000)
+  return Number.isNaN(seconds) ? null : Math.min(RETRY_AFTER_MAX_SECONDS, Math.max(0, seconds))
 }
 
 /** Returns the messages of each field; a field may have several. Empty for errors that name no field. */

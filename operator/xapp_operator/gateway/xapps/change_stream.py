@@ -6,6 +6,7 @@ the stream, or hides a namespace from it, within seconds. The session is checked
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection
 from functools import partial
 from typing import NamedTuple
@@ -85,8 +86,11 @@ class ChangeStreamResponse(BaseStreamingResponse):
 
     async def _next_text(self) -> bytes | None:
         """Return the next bytes to send, which may be a heartbeat; None at the end."""
+        clock = asyncio.get_running_loop().time
+        heartbeat_at = clock() + HEARTBEAT_SECONDS
         while not self._feed.closed:
-            in_time = await self._feed.wait_for_change(self._position, seconds=HEARTBEAT_SECONDS)
+            # Changes that this listener does not see must not put off its heartbeat.
+            in_time = await self._feed.wait_for_change(self._position, seconds=max(0.0, heartbeat_at - clock()))
             changes = self._feed.changes_after(self._position)
             self._position = self._feed.position if changes is None else self._position + len(changes)
             event_id = self._feed.id_at(self._position)
@@ -97,7 +101,7 @@ class ChangeStreamResponse(BaseStreamingResponse):
             if previous_access.differs_from(access):
                 return format_reset(event_id, "what you may see has changed")
             text = b"".join(self._shown.event(change) for change in changes if access.includes(change.namespace))
-            if text or not in_time:
+            if text or not in_time or clock() >= heartbeat_at:
                 return text or f":\nid: {event_id}\n\n".encode()
         return None
 

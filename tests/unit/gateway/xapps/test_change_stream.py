@@ -8,6 +8,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import cycle
 from pathlib import Path
 
 import httpx
@@ -141,6 +142,25 @@ def test_a_quiet_stream_has_comments_that_advance_its_id(alone: GatewayServer, m
             assert beat.name == ":"
 
     assert (beat.name, beat.id, beat.data) == (":", latest, None)
+
+
+def test_a_stream_has_comments_while_all_changes_are_hidden_from_it(
+    alone: GatewayServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "HEARTBEAT_SECONDS", 0.2)
+
+    phases = cycle(("Deployed", "Failed"))
+
+    def change_elsewhere(gateway: Gateway) -> None:
+        entry = build_xapp_entry(raw_xapp("x", namespace="b", status=ready_status(phase=next(phases))))
+        gateway.store.put(entry)
+        asyncio.get_running_loop().call_later(0.01, change_elsewhere, gateway)
+
+    with alone.client() as http, listening(http, "?namespace=a") as events:
+        ids = [next(events).id]
+        alone.run_in_loop(change_elsewhere)
+        ids += [next(events).id for _ in range(2)]
+    assert len(set(ids)) == 3
 
 
 def test_many_listeners_get_the_same_changes(

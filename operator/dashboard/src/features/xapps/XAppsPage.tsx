@@ -58,7 +58,7 @@ export function XAppsPage(): ReactElement {
     selected.size > 0 ||
     table.current?.matches(':hover') === true ||
     table.current?.contains(document.activeElement) === true
-  const live = useLiveList(options.queryKey, filters, isBusy)
+  const live = useLiveList(options, filters, isBusy)
 
   const change = (part: Partial<XAppsSearch>, replace = true): void =>
     void navigate({ search: (old) => ({ ...old, page: 1, ...part }), replace })
@@ -81,17 +81,20 @@ export function XAppsPage(): ReactElement {
     <Page title="xApps Management" actions={<PageActions search={search} />}>
       <HealthChips search={search} onChange={(part) => change(part, false)} />
       <XAppFilters search={search} onChange={change} onMenu={(isOpen) => (isMenuOpen.current = isOpen)} />
-      {live.pending !== null && (
-        <Bar
-          actions={
-            <Button size="small" onPress={live.show}>
-              Show
-            </Button>
-          }
-        >
-          {live.pending}.
-        </Bar>
-      )}
+      {/* Its room is kept, so that no row moves when it comes. */}
+      <div className={styles.pending}>
+        {live.pending !== null && (
+          <Bar
+            actions={
+              <Button size="small" onPress={live.show}>
+                Show
+              </Button>
+            }
+          >
+            {live.pending}.
+          </Bar>
+        )}
+      </div>
       <QueryContent query={query} skeletonLines={10}>
         {(found) =>
           found.total_count === 0 ? (

@@ -1,10 +1,11 @@
-import { useQueryClient, type QueryKey } from '@tanstack/react-query'
+import { useQueryClient } from '@tanstack/react-query'
 import { useCallback, useEffect, useRef, useState } from 'react'
 
 import { useChanges, type Change } from '~/api/changes'
-import type { PageOf, XApp } from '~/api/queries/xapps'
+import { onReconnect } from '~/api/connection'
+import type { PageOf, XApp, xappsQuery } from '~/api/queries/xapps'
 import type { Query } from '~/lib/query'
-import { NOTHING_PENDING, pendingAfter, pendingText, withChangedRow } from '~/lib/xapps/liveRows'
+import { haveSameRows, NOTHING_PENDING, pendingAfter, pendingText, withChangedRow } from '~/lib/xapps/liveRows'
 
 const READ_AGAIN_MILLISECONDS = 1000
 const COUNT_AGAIN_MILLISECONDS = 3000
@@ -19,9 +20,10 @@ export interface LiveList {
  * Keeps a page of the list up to date. A changed row changes in its place. New rows and rows that are gone wait while
  * `isBusy` says that the reader is at work in the table.
  */
-export function useLiveList(listKey: QueryKey, filters: Query, isBusy: () => boolean): LiveList {
+export function useLiveList(list: ReturnType<typeof xappsQuery>, filters: Query, isBusy: () => boolean): LiveList {
   const client = useQueryClient()
   const [pending, setPending] = useState(NOTHING_PENDING)
+  const waiting = useRef(NOTHING_PENDING)
   const timers = useRef(new Map<string, ReturnType<typeof setTimeout>>())
   const later = useCallback((name: string, milliseconds: number, run: () => void): void => {
     if (timers.current.has(name)) return
@@ -37,28 +39,54 @@ export function useLiveList(listKey: QueryKey, filters: Query, isBusy: () => boo
   }, [])
   const readCounts = (): void => void client.invalidateQueries({ queryKey: ['xapps', 'facets'] })
   const show = (): void => {
+    waiting.current = NOTHING_PENDING
     setPending(NOTHING_PENDING)
     void client.invalidateQueries({ queryKey: ['xapps', 'list'] })
   }
   const onChange = (change: Change): void => {
     later('counts', COUNT_AGAIN_MILLISECONDS, readCounts)
     if (change.type === 'modified') {
-      client.setQueryData<PageOf<XApp>>(listKey, (page) => changedPage(page, change.record))
+      client.setQueryData(list.queryKey, (page) => changedPage(page, change.record))
       return
     }
-    setPending((before) => pendingAfter(before, change))
-    if (!isBusy())
-      later('list', READ_AGAIN_MILLISECONDS, () => {
-        if (!isBusy()) show()
+    waiting.current = pendingAfter(waiting.current, change)
+    showOrWait(READ_AGAIN_MILLISECONDS)
+  }
+  const showOrWait = (milliseconds: number): void => {
+    if (isBusy()) setPending(waiting.current)
+    else
+      later('list', milliseconds, () => {
+        if (isBusy()) setPending(waiting.current)
+        else show()
       })
   }
+  /** Reads the list after changes were missed. Rows that the reader is at work with stay where they are. */
+  const readMissed = async (): Promise<void> => {
+    const page = await client.query({ ...list, queryKey: [...list.queryKey, 'missed'], staleTime: 0, gcTime: 0 })
+    const shown = client.getQueryData(list.queryKey)
+    if (shown !== undefined && isBusy() && !haveSameRows(shown.content, page.content)) {
+      waiting.current = { ...waiting.current, isOutdated: true }
+      setPending(waiting.current)
+      return
+    }
+    waiting.current = NOTHING_PENDING
+    setPending(NOTHING_PENDING)
+    client.setQueryData(list.queryKey, page)
+  }
+  const onMissed = (): void => {
+    readCounts()
+    // A failure shows where the list itself is read, and the connection tells when to try again.
+    readMissed().catch(() => undefined)
+  }
+  const latestOnMissed = useRef(onMissed)
+  useEffect(() => {
+    latestOnMissed.current = onMissed
+  })
+  useEffect(() => onReconnect(() => latestOnMissed.current()), [])
   useChanges({
     query: { ...filters, fields: 'summary' },
     onChange,
-    onReset: () => {
-      show()
-      readCounts()
-    },
+    onReset: onMissed,
   })
   return { pending: pendingText(pending), show }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 
-import { NOTHING_PENDING, pendingAfter, pendingText, withChangedRow } from '~/lib/xapps/liveRows'
+import { haveSameRows, NOTHING_PENDING, pendingAfter, pendingText, withChangedRow } from '~/lib/xapps/liveRows'
 
 const rows = [
   { uid: 'a', health: 'Healthy' },
@@ -36,6 +36,17 @@ describe('changes that wait', () => {
     expect(pendingText(pendingAfter(added, change('deleted', 'a')))).toBeNull()
     const gone = pendingAfter(NOTHING_PENDING, change('deleted', 'a'))
     expect(pendingText(pendingAfter(gone, change('added', 'a')))).toBeNull()
+  })
+
+  it('may be unknown', () => {
+    expect(pendingText({ ...NOTHING_PENDING, isOutdated: true })).toBe('The list may have changed')
+  })
+
+  it('are none if the rows and their order are the same', () => {
+    expect(haveSameRows(rows, [{ uid: 'a' }, { uid: 'b' }])).toBe(true)
+    expect(haveSameRows(rows, [{ uid: 'b' }, { uid: 'a' }])).toBe(false)
+    expect(haveSameRows(rows, [{ uid: 'a' }])).toBe(false)
+    expect(haveSameRows([], [{ uid: 'a' }])).toBe(false)
   })
 
   it('do not contain changes of rows that stay', () => {
