@@ -195,7 +195,11 @@ function NewRepositoryFields(props: RepositoryChartProps) {
         <Button right={right} isPending={save.isPending} onPress={() => save.mutate()}>
           Save and browse
         </Button>
-        <span className={styles.muted}>Or type the chart and its version: Submit saves the address.</span>
+        <span className={styles.muted}>
+          {credentials.kind === 'none'
+            ? 'Or type the chart and its version: Submit saves the address.'
+            : 'Or type the chart and its version: Preview and Submit save the repository first.'}
+        </span>
       </div>
       {save.error !== null && (
         <Notice tone="bad" title={describeError(save.error).title}>
