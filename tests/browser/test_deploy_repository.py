@@ -173,8 +173,6 @@ def test_an_xapp_that_others_uninstall_is_deployed_again_with_what_was_typed(
     write_values(page, "# typed\ngreeting: mine\n")
     xapps.kubectl("delete", "xapp", "acme-ran-hello")
     page.get_by_role("button", name="Deploy again with these values").click()
-    leave = page.get_by_role("button", name="Leave")
-    leave.click()
 
     dashboard.heading("Deploy an xApp")
     assert values_text(page) == "# typed\ngreeting: mine\n"

@@ -71,7 +71,7 @@ def test_a_failed_step_names_what_to_do_and_retry_is_one_click(
 
     dashboard.sign_in(accounts.with_role("edit"), f"/xapps/{xapps.namespace}/{NAME}")
     cause = page.get_by_role("region", name="Why it is not Ready")
-    expect(cause.get_by_text("the E2 address is missing")).to_be_visible()
+    expect(cause.get_by_text("the E2 address is missing").first).to_be_visible()
     before = xapps.status(NAME).get("handled", {}).get("retryAt")
     cause.get_by_role("button", name="Retry").click()
     expect(page.get_by_text("Accepted: it is tried again")).to_be_visible()

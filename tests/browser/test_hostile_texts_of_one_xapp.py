@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from playwright.sync_api import expect
@@ -55,7 +56,7 @@ def test_hostile_texts_are_text(dashboard: Dashboard, accounts: Accounts, xapps:
     dashboard.screenshots("hostile-overview")
 
     dashboard.open(f"/xapps/{xapps.namespace}/{NAME}/events")
-    row = page.get_by_role("row").filter(has_text="Warning")
+    row = page.get_by_role("row", name=re.compile("Warning Hostile"))
     expect(row).to_contain_text("<script>")
     expect(row.get_by_title("U+202E")).to_be_visible()
     dashboard.check_accessibility()
